@@ -1,0 +1,54 @@
+# Each target makes what it needs on a fresh machine: the virtual environment, the packages in it,
+# and a Java runtime for Spark. `make PYTHON=...` chooses the Python of a new environment.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
+.DEFAULT_GOAL := help
+export PYTHON
+
+VENV := .venv
+INSTALLED := $(VENV)/.installed
+
+.PHONY: help
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: $(INSTALLED) ## match the POMs inside PySpark's jars on Spark, and show what matched
+	@JAVA_HOME=$$(scripts/find-java)
+	export JAVA_HOME PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PS4='$$ '
+	set -x
+	python examples/unpack_poms.py build/poms
+	tamis run --subscriptions examples/poms.tsv --namespaces examples/poms.namespaces \
+	    --input build/poms --output build/poms-matches --overwrite
+	python examples/show_poms.py build/poms-matches
+
+.PHONY: test
+test: $(INSTALLED) ## lint, then all tests in tiers, with the time of each
+	@scripts/test-tiers
+
+.PHONY: lint
+lint: $(INSTALLED) ## check style, types and the direction of imports
+	@scripts/test-tiers lint
+
+.PHONY: format
+format: $(INSTALLED) ## format the code, and mend what can be mended safely
+	@$(VENV)/bin/ruff check --fix --quiet --exit-zero
+	$(VENV)/bin/ruff format --quiet
+
+.PHONY: bench
+bench: $(INSTALLED) ## run the benchmarks
+	@$(VENV)/bin/python -m benchmarks
+
+.PHONY: venv
+venv: $(INSTALLED) ## make the virtual environment only
+
+$(INSTALLED): pyproject.toml scripts/make-venv
+	@scripts/make-venv $(VENV)
+	touch $@
+
+.PHONY: clean
+clean: ## remove all that these targets made
+	@rm -rf $(VENV) build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -prune -exec rm -rf {} +

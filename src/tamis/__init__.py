@@ -1,0 +1,42 @@
+"""Tamis: a fine sieve for streams of XML documents.
+
+>>> import tamis
+>>> subscriptions = tamis.Subscriptions({"s1": "//order[total > 100]//item"})
+>>> matcher = tamis.compile(subscriptions)
+>>> list(matcher.match("<order><total>250</total><item/></order>"))
+['s1']
+"""
+
+from tamis.errors import (
+    BadSubscriptions,
+    DocumentError,
+    SubscriptionError,
+    SubscriptionSyntaxError,
+    TamisError,
+    UnsupportedExpression,
+    UsageError,
+)
+from tamis.language.subscriptions import Subscriptions
+from tamis.limits import Limits
+from tamis.matching.index import Matcher
+from tamis.matching.matcher import CompiledMatcher, Match
+from tamis.matching.matcher import compile_subscriptions as compile
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BadSubscriptions",
+    "CompiledMatcher",
+    "DocumentError",
+    "Limits",
+    "Match",
+    "Matcher",
+    "SubscriptionError",
+    "SubscriptionSyntaxError",
+    "Subscriptions",
+    "TamisError",
+    "UnsupportedExpression",
+    "UsageError",
+    "__version__",
+    "compile",
+]

@@ -1,0 +1,219 @@
+"""``EventBatch``: parsed documents as flat arrays, the one thing that every engine reads."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+
+class Demand(NamedTuple):
+    """What a program reads of documents; the parser skips the rest, still checking that it is XML.
+
+    Attributes:
+        attributes: attribute names and values.
+        text: text nodes.
+        misc: comments and processing instructions (needed by ``node()``).
+        prefixes: the prefixes that names were written with (needed by ``name()``).
+        lines: the line of each event (needed by ``explain``).
+    """
+
+    attributes: bool = False
+    text: bool = False
+    misc: bool = False
+    prefixes: bool = False
+    lines: bool = False
+
+    def __or__(self, other: Demand) -> Demand:
+        return Demand(*(a or b for a, b in zip(self, other, strict=True)))
+
+
+EVERYTHING = Demand(True, True, True, True, True)
+
+
+class EventBatch(NamedTuple):
+    """Many documents, parsed: the start and end of each element, and what the demand asked for.
+
+    All arrays are C-contiguous and read-only. *Names* are ids of the :class:`Vocabulary` that the
+    batch was parsed with. Positions of attributes, text and misc are event numbers in the batch.
+    Values are UTF-8; ``start`` and ``end`` are byte offsets into the buffer beside them.
+
+    Attributes:
+        document_starts: int64[d + 1]; the events of document i are ``starts[i]:starts[i + 1]``.
+            A document in error has none.
+        tags: int32[n]; the element's name at a start, -1 at an end.
+        attribute_event: int64[a]; the start event that carries the attribute.
+        attribute_name: int32[a].
+        value_start, value_end: int64[a], into ``attribute_values``.
+        attribute_values: uint8[].
+        text_event: int64[t]; the event before the text node.
+        text_start, text_end: int64[t], into ``text_values``; the text nodes of a document follow
+            each other without gaps, so that an element's string value is one slice.
+        text_values: uint8[].
+        misc_starts: int64[d + 1]; the comments and PIs of document i.
+        misc_event: int64[m]; the event before it, one less than the document's first in its prolog.
+        misc_text: int64[m]; the number of text nodes of the batch before it.
+        misc_name: int32[m]; a PI's target, or -1 for a comment.
+        misc_start, misc_end: int64[m], into ``misc_values``.
+        misc_values: uint8[].
+        prefixes: int32[n]; a prefix's id at a start, -1 where there is none.
+        attribute_prefixes: int32[a], likewise.
+        lines: int32[n]; the line of the event in its document, from 1.
+    """
+
+    document_starts: Int64
+    tags: Int32
+    attribute_event: Int64
+    attribute_name: Int32
+    value_start: Int64
+    value_end: Int64
+    attribute_values: Bytes
+    text_event: Int64
+    text_start: Int64
+    text_end: Int64
+    text_values: Bytes
+    misc_starts: Int64
+    misc_event: Int64
+    misc_text: Int64
+    misc_name: Int32
+    misc_start: Int64
+    misc_end: Int64
+    misc_values: Bytes
+    prefixes: Int32
+    attribute_prefixes: Int32
+    lines: Int32
+
+    @property
+    def documents(self) -> int:
+        """The number of documents, those in error included."""
+        return len(self.document_starts) - 1
+
+
+class Ranges:
+    """A growing list of byte strings: one buffer, and the offsets where they end.
+
+    >>> ranges = Ranges()
+    >>> ranges.add(b"ab")
+    >>> ranges.add(b"c")
+    >>> list(ranges.ends), bytes(ranges.values)
+    ([2, 3], b'abc')
+    """
+
+    def __init__(self) -> None:
+        self.ends = array("q")
+        self.values = bytearray()
+
+    def add(self, value: bytes) -> None:
+        self.values += value
+        self.ends.append(len(self.values))
+
+    def truncate(self, count: int) -> None:
+        """Forget all but the first ``count``."""
+        del self.ends[count:]
+        del self.values[self.ends[-1] if count else 0 :]
+
+    def freeze(self) -> tuple[Int64, Int64, Bytes]:
+        """Start offsets, end offsets and the buffer."""
+        end = np.array(self.ends, dtype=np.int64)
+        start = np.zeros_like(end)
+        start[1:] = end[:-1]
+        return start, end, np.frombuffer(bytes(self.values), dtype=np.uint8)
+
+
+class BatchBuilder:
+    """The growing form of an :class:`EventBatch`; parsers append to its arrays.
+
+    >>> builder = BatchBuilder()
+    >>> builder.tags.extend([0, -1])
+    >>> builder.end_document()
+    >>> builder.freeze().document_starts
+    array([0, 2])
+    """
+
+    def __init__(self) -> None:
+        self.document_starts = array("q", [0])
+        self.tags = array("i")
+        self.prefixes = array("i")
+        self.lines = array("i")
+        self.attribute_event = array("q")
+        self.attribute_name = array("i")
+        self.attribute_prefixes = array("i")
+        self.attribute_values = Ranges()
+        self.text_event = array("q")
+        self.text_values = Ranges()
+        self.misc_starts = array("q", [0])
+        self.misc_event = array("q")
+        self.misc_text = array("q")
+        self.misc_name = array("i")
+        self.misc_values = Ranges()
+
+    def end_document(self) -> None:
+        """Everything since the last call is one document."""
+        self.document_starts.append(len(self.tags))
+        self.misc_starts.append(len(self.misc_event))
+
+    def drop_document(self, mark: tuple[int, ...]) -> None:
+        """Forget everything since :meth:`mark`; the document stays, without events."""
+        for target, length in zip(self._growing(), mark, strict=True):
+            if isinstance(target, Ranges):
+                target.truncate(length)
+            else:
+                del target[length:]
+        self.end_document()
+
+    def mark(self) -> tuple[int, ...]:
+        """The present lengths, for :meth:`drop_document`."""
+        return tuple(len(t.ends) if isinstance(t, Ranges) else len(t) for t in self._growing())
+
+    def _growing(self) -> list[array[int] | Ranges]:
+        return [
+            value
+            for name, value in vars(self).items()
+            if name not in ("document_starts", "misc_starts")
+        ]
+
+    def freeze(self) -> EventBatch:
+        """The arrays, read-only."""
+        attribute = self.attribute_values.freeze()
+        text = self.text_values.freeze()
+        misc = self.misc_values.freeze()
+        batch = EventBatch(
+            document_starts=_int64(self.document_starts),
+            tags=_int32(self.tags),
+            attribute_event=_int64(self.attribute_event),
+            attribute_name=_int32(self.attribute_name),
+            value_start=attribute[0],
+            value_end=attribute[1],
+            attribute_values=attribute[2],
+            text_event=_int64(self.text_event),
+            text_start=text[0],
+            text_end=text[1],
+            text_values=text[2],
+            misc_starts=_int64(self.misc_starts),
+            misc_event=_int64(self.misc_event),
+            misc_text=_int64(self.misc_text),
+            misc_name=_int32(self.misc_name),
+            misc_start=misc[0],
+            misc_end=misc[1],
+            misc_values=misc[2],
+            prefixes=_int32(self.prefixes),
+            attribute_prefixes=_int32(self.attribute_prefixes),
+            lines=_int32(self.lines),
+        )
+        for values in batch:
+            values.flags.writeable = False
+        return batch
+
+
+def _int64(values: array[Any]) -> Int64:
+    return np.array(values, dtype=np.int64)
+
+
+def _int32(values: array[Any]) -> Int32:
+    return np.array(values, dtype=np.int32)

@@ -1,0 +1,327 @@
+"""The trusted parser: libexpat, through ordinary Python handlers.
+
+Slower than a tokenizer of our own but right about everything: encodings, internal DTD subsets with
+their entities, attribute defaults and types, namespaces. All errors about documents come from here.
+Nothing external is ever fetched: references to external entities, and to entities that an external
+DTD may declare, stand for nothing (a warning is logged); they divide text nodes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from xml.parsers import expat
+
+from tamis.documents.batch import BatchBuilder, Demand, EventBatch
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import (
+    DocumentEncodingError,
+    DocumentError,
+    DocumentLimitError,
+    MalformedDocument,
+)
+from tamis.limits import Limits
+
+log = logging.getLogger("tamis")
+
+# Separates namespace, local name and prefix in expat's names; no XML document can contain it.
+_SEPARATOR = "\f"
+
+_CODES = expat.errors.codes
+_MISMATCHED_TAG = _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]
+_UNFINISHED = frozenset(
+    _CODES[message]
+    for message in (
+        expat.errors.XML_ERROR_NO_ELEMENTS,
+        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
+        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
+    )
+)
+_ENCODING = frozenset(
+    _CODES[message]
+    for message in (
+        expat.errors.XML_ERROR_UNKNOWN_ENCODING,
+        expat.errors.XML_ERROR_INCORRECT_ENCODING,
+        expat.errors.XML_ERROR_PARTIAL_CHAR,
+    )
+)
+_AMPLIFICATION = 43  # XML_ERROR_AMPLIFICATION_LIMIT_BREACH, without a name in Python 3.11
+
+
+def parse(
+    sources: Iterable[Source | DocumentError],
+    vocabulary: Vocabulary,
+    demand: Demand,
+    limits: Limits,
+) -> tuple[EventBatch, dict[int, DocumentError]]:
+    """Parse documents into one batch.
+
+    Args:
+        sources: the documents; one that could not even be read is given by its error.
+
+    Returns:
+        The batch, and the errors by the number of the document; such a document has no events.
+
+    >>> sources = [Source(b"<a><b/></a>", None), Source(b"<a>", None)]
+    >>> batch, errors = parse(sources, Vocabulary(), Demand(), Limits())
+    >>> batch.tags
+    array([ 0,  1, -1, -1], dtype=int32)
+    >>> print(errors[1])
+    line 1, column 4: the document ends inside <a>: no element found
+    """
+    builder = BatchBuilder()
+    parser = ExpatParser(vocabulary, demand, limits)
+    errors: dict[int, DocumentError] = {}
+    for number, source in enumerate(sources):
+        if isinstance(source, DocumentError):
+            errors[number] = source
+            builder.end_document()
+            continue
+        try:
+            parser.parse(source, builder)
+        except DocumentError as error:
+            errors[number] = error
+    return builder.freeze(), errors
+
+
+class ExpatParser:
+    """Parses documents one after the other into a :class:`BatchBuilder`."""
+
+    def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
+        self.vocabulary = vocabulary
+        self.demand = demand
+        self.limits = limits
+        # Expat's spelling of a name → its id and its prefix's, kept across documents.
+        self.names: dict[str, tuple[int, int]] = {}
+
+    def parse(self, source: Source, builder: BatchBuilder) -> None:
+        """Append one document.
+
+        Raises:
+            DocumentError: with line and column; the builder then has the document without events.
+        """
+        mark = builder.mark()
+        parser = expat.ParserCreate(source.encoding, _SEPARATOR)
+        handlers = _Handlers(self, parser, builder)
+        try:
+            parser.Parse(source.data, True)
+        except expat.ExpatError as error:
+            message = handlers.explanation(error.code)
+            builder.drop_document(mark)
+            raise _error_class(error.code)(message, error.lineno, error.offset + 1) from None
+        except DocumentLimitError as error:
+            builder.drop_document(mark)
+            raise DocumentLimitError(
+                error.message, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
+            ) from None
+        except ValueError as error:  # pyexpat's own word on encodings that it cannot map
+            builder.drop_document(mark)
+            raise DocumentEncodingError(str(error), 1, 1) from None
+        builder.end_document()
+        if handlers.skipped:
+            log.warning(
+                "%d references to entities declared outside the document were left out, "
+                "the first in line %d",
+                handlers.skipped,
+                handlers.first_skipped_line,
+            )
+
+
+def _error_class(code: int) -> type[DocumentError]:
+    if code in _ENCODING:
+        return DocumentEncodingError
+    return DocumentLimitError if code == _AMPLIFICATION else MalformedDocument
+
+
+class _Handlers:
+    """The handlers of one document."""
+
+    def __init__(
+        self, owner: ExpatParser, parser: expat.XMLParserType, builder: BatchBuilder
+    ) -> None:
+        self.owner = owner
+        self.parser = parser
+        self.builder = builder
+        self.names = owner.names
+        self.demand = demand = owner.demand
+        self.limits = owner.limits
+        self.first_event = len(builder.tags)
+        self.depth = 0
+        self.pieces: list[str] = []  # of the text node that is being read
+        self.skipped = 0
+        self.first_skipped_line = 0
+        self.produced = 0
+        parser.ordered_attributes = True
+        parser.namespace_prefixes = True
+        parser.StartElementHandler = self.start
+        parser.EndElementHandler = self.end
+        parser.StartDoctypeDeclHandler = self.start_doctype
+        parser.SkippedEntityHandler = self.skip
+        parser.ExternalEntityRefHandler = self.skip_external
+        if demand.text:
+            parser.buffer_text = True
+            parser.buffer_size = 1 << 16
+            parser.CharacterDataHandler = self.pieces.append
+        self.set_misc_handlers()
+
+    def set_misc_handlers(self) -> None:
+        if self.demand.text or self.demand.misc:  # misc divides text nodes
+            self.parser.CommentHandler = self.comment
+            self.parser.ProcessingInstructionHandler = self.processing_instruction
+
+    def start(self, name: str, attributes: list[str]) -> None:
+        self.depth += 1
+        if self.depth > self.limits.depth:
+            raise DocumentLimitError(f"deeper than the limit depth = {self.limits.depth:,}")
+        builder = self.builder
+        if self.pieces:
+            self.end_text()
+        identity = self.names.get(name) or self.intern(name)
+        builder.tags.append(identity[0])
+        if self.demand.prefixes:
+            builder.prefixes.append(identity[1])
+        if self.demand.lines:
+            builder.lines.append(self.parser.CurrentLineNumber)
+        if attributes:
+            self.start_attributes(attributes)
+
+    def start_attributes(self, attributes: list[str]) -> None:
+        if len(attributes) > 2 * self.limits.attributes:
+            raise DocumentLimitError(
+                f"an element with more attributes than the limit attributes = "
+                f"{self.limits.attributes:,}"
+            )
+        if not self.demand.attributes:
+            return
+        builder = self.builder
+        event = len(builder.tags) - 1
+        for index in range(0, len(attributes), 2):
+            name = attributes[index]
+            identity = self.names.get(name) or self.intern(name)
+            builder.attribute_event.append(event)
+            builder.attribute_name.append(identity[0])
+            if self.demand.prefixes:
+                builder.attribute_prefixes.append(identity[1])
+            builder.attribute_values.add(attributes[index + 1].encode())
+
+    def end(self, _name: str) -> None:
+        self.depth -= 1
+        if self.pieces:
+            self.end_text()
+        builder = self.builder
+        builder.tags.append(-1)
+        if self.demand.prefixes:
+            builder.prefixes.append(-1)
+        if self.demand.lines:
+            builder.lines.append(self.parser.CurrentLineNumber)
+
+    def end_text(self) -> None:
+        self.builder.text_event.append(len(self.builder.tags) - 1)
+        self.builder.text_values.add("".join(self.pieces).encode())
+        self.pieces.clear()
+
+    def comment(self, data: str) -> None:
+        self.misc(-1, data)
+
+    def processing_instruction(self, target: str, data: str) -> None:
+        self.misc(self.owner.vocabulary.name("", target), data)
+
+    def misc(self, name: int, data: str) -> None:
+        if self.pieces:
+            self.end_text()
+        if not self.demand.misc:
+            return
+        builder = self.builder
+        builder.misc_event.append(len(builder.tags) - 1)
+        builder.misc_text.append(len(builder.text_event))
+        builder.misc_name.append(name)
+        builder.misc_values.add(data.encode())
+
+    def intern(self, name: str) -> tuple[int, int]:
+        """The id of a name that expat spells ``local``, ``uri local`` or ``uri local prefix``."""
+        vocabulary = self.owner.vocabulary
+        match name.split(_SEPARATOR):
+            case [namespace, local, prefix]:
+                identity = vocabulary.name(namespace, local), vocabulary.string(prefix)
+            case [namespace, local]:
+                identity = vocabulary.name(namespace, local), -1
+            case _:
+                identity = vocabulary.name("", name), -1
+        self.names[name] = identity
+        return identity
+
+    # -- DTD and entities ----------------------------------------------------------------------
+
+    def start_doctype(
+        self, _name: str, _system: str | None, _public: str | None, has_internal_subset: bool
+    ) -> None:
+        """Comments and PIs of the DTD are not of the document; what it declares may amplify."""
+        parser = self.parser
+        parser.CommentHandler = None
+        parser.ProcessingInstructionHandler = None
+        parser.EndDoctypeDeclHandler = self.set_misc_handlers
+        if has_internal_subset:
+            parser.StartElementHandler = self.counted_start
+            parser.CharacterDataHandler = self.counted_text
+
+    def counted_start(self, name: str, attributes: list[str]) -> None:
+        self.count(len(name) + sum(map(len, attributes)))
+        self.start(name, attributes)
+
+    def counted_text(self, data: str) -> None:
+        self.count(len(data))
+        if self.demand.text:
+            self.pieces.append(data)
+
+    def count(self, produced: int) -> None:
+        """Entities and attribute defaults may expand to so much and no more."""
+        self.produced += produced
+        limits = self.limits
+        if self.produced > limits.entity_free_bytes and (
+            self.produced > limits.entity_amplification * self.parser.CurrentByteIndex
+        ):
+            raise DocumentLimitError(
+                f"entities and defaults expand to more than {limits.entity_amplification} times "
+                "what was read: the limit entity_amplification"
+            )
+
+    def skip(self, _name: str, is_parameter_entity: bool) -> None:
+        if not is_parameter_entity:
+            self.skip_external()
+
+    def skip_external(self, *_: object) -> int:
+        """Leave an entity out; it is never the external DTD, which is not asked for."""
+        if self.pieces:
+            self.end_text()
+        self.skipped += 1
+        self.first_skipped_line = self.first_skipped_line or self.parser.CurrentLineNumber
+        return 1
+
+    # -- errors --------------------------------------------------------------------------------
+
+    def explanation(self, code: int) -> str:
+        """Explain an error code: expat's message, and the element that is open where that helps."""
+        message = expat.ErrorString(code) or f"expat error {code}"
+        if code == _AMPLIFICATION:
+            return "entities expand to more than expat's own limit on amplification"
+        if code not in _UNFINISHED and code != _MISMATCHED_TAG:
+            return message
+        name = self.innermost()
+        if name is None:
+            return message
+        if code == _MISMATCHED_TAG:
+            return f"{message}: <{name}> is open"
+        return f"the document ends inside <{name}>: {message}"
+
+    def innermost(self) -> str | None:
+        """The local name of the innermost open element."""
+        closed = 0
+        for tag in reversed(self.builder.tags[self.first_event :]):
+            if tag < 0:
+                closed += 1
+            elif closed:
+                closed -= 1
+            else:
+                return self.owner.vocabulary.expanded(tag)[1]
+        return None

@@ -1,0 +1,242 @@
+"""Every error that Tamis raises on purpose.
+
+::
+
+    TamisError
+    ├── SubscriptionError          one subscription cannot be used
+    │   ├── SubscriptionSyntaxError  subscription-syntax       not XPath 1.0
+    │   ├── UnsupportedExpression    subscription-unsupported  outside the streamed fragment
+    │   ├── SubscriptionIdError      subscription-id           duplicate or unusable id
+    │   └── SubscriptionLimitError   subscription-limit        beyond a limit
+    ├── BadSubscriptions           bad-subscriptions         all those of a set, in order
+    ├── DocumentError              one document cannot be answered
+    │   ├── MalformedDocument        document-malformed        not well-formed XML
+    │   ├── DocumentEncodingError    document-encoding         bytes are not as declared
+    │   ├── DocumentLimitError       document-limit            beyond a limit
+    │   ├── UnreadableDocument       document-unreadable       the file cannot be read
+    │   └── SlowLaneError            document-slow-lane        lxml could not evaluate it
+    └── UsageError                 usage                     the call cannot work
+        ├── EngineRefused            engine-refused            no such engine, or it cannot
+        └── MissingExtra             missing-extra             a package is not installed
+
+The code beside each class is stable: programs may compare ``error.code``, messages may change. All
+errors can be pickled, so they cross process borders whole.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+SubscriptionId = str | int
+
+
+class TamisError(Exception):
+    """The root of the tree; catching it catches everything that Tamis raises on purpose."""
+
+    code: ClassVar[str] = "error"
+
+
+class SubscriptionError(TamisError):
+    """One subscription cannot be used.
+
+    Attributes:
+        message: what is wrong, without the context.
+        expression: the text of the subscription, or None where the id is at fault.
+        position: index into ``expression`` (in characters, from 0) of the fault, or None.
+        hint: what to write instead, or None.
+        id: the subscription's id, or None while it has none.
+        line: line of the subscription file (from 1), or None where there is no file.
+
+    >>> error = SubscriptionSyntaxError("a step is missing", "/a//", 4, hint="end with a name")
+    >>> print(error)
+    a step is missing
+      /a//
+          ^
+      hint: end with a name
+    """
+
+    code = "subscription"
+
+    def __init__(
+        self,
+        message: str,
+        expression: str | None = None,
+        position: int | None = None,
+        hint: str | None = None,
+        id: SubscriptionId | None = None,
+        line: int | None = None,
+    ) -> None:
+        super().__init__(message, expression, position, hint, id, line)
+        self.message = message
+        self.expression = expression
+        self.position = position
+        self.hint = hint
+        self.id = id
+        self.line = line
+
+    def located(self, id: SubscriptionId, line: int | None) -> SubscriptionError:
+        """The same error with the subscription's id and its line in the file."""
+        return type(self)(self.message, self.expression, self.position, self.hint, id, line)
+
+    def __str__(self) -> str:
+        where = "" if self.id is None else f"subscription {self.id!r}: "
+        if self.line is not None:
+            where = f"line {self.line}: {where}"
+        lines = [where + self.message]
+        if self.expression is not None and self.position is not None:
+            lines += caret(self.expression, self.position)
+        if self.hint is not None:
+            lines.append(f"  hint: {self.hint}")
+        return "\n".join(lines)
+
+
+class SubscriptionSyntaxError(SubscriptionError):
+    """The text is not an XPath 1.0 expression."""
+
+    code = "subscription-syntax"
+
+
+class UnsupportedExpression(SubscriptionError):  # noqa: N818 - the name is part of the public API
+    """The text is XPath 1.0, but outside the fragment that can be streamed."""
+
+    code = "subscription-unsupported"
+
+
+class SubscriptionIdError(SubscriptionError):
+    """An id is used twice, or cannot be used at all."""
+
+    code = "subscription-id"
+
+
+class SubscriptionLimitError(SubscriptionError):
+    """A subscription reaches a limit of :class:`tamis.limits.Limits`, which the message names."""
+
+    code = "subscription-limit"
+
+
+class BadSubscriptions(TamisError):  # noqa: N818 - the name is part of the public API
+    """A set holds subscriptions that cannot be used; ``errors`` has every one of them, in order."""
+
+    code = "bad-subscriptions"
+
+    def __init__(self, errors: tuple[SubscriptionError, ...]) -> None:
+        super().__init__(errors)
+        self.errors = errors
+
+    def __str__(self) -> str:
+        count = len(self.errors)
+        head = f"{count} bad subscription{'' if count == 1 else 's'}"
+        shown = [str(error) for error in self.errors[:20]]
+        if count > len(shown):
+            shown.append(f"… and {count - len(shown)} more")
+        return "\n".join([head, *shown])
+
+
+class DocumentError(TamisError):
+    """One document cannot be answered; the others are not concerned.
+
+    Attributes:
+        message: what is wrong and, where there is something, what to do.
+        line: line in the document, from 1, or None where there is no place to name.
+        column: column in that line, in characters from 1, or None.
+
+    >>> print(MalformedDocument("mismatched tag", 3, 7))
+    line 3, column 7: mismatched tag
+    """
+
+    code = "document"
+
+    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(message, line, column)
+        self.message = message
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        if self.line is None:
+            return self.message
+        return f"line {self.line}, column {self.column}: {self.message}"
+
+
+class MalformedDocument(DocumentError):  # noqa: N818 - says what the document is
+    """The document is not well-formed XML 1.0 with namespaces."""
+
+    code = "document-malformed"
+
+
+class DocumentEncodingError(DocumentError):
+    """The bytes are not in the encoding that the document declares, or nobody knows it."""
+
+    code = "document-encoding"
+
+
+class DocumentLimitError(DocumentError):
+    """The document reaches a limit of :class:`tamis.limits.Limits`, which the message names."""
+
+    code = "document-limit"
+
+
+class UnreadableDocument(DocumentError):  # noqa: N818 - says what the document is
+    """The document's file or stream cannot be read."""
+
+    code = "document-unreadable"
+
+
+class SlowLaneError(DocumentError):
+    """lxml, which answers the subscriptions outside the fragment, failed on this document."""
+
+    code = "document-slow-lane"
+
+
+class UsageError(TamisError):
+    """The call cannot work; the message says what to do instead."""
+
+    code = "usage"
+
+
+class EngineRefused(UsageError):  # noqa: N818 - says what happened
+    """The engine that was asked for does not exist, or cannot run one of the queries."""
+
+    code = "engine-refused"
+
+
+class MissingExtra(UsageError):  # noqa: N818 - says what is the matter
+    """A part of Tamis needs a package that is not installed.
+
+    >>> print(MissingExtra("slow", "lxml"))
+    this needs lxml, which is not installed: pip install 'tamis[slow]'
+    """
+
+    code = "missing-extra"
+
+    def __init__(self, extra: str, package: str) -> None:
+        super().__init__(extra, package)
+        self.extra = extra
+        self.package = package
+
+    def __str__(self) -> str:
+        return (
+            f"this needs {self.package}, which is not installed: pip install 'tamis[{self.extra}]'"
+        )
+
+
+_CARET_WIDTH = 76
+
+
+def caret(text: str, position: int) -> list[str]:
+    r"""Two lines: the part of ``text`` around ``position``, and a caret under it.
+
+    >>> print("\n".join(caret("a" * 100 + "!" + "b" * 100, 100)))
+      …aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb…
+                                           ^
+    """
+    start = 0
+    if len(text) > _CARET_WIDTH:
+        start = max(0, min(position - _CARET_WIDTH // 2 + 1, len(text) - _CARET_WIDTH))
+    shown = text[start : start + _CARET_WIDTH]
+    shown = "".join(c if c.isprintable() else " " for c in shown)
+    if start > 0:
+        shown = "…" + shown[1:]
+    if start + _CARET_WIDTH < len(text):
+        shown = shown[:-1] + "…"
+    return ["  " + shown, "  " + " " * (position - start) + "^"]

@@ -1,0 +1,1 @@
+"""Subscription text → Query. Knows no engine."""

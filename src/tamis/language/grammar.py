@@ -1,0 +1,464 @@
+"""The whole grammar of XPath 1.0: text → syntax tree, with the position of everything in it.
+
+All of XPath is read here, so that what Tamis does not support is told apart from what is not XPath
+at all; :mod:`tamis.language.xpath` gives the tree its meaning or refuses it. Chains of operators of
+one precedence are flat (``a or b or c`` is one node), so only real nesting costs recursion.
+
+Source: XML Path Language 1.0, W3C Recommendation 16 November 1999, sections 2 and 3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.limits import Limits
+
+_NAME_START = (
+    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
+    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
+)
+_NCNAME = f"[{_NAME_START}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_NAME_START}]*"
+NCNAME = re.compile(_NCNAME)
+
+_TOKEN = re.compile(
+    rf"""[ \t\r\n]*(?:
+      (?P<name>{_NCNAME}(?::(?!:)(?:{_NCNAME}|\*))?)
+    | (?P<symbol>::|//|\.\.|!=|<=|>=|\.(?![0-9])|[()\[\]@,/|+\-=<>*$])
+    | (?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
+    | (?P<string>"[^"]*"|'[^']*')
+    | (?P<end>\Z)
+    )""",
+    re.VERBOSE,
+)
+
+AXES = frozenset(
+    "ancestor ancestor-or-self attribute child descendant descendant-or-self following "
+    "following-sibling namespace parent preceding preceding-sibling self".split()
+)
+NODE_TYPES = frozenset(("comment", "text", "processing-instruction", "node"))
+
+# Operators by precedence, weakest first (XPath 1.0, section 3.5).
+_PRECEDENCE = {
+    operator: level
+    for level, operators in enumerate(
+        ("or", "and", "= !=", "< <= > >=", "+ -", "* div mod", "|"), start=1
+    )
+    for operator in operators.split()
+}
+_UNION = _PRECEDENCE["|"]
+
+
+class Token(NamedTuple):
+    """A token; strings keep their quotes, so that ``text`` alone tells a symbol from a string."""
+
+    kind: str
+    text: str
+    position: int
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number literal."""
+
+    position: int
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class String:
+    """A string literal, without its quotes."""
+
+    position: int
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """``$name``."""
+
+    position: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """``name(arguments)``; ``close`` is the position of the closing parenthesis."""
+
+    position: int
+    name: str
+    arguments: tuple[Syntax, ...]
+    close: int
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """One or more ``-`` before an operand; an even number of them (``odd`` is false) cancels."""
+
+    position: int
+    odd: bool
+    operand: Syntax
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """A chain of operators of one precedence: ``operands[0] operators[0] operands[1]`` …."""
+
+    position: int
+    operators: tuple[Token, ...]
+    operands: tuple[Syntax, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StepSyntax:
+    """``axis::test[predicate]…``; ``test`` is a QName, ``*``, ``p:*`` or ``type()``."""
+
+    position: int
+    axis: str
+    test: str
+    predicates: tuple[Syntax, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LocationPath:
+    """A path from the context node, or from the document node where it is absolute."""
+
+    position: int
+    absolute: bool
+    steps: tuple[StepSyntax, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FilterExpression:
+    """``primary[predicate]…/steps``: a call or something in parentheses, continued as a path."""
+
+    position: int
+    primary: Syntax
+    predicates: tuple[Syntax, ...]
+    steps: tuple[StepSyntax, ...]
+
+
+Syntax = Number | String | Variable | Call | Negation | Operation | LocationPath | FilterExpression
+
+
+def parse_syntax(text: str, limits: Limits) -> Syntax:
+    """Read one XPath 1.0 expression.
+
+    Raises:
+        SubscriptionSyntaxError: it is not XPath 1.0.
+        SubscriptionLimitError: it is too long, too deep, or has too many predicates.
+
+    >>> parse_syntax("/a/b", Limits()).absolute
+    True
+    """
+    if len(text) > limits.subscription_chars:
+        raise SubscriptionLimitError(
+            f"an expression of {len(text):,} characters is longer than the limit "
+            f"subscription_chars = {limits.subscription_chars:,}"
+        )
+    parser = _Parser(text, limits)
+    try:
+        return parser.whole()
+    except RecursionError:
+        raise SubscriptionLimitError(
+            "the expression is nested deeper than Python's recursion limit permits"
+        ) from None
+
+
+class _Parser:
+    """Recursive descent with one token of look-ahead (and one more for names)."""
+
+    def __init__(self, text: str, limits: Limits) -> None:
+        self.text = text
+        self.limits = limits
+        self.tokens = _tokenize(text)
+        self.index = 0
+        self.nesting = 0
+        self.predicate_count = 0
+
+    @property
+    def token(self) -> Token:
+        return self.tokens[self.index]
+
+    def whole(self) -> Syntax:
+        if self.token.kind == "end":
+            raise SubscriptionSyntaxError("the expression is empty", self.text, 0)
+        result = self.expression()
+        if self.token.kind != "end":
+            self.fail("expected an operator or the end of the expression")
+        return result
+
+    def expression(self, weakest: int = 1) -> Syntax:
+        """Operators of precedence ``weakest`` and stronger (precedence climbing)."""
+        left = self.unary() if weakest < _UNION else self.path()
+        while True:
+            level = self.operator_level()
+            if level < weakest:
+                return left
+            operators, operands = [], [left]
+            while self.operator_level() == level:
+                operators.append(self.token)
+                self.index += 1
+                operands.append(self.expression(level + 1))
+            left = Operation(operators[0].position, tuple(operators), tuple(operands))
+
+    def operator_level(self) -> int:
+        return _PRECEDENCE.get(self.token.text, 0)
+
+    def unary(self) -> Syntax:
+        start = self.index
+        while self.token.text == "-":
+            self.index += 1
+        signs = self.index - start
+        operand = self.expression(_UNION)
+        if signs == 0:
+            return operand
+        return Negation(self.tokens[start].position, signs % 2 == 1, operand)
+
+    def path(self) -> Syntax:
+        kind, text, position = self.token
+        if kind in ("number", "string") or text in ("(", "$") or self.at_call():
+            primary = self.primary()
+            predicates = self.predicates()
+            steps = self.relative_steps() if self.token.text in ("/", "//") else ()
+            if predicates or steps:
+                return FilterExpression(position, primary, predicates, steps)
+            return primary
+        if text == "/":
+            self.index += 1
+            steps = tuple(self.more_steps([self.step()])) if self.at_step() else ()
+            return LocationPath(position, True, steps)
+        if text == "//":
+            return LocationPath(position, True, self.relative_steps())
+        if not self.at_step():
+            self.fail("expected a path, a literal or a function")
+        return LocationPath(position, False, tuple(self.more_steps([self.step()])))
+
+    def relative_steps(self) -> tuple[StepSyntax, ...]:
+        return tuple(self.more_steps([]))
+
+    def more_steps(self, steps: list[StepSyntax]) -> list[StepSyntax]:
+        while self.token.text in ("/", "//"):
+            if self.token.text == "//":
+                steps.append(StepSyntax(self.token.position, "descendant-or-self", "node()", ()))
+            self.index += 1
+            if not self.at_step():
+                self.fail("expected a step")
+            steps.append(self.step())
+        return steps
+
+    def at_step(self) -> bool:
+        return self.token.kind == "name" or self.token.text in ("*", "@", ".", "..")
+
+    def at_call(self) -> bool:
+        token = self.token
+        return (
+            token.kind == "name"
+            and self.tokens[self.index + 1].text == "("
+            and token.text not in NODE_TYPES
+        )
+
+    def step(self) -> StepSyntax:
+        kind, text, position = self.token
+        if text in (".", ".."):
+            self.index += 1
+            if self.token.text == "[":
+                name = "self" if text == "." else "parent"
+                self.fail(f"'{text}' takes no predicate", hint=f"write {name}::node()[…]")
+            return StepSyntax(position, "self" if text == "." else "parent", "node()", ())
+        axis = "child"
+        if text == "@":
+            axis = "attribute"
+            self.index += 1
+        elif kind == "name" and self.tokens[self.index + 1].text == "::":
+            axis = text
+            if axis not in AXES:
+                self.fail(f"there is no axis '{axis}'")
+            self.index += 2
+        return StepSyntax(position, axis, self.node_test(), self.predicates())
+
+    def node_test(self) -> str:
+        kind, text, _ = self.token
+        if kind != "name" and text != "*":
+            self.fail("expected a name, '*' or a node type such as text()")
+        if kind == "name" and self.tokens[self.index + 1].text == "(":
+            if text not in NODE_TYPES:
+                self.fail(f"a function cannot be a step: '{text}('")
+            self.index += 2
+            if text == "processing-instruction" and self.token.kind == "string":
+                self.index += 1
+            self.expect(")")
+            return text + "()"
+        self.index += 1
+        return text
+
+    def predicates(self) -> tuple[Syntax, ...]:
+        found: list[Syntax] = []
+        while self.token.text == "[":
+            self.predicate_count += 1
+            if self.predicate_count > self.limits.subscription_predicates:
+                raise SubscriptionLimitError(
+                    "more predicates than the limit subscription_predicates = "
+                    f"{self.limits.subscription_predicates:,}",
+                    self.text,
+                    self.token.position,
+                )
+            found.append(self.enclosed("[", "]"))
+        return tuple(found)
+
+    def enclosed(self, opening: str, closing: str) -> Syntax:
+        self.enter()
+        self.expect(opening)
+        inner = self.expression()
+        self.expect(closing)
+        self.nesting -= 1
+        return inner
+
+    def enter(self) -> None:
+        self.nesting += 1
+        if self.nesting > self.limits.subscription_nesting:
+            raise SubscriptionLimitError(
+                "nested deeper than the limit subscription_nesting = "
+                f"{self.limits.subscription_nesting:,}",
+                self.text,
+                self.token.position,
+            )
+
+    def primary(self) -> Syntax:
+        kind, text, position = self.token
+        if kind == "number":
+            self.index += 1
+            return Number(position, float(text))
+        if kind == "string":
+            self.index += 1
+            return String(position, text[1:-1])
+        if text == "(":
+            return self.enclosed("(", ")")
+        if text == "$":
+            self.index += 1
+            name = self.token
+            if name.kind != "name":
+                self.fail("expected the name of a variable")
+            self.index += 1
+            return Variable(position, name.text)
+        return self.call()
+
+    def call(self) -> Call:
+        _, name, position = self.token
+        self.index += 1
+        self.enter()
+        self.expect("(")
+        arguments: list[Syntax] = []
+        if self.token.text != ")":
+            arguments.append(self.expression())
+            while self.token.text == ",":
+                self.index += 1
+                arguments.append(self.expression())
+        close = self.token.position
+        self.expect(")")
+        self.nesting -= 1
+        return Call(position, name, tuple(arguments), close)
+
+    def expect(self, symbol: str) -> None:
+        if self.token.text != symbol:
+            self.fail(f"expected '{symbol}'")
+        self.index += 1
+
+    def fail(self, message: str, hint: str | None = None) -> NoReturn:
+        token = self.token
+        found = "the end" if token.kind == "end" else f"'{_shortened(token.text)}'"
+        if message.startswith("expected"):
+            message = f"{message}, found {found}"
+        raise SubscriptionSyntaxError(message, self.text, token.position, hint)
+
+
+def _tokenize(text: str) -> list[Token]:
+    tokens = []
+    position = 0
+    while True:
+        match = _TOKEN.match(text, position)
+        if match is None:
+            position += len(text[position:]) - len(text[position:].lstrip(" \t\r\n"))
+            character = text[position]
+            if character in "\"'":
+                raise SubscriptionSyntaxError("the string is not closed", text, position)
+            raise SubscriptionSyntaxError(
+                f"{character!r} cannot stand in an XPath expression", text, position
+            )
+        kind = match.lastgroup
+        assert kind is not None
+        token = Token(kind, match[kind], match.start(kind))
+        tokens.append(token)
+        if kind == "end":
+            return tokens
+        position = match.end()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def walk(syntax: Syntax) -> Iterator[Syntax | StepSyntax]:
+    """Every node of a syntax tree, steps included, in no order."""
+    pending: list[Syntax | StepSyntax] = [syntax]
+    while pending:
+        node = pending.pop()
+        yield node
+        match node:
+            case LocationPath(steps=steps):
+                pending.extend(steps)
+            case StepSyntax(predicates=predicates):
+                pending.extend(predicates)
+            case FilterExpression(primary=primary, predicates=predicates, steps=steps):
+                pending += [primary, *predicates, *steps]
+            case Call(arguments=arguments):
+                pending.extend(arguments)
+            case Negation(operand=operand):
+                pending.append(operand)
+            case Operation(operands=operands):
+                pending.extend(operands)
+
+
+_CONTEXT_FUNCTIONS = frozenset(
+    "string string-length normalize-space number name local-name namespace-uri".split()
+)
+
+
+def absolute_text(text: str, syntax: Syntax) -> str:
+    """The expression with the document node as its context written into it.
+
+    Evaluators that start from the root element (lxml) then give the answer of one that starts from
+    the document node.
+
+    >>> text = "count(a[b]) > 1 and .//c and name() = ''"
+    >>> absolute_text(text, parse_syntax(text, Limits()))
+    "count(/a[b]) > 1 and /.//c and name(/) = ''"
+    """
+    places: list[int] = []
+    pending = [syntax]
+    while pending:
+        node = pending.pop()
+        match node:
+            case LocationPath(position=position, absolute=False):
+                places.append(position)
+            case FilterExpression(primary=primary):
+                pending.append(primary)
+            case Call(name=name, arguments=(), close=close) if name in _CONTEXT_FUNCTIONS:
+                places.append(close)
+            case Call(arguments=arguments):
+                pending.extend(arguments)
+            case Negation(operand=operand):
+                pending.append(operand)
+            case Operation(operands=operands):
+                pending.extend(operands)
+            case _:
+                pass
+    pieces = []
+    done = 0
+    for place in sorted(places):
+        pieces.append(text[done:place])
+        done = place
+    return "/".join([*pieces, text[done:]]) if pieces else text

@@ -1,0 +1,212 @@
+"""What a subscription means: the abstract syntax of the streamed fragment of XPath 1.0.
+
+All classes are frozen and hashable; equal queries are equal objects. ``Exists``, ``Compare`` and
+the rest follow XPath 1.0's semantics, with the document node as the context of the whole:
+
+* a *path* selects a set of nodes; as a boolean it asks whether there is one;
+* ``Compare`` with ``Nodes`` is existential: some selected node satisfies the comparison;
+* string functions take the *first* selected node in document order, and ``""`` where there is none.
+
+>>> from tamis.language.xpath import parse
+>>> parse("//item[@id = 'x']").expression.paths[0].steps[-1].predicates
+(Compare(operator='=', value=Nodes(paths=(Path(absolute=False, steps=(Step(axis=<Axis.ATTRIBUTE: \
+'attribute'>, test=NameTest(namespace='', local='id'), predicates=()),)),)), literal='x'),)
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, field
+
+
+class Axis(enum.Enum):
+    """The forward axes."""
+
+    CHILD = "child"
+    DESCENDANT = "descendant"
+    DESCENDANT_OR_SELF = "descendant-or-self"
+    SELF = "self"
+    ATTRIBUTE = "attribute"
+
+
+class KindTest(enum.Enum):
+    """Node tests that are not about names."""
+
+    NODE = "node()"
+    TEXT = "text()"
+
+
+@dataclass(frozen=True, slots=True)
+class NameTest:
+    """A test of the expanded name of an element, or of an attribute on the attribute axis.
+
+    Attributes:
+        namespace: the namespace's URI, ``""`` for none, None for any (``*``).
+        local: the local name, or None for any.
+        prefix: how the test was written, for printing; it does not take part in equality.
+    """
+
+    namespace: str | None
+    local: str | None
+    prefix: str | None = field(default=None, compare=False, repr=False)
+
+
+NodeTest = NameTest | KindTest
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """``[n]``: the n-th of the nodes left on a child step, counted per parent. 0 is no node."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step; its predicates apply one after the other."""
+
+    axis: Axis
+    test: NodeTest
+    predicates: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """Steps from the document node (``absolute``), or from the context node."""
+
+    absolute: bool
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The nodes of one path, or of a union of paths."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class StringOf:
+    """The string value of the first node of a path."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class NameOf:
+    """The qualified name (as written in the document), or the local name, of the first node."""
+
+    path: Path
+    local: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NormalizeSpace:
+    """A string without white space at its ends, and with single spaces inside."""
+
+    text: Text
+
+
+Text = StringOf | NameOf | NormalizeSpace
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """The number of distinct nodes of a path of child and attribute steps."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class StringLength:
+    """The number of characters of a string."""
+
+    text: Text
+
+
+Value = Nodes | Text | Count | StringLength
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """True where a path, or one of a union, selects a node."""
+
+    paths: tuple[Path, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """``value operator literal`` with ``= != < <= > >=``.
+
+    Strings are compared as strings by ``=`` and ``!=`` where the literal is a string, and as
+    numbers otherwise.
+    """
+
+    operator: str
+    value: Value
+    literal: str | float
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """``contains(text, literal)``."""
+
+    text: Text
+    literal: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """``starts-with(text, literal)``."""
+
+    text: Text
+    literal: str
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """``true()`` or ``false()``."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """``not(operand)``."""
+
+    operand: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class And:
+    """All operands are true; none of them is itself an ``And``."""
+
+    operands: tuple[Expression, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or:
+    """Some operand is true; none of them is itself an ``Or``."""
+
+    operands: tuple[Expression, ...]
+
+
+Expression = Exists | Compare | Contains | StartsWith | Constant | Not | And | Or
+Predicate = Position | Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A parsed subscription: true or false of a document.
+
+    ``namespaces`` holds the prefixes that the text used, as sorted (prefix, URI) pairs; it serves
+    the printer alone and does not take part in equality.
+    """
+
+    expression: Expression
+    namespaces: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+
+    def __str__(self) -> str:
+        from tamis.language.printer import print_query  # noqa: PLC0415 - the printer needs the model
+
+        return print_query(self)

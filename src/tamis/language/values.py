@@ -1,0 +1,65 @@
+"""XPath 1.0's conversions and comparisons of values, on UTF-8 bytes as documents hold them."""
+
+from __future__ import annotations
+
+import operator
+import re
+
+# XPath 1.0, section 4.4: no exponent, no '+', no 'INF'; anything else is NaN.
+_NUMBER = re.compile(rb"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*\Z")
+_NAN = float("nan")
+
+_OPERATORS = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def xpath_number(value: bytes | str) -> float:
+    """number() of a string: an IEEE double, NaN for what is not an XPath number.
+
+    >>> xpath_number(" -1.5 "), xpath_number("1e3"), xpath_number("+5")
+    (-1.5, nan, nan)
+    """
+    match = _NUMBER.match(value.encode() if isinstance(value, str) else value)
+    return float(match[1]) if match else _NAN
+
+
+def normalize_space(value: bytes) -> bytes:
+    r"""normalize-space() of a string.
+
+    >>> normalize_space(b"  a \n b ")
+    b'a b'
+    """
+    # bytes.split() also splits at \\v and \\f, which no XML document contains.
+    return b" ".join(value.split())
+
+
+def compare(comparison: str, left: float, right: float) -> bool:
+    """One of XPath's ``= != < <= > >=`` on numbers; NaN is unequal to everything.
+
+    >>> compare("!=", float("nan"), 1.0)
+    True
+    """
+    return bool(_OPERATORS[comparison](left, right))
+
+
+def compare_string(comparison: str, value: bytes, literal: bytes | float) -> bool:
+    """A string compared with a literal, as strings where both are and the operator is = or !=.
+
+    >>> compare_string("=", b"01", 1.0), compare_string("=", b"01", b"1")
+    (True, False)
+    >>> compare_string("<", b"9", b"10")
+    True
+    """
+    if isinstance(literal, bytes):
+        if comparison == "=":
+            return value == literal
+        if comparison == "!=":
+            return value != literal
+        literal = xpath_number(literal)
+    return compare(comparison, xpath_number(value), literal)

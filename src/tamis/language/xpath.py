@@ -1,0 +1,541 @@
+"""Subscription text → :class:`~tamis.language.model.Query`, or a refusal that says where and why.
+
+What is supported is the forward fragment of XPath 1.0 that can be answered in one pass over a
+document (the table in the README, generated from the tests). Everything else that
+:mod:`tamis.language.grammar` can read is refused here, with the position and, where there is one,
+an expression that means the same and is supported.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from typing import NoReturn
+
+from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.language.grammar import (
+    Call,
+    FilterExpression,
+    LocationPath,
+    Negation,
+    Number,
+    Operation,
+    StepSyntax,
+    String,
+    Syntax,
+    Variable,
+    absolute_text,
+    parse_syntax,
+    walk,
+)
+from tamis.language.model import (
+    And,
+    Axis,
+    Compare,
+    Constant,
+    Contains,
+    Count,
+    Exists,
+    Expression,
+    KindTest,
+    NameOf,
+    NameTest,
+    Nodes,
+    NodeTest,
+    NormalizeSpace,
+    Not,
+    Or,
+    Path,
+    Position,
+    Predicate,
+    Query,
+    StartsWith,
+    Step,
+    StringLength,
+    StringOf,
+    Text,
+    Value,
+)
+from tamis.language.values import compare, xpath_number
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+
+_SUPPORTED_AXES = {axis.value: axis for axis in Axis}
+_HERE = Path(False, (Step(Axis.SELF, KindTest.NODE),))
+
+# The core library of XPath 1.0 (section 4): name → (fewest, most) arguments.
+_ARITY = {
+    "last": (0, 0),
+    "position": (0, 0),
+    "count": (1, 1),
+    "id": (1, 1),
+    "local-name": (0, 1),
+    "namespace-uri": (0, 1),
+    "name": (0, 1),
+    "string": (0, 1),
+    "concat": (2, 1 << 30),
+    "starts-with": (2, 2),
+    "contains": (2, 2),
+    "substring-before": (2, 2),
+    "substring-after": (2, 2),
+    "substring": (2, 3),
+    "string-length": (0, 1),
+    "normalize-space": (0, 1),
+    "translate": (3, 3),
+    "boolean": (1, 1),
+    "not": (1, 1),
+    "true": (0, 0),
+    "false": (0, 0),
+    "lang": (1, 1),
+    "number": (0, 1),
+    "sum": (1, 1),
+    "floor": (1, 1),
+    "ceiling": (1, 1),
+    "round": (1, 1),
+}
+_NODE_SET_FUNCTIONS = frozenset(("count", "sum", "local-name", "name", "namespace-uri"))
+
+_AXIS_HINTS = {
+    "parent": "put the child into a predicate of its parent: write a[b]/c for a/b/../c",
+    "ancestor": "write //a[…//b] for //b[ancestor::a]",
+    "ancestor-or-self": "write //a[descendant-or-self::b] for //b[ancestor-or-self::a]",
+}
+_FUNCTION_HINTS = {
+    "position": "write [2] for [position() = 2]",
+    "string": "a path or . already stands for its string value in a comparison",
+    "number": "compare with a number: [a > 5] compares numbers already",
+    "namespace-uri": "declare a prefix for the namespace and write prefix:name or prefix:*",
+    "id": "write //*[@id = '…'] with the name of the attribute",
+    "lang": "write [@xml:lang = '…']",
+    "concat": "compare the parts one by one, joined with and",
+}
+
+_Operand = Value | Expression | str | float
+
+
+def parse(
+    text: str,
+    namespaces: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Query:
+    """Read one subscription.
+
+    Args:
+        text: an XPath 1.0 expression; its context is the document node.
+        namespaces: prefix → URI for the prefixes in ``text``; ``xml`` is always declared.
+        limits: bounds on length, nesting and number of predicates.
+
+    Raises:
+        SubscriptionSyntaxError: ``text`` is not XPath 1.0, or uses an undeclared prefix.
+        UnsupportedExpression: it is, but outside the streamed fragment.
+        SubscriptionLimitError: it reaches a limit.
+
+    >>> str(parse("//order[ total>100 ]/descendant::item"))
+    '//order[total > 100]/descendant::item'
+    >>> parse("//a[last()]")
+    Traceback (most recent call last):
+    tamis.errors.UnsupportedExpression: last() is not supported: how many siblings follow ...
+      //a[last()]
+          ^
+    """
+    syntax = parse_syntax(text, limits)
+    try:
+        return _Meaning(text, namespaces or {}, limits).query(syntax)
+    except RecursionError:
+        raise SubscriptionLimitError(
+            "the expression is nested deeper than Python's recursion limit permits"
+        ) from None
+
+
+def parse_for_slow_lane(
+    text: str,
+    namespaces: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> str:
+    """Check any XPath 1.0 expression, and write its context, the document node, into it.
+
+    Raises:
+        SubscriptionSyntaxError, SubscriptionLimitError: as :func:`parse`.
+        UnsupportedExpression: it has variables, which nobody could bind.
+
+    >>> parse_for_slow_lane("a/b[last()]")
+    '/a/b[last()]'
+    """
+    syntax = parse_syntax(text, limits)
+    _Meaning(text, namespaces or {}, limits).check(syntax)
+    return absolute_text(text, syntax)
+
+
+class _Meaning:
+    """Gives syntax trees their meaning; methods are named after what they return."""
+
+    def __init__(self, text: str, namespaces: Mapping[str, str], limits: Limits) -> None:
+        self.text = text
+        self.namespaces = namespaces
+        self.limits = limits
+        self.used: dict[str, str] = {}
+        self.inside_predicate = 0
+        self.comparisons = 0
+
+    def query(self, syntax: Syntax) -> Query:
+        expression = self.boolean(syntax)
+        return Query(expression, tuple(sorted(self.used.items())))
+
+    def check(self, syntax: Syntax) -> None:
+        """Refuse what no XPath 1.0 processor could evaluate."""
+        for node in walk(syntax):
+            match node:
+                case Call():
+                    self.check_call(node)
+                case StepSyntax(test=test):
+                    if not test.endswith("()"):
+                        self.name_test(node)
+                case FilterExpression(primary=primary):
+                    self.check_continued(primary)
+                case Variable(position=position):
+                    self.unsupported_variable(position)
+
+    # -- expressions ---------------------------------------------------------------------------
+
+    def boolean(self, syntax: Syntax) -> Expression:
+        """The expression converted to a boolean, by the rules of XPath."""
+        match syntax:
+            case Operation(operators=(operator, *_), operands=operands) if operator.text in (
+                "and",
+                "or",
+            ):
+                return _joined(operator.text, [self.boolean(operand) for operand in operands])
+        return _as_boolean(self.operand(syntax))
+
+    def operand(self, syntax: Syntax) -> _Operand:
+        """The expression with the type that XPath gives it."""
+        match syntax:
+            case Number(value=value) | String(value=value):
+                return value
+            case Negation(position=position, odd=odd, operand=Number(value=value)):
+                return -value if odd else value
+            case Negation(position=position):
+                self.unsupported("arithmetic is not supported", position)
+            case Variable(position=position):
+                self.unsupported_variable(position)
+            case LocationPath():
+                return Nodes((self.path(syntax),))
+            case FilterExpression():
+                return Nodes((self.filtered(syntax),))
+            case Operation():
+                return self.operation(syntax)
+            case Call():
+                return self.call(syntax)
+
+    def operation(self, syntax: Operation) -> _Operand:
+        operator = syntax.operators[0]
+        if operator.text in ("and", "or"):
+            return self.boolean(syntax)
+        if operator.text == "|":
+            return Nodes(self.union(syntax))
+        if operator.text in ("+", "-", "*", "div", "mod"):
+            self.unsupported(
+                f"arithmetic ('{operator.text}') is not supported",
+                operator.position,
+                "compare with a number that is already computed",
+            )
+        if len(syntax.operands) > 2:
+            self.unsupported(
+                "a chain of comparisons is not supported",
+                syntax.operators[1].position,
+                "join the comparisons with and",
+            )
+        self.comparisons += 1
+        if self.comparisons > self.limits.subscription_predicates:
+            raise SubscriptionLimitError(
+                "more comparisons than the limit subscription_predicates = "
+                f"{self.limits.subscription_predicates:,}",
+                self.text,
+                operator.position,
+            )
+        left, right = (self.operand(operand) for operand in syntax.operands)
+        return self.comparison(operator.text, left, right, operator.position)
+
+    def comparison(
+        self, operator: str, left: _Operand, right: _Operand, position: int
+    ) -> Expression:
+        if isinstance(left, str | float | Constant):
+            left, right = right, left
+            operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
+        if isinstance(left, str | float):
+            self.unsupported(
+                "a comparison of two literals is not supported",
+                position,
+                "write true() or false()",
+            )
+        if isinstance(right, Constant):  # a boolean turns = and != into a comparison of booleans
+            literal: str | float | bool = right.value
+            left = _as_boolean(left)
+        elif isinstance(right, str | float):
+            literal = right
+        else:
+            self.unsupported(
+                "one side of a comparison must be a literal",
+                position,
+                "compare each path with a string or a number",
+            )
+        if isinstance(left, Expression):
+            return _compare_boolean(operator, left, literal)
+        assert not isinstance(literal, bool)
+        return Compare(operator, left, literal)
+
+    def call(self, syntax: Call) -> _Operand:
+        name, arguments = syntax.name, syntax.arguments
+        self.check_call(syntax)
+        match name:
+            case "true" | "false":
+                return Constant(name == "true")
+            case "boolean":
+                return self.boolean(arguments[0])
+            case "not":
+                return Not(self.boolean(arguments[0]))
+            case "count":
+                return Count(self.counted(arguments[0]))
+            case "string-length":
+                return StringLength(self.text_argument(syntax))
+            case "normalize-space":
+                return NormalizeSpace(self.text_argument(syntax))
+            case "name" | "local-name":
+                path = self.one_path(arguments[0], f"{name}()") if arguments else _HERE
+                return NameOf(path, local=name == "local-name")
+            case "contains" | "starts-with":
+                text = self.text_argument(syntax)
+                literal = arguments[1]
+                if not isinstance(literal, String):
+                    self.unsupported(
+                        f"the second argument of {name}() must be a string literal",
+                        literal.position,
+                    )
+                return (Contains if name == "contains" else StartsWith)(text, literal.value)
+        reason = ": how many siblings follow is not known when it is read" if name == "last" else ""
+        self.unsupported(
+            f"{name}() is not supported{reason}", syntax.position, _FUNCTION_HINTS.get(name)
+        )
+
+    def check_call(self, syntax: Call) -> None:
+        """Refuse what XPath 1.0 itself refuses: unknown functions, wrong arguments."""
+        name, arguments = syntax.name, syntax.arguments
+        if name not in _ARITY:
+            close = difflib.get_close_matches(name, _ARITY, 1, cutoff=0.75)
+            self.syntax_error(
+                f"XPath 1.0 has no function {name}()",
+                syntax.position,
+                f"did you mean {close[0]}()?" if close else None,
+            )
+        fewest, most = _ARITY[name]
+        if not fewest <= len(arguments) <= most:
+            wanted = str(fewest) if fewest == most else f"{fewest} or {most}"
+            if most > 3:
+                wanted = f"at least {fewest}"
+            self.syntax_error(
+                f"{name}() takes {wanted} argument{'' if wanted == '1' else 's'}, "
+                f"{len(arguments)} given",
+                syntax.position,
+            )
+        if name in _NODE_SET_FUNCTIONS:
+            for argument in arguments:
+                self.check_node_set(argument, f"{name}()")
+
+    def check_node_set(self, syntax: Syntax, taker: str) -> None:
+        if _is_node_set(syntax):
+            return
+        self.syntax_error(f"{taker} takes a path", syntax.position)
+
+    # -- functions of strings ------------------------------------------------------------------
+
+    def text_argument(self, call: Call) -> Text:
+        """The first argument of a string function, or the context node."""
+        if not call.arguments:
+            return StringOf(_HERE)
+        argument = call.arguments[0]
+        operand = self.operand(argument)
+        if isinstance(operand, Nodes):
+            if len(operand.paths) > 1:
+                self.unsupported(f"{call.name}() of a union is not supported", argument.position)
+            return StringOf(operand.paths[0])
+        if isinstance(operand, Text):
+            return operand
+        self.unsupported(
+            f"the first argument of {call.name}() must be a path or a string function",
+            argument.position,
+        )
+
+    def one_path(self, syntax: Syntax, taker: str) -> Path:
+        nodes = self.operand(syntax)
+        if not isinstance(nodes, Nodes) or len(nodes.paths) > 1:
+            self.unsupported(f"{taker} of a union is not supported", syntax.position)
+        return nodes.paths[0]
+
+    def counted(self, syntax: Syntax) -> Path:
+        path = self.one_path(syntax, "count()")
+        for step in path.steps:
+            if step.axis not in (Axis.CHILD, Axis.ATTRIBUTE):
+                self.unsupported(
+                    "count() is supported over child and attribute steps only",
+                    syntax.position,
+                    "give each step by name from the element whose children are counted",
+                )
+        return path
+
+    # -- paths ---------------------------------------------------------------------------------
+
+    def union(self, syntax: Operation) -> tuple[Path, ...]:
+        paths: list[Path] = []
+        for operand in syntax.operands:
+            self.check_node_set(operand, "'|'")
+            nodes = self.operand(operand)
+            assert isinstance(nodes, Nodes)
+            paths.extend(nodes.paths)
+        return tuple(dict.fromkeys(paths))
+
+    def path(self, syntax: LocationPath) -> Path:
+        if syntax.absolute and self.inside_predicate:
+            self.unsupported(
+                "an absolute path in a predicate is not supported",
+                syntax.position,
+                "ask for it beside the path: //a[…] and /b/c",
+            )
+        return Path(syntax.absolute, tuple(self.step(step) for step in syntax.steps))
+
+    def filtered(self, syntax: FilterExpression) -> Path:
+        """``(path)/more``: what needs no parentheses is accepted, the rest refused."""
+        self.check_continued(syntax.primary)
+        primary = self.operand(syntax.primary)
+        assert isinstance(primary, Nodes)
+        if syntax.predicates:
+            self.unsupported(
+                "a predicate on an expression in parentheses is not supported",
+                syntax.predicates[0].position,
+                "put it on the last step, where it counts per parent: //a[1], not (//a)[1]",
+            )
+        if len(primary.paths) > 1:
+            self.unsupported(
+                "a union that is continued is not supported",
+                syntax.position,
+                "write a/c | b/c for (a | b)/c",
+            )
+        start = primary.paths[0]
+        return Path(start.absolute, start.steps + tuple(self.step(s) for s in syntax.steps))
+
+    def check_continued(self, primary: Syntax) -> None:
+        if not _is_node_set(primary):
+            self.syntax_error(
+                "only a path can be continued with / or a predicate", primary.position
+            )
+
+    def step(self, syntax: StepSyntax) -> Step:
+        axis = _SUPPORTED_AXES.get(syntax.axis)
+        if axis is None:
+            self.unsupported(
+                f"the axis {syntax.axis}:: is not supported",
+                syntax.position,
+                _AXIS_HINTS.get(syntax.axis),
+            )
+        test = self.node_test(syntax)
+        self.inside_predicate += 1
+        predicates = tuple(self.predicate(p, axis) for p in syntax.predicates)
+        self.inside_predicate -= 1
+        return Step(axis, test, predicates)
+
+    def node_test(self, syntax: StepSyntax) -> NodeTest:
+        test = syntax.test
+        if test.endswith("()"):
+            if test not in ("node()", "text()"):
+                self.unsupported(f"the node test {test} is not supported", syntax.position)
+            return KindTest(test)
+        return self.name_test(syntax)
+
+    def name_test(self, syntax: StepSyntax) -> NameTest:
+        prefix, colon, local = syntax.test.rpartition(":")
+        name = None if local == "*" else local
+        if not colon:
+            return NameTest(None if name is None else "", name)
+        uri = XML_NAMESPACE if prefix == "xml" else self.namespaces.get(prefix)
+        if uri is None:
+            self.syntax_error(
+                f"the prefix '{prefix}' is not declared",
+                syntax.position,
+                "declare it with the subscriptions: a namespaces mapping, or --namespaces FILE",
+            )
+        self.used[prefix] = uri
+        return NameTest(uri, name, prefix)
+
+    def predicate(self, syntax: Syntax, axis: Axis) -> Predicate:
+        operand = self.operand(syntax)
+        if isinstance(operand, float):
+            if axis is not Axis.CHILD:
+                self.unsupported(
+                    f"a position on the {axis.value} axis is not supported",
+                    syntax.position,
+                    "positions are counted on child steps: //a[2]",
+                )
+            whole = operand.is_integer() and operand > 0  # infinities are not integers
+            return Position(int(operand) if whole else 0)
+        if isinstance(operand, Count | StringLength):
+            self.unsupported(
+                "a number that is not a literal is not supported as a position",
+                syntax.position,
+                "compare it: [count(a) > 0]",
+            )
+        return _as_boolean(operand)
+
+    # -- refusals ------------------------------------------------------------------------------
+
+    def unsupported(self, message: str, position: int, hint: str | None = None) -> NoReturn:
+        raise UnsupportedExpression(message, self.text, position, hint)
+
+    def unsupported_variable(self, position: int) -> NoReturn:
+        self.unsupported("variables are not supported", position, "write the value itself")
+
+    def syntax_error(self, message: str, position: int, hint: str | None = None) -> NoReturn:
+        raise SubscriptionSyntaxError(message, self.text, position, hint)
+
+
+def _is_node_set(syntax: Syntax) -> bool:
+    """Whether XPath's static types let the expression be a node set (variables may be one)."""
+    match syntax:
+        case LocationPath() | FilterExpression() | Variable() | Call(name="id"):
+            return True
+        case Operation(operators=(operator, *_)):
+            return operator.text == "|"
+    return False
+
+
+def _as_boolean(operand: _Operand) -> Expression:
+    """XPath's boolean(): node sets and strings that are not empty, numbers but 0 and NaN."""
+    match operand:
+        case str() | float():
+            return Constant(bool(operand))
+        case Nodes(paths):
+            return Exists(paths)
+        case Count() | StringLength():
+            return Compare("!=", operand, 0.0)
+        case StringOf() | NameOf() | NormalizeSpace():
+            return Compare("!=", operand, "")
+    return operand
+
+
+def _joined(operator: str, operands: list[Expression]) -> Expression:
+    kind = And if operator == "and" else Or
+    flat: list[Expression] = []
+    for operand in operands:
+        flat.extend(operand.operands if isinstance(operand, kind) else (operand,))
+    return kind(tuple(flat))
+
+
+def _compare_boolean(operator: str, operand: Expression, literal: str | float | bool) -> Expression:
+    """A boolean compared with a literal: one of the operand, its negation, or a constant."""
+    if operator in ("=", "!="):
+        truth = bool(literal)
+        return operand if truth == (operator == "=") else Not(operand)
+    number = xpath_number(literal) if isinstance(literal, str) else float(literal)
+    when_true, when_false = (compare(operator, value, number) for value in (1.0, 0.0))
+    if when_true == when_false:
+        return Constant(when_true)
+    return operand if when_true else Not(operand)

@@ -1,0 +1,41 @@
+"""Every bound in one place, with its default.
+
+Reaching a bound is an error that names it, for the document or the subscription concerned alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one document, and one subscription, may cost.
+
+    Attributes:
+        document_bytes: size of a document.
+        depth: open elements at a time.
+        attributes: attributes of one element.
+        entity_amplification: bytes that a document may expand to, as a multiple of the bytes read.
+        entity_free_bytes: expansion that is always allowed, before the ratio counts.
+        names: distinct element and attribute names that one matcher remembers.
+        subscription_chars: length of an expression.
+        subscription_nesting: parentheses, predicates and function calls inside each other.
+        subscription_predicates: predicates and comparisons of one expression, all levels together.
+
+    >>> Limits(depth=100).depth
+    100
+    """
+
+    document_bytes: int = 1 << 30
+    depth: int = 10_000
+    attributes: int = 10_000
+    entity_amplification: int = 20
+    entity_free_bytes: int = 1 << 20
+    names: int = 1 << 20
+    subscription_chars: int = 65_536
+    subscription_nesting: int = 64
+    subscription_predicates: int = 1_000
+
+
+DEFAULT_LIMITS = Limits()

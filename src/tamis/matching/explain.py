@@ -1,0 +1,212 @@
+"""Why a document matches a subscription or not: what each step reached, which failed first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from tamis.documents.batch import EventBatch
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.model import (
+    And,
+    Axis,
+    Compare,
+    Constant,
+    Contains,
+    Count,
+    Exists,
+    Expression,
+    KindTest,
+    Nodes,
+    Not,
+    Or,
+    Path,
+    Position,
+    Predicate,
+    Query,
+    StartsWith,
+    Step,
+    StringLength,
+    Value,
+)
+from tamis.language.printer import print_expression, print_path, print_step
+from tamis.matching.reference import DOCUMENT, Evaluator, build_nodes
+from tamis.matching.reference.sets import Mask
+
+_SHOWN = 3  # lines and values given as examples
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What one query did on one document; printing it shows the steps.
+
+    Attributes:
+        matched: whether the query is true of the document.
+        lines: the explanation, a line each.
+    """
+
+    matched: bool
+    lines: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.matched
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def explain(query: Query, batch: EventBatch, vocabulary: Vocabulary) -> Explanation:
+    """Explain a query on the single document of a batch that was parsed with every demand."""
+    explainer = _Explainer(Evaluator(batch, build_nodes(batch), vocabulary))
+    roots = explainer.evaluator.nodes.mask(DOCUMENT)
+    lines = tuple(explainer.expression(query.expression, roots, ""))
+    matched = bool(explainer.evaluator.where(query.expression, roots).any())
+    return Explanation(matched, lines)
+
+
+class _Explainer:
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+
+    def expression(self, expression: Expression, within: Mask, indent: str) -> Iterator[str]:
+        """A line with the truth of an expression at the document node, and its parts below it."""
+        truth = "true" if self.evaluator.where(expression, within).any() else "false"
+        yield f"{indent}{truth}: {print_expression(expression)}"
+        inner = indent + "  "
+        match expression:
+            case Exists(paths):
+                yield from self.paths(paths, within, inner)
+            case Compare(_, Nodes(paths), _):
+                yield from self.paths(paths, within, inner)
+                yield from self.values(expression.value, within, inner)
+            case Compare(_, value, _) | Contains(value, _) | StartsWith(value, _):
+                yield from self.values(value, within, inner)
+            case Not(operand):
+                yield from self.expression(operand, within, inner)
+            case And(operands) | Or(operands):
+                for operand in operands:
+                    yield from self.expression(operand, within, inner)
+            case Constant():
+                return
+
+    def paths(self, paths: tuple[Path, ...], within: Mask, indent: str) -> Iterator[str]:
+        for path in paths:
+            if len(paths) > 1:
+                yield f"{indent}{print_path(path)}"
+            yield from self.path(path, within, indent + "  " * (len(paths) > 1))
+
+    def path(self, path: Path, within: Mask, indent: str) -> Iterator[str]:
+        """A line for each step and each predicate, until none is left."""
+        rows = list(_labelled(path))
+        predicates = [print_predicate(p) for _, step in rows for p in step.predicates]
+        width = max((len(text) for text in [*predicates, *(label for label, _ in rows)]), default=0)
+        for label, step in rows:
+            if not label:
+                (within,) = self.evaluator.narrowed(step, within)
+                continue
+            before = within
+            stages = [label, *(print_predicate(p) for p in step.predicates)]
+            causes: list[Predicate | None] = [None, *step.predicates]
+            narrowed = self.evaluator.narrowed(step, within)
+            for text, cause, within in zip(stages, causes, narrowed, strict=True):
+                found = int(within.sum())
+                if found:
+                    yield f"{indent}{text:<{width}}  {self.counted(within, found)}"
+                else:
+                    of = f"none of {int(before.sum())}" if cause is not None else "none"
+                    yield f"{indent}{text:<{width}}  {of}  ← fails here"
+                    yield from self.seen(cause, before, indent + "    ")
+                    return
+                before = within
+
+    def seen(self, cause: Predicate | None, before: Mask, indent: str) -> Iterator[str]:
+        """What a failed predicate found instead."""
+        match cause:
+            case Compare(_, value, _) | Contains(value, _) | StartsWith(value, _):
+                yield from self.values(value, before, indent)
+            case And(operands):
+                for operand in operands:
+                    left = self.evaluator.where(operand, before)
+                    if not left.any():
+                        yield f"{indent}false at all of them: {print_expression(operand)}"
+                        yield from self.seen(operand, before, indent + "  ")
+            case _:
+                return
+
+    def values(self, value: Value, within: Mask, indent: str) -> Iterator[str]:
+        """Examples of a value at the context nodes."""
+        examples: list[str] = []
+        for text in self.value_examples(value, within):
+            if len(examples) == _SHOWN:
+                examples.append("…")
+                break
+            examples.append(text)
+        if examples:
+            yield f"{indent}found: {', '.join(examples)}"
+        elif isinstance(value, Nodes):
+            yield f"{indent}found: no such node"
+
+    def value_examples(self, value: Value, within: Mask) -> Iterator[str]:
+        evaluator = self.evaluator
+        match value:
+            case Nodes(paths):
+                selected = np.zeros_like(within)
+                for path in paths:
+                    selected |= [within, *evaluator.trace(path, within)][-1]
+                return (
+                    _quoted(evaluator.string_value(row)) for row in selected.nonzero()[0].tolist()
+                )
+            case Count(path):
+                return (str(count) for count in evaluator.counts(path, within)[within])
+            case StringLength(text):
+                return (str(len(found.decode())) for found in evaluator.texts(text, within))
+            case text:
+                return (_quoted(found) for found in evaluator.texts(text, within))
+
+    def counted(self, nodes: Mask, found: int) -> str:
+        lines = []
+        for row in nodes.nonzero()[0]:
+            line = self.evaluator.line(int(row))
+            if line not in lines:
+                lines.append(line)
+            if len(lines) > _SHOWN:
+                break
+        shown = ", ".join(str(line) for line in lines[:_SHOWN])
+        more = ", …" if len(lines) > _SHOWN else ""
+        return (
+            f"{found:,} node{'' if found == 1 else 's'}, "
+            f"line{'' if len(lines) == 1 else 's'} {shown}{more}"
+        )
+
+
+def print_predicate(predicate: Predicate) -> str:
+    """A predicate in its brackets."""
+    if isinstance(predicate, Position):
+        return f"[{predicate.number}]"
+    return f"[{print_expression(predicate)}]"
+
+
+def _labelled(path: Path) -> Iterator[tuple[str, Step]]:
+    """The steps, each with its text without predicates.
+
+    ``//x`` is one line, so
+    that its descendant-or-self step has an empty label.
+    """
+    descend = Step(Axis.DESCENDANT_OR_SELF, KindTest.NODE)
+    separator = "/" if path.absolute else ""
+    steps = list(path.steps)
+    for index, step in enumerate(steps):
+        if step == descend and separator and index + 1 < len(steps):
+            yield "", step  # shown with the step that follows
+            separator = "//"
+            continue
+        bare = print_step(Step(step.axis, step.test))
+        yield separator + bare, step
+        separator = "/"
+
+
+def _quoted(value: bytes) -> str:
+    text = " ".join(value[:200].decode(errors="ignore").split())
+    return f"'{text[:40]}…'" if len(text) > 40 else f"'{text}'"
