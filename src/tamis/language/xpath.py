@@ -424,6 +424,8 @@ class _Meaning:
         return Path(start.absolute, start.steps + tuple(self.step(s) for s in syntax.steps))
 
     def check_continued(self, primary: Syntax) -> None:
+        if isinstance(primary, Call):
+            self.check_call(primary)
         if not _is_node_set(primary):
             self.syntax_error(
                 "only a path can be continued with / or a predicate", primary.position

@@ -32,8 +32,8 @@ from tamis.language.model import (
     Value,
 )
 from tamis.language.printer import print_expression, print_path, print_step
-from tamis.matching.reference import DOCUMENT, Evaluator, build_nodes
-from tamis.matching.reference.sets import Mask
+from tamis.matching.reference import Evaluator, build_nodes
+from tamis.matching.reference.sets import Rows
 
 _SHOWN = 3  # lines and values given as examples
 
@@ -59,8 +59,9 @@ class Explanation:
 
 def explain(query: Query, batch: EventBatch, vocabulary: Vocabulary) -> Explanation:
     """Explain a query on the single document of a batch that was parsed with every demand."""
-    explainer = _Explainer(Evaluator(batch, build_nodes(batch), vocabulary))
-    roots = explainer.evaluator.nodes.mask(DOCUMENT)
+    nodes = build_nodes(batch)
+    explainer = _Explainer(Evaluator(batch, nodes, vocabulary))
+    roots = nodes.documents
     lines = tuple(explainer.expression(query.expression, roots, ""))
     matched = bool(explainer.evaluator.where(query.expression, roots).any())
     return Explanation(matched, lines)
@@ -70,7 +71,7 @@ class _Explainer:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
 
-    def expression(self, expression: Expression, within: Mask, indent: str) -> Iterator[str]:
+    def expression(self, expression: Expression, within: Rows, indent: str) -> Iterator[str]:
         """A line with the truth of an expression at the document node, and its parts below it."""
         truth = "true" if self.evaluator.where(expression, within).any() else "false"
         yield f"{indent}{truth}: {print_expression(expression)}"
@@ -91,13 +92,13 @@ class _Explainer:
             case Constant():
                 return
 
-    def paths(self, paths: tuple[Path, ...], within: Mask, indent: str) -> Iterator[str]:
+    def paths(self, paths: tuple[Path, ...], within: Rows, indent: str) -> Iterator[str]:
         for path in paths:
             if len(paths) > 1:
                 yield f"{indent}{print_path(path)}"
             yield from self.path(path, within, indent + "  " * (len(paths) > 1))
 
-    def path(self, path: Path, within: Mask, indent: str) -> Iterator[str]:
+    def path(self, path: Path, within: Rows, indent: str) -> Iterator[str]:
         """A line for each step and each predicate, until none is left."""
         rows = list(_labelled(path))
         predicates = [print_predicate(p) for _, step in rows for p in step.predicates]
@@ -111,17 +112,17 @@ class _Explainer:
             causes: list[Predicate | None] = [None, *step.predicates]
             narrowed = self.evaluator.narrowed(step, within)
             for text, cause, within in zip(stages, causes, narrowed, strict=True):
-                found = int(within.sum())
+                found = len(within)
                 if found:
                     yield f"{indent}{text:<{width}}  {self.counted(within, found)}"
                 else:
-                    of = f"none of {int(before.sum())}" if cause is not None else "none"
+                    of = f"none of {len(before)}" if cause is not None else "none"
                     yield f"{indent}{text:<{width}}  {of}  ← fails here"
                     yield from self.seen(cause, before, indent + "    ")
                     return
                 before = within
 
-    def seen(self, cause: Predicate | None, before: Mask, indent: str) -> Iterator[str]:
+    def seen(self, cause: Predicate | None, before: Rows, indent: str) -> Iterator[str]:
         """What a failed predicate found instead."""
         match cause:
             case Compare(_, value, _) | Contains(value, _) | StartsWith(value, _):
@@ -135,7 +136,7 @@ class _Explainer:
             case _:
                 return
 
-    def values(self, value: Value, within: Mask, indent: str) -> Iterator[str]:
+    def values(self, value: Value, within: Rows, indent: str) -> Iterator[str]:
         """Examples of a value at the context nodes."""
         examples: list[str] = []
         for text in self.value_examples(value, within):
@@ -148,27 +149,24 @@ class _Explainer:
         elif isinstance(value, Nodes):
             yield f"{indent}found: no such node"
 
-    def value_examples(self, value: Value, within: Mask) -> Iterator[str]:
+    def value_examples(self, value: Value, within: Rows) -> Iterator[str]:
         evaluator = self.evaluator
         match value:
             case Nodes(paths):
-                selected = np.zeros_like(within)
-                for path in paths:
-                    selected |= [within, *evaluator.trace(path, within)][-1]
-                return (
-                    _quoted(evaluator.string_value(row)) for row in selected.nonzero()[0].tolist()
-                )
+                ends = [[within, *evaluator.trace(path, within)][-1] for path in paths]
+                selected = np.unique(np.concatenate(ends)).tolist()
+                return (_quoted(evaluator.string_value(row)) for row in selected)
             case Count(path):
-                return (str(count) for count in evaluator.counts(path, within)[within])
+                return (str(count) for count in evaluator.counts(path, within))
             case StringLength(text):
                 return (str(len(found.decode())) for found in evaluator.texts(text, within))
             case text:
                 return (_quoted(found) for found in evaluator.texts(text, within))
 
-    def counted(self, nodes: Mask, found: int) -> str:
+    def counted(self, nodes: Rows, found: int) -> str:
         lines = []
-        for row in nodes.nonzero()[0]:
-            line = self.evaluator.line(int(row))
+        for row in nodes.tolist():
+            line = self.evaluator.line(row)
             if line not in lines:
                 lines.append(line)
             if len(lines) > _SHOWN:

@@ -2,6 +2,6 @@
 
 from tamis.matching.reference.compile import compile_queries, demand_of
 from tamis.matching.reference.evaluate import Evaluator, match
-from tamis.matching.reference.nodes import DOCUMENT, build_nodes
+from tamis.matching.reference.nodes import build_nodes
 
-__all__ = ["DOCUMENT", "Evaluator", "build_nodes", "compile_queries", "demand_of", "match"]
+__all__ = ["Evaluator", "build_nodes", "compile_queries", "demand_of", "match"]

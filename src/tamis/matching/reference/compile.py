@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -103,8 +104,7 @@ def _demand_of_value(value: Value) -> Demand:
 
 def _demand_of_path(path: Path) -> Demand:
     demand = Demand()
-    following = [*path.steps[1:], None]
-    for step, after in zip(path.steps, following, strict=True):
+    for step, after in zip_longest(path.steps, path.steps[1:]):
         demand |= _demand_of_step(step, after)
     return demand
 

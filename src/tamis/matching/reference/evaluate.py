@@ -1,19 +1,21 @@
 """Evaluation of queries on all documents of a batch at once, a set of nodes at a time.
 
 A path is followed forwards, giving the nodes that each step reaches, and then backwards, giving
-for each node where the path could start the *first* node in document order that it leads to.
-Whether there is one is existence; its string is what ``contains()`` and its like read. Each step
-costs a few array operations over the batch, so that a query of |Q| steps takes O(|Q| · nodes), the
-bound of Gottlob, Koch and Pichler, "Efficient algorithms for processing XPath queries" (VLDB 2002).
+for each context node the *first* node in document order that the path leads to. Whether there is
+one is existence; its string is what ``contains()`` and its like read. Each step costs a few array
+operations on sets of nodes: O(|Q| · n log n) for a query of |Q| steps on n nodes, near the bound of
+Gottlob, Koch and Pichler, "Efficient algorithms for processing XPath queries" (VLDB 2002).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import EventBatch, Int32
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
     And,
@@ -28,7 +30,6 @@ from tamis.language.model import (
     NameOf,
     NameTest,
     Nodes,
-    NodeTest,
     NormalizeSpace,
     Not,
     Or,
@@ -55,81 +56,83 @@ from tamis.matching.reference.nodes import (
 from tamis.matching.reference.sets import (
     Mask,
     Rows,
-    children,
-    descendants,
     first_child,
     first_descendant,
+    have_ancestor_in,
+    have_parent_in,
     nth_of_parent,
 )
 
 
 def match(program: ReferenceProgram, batch: EventBatch) -> MatchSet:
     """Which queries are true of which documents."""
-    evaluator = Evaluator(batch, build_nodes(batch), program.vocabulary)
-    nodes = evaluator.nodes
+    nodes = build_nodes(batch)
+    evaluator = Evaluator(batch, nodes, program.vocabulary)
     truth = np.zeros((len(program.queries), len(nodes.documents)), dtype=bool)
-    roots = nodes.mask(DOCUMENT)
     for number, query in enumerate(program.queries):
-        truth[number] = evaluator.where(query.expression, roots)[nodes.documents]
+        truth[number] = evaluator.where(query.expression, nodes.documents)
     by_document = [np.zeros(0, dtype=np.int64)] * batch.documents
     for column, document in enumerate(nodes.numbers):
-        by_document[document] = truth[:, column][program.distinct].nonzero()[0]
+        by_document[document] = truth[program.distinct, column].nonzero()[0]
     return match_set(by_document, {})
 
 
 class Evaluator:
-    """The nodes of a batch, and what expressions and paths mean on them."""
+    """The nodes of a batch, and what expressions and paths mean on them.
+
+    Context nodes are given as sorted rows; what is returned for each of them has the same order.
+    """
 
     def __init__(self, batch: EventBatch, nodes: NodeTable, vocabulary: Vocabulary) -> None:
         self.batch = batch
         self.nodes = nodes
         self.vocabulary = vocabulary
-        self.rows = np.arange(len(nodes.kind), dtype=np.int64)
-        self.none = len(self.rows)  # the row that stands for "no node"
-        self.is_attribute = nodes.mask(ATTRIBUTE)
+        self.none = len(nodes.kind)  # the row that stands for "no node"
         self.text_values = batch.text_values.tobytes()
         self.attribute_values = batch.attribute_values.tobytes()
         self.misc_values = batch.misc_values.tobytes()
 
     # -- booleans ------------------------------------------------------------------------------
 
-    def where(self, expression: Expression, within: Mask) -> Mask:
-        """Those of the context nodes ``within`` at which a boolean expression is true."""
+    def where(self, expression: Expression, contexts: Rows) -> Mask:
+        """At which of the context nodes a boolean expression is true."""
         match expression:
             case Exists(paths):
-                return self.where_any(paths, within)
+                return self.where_any(paths, contexts)
             case Compare(operator, value, literal):
-                return self.where_compares(operator, value, literal, within)
+                return self.where_compares(operator, value, literal, contexts)
             case Contains(text, literal):
                 wanted = literal.encode()
-                return self.where_text(text, within, lambda value: wanted in value)
+                return self.where_text(text, contexts, lambda value: wanted in value)
             case StartsWith(text, literal):
                 wanted = literal.encode()
-                return self.where_text(text, within, lambda value: value.startswith(wanted))
+                return self.where_text(text, contexts, lambda value: value.startswith(wanted))
             case Constant(value):
-                return within if value else np.zeros_like(within)
+                return np.full(len(contexts), value)
             case Not(operand):
-                return within & ~self.where(operand, within)
+                return ~self.where(operand, contexts)
             case And(operands):
-                for operand in operands:
-                    within = self.where(operand, within)
-                return within
-            case Or(operands):
-                found = np.zeros_like(within)
-                for operand in operands:
-                    found |= self.where(operand, within & ~found)
-                return found
+                return self.where_all([*operands], contexts)
+            case Or(operands):  # by De Morgan's law
+                return ~self.where_all([Not(operand) for operand in operands], contexts)
+
+    def where_all(self, operands: list[Expression], contexts: Rows) -> Mask:
+        """Where all operands are true; each is asked only where those before it are."""
+        left = np.arange(len(contexts))
+        for operand in operands:
+            left = left[self.where(operand, contexts[left])]
+        return _mask(left, len(contexts))
 
     def where_any(
         self,
         paths: tuple[Path, ...],
-        within: Mask,
+        contexts: Rows,
         accepts: Callable[[int], bool] | None = None,
     ) -> Mask:
-        """Contexts from which one of the paths selects a node (that is accepted)."""
-        found = np.zeros_like(within)
+        """From which contexts one of the paths selects a node (that is accepted)."""
+        found = np.zeros(len(contexts), dtype=bool)
         for path in paths:
-            found |= self.first(path, within & ~found, accepts) < self.none
+            found |= self.first(path, contexts, accepts) < self.none
         return found
 
     def where_compares(
@@ -137,51 +140,47 @@ class Evaluator:
         operator: str,
         value: Nodes | Text | Count | StringLength,
         literal: str | float,
-        within: Mask,
+        contexts: Rows,
     ) -> Mask:
+        """Where a value compares with a literal."""
         wanted = literal.encode() if isinstance(literal, str) else literal
         number = xpath_number(literal) if isinstance(literal, str) else literal
         match value:
             case Nodes(paths):
                 return self.where_any(
                     paths,
-                    within,
+                    contexts,
                     lambda row: compare_string(operator, self.string_value(row), wanted),
                 )
             case Count(path):
-                counts = self.counts(path, within)
-                rows = within.nonzero()[0].tolist()
-                return self.mask(r for r in rows if compare(operator, float(counts[r]), number))
+                counts = self.counts(path, contexts).tolist()
+                return np.array([compare(operator, n, number) for n in counts], dtype=bool)
             case StringLength(text):
                 return self.where_text(
-                    text,
-                    within,
-                    lambda value: compare(operator, float(len(value.decode())), number),
+                    text, contexts, lambda value: compare(operator, len(value.decode()), number)
                 )
             case _:
                 return self.where_text(
-                    value, within, lambda text: compare_string(operator, text, wanted)
+                    value, contexts, lambda text: compare_string(operator, text, wanted)
                 )
 
-    def where_text(self, text: Text, within: Mask, accepts: Callable[[bytes], bool]) -> Mask:
-        """Contexts at which a string function's value is accepted."""
-        rows = within.nonzero()[0].tolist()
-        values = self.texts(text, within)
-        return self.mask(row for row, value in zip(rows, values, strict=True) if accepts(value))
+    def where_text(self, text: Text, contexts: Rows, accepts: Callable[[bytes], bool]) -> Mask:
+        """Where a string function's value is accepted."""
+        return np.array([accepts(value) for value in self.texts(text, contexts)], dtype=bool)
 
     # -- strings and numbers -------------------------------------------------------------------
 
-    def texts(self, text: Text, within: Mask) -> Iterator[bytes]:
-        """The value of a string function at each context node, in document order."""
+    def texts(self, text: Text, contexts: Rows) -> Iterator[bytes]:
+        """The value of a string function at each context node."""
         match text:
             case NormalizeSpace(inner):
-                return map(normalize_space, self.texts(inner, within))
+                return map(normalize_space, self.texts(inner, contexts))
             case StringOf(path):
                 value_of = self.string_value
             case NameOf(path, local):
                 value_of = self.local_name if local else self.qualified_name
-        first = self.first(path, within)[within]
-        return (b"" if row == self.none else value_of(int(row)) for row in first)
+        first = self.first(path, contexts).tolist()
+        return (b"" if row == self.none else value_of(row) for row in first)
 
     def string_value(self, row: int) -> bytes:
         """XPath's string value of a node, in UTF-8."""
@@ -229,102 +228,181 @@ class Evaluator:
             source = max(batch.misc_event[source], 0)
         return int(batch.lines[source])
 
-    def counts(self, path: Path, within: Mask) -> Rows:
-        """For each row the number of nodes that a path of child and attribute steps selects."""
-        reached = [within, *self.trace(path, within)]
-        count = reached[-1].astype(np.int64)
-        for contexts in reversed(reached[:-1]):
-            rows = count.nonzero()[0]
-            total = np.zeros_like(count)
-            np.add.at(total, self.nodes.parent[rows], count[rows])
-            count = np.where(contexts, total, 0)
+    def counts(self, path: Path, contexts: Rows) -> Rows:
+        """At each context the number of nodes that a path of child and attribute steps selects."""
+        reached = [contexts, *self.trace(path, contexts)]
+        count = np.ones(len(reached[-1]), dtype=np.int64)
+        for nodes, above in zip(reached[:0:-1], reached[-2::-1], strict=True):
+            total = np.zeros(len(above), dtype=np.int64)
+            np.add.at(total, np.searchsorted(above, self.nodes.parent[nodes]), count)
+            count = total
         return count
 
     # -- paths ---------------------------------------------------------------------------------
 
-    def trace(self, path: Path, within: Mask) -> list[Mask]:
-        """The nodes reached after each step of a path from any of the context nodes."""
+    def trace(self, path: Path, contexts: Rows) -> list[Rows]:
+        """The nodes reached after each of the :func:`fused` steps from any of the contexts."""
         reached = []
-        for step in path.steps:
-            *_, within = self.narrowed(step, within)
-            reached.append(within)
+        for step in fused(path):
+            if len(contexts):  # what leads nowhere stays there, at no cost
+                *_, contexts = self.narrowed(step, contexts)
+            reached.append(contexts)
         return reached
 
-    def narrowed(self, step: Step, within: Mask) -> Iterator[Mask]:
+    def narrowed(self, step: Step, contexts: Rows) -> Iterator[Rows]:
         """The nodes reached by a step's axis and test, then those left by each predicate."""
-        nodes = self.along(step.axis, within) & self.test(step)
+        nodes = self.along(step, contexts)
         yield nodes
         for predicate in step.predicates:
-            if isinstance(predicate, Position):
+            if not len(nodes):
+                pass
+            elif isinstance(predicate, Position):
                 nodes = nth_of_parent(self.nodes.parent, nodes, predicate.number)
             else:
-                nodes = self.where(predicate, nodes)
+                nodes = nodes[self.where(predicate, nodes)]
             yield nodes
 
-    def along(self, axis: Axis, within: Mask) -> Mask:
-        """The nodes on an axis of any of the context nodes."""
-        match axis:
-            case Axis.CHILD:
-                return children(self.nodes.parent, within) & ~self.is_attribute
-            case Axis.ATTRIBUTE:
-                return children(self.nodes.parent, within) & self.is_attribute
-            case Axis.DESCENDANT:
-                return descendants(self.nodes.end, within) & ~self.is_attribute
-            case Axis.DESCENDANT_OR_SELF:
-                return within | (descendants(self.nodes.end, within) & ~self.is_attribute)
-            case Axis.SELF:
-                return within
+    def along(self, step: Step, contexts: Rows) -> Rows:
+        """The nodes on a step's axis, from any of the contexts, that pass its node test."""
+        if step.axis is Axis.SELF:
+            return contexts[self.passes(step, contexts)]
+        if step.axis is Axis.DESCENDANT_OR_SELF:
+            inside = self.along(Step(Axis.DESCENDANT, step.test), contexts)
+            return np.union1d(inside, contexts[self.passes(step, contexts)])
+        candidates = self.candidates(step)
+        if not len(candidates):
+            return candidates
+        if step.axis is Axis.DESCENDANT:
+            return candidates[have_ancestor_in(self.nodes.end, candidates, contexts)]
+        return candidates[have_parent_in(self.nodes.parent, candidates, contexts)]
 
-    def test(self, step: Step) -> Mask:
-        """The nodes that pass a node test; names are of the axis's principal kind."""
-        test: NodeTest = step.test
+    def candidates(self, step: Step) -> Rows:
+        """All nodes that pass the test of a child, descendant or attribute step."""
+        test = step.test
+        if isinstance(test, NameTest) and test.namespace is not None and test.local is not None:
+            name = self.vocabulary.name(test.namespace, test.local)
+            named = (
+                self.attributes_by_name if step.axis is Axis.ATTRIBUTE else self.elements_by_name
+            )
+            return named.get(name, _NO_ROWS)
+        if step.axis is Axis.ATTRIBUTE:
+            rows = self.rows_of[ATTRIBUTE]
+        elif test is KindTest.TEXT:
+            return self.rows_of[TEXT]
+        elif test is KindTest.NODE:
+            return self.inner_nodes
+        else:
+            rows = self.rows_of[ELEMENT]
+        return rows[self.passes(step, rows)]
+
+    def passes(self, step: Step, rows: Rows) -> Mask:
+        """Which rows pass a step's node test; names are of the axis's principal kind."""
+        test = step.test
+        kind = self.nodes.kind[rows]
         if test is KindTest.NODE:
-            return np.ones(len(self.rows), dtype=bool)
+            return np.ones(len(rows), dtype=bool)
         if test is KindTest.TEXT:
-            return self.nodes.mask(TEXT)
+            return np.asarray(kind == TEXT)
         assert isinstance(test, NameTest)
-        principal = self.nodes.mask(ATTRIBUTE if step.axis is Axis.ATTRIBUTE else ELEMENT)
+        principal = np.asarray(kind == (ATTRIBUTE if step.axis is Axis.ATTRIBUTE else ELEMENT))
         if test.namespace is None:
             return principal
+        names = self.nodes.name[rows]
         if test.local is not None:
-            name = self.vocabulary.name(test.namespace, test.local)
-            return np.asarray(principal & (self.nodes.name == name))
-        names = self.nodes.name[principal]
-        expanded = self.vocabulary.expanded
-        inside = np.zeros(len(self.rows), dtype=bool)
-        inside[principal] = [expanded(name)[0] == test.namespace for name in names]
-        return inside
+            return np.asarray(
+                principal & (names == self.vocabulary.name(test.namespace, test.local))
+            )
+        known = np.unique(names[principal])
+        wanted = [n for n in known.tolist() if self.vocabulary.expanded(n)[0] == test.namespace]
+        return principal & np.isin(names, wanted)
 
-    def first(self, path: Path, within: Mask, accepts: Callable[[int], bool] | None = None) -> Rows:
-        """For each context node the first node, in document order, that a path selects.
+    @cached_property
+    def rows_of(self) -> list[Rows]:
+        """The rows of each kind."""
+        return [(self.nodes.kind == kind).nonzero()[0] for kind in range(MISC + 1)]
 
-        Only nodes that are accepted count. Rows outside ``within`` have ``none``.
+    @cached_property
+    def inner_nodes(self) -> Rows:
+        """What ``node()`` is on the child and descendant axes."""
+        kind = self.nodes.kind
+        return np.asarray(((kind != DOCUMENT) & (kind != ATTRIBUTE)).nonzero()[0])
+
+    @cached_property
+    def elements_by_name(self) -> dict[int, Rows]:
+        """The elements of each name."""
+        return _grouped(self.rows_of[ELEMENT], self.nodes.name)
+
+    @cached_property
+    def attributes_by_name(self) -> dict[int, Rows]:
+        """The attributes of each name."""
+        return _grouped(self.rows_of[ATTRIBUTE], self.nodes.name)
+
+    def first(
+        self, path: Path, contexts: Rows, accepts: Callable[[int], bool] | None = None
+    ) -> Rows:
+        """For each context the first node, in document order, that a path selects (or ``none``).
+
+        Where ``accepts`` is given, only nodes that it accepts count.
         """
-        reached = [within, *self.trace(path, within)]
-        selected = reached[-1]
+        reached = [contexts, *self.trace(path, contexts)]
+        value = reached[-1]
+        if not len(value):
+            return np.full(len(contexts), self.none)
         if accepts is not None:
-            selected = self.mask(row for row in selected.nonzero()[0].tolist() if accepts(row))
-        value = np.where(selected, self.rows, self.none)
-        for step, contexts in zip(reversed(path.steps), reversed(reached[:-1]), strict=True):
-            value = np.where(contexts, self.back(step.axis, value), self.none)
+            accepted = np.array([accepts(row) for row in value.tolist()], dtype=bool)
+            value = np.where(accepted, value, self.none)
+        steps = zip(fused(path)[::-1], reached[:0:-1], reached[-2::-1], strict=True)
+        for step, nodes, above in steps:
+            value = self.back(step.axis, above, nodes, value)
         return value
 
-    def back(self, axis: Axis, value: Rows) -> Rows:
-        """For each row the least ``value`` on its axis."""
-        nodes, none = self.nodes, self.none
+    def back(self, axis: Axis, contexts: Rows, nodes: Rows, value: Rows) -> Rows:
+        """For each context the least ``value`` of those of ``nodes`` that are on its axis."""
+        none = self.none
         match axis:
             case Axis.CHILD | Axis.ATTRIBUTE:
-                return first_child(nodes.parent, value, none)
+                return first_child(self.nodes.parent, contexts, nodes, value, none)
             case Axis.DESCENDANT:
-                return first_descendant(nodes.end, value, none)
-            case Axis.DESCENDANT_OR_SELF:
-                inside = np.where(self.is_attribute, none, value)
-                return np.minimum(value, first_descendant(nodes.end, inside, none))
-            case Axis.SELF:
-                return value
-
-    def mask(self, rows: Iterator[int]) -> Mask:
-        """The set of some rows."""
-        found = np.zeros(len(self.rows), dtype=bool)
-        found[list(rows)] = True
+                return first_descendant(self.nodes.end, contexts, nodes, value, none)
+        found = np.full(len(contexts), none, dtype=np.int64)
+        own = np.isin(nodes, contexts)
+        found[np.searchsorted(contexts, nodes[own])] = value[own]
+        if axis is Axis.DESCENDANT_OR_SELF:
+            inner = self.nodes.kind[nodes] != ATTRIBUTE
+            inside = self.back(Axis.DESCENDANT, contexts, nodes[inner], value[inner])
+            found = np.minimum(found, inside)
         return found
+
+
+_DESCEND = Step(Axis.DESCENDANT_OR_SELF, KindTest.NODE)
+_NO_ROWS = np.zeros(0, dtype=np.int64)
+
+
+def fused(path: Path) -> list[Step]:
+    """The steps of a path, with ``descendant-or-self::node()/child::x`` as ``descendant::x``.
+
+    Positions stay per parent, as on a child step: a descendant step reaches all siblings of what it
+    reaches, and positions on a descendant step of the subscription itself are refused.
+    """
+    steps: list[Step] = []
+    for step in path.steps:
+        if steps and steps[-1] == _DESCEND and step.axis is Axis.CHILD:
+            steps[-1] = Step(Axis.DESCENDANT, step.test, step.predicates)
+        else:
+            steps.append(step)
+    return steps
+
+
+def _grouped(rows: Rows, name: Int32) -> dict[int, Rows]:
+    """Rows by their name."""
+    by_name = rows[np.argsort(name[rows], kind="stable")]
+    names, starts = np.unique(name[by_name], return_index=True)
+    return (
+        dict(zip(names.tolist(), np.split(by_name, starts[1:]), strict=True)) if len(rows) else {}
+    )
+
+
+def _mask(places: NDArray[np.int64], size: int) -> Mask:
+    mask = np.zeros(size, dtype=bool)
+    mask[places] = True
+    return mask

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.documents.batch import EventBatch, Int32, Int64
-from tamis.matching.reference.sets import Mask
 
 DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, MISC = range(5)
 
@@ -40,10 +39,6 @@ class NodeTable(NamedTuple):
     texts: Int64
     documents: Int64
     numbers: Int64
-
-    def mask(self, kind: int) -> Mask:
-        """The nodes of one kind."""
-        return np.asarray(self.kind == kind)
 
 
 def build_nodes(batch: EventBatch) -> NodeTable:

@@ -1,86 +1,85 @@
-"""Sets of nodes as masks, and XPath's axes on them, forwards and backwards.
+"""XPath's axes on sets of nodes, forwards and backwards.
 
-Nodes are rows in document order and a subtree is a range of rows, so that each axis is one or two
-array operations, linear in the number of nodes whatever the depth. ``kind``, ``parent`` and ``end``
-are those of :class:`tamis.matching.reference.nodes.NodeTable`.
+A set is a sorted array of rows of a :class:`tamis.matching.reference.nodes.NodeTable`. Rows are in
+document order and a subtree is a range of rows, ``x`` to ``end[x] - 1``, so that each axis is a few
+array operations on the sets alone, whatever the depth.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def children(parent: Rows, nodes: Mask) -> Mask:
-    """Rows whose parent is among ``nodes``, attributes included.
+def have_parent_in(parent: Rows, candidates: Rows, contexts: Rows) -> Mask:
+    """Which of the candidates are children (or attributes) of one of the contexts.
 
     >>> parent = np.array([0, 0, 1, 1, 0])
-    >>> children(parent, np.array([False, True, False, False, False])).nonzero()[0]
-    array([2, 3])
+    >>> have_parent_in(parent, np.array([2, 4]), np.array([1]))
+    array([ True, False])
     """
-    found: Mask = nodes[parent]
-    found &= parent != np.arange(len(parent))  # a document node has no parent
-    return found
+    member = np.zeros(len(parent), dtype=bool)
+    member[contexts] = True
+    return np.asarray(member[parent[candidates]])
 
 
-def descendants(end: Rows, nodes: Mask) -> Mask:
-    """Rows strictly inside the subtree of one of ``nodes``, attributes included.
+def have_ancestor_in(end: Rows, candidates: Rows, contexts: Rows) -> Mask:
+    """Which of the candidates lie strictly inside the subtree of one of the contexts.
+
+    Of the contexts before a candidate, the one whose subtree ends last decides.
 
     >>> end = np.array([5, 4, 3, 4, 5])
-    >>> descendants(end, np.array([False, True, False, False, False])).nonzero()[0]
-    array([2, 3])
+    >>> have_ancestor_in(end, np.array([1, 3, 4]), np.array([1]))
+    array([False,  True, False])
     """
-    rows = nodes.nonzero()[0]
-    change = np.zeros(len(nodes) + 1, dtype=np.int64)
-    change[rows + 1] += 1
-    np.subtract.at(change, end[rows], 1)
-    return np.cumsum(change)[:-1] > 0
+    furthest = np.zeros(len(contexts) + 1, dtype=np.int64)
+    np.maximum.accumulate(end[contexts], out=furthest[1:])
+    return np.asarray(furthest[np.searchsorted(contexts, candidates)] > candidates)
 
 
-def first_child(parent: Rows, value: Rows, none: int) -> Rows:
-    """For each row the least ``value`` of its children; ``none`` where no child has one.
+def first_child(parent: Rows, contexts: Rows, nodes: Rows, value: Rows, none: int) -> Rows:
+    """For each context the least ``value`` of those of ``nodes`` that are its children.
 
-    >>> first_child(np.array([0, 0, 1, 1]), np.array([9, 9, 3, 2]), 9)
-    array([9, 2, 9, 9])
+    The parents of ``nodes`` must all be contexts.
+
+    >>> parent = np.array([0, 0, 1, 1])
+    >>> first_child(parent, np.array([0, 1]), np.array([2, 3]), np.array([3, 2]), 9)
+    array([9, 2])
     """
-    found = np.full(len(value), none, dtype=np.int64)
-    rows = (value < none).nonzero()[0]
-    rows = rows[parent[rows] != rows]
-    np.minimum.at(found, parent[rows], value[rows])
+    found = np.full(len(contexts), none, dtype=np.int64)
+    np.minimum.at(found, np.searchsorted(contexts, parent[nodes]), value)
     return found
 
 
-def first_descendant(end: Rows, value: Rows, none: int) -> Rows:
-    """For each row the least ``value`` strictly inside its subtree; ``none`` where there is none.
+def first_descendant(end: Rows, contexts: Rows, nodes: Rows, value: Rows, none: int) -> Rows:
+    """For each context the least ``value`` of those of ``nodes`` that are inside its subtree.
 
-    ``value[y]`` must be ``none`` or lie in the subtree of ``y``. Then the least value among *all*
-    rows after ``x`` decides: if it lies before ``end[x]``, so does its row; if it does not, no row
-    inside has a smaller one.
+    ``value[i]`` must be ``none`` or lie in the subtree of ``nodes[i]``. Then the least value among
+    *all* nodes after a context decides: if it lies before the context's end, so does its node; if
+    it does not, no node inside has a smaller one.
 
-    >>> first_descendant(np.array([4, 3, 3, 4]), np.array([9, 9, 2, 3]), 9)
-    array([2, 2, 9, 9])
+    >>> end = np.array([4, 3, 3, 4])
+    >>> first_descendant(end, np.array([0, 1, 3]), np.array([2, 3]), np.array([2, 3]), 9)
+    array([2, 2, 9])
     """
-    after = np.full(len(value) + 1, none, dtype=np.int64)
+    after = np.full(len(nodes) + 1, none, dtype=np.int64)
     after[:-1] = np.minimum.accumulate(value[::-1])[::-1]
-    least = after[1:]
-    return np.where(least < end, least, none)
+    least = after[np.searchsorted(nodes, contexts, side="right")]
+    return np.where(least < end[contexts], least, none)
 
 
-def nth_of_parent(parent: Rows, nodes: Mask, number: int) -> Mask:
-    """Those of ``nodes`` that are the ``number``-th (from 1) among those with the same parent.
+def nth_of_parent(parent: Rows, nodes: Rows, number: int) -> Rows:
+    """Those of ``nodes`` that are the ``number``-th (from 1) of those with the same parent.
 
-    >>> nth_of_parent(np.array([0, 0, 0, 0]), np.array([False, True, True, True]), 2).nonzero()[0]
+    >>> nth_of_parent(np.array([0, 0, 0, 0]), np.array([1, 2, 3]), 2)
     array([2])
     """
-    rows = nodes.nonzero()[0]
-    by_parent = rows[np.argsort(parent[rows], kind="stable")]
+    by_parent = nodes[np.argsort(parent[nodes], kind="stable")]
     parents = parent[by_parent]
     places = np.arange(len(by_parent))
     is_first = np.ones(len(by_parent), dtype=bool)
     is_first[1:] = parents[1:] != parents[:-1]
     start = np.maximum.accumulate(np.where(is_first, places, 0))
-    found = np.zeros_like(nodes)
-    found[by_parent[places - start + 1 == number]] = True
-    return found
+    return np.sort(by_parent[places - start + 1 == number])

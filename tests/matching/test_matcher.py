@@ -1,0 +1,293 @@
+"""The library: matching, errors beside answers, pickling, threads, live changes, explanations."""
+
+from __future__ import annotations
+
+import logging
+import mmap
+import pickle
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.errors import EngineRefused, MissingExtra, UsageError
+from tamis.matching import matcher as matcher_module
+from tamis.matching import slow
+
+ORDERS = {"big": "//order[total > 100]", "any": "//order", 7: "//order/item[@sku = 'x']"}
+
+
+def test_ids_keep_their_type_and_order() -> None:
+    match = tamis.compile(ORDERS).match(b"<order><total>200</total><item sku='x'/></order>")
+    assert list(match) == ["big", "any", 7]
+    assert match.indices.dtype == np.int32
+    assert match.indices.tolist() == [0, 1, 2]
+    assert not match.indices.flags.writeable
+    assert repr(match) == "<Match: 3 of 3>"
+
+
+def test_no_subscriptions_and_no_documents() -> None:
+    matcher = tamis.compile({})
+    assert not matcher.match(b"<a/>")
+    assert list(matcher.match_many([])) == []
+
+
+def test_errors_stand_beside_answers() -> None:
+    matcher = tamis.compile(ORDERS)
+    matches = list(matcher.match_many([b"<order/>", b"<order>", Path("no such file"), "<order/>"]))
+    assert [match.error and match.error.code for match in matches] == [
+        None,
+        "document-malformed",
+        "document-unreadable",
+        None,
+    ]
+    assert list(matches[3]) == ["any"]
+    for use in (bool, len, list, lambda match: match.indices):
+        with pytest.raises(tamis.DocumentError, match="line 1, column 8"):
+            use(matches[1])
+    with pytest.raises(tamis.DocumentError):
+        matcher.match(b"<order>")
+
+
+def test_more_documents_than_a_batch() -> None:
+    count = matcher_module.BATCH_DOCUMENTS * 3 + 5
+    documents = (f"<a n='{n}'/>" if n % 7 else "<a" for n in range(count))
+    matcher = tamis.compile({n: f"/a[@n = {n}]" for n in range(count)})
+    for number, match in enumerate(matcher.match_many(documents)):
+        assert match.error is not None if number % 7 == 0 else list(match) == [number]
+
+
+def test_reads_ahead_no_further_than_it_says() -> None:
+    taken = 0
+
+    def endless():
+        nonlocal taken
+        while True:
+            taken += 1
+            yield b"<a/>"
+
+    matches = tamis.compile({"a": "//a"}).match_many(endless())
+    assert next(matches)
+    assert taken <= matcher_module.BATCH_DOCUMENTS
+
+
+def test_large_documents_are_matched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matcher_module, "BATCH_BYTES", 10)
+    documents = ["<a><b/></a>", "<a/>", "<b/>", "<a><b/></a>"]
+    found = [list(m) for m in tamis.compile({"b": "//b"}).match_many(documents)]
+    assert found == [["b"], [], ["b"], ["b"]]
+
+
+def test_every_kind_of_source(tmp_path: Path) -> None:
+    path = tmp_path / "a.xml"
+    path.write_bytes(b"<a/>")
+    matcher = tamis.compile({"a": "/a"})
+    with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        sources = [b"<a/>", bytearray(b"<a/>"), memoryview(b"<a/>"), "<a/>", path, file, mapped]
+        assert [list(match) for match in matcher.match_many(sources)] == [["a"]] * len(sources)
+    with path.open(encoding="utf-8") as text:
+        assert matcher.match(text)
+    with pytest.raises(UsageError, match="not int"):
+        matcher.match(3)  # type: ignore[arg-type]
+    with pytest.raises(tamis.DocumentError, match=r"pass pathlib.Path\("):
+        matcher.match(str(path))
+
+
+def test_pickled_where_it_was() -> None:
+    matcher = pickle.loads(pickle.dumps(tamis.compile(ORDERS, engine="reference")))
+    assert list(matcher.match("<order/>")) == ["any"]
+    error = tamis.SubscriptionSyntaxError("m", "/a", 1, "h", "id", 3)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+    error = tamis.DocumentError("m", 1, 2)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
+
+
+def test_shared_by_threads() -> None:
+    matcher = tamis.compile({n: f"//n{n % 50}[@x = {n}]" for n in range(500)})
+    documents = [f"<d><n{n % 50} x='{n}'/><new{n}/></d>" for n in range(500)]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda text: list(matcher.match(text)), documents))
+    assert found == [[n] for n in range(500)]
+
+
+def test_engines_are_used_or_refused(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "tamis"):
+        assert tamis.compile(ORDERS, engine="reference").engine == "reference"
+        tamis.compile(ORDERS)
+    assert [record.message for record in caplog.records] == [
+        "engine reference: named by the caller",
+        "engine reference: supports all queries",
+    ]
+    with pytest.raises(EngineRefused, match="choose one of auto, reference"):
+        tamis.compile(ORDERS, engine="warp")
+
+
+# -- the slow lane -----------------------------------------------------------------------------
+
+ODD = {
+    "odd": "//b/parent::a[last()]",
+    "plain": "//b",
+    "relative": "a[count(//b) = 1]",
+    "no": "//b[last() = 2]",
+}
+
+
+def test_slow_lane_answers_in_order(caplog: pytest.LogCaptureFixture) -> None:
+    given = tamis.Subscriptions(ODD, unsupported="slow")
+    matcher = tamis.compile(given)
+    assert "3 of 4 subscriptions go through lxml" in caplog.text
+    matches = list(matcher.match_many([b"<a><b/></a>", b"<a>", "<c/>", "<a><b/></a>"]))
+    assert [list(match) if match.error is None else None for match in matches] == [
+        ["odd", "plain", "relative"],
+        None,
+        [],
+        ["odd", "plain", "relative"],
+    ]
+    with pytest.raises(UsageError, match="cannot explain itself"):
+        matcher.explain("<a/>", "odd")
+
+
+def test_slow_lane_failure_is_the_documents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """libxml2's own limits, of 256 nested predicates or so, do not stop the neighbours."""
+    matcher = tamis.compile(tamis.Subscriptions({"x": "//a[last()]"}, unsupported="slow"))
+    deep = b"<a>" * 3000 + b"</a>" * 3000
+    errors = [m.error and m.error.code for m in matcher.match_many([b"<a/>", deep, b"<a/>"])]
+    assert errors == [None, "document-slow-lane", None]
+
+
+def test_slow_lane_needs_lxml(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slow, "etree", None)
+    with pytest.raises(MissingExtra, match=r"pip install 'tamis\[slow\]'"):
+        tamis.compile(tamis.Subscriptions(ODD, unsupported="slow"))
+
+
+# -- live subscriptions ------------------------------------------------------------------------
+
+
+def test_live_changes() -> None:
+    live = tamis.Matcher(namespaces={"p": "urn:p"})
+    live.add("s", "//p:a")
+    live.add(2, "//b")
+    running = live.match_many(["<b/>", "<a xmlns='urn:p'/>"])
+    live.remove(2)
+    assert [list(match) for match in running] == [[2], ["s"]]
+    assert not live.match("<b/>")
+    assert (len(live), "s" in live, 2 in live) == (1, True, False)
+    with pytest.raises(UsageError, match="no subscription 2"):
+        live.remove(2)
+    with pytest.raises(tamis.BadSubscriptions, match="taken"):
+        live.add("s", "//c")
+    with pytest.raises(tamis.BadSubscriptions):
+        live.add("t", "//c[")
+    assert live.explain("<b/>", "s").matched is False
+
+
+def test_live_changes_while_documents_flow() -> None:
+    live = tamis.Matcher()
+    live.add("always", "//a")
+    stop = threading.Event()
+
+    def change() -> None:
+        number = 0
+        while not stop.is_set():
+            live.add(number, f"//n{number}")
+            live.remove(number)
+            number += 1
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    try:
+        for _ in range(200):
+            assert list(live.match("<a/>")) == ["always"]
+    finally:
+        stop.set()
+        changer.join()
+
+
+# -- explanations ------------------------------------------------------------------------------
+
+ORDER = """<orders>
+  <order><total>7</total><item/></order>
+  <order n="2"><total>40</total></order>
+</orders>"""
+
+EXPLAINED = {
+    "//order[total > 100]//item": """\
+false: //order[total > 100]//item
+  //order        2 nodes, lines 2, 3
+  [total > 100]  none of 2  ← fails here
+      found: '7', '40'""",
+    "/orders/order[2]/item": """\
+false: /orders/order[2]/item
+  /orders  1 node, line 1
+  /order   2 nodes, lines 2, 3
+  [2]      1 node, line 3
+  /item    none  ← fails here""",
+    "//order[@n = 2] and not(//item)": """\
+false: //order[@n = 2] and not(//item)
+  true: //order[@n = 2]
+    //order   2 nodes, lines 2, 3
+    [@n = 2]  1 node, line 3
+  false: not(//item)
+    true: //item
+      //item  1 node, line 2""",
+    "//order[@n = 3 and total]": """\
+false: //order[@n = 3 and total]
+  //order             2 nodes, lines 2, 3
+  [@n = 3 and total]  none of 2  ← fails here
+      false at all of them: @n = 3
+        found: '2'""",
+    "count(orders/order) > 2": """\
+false: count(orders/order) > 2
+  found: 2""",
+    "contains(//total, '4')": """\
+false: contains(//total, '4')
+  found: '7'""",
+    "//nothing | //item": """\
+true: //nothing | //item
+  //nothing
+    //nothing  none  ← fails here
+  //item
+    //item  1 node, line 2""",
+    "//order[@x = 1]": """\
+false: //order[@x = 1]
+  //order   2 nodes, lines 2, 3
+  [@x = 1]  none of 2  ← fails here
+      found: no such node""",
+}
+
+
+@pytest.mark.parametrize("expression", EXPLAINED)
+def test_explanations(expression: str) -> None:
+    explanation = tamis.compile({"s": expression}).explain(ORDER, "s")
+    assert str(explanation) == EXPLAINED[expression]
+    assert bool(explanation) == bool(tamis.compile({"s": expression}).match(ORDER))
+
+
+def test_explain_refuses() -> None:
+    matcher = tamis.compile({"s": "//a"})
+    with pytest.raises(UsageError, match="no subscription 't'"):
+        matcher.explain("<a/>", "t")
+    with pytest.raises(tamis.DocumentError):
+        matcher.explain("<a", "s")
+
+
+# -- the package -------------------------------------------------------------------------------
+
+
+def test_public_names() -> None:
+    assert len(tamis.__all__) <= 15
+    assert all(hasattr(tamis, name) for name in tamis.__all__)
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, tamis; print([m for m in ('numba', 'pyspark', 'typer') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
