@@ -28,7 +28,7 @@ class Limits:
     """
 
     document_bytes: int = 1 << 30
-    depth: int = 10_000
+    depth: int = 1_000
     attributes: int = 10_000
     entity_amplification: int = 20
     entity_free_bytes: int = 1 << 20
