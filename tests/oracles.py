@@ -62,7 +62,7 @@ def read(path: Path) -> bytes | None:
     """The bytes of a document, or None where lxml cannot parse it."""
     data = path.read_bytes()
     try:
-        lxml_tree(Source(data, None))
+        lxml_tree(Source(data))
     except etree.XMLSyntaxError:
         return None
     return data

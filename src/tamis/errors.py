@@ -79,7 +79,7 @@ class SubscriptionError(TamisError):
         return type(self)(self.message, self.expression, self.position, self.hint, id, line)
 
     def __str__(self) -> str:
-        where = "" if self.id is None else f"subscription {self.id!r}: "
+        where = "" if self.id is None else f"subscription {_shortened(repr(self.id))}: "
         if self.line is not None:
             where = f"line {self.line}: {where}"
         lines = [where + self.message]
@@ -221,6 +221,10 @@ class MissingExtra(UsageError):  # noqa: N818 - says what is the matter
 
 
 _CARET_WIDTH = 76
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _CARET_WIDTH else text[: _CARET_WIDTH - 1] + "…"
 
 
 def caret(text: str, position: int) -> list[str]:

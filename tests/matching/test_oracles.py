@@ -56,7 +56,7 @@ def test_the_record_is_whole() -> None:
 def test_elementpath(name: str) -> None:
     """elementpath is slow: small documents and few subscriptions."""
     paths = [p for p in small(name) if p.stat().st_size < 12_000][:8]
-    trees = [lxml_tree(Source(path.read_bytes(), None)) for path in paths]
+    trees = [lxml_tree(Source(path.read_bytes())) for path in paths]
     draw = Draw(trees, 11)
     expressions = draw.subscriptions(60)
     matcher = tamis.compile(tamis.Subscriptions(enumerate(expressions), namespaces=draw.namespaces))

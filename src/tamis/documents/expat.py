@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable
+from typing import NoReturn
 from xml.parsers import expat
 
 from tamis.documents.batch import BatchBuilder, Demand, EventBatch
@@ -30,6 +31,7 @@ _SEPARATOR = "\f"
 
 _CODES = expat.errors.codes
 _MISMATCHED_TAG = _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]
+_SYNTAX = _CODES[expat.errors.XML_ERROR_SYNTAX]
 _UNFINISHED = frozenset(
     _CODES[message]
     for message in (
@@ -63,7 +65,7 @@ def parse(
     Returns:
         The batch, and the errors by the number of the document; such a document has no events.
 
-    >>> sources = [Source(b"<a><b/></a>", None), Source(b"<a>", None)]
+    >>> sources = [Source(b"<a><b/></a>"), Source(b"<a>")]
     >>> batch, errors = parse(sources, Vocabulary(), Demand(), Limits())
     >>> batch.tags
     array([ 0,  1, -1, -1], dtype=int32)
@@ -112,17 +114,20 @@ class ExpatParser:
             raise _error_class(error.code)(message, error.lineno, error.offset + 1) from None
         except DocumentLimitError as error:
             builder.drop_document(mark)
-            raise DocumentLimitError(
-                error.message, parser.CurrentLineNumber, parser.CurrentColumnNumber + 1
-            ) from None
+            if error.line is None:  # from the vocabulary, which knows no places
+                error = DocumentLimitError(error.message, *handlers.place())
+            raise error from None
         except ValueError as error:  # pyexpat's own word on encodings that it cannot map
             builder.drop_document(mark)
             raise DocumentEncodingError(str(error), 1, 1) from None
+        finally:
+            del handlers.parser  # a cycle, which would keep the parser's buffers for a while
         builder.end_document()
         if handlers.skipped:
             log.warning(
-                "%d references to entities declared outside the document were left out, "
-                "the first in line %d",
+                "%s: entities that the document does not declare itself were left out: "
+                "%d times, first in line %d",
+                source.name or "a document",
                 handlers.skipped,
                 handlers.first_skipped_line,
             )
@@ -173,7 +178,7 @@ class _Handlers:
     def start(self, name: str, attributes: list[str]) -> None:
         self.depth += 1
         if self.depth > self.limits.depth:
-            raise DocumentLimitError(f"deeper than the limit depth = {self.limits.depth:,}")
+            self.refuse(f"deeper than the limit depth = {self.limits.depth:,}")
         builder = self.builder
         if self.pieces:
             self.end_text()
@@ -188,8 +193,8 @@ class _Handlers:
 
     def start_attributes(self, attributes: list[str]) -> None:
         if len(attributes) > 2 * self.limits.attributes:
-            raise DocumentLimitError(
-                f"an element with more attributes than the limit attributes = "
+            self.refuse(
+                "an element with more attributes than the limit attributes = "
                 f"{self.limits.attributes:,}"
             )
         if not self.demand.attributes:
@@ -281,7 +286,7 @@ class _Handlers:
         if self.produced > limits.entity_free_bytes and (
             self.produced > limits.entity_amplification * self.parser.CurrentByteIndex
         ):
-            raise DocumentLimitError(
+            self.refuse(
                 f"entities and defaults expand to more than {limits.entity_amplification} times "
                 "what was read: the limit entity_amplification"
             )
@@ -300,9 +305,18 @@ class _Handlers:
 
     # -- errors --------------------------------------------------------------------------------
 
+    def refuse(self, message: str) -> NoReturn:
+        raise DocumentLimitError(message, *self.place())
+
+    def place(self) -> tuple[int, int]:
+        """Line and column, from 1, of what is being read."""
+        return self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
+
     def explanation(self, code: int) -> str:
         """Explain an error code: expat's message, and the element that is open where that helps."""
         message = expat.ErrorString(code) or f"expat error {code}"
+        if code == _SYNTAX:
+            return f"no markup where it must begin: {message}"
         if code == _AMPLIFICATION:
             return "entities expand to more than expat's own limit on amplification"
         if code not in _UNFINISHED and code != _MISMATCHED_TAG:

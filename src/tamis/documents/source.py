@@ -22,10 +22,12 @@ class Source(NamedTuple):
     Attributes:
         data: the bytes.
         encoding: the encoding that overrules the document's declaration, or None.
+        name: what messages call it: the file's path, or "".
     """
 
     data: bytes | memoryview | mmap.mmap
-    encoding: str | None
+    encoding: str | None = None
+    name: str = ""
 
 
 # What libexpat decodes itself (and names it knows them by).
@@ -51,15 +53,16 @@ def read(document: Document, limits: Limits) -> Source:
         UsageError: it is no document at all.
 
     >>> read("<a/>", Limits())
-    Source(data=b'<a/>', encoding='utf-8')
+    Source(data=b'<a/>', encoding='utf-8', name='')
     """
+    name = str(document) if isinstance(document, os.PathLike) else ""
     if isinstance(document, str):
         return Source(_encoded(document, limits), "utf-8")
     data = _bytes(document, limits)
     if isinstance(data, str):
         return Source(_encoded(data, limits), "utf-8")
     _check_size(len(data), limits)
-    return _transcoded(data)
+    return _transcoded(data)._replace(name=name)
 
 
 def _bytes(document: object, limits: Limits) -> bytes | memoryview | mmap.mmap | str:
@@ -131,7 +134,7 @@ def _encoded(text: str, limits: Limits) -> bytes:
 def _transcoded(data: bytes | memoryview | mmap.mmap) -> Source:
     codec = _foreign_codec(bytes(data[:_SNIFF_BYTES]))
     if codec is None:
-        return Source(data, None)
+        return Source(data)
     try:
         text, _ = codec.decode(bytes(data), "strict")
     except UnicodeDecodeError as error:

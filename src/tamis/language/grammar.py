@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import NamedTuple, NoReturn
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
@@ -22,11 +23,16 @@ _NAME_START = (
     "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
 )
 _NCNAME = f"[{_NAME_START}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_NAME_START}]*"
-NCNAME = re.compile(_NCNAME)
+# The tokens' names: exact in ASCII. Others are checked one by one, since compiling the exact
+# classes into the tokens would take longer than importing all the rest.
+_NAME = r"[A-Za-z_\x80-\U0010ffff][-.0-9A-Za-z_\x80-\U0010ffff]*"
+
+# What no XML document can contain, so that no expression needs it.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _TOKEN = re.compile(
     rf"""[ \t\r\n]*(?:
-      (?P<name>{_NCNAME}(?::(?!:)(?:{_NCNAME}|\*))?)
+      (?P<name>{_NAME}(?::(?!:)(?:{_NAME}|\*))?)
     | (?P<symbol>::|//|\.\.|!=|<=|>=|\.(?![0-9])|[()\[\]@,/|+\-=<>*$])
     | (?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
     | (?P<string>"[^"]*"|'[^']*')
@@ -158,6 +164,11 @@ def parse_syntax(text: str, limits: Limits) -> Syntax:
         raise SubscriptionLimitError(
             f"an expression of {len(text):,} characters is longer than the limit "
             f"subscription_chars = {limits.subscription_chars:,}"
+        )
+    foreign = _NOT_XML.search(text)
+    if foreign is not None:
+        raise SubscriptionSyntaxError(
+            f"the character {foreign[0]!a} is in no XML document", text, foreign.start()
         )
     parser = _Parser(text, limits)
     try:
@@ -391,13 +402,42 @@ def _tokenize(text: str) -> list[Token]:
         kind = match.lastgroup
         assert kind is not None
         token = Token(kind, match[kind], match.start(kind))
+        if kind == "name" and not token.text.isascii():
+            _check_name(token, text)
         tokens.append(token)
         if kind == "end":
             return tokens
         position = match.end()
 
 
+def is_ncname(text: str) -> bool:
+    """Whether a text is a name without a colon, as the XML Namespaces recommendation has it.
+
+    >>> is_ncname("é-1"), is_ncname("1"), is_ncname("a:b")
+    (True, False, False)
+    """
+    return _ncname().fullmatch(text) is not None
+
+
+@cache
+def _ncname() -> re.Pattern[str]:
+    return re.compile(_NCNAME)
+
+
+def _check_name(token: Token, text: str) -> None:
+    position = token.position
+    for part in token.text.split(":"):
+        good = _ncname().match(part)
+        size = good.end() if good else 0
+        if part != "*" and size < len(part):
+            raise SubscriptionSyntaxError(
+                f"{part[size]!r} cannot stand in a name", text, position + size
+            )
+        position += len(part) + 1
+
+
 def _shortened(text: str) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= 40 else text[:39] + "…"
 
 

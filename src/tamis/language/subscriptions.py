@@ -18,7 +18,7 @@ from tamis.errors import (
     UnsupportedExpression,
     UsageError,
 )
-from tamis.language.grammar import NCNAME
+from tamis.language.grammar import is_ncname
 from tamis.language.model import Query
 from tamis.language.xpath import parse, parse_for_slow_lane
 from tamis.limits import DEFAULT_LIMITS, Limits
@@ -219,7 +219,7 @@ def _checked_namespaces(namespaces: Mapping[str, str]) -> dict[str, str]:
             raise UsageError(
                 "a default namespace does not apply to XPath 1.0 names: declare it with a prefix"
             )
-        if not NCNAME.fullmatch(prefix) or not uri:
+        if not is_ncname(prefix) or not uri:
             raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
     return dict(namespaces)
 
@@ -232,8 +232,10 @@ def read_namespaces(path: str | Path) -> dict[str, str]:
     """
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not UTF-8: {error}") from None
     namespaces: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):

@@ -7,19 +7,23 @@ Each such subscription costs a full lxml evaluation a document.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from tamis.documents.batch import Int32
 from tamis.documents.source import Source
-from tamis.errors import MissingExtra, SlowLaneError, SubscriptionId
+from tamis.errors import (
+    BadSubscriptions,
+    MissingExtra,
+    SlowLaneError,
+    SubscriptionError,
+    SubscriptionId,
+    SubscriptionSyntaxError,
+)
 
-try:
+if TYPE_CHECKING:
     from lxml import etree
-except ImportError:
-    etree = None  # type: ignore[assignment]
 
 
 class SlowLane:
@@ -31,6 +35,7 @@ class SlowLane:
 
     Raises:
         MissingExtra: lxml is not installed.
+        BadSubscriptions: lxml refuses expressions that are XPath 1.0.
 
     >>> lane = SlowLane([(7, "s", "/a/b[last()]/preceding-sibling::c")], {})
     >>> lane.match(Source(b"<a><c/><b/></a>", None))
@@ -42,15 +47,16 @@ class SlowLane:
         expressions: Sequence[tuple[int, SubscriptionId, str]],
         namespaces: Mapping[str, str],
     ) -> None:
-        if etree is None:
-            raise MissingExtra("slow", "lxml")
-        self.expressions = expressions
-        self.namespaces = dict(namespaces)
-
-    @cached_property
-    def evaluators(self) -> list[Any]:
-        """The expressions compiled by libxml2."""
-        return [lxml_boolean(expression, self.namespaces) for _, _, expression in self.expressions]
+        etree = import_lxml()
+        self.evaluators: list[tuple[int, SubscriptionId, Any]] = []
+        refused: list[SubscriptionError] = []
+        for number, id, expression in expressions:
+            try:
+                self.evaluators.append((number, id, lxml_boolean(expression, namespaces)))
+            except (etree.XPathError, ValueError) as error:
+                refused.append(SubscriptionSyntaxError(f"lxml refuses it: {error}", id=id))
+        if refused:
+            raise BadSubscriptions(tuple(refused))
 
     def match(self, source: Source) -> Int32:
         """The numbers of the subscriptions that are true of a document, ascending.
@@ -58,14 +64,14 @@ class SlowLane:
         Raises:
             SlowLaneError: lxml cannot parse the document or evaluate an expression on it.
         """
+        etree = import_lxml()
         try:
             tree = lxml_tree(source)
         except etree.XMLSyntaxError as error:
             line, column = error.position
             raise SlowLaneError(f"lxml cannot parse it: {error.msg}", line, column) from None
         found = []
-        evaluated = zip(self.expressions, self.evaluators, strict=True)
-        for (number, id, _), evaluator in evaluated:
+        for number, id, evaluator in self.evaluators:
             try:
                 if evaluator(tree):
                     found.append(number)
@@ -76,12 +82,25 @@ class SlowLane:
         return np.array(found, dtype=np.int32)
 
 
+def import_lxml() -> Any:
+    """``lxml.etree``, imported where it is needed: most users do without.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        from lxml import etree  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("slow", "lxml") from None
+    return etree
+
+
 def lxml_boolean(absolute: str, namespaces: Mapping[str, str]) -> etree.XPath:
     """An absolute expression for lxml, returning its boolean.
 
     libxml2 converts it, since lxml leaves the document node out of the node sets that it returns.
     """
-    return etree.XPath(f"boolean({absolute})", namespaces=dict(namespaces) or None)
+    return import_lxml().XPath(f"boolean({absolute})", namespaces=dict(namespaces) or None)
 
 
 def lxml_tree(source: Source) -> etree._ElementTree[Any]:
@@ -90,6 +109,7 @@ def lxml_tree(source: Source) -> etree._ElementTree[Any]:
     Raises:
         etree.XMLSyntaxError: lxml cannot parse it.
     """
+    etree = import_lxml()
     try:
         return _parsed(source, "internal")
     except etree.XMLSyntaxError as error:
@@ -107,6 +127,7 @@ def lxml_tree(source: Source) -> etree._ElementTree[Any]:
 def _parsed(
     source: Source, resolve_entities: bool | Literal["internal"]
 ) -> etree._ElementTree[Any]:
+    etree = import_lxml()
     parser = etree.XMLParser(
         encoding=source.encoding,
         resolve_entities=resolve_entities,

@@ -1,0 +1,81 @@
+"""Tamis and lxml, side by side on the same documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from tamis.cli.console import warn
+from tamis.documents.source import Document, read
+from tamis.errors import DocumentError, SubscriptionId
+from tamis.language.subscriptions import Subscription, Subscriptions
+from tamis.language.xpath import parse_for_slow_lane
+from tamis.matching.matcher import compile_subscriptions
+from tamis.matching.slow import SlowLane, lxml_boolean
+
+
+class Difference(NamedTuple):
+    """A subscription that one of them finds true of a document, and the other false."""
+
+    id: SubscriptionId
+    expression: str
+    tamis: bool
+    lxml: bool
+
+
+class AgainstLxml:
+    """Compares the answers to the subscriptions that Tamis does not itself leave to lxml.
+
+    A warning names each that lxml refuses to compile; it is not compared.
+
+    Raises:
+        MissingExtra: lxml is not installed.
+    """
+
+    def __init__(self, subscriptions: Subscriptions) -> None:
+        streamed = [item for item in subscriptions if item.query is not None]
+        self.lxml, self.items = _accepted_by_lxml(streamed, subscriptions)
+        self.tamis = compile_subscriptions(subscriptions.with_items(self.items))
+
+    def differences(self, document: Document | DocumentError) -> Iterator[Difference]:
+        """The subscriptions about which they differ, in their order.
+
+        Raises:
+            DocumentError: one of them cannot answer the document.
+        """
+        if isinstance(document, DocumentError):
+            raise document
+        source = read(document, self.tamis.limits)
+        matches = self.tamis.match_batch([source])
+        if matches.errors:
+            raise matches.errors[0]
+        by_tamis = set(matches.numbers(0).tolist())
+        by_lxml = set(self.lxml.match(source).tolist())
+        for number in sorted(by_tamis ^ by_lxml):
+            item = self.items[number]
+            yield Difference(item.id, item.expression, number in by_tamis, number in by_lxml)
+
+
+def _accepted_by_lxml(
+    items: Sequence[Subscription], subscriptions: Subscriptions
+) -> tuple[SlowLane, list[Subscription]]:
+    """Those that lxml can compile, compiled together.
+
+    It knows no names that came with XML 1.0's fifth edition, for instance.
+    """
+    namespaces, limits = subscriptions.namespaces, subscriptions.limits
+    SlowLane([], namespaces)  # without lxml, this says what to install
+    from lxml.etree import XPathError  # noqa: PLC0415
+
+    accepted: list[Subscription] = []
+    expressions: list[tuple[int, SubscriptionId, str]] = []
+    for item in items:
+        text = parse_for_slow_lane(item.expression, namespaces, limits)
+        try:
+            lxml_boolean(text, namespaces)
+        except (XPathError, ValueError) as error:
+            warn(f"subscription {item.id!r} is not compared: lxml refuses it: {error}")
+        else:
+            expressions.append((len(accepted), item.id, text))
+            accepted.append(item)
+    return SlowLane(expressions, namespaces), accepted

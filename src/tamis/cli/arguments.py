@@ -1,0 +1,162 @@
+"""What several commands are asked in the same words: subscriptions, namespaces, documents."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+import typer
+
+from tamis.cli.console import Status, say, warn
+from tamis.errors import DocumentError, UnreadableDocument, UsageError
+
+if TYPE_CHECKING:
+    from tamis.documents.source import Document
+    from tamis.language.subscriptions import Subscriptions
+
+SubscriptionsFile = Annotated[
+    Path,
+    typer.Option(
+        "--subscriptions",
+        metavar="FILE",
+        help="One subscription a line: id, tab, expression; a line without a tab is an expression "
+        'whose id is its line number. In *.ndjson: one {"id": …, "expression": "…"} a line.',
+    ),
+]
+NamespacesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--namespaces",
+        metavar="FILE",
+        help="The prefixes that expressions use: one prefix and its URI a line.",
+    ),
+]
+Unsupported = Annotated[
+    Literal["refuse", "slow"],
+    typer.Option(
+        "--unsupported",
+        help="XPath outside the streamed fragment: refuse it, or evaluate it slowly, with lxml, "
+        "document by document.",
+    ),
+]
+SkipBad = Annotated[
+    bool,
+    typer.Option("--skip-bad", help="Go on without the subscriptions that cannot be used."),
+]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine", metavar="NAME", help="Use this engine, or refuse where it cannot serve."
+    ),
+]
+DOCUMENT_HELP = "A file, a folder (its *.xml, as the shell has it), or - for standard input."
+
+
+def read_subscriptions(
+    file: Path, namespaces: Path | None, unsupported: Unsupported, skip_bad: bool
+) -> Subscriptions:
+    """The subscriptions of a file; those that cannot be used are listed on standard error.
+
+    Raises:
+        typer.Exit: some cannot be used, and ``skip_bad`` is false.
+        UsageError: a file cannot be read.
+    """
+    subscriptions = parse_subscriptions(file, namespaces, unsupported)
+    list_bad(subscriptions, file, warn if skip_bad else say)
+    if subscriptions.errors and not skip_bad:
+        raise typer.Exit(Status.USAGE)
+    if len(subscriptions) == 0:
+        warn(f"{file} has no subscriptions{' that can be used' if subscriptions.errors else ''}")
+    return subscriptions
+
+
+def parse_subscriptions(
+    file: Path, namespaces: Path | None, unsupported: Unsupported
+) -> Subscriptions:
+    """The subscriptions of a file, with the errors of those that cannot be used.
+
+    Raises:
+        UsageError: a file cannot be read.
+    """
+    from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415 - keeps --help fast
+
+    prefixes = read_prefixes(namespaces)
+    return Subscriptions.from_file(
+        file, namespaces=prefixes, unsupported=unsupported, skip_bad=True
+    )
+
+
+def list_bad(subscriptions: Subscriptions, file: Path, tell: Callable[[str], None]) -> None:
+    """Tell all that is wrong with the subscriptions of a file, and how many are concerned."""
+    bad = len(subscriptions.errors)
+    if bad == 0:
+        return
+    for error in subscriptions.errors:
+        tell(f"{file}, {error}")
+    total = bad + len(subscriptions)
+    tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
+
+
+def read_prefixes(file: Path | None) -> dict[str, str]:
+    """The prefixes that a file declares, with their URIs; none where there is no file."""
+    from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
+
+    return {} if file is None else read_namespaces(file)
+
+
+class Target(NamedTuple):
+    """A document that was asked for.
+
+    Attributes:
+        name: what the results call it.
+        document: where to read it, or why it cannot even be tried.
+    """
+
+    name: str
+    document: Document | DocumentError
+
+
+def find_documents(arguments: Sequence[str]) -> list[Target]:
+    """The documents that DOCUMENT arguments stand for; nothing is read yet.
+
+    Raises:
+        UsageError: standard input is asked for twice.
+    """
+    if arguments.count("-") > 1:
+        raise UsageError("standard input can be read only once: give - once")
+    return [target for argument in arguments for target in _documents_of(argument)]
+
+
+def find_document(argument: str) -> Target:
+    """The one document that an argument stands for."""
+    if argument != "-":
+        return Target(argument, Path(argument))
+    if sys.stdin is None:  # as it is after <&-
+        return Target(argument, UnreadableDocument("standard input is closed"))
+    return Target(argument, sys.stdin.buffer)
+
+
+def _documents_of(argument: str) -> list[Target]:
+    if argument == "-" or not os.path.isdir(argument):
+        return [find_document(argument)]
+    try:
+        names = sorted(filter(_is_xml, os.listdir(argument)))
+    except OSError as error:
+        return [Target(argument, UnreadableDocument(f"cannot read the folder: {error.strerror}"))]
+    if not names:
+        return [Target(argument, UnreadableDocument("a folder without *.xml"))]
+    return [_document_of(os.path.join(argument, name)) for name in names]
+
+
+def _is_xml(name: str) -> bool:
+    return name.endswith(".xml") and not name.startswith(".")
+
+
+def _document_of(path: str) -> Target:
+    """A file of a folder; a folder or a pipe of that name is not opened, since it may block."""
+    if os.path.exists(path) and not os.path.isfile(path):
+        return Target(path, UnreadableDocument("not a regular file"))
+    return Target(path, Path(path))

@@ -1,0 +1,120 @@
+"""``tamis check``: whether subscriptions can be used, and whether lxml agrees about documents."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+
+import typer
+
+from tamis.cli.arguments import (
+    DOCUMENT_HELP,
+    NamespacesFile,
+    SubscriptionsFile,
+    Target,
+    Unsupported,
+    find_documents,
+    list_bad,
+    parse_subscriptions,
+)
+from tamis.cli.console import Status, progress, say
+from tamis.cli.results import Results, of_error, open_results
+from tamis.errors import DocumentError, UsageError
+
+if TYPE_CHECKING:
+    from tamis.language.subscriptions import Subscriptions
+
+EXAMPLES = """\b
+Examples:
+  tamis check --subscriptions orders.tsv
+  tamis check --subscriptions orders.tsv --against lxml incoming/
+
+\b
+Results:
+  {"document": "incoming/1.xml", "id": "large", "expression": "//order[total > 1]",
+   "tamis": false, "lxml": true}
+  {"subscriptions": 2, "ok": 2, "slow": 0, "bad": 0,
+   "documents": 9, "errors": 0, "differences": 1}
+"""
+
+
+def check(
+    subscriptions: SubscriptionsFile,
+    documents: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="DOCUMENT", help=f"For --against. {DOCUMENT_HELP}"),
+    ] = None,
+    namespaces: NamespacesFile = None,
+    unsupported: Unsupported = "refuse",
+    against: Annotated[
+        Literal["lxml"] | None,
+        typer.Option(
+            "--against", help="Match the documents with this too, and tell where it differs."
+        ),
+    ] = None,
+) -> None:
+    """Check that subscriptions can be used.
+
+    Lists every one that cannot, with the place of the fault.
+
+    The last line of the results is a summary: how many subscriptions are ok, how many go through
+    lxml (slow: see --unsupported), and how many are bad.
+
+    With --against lxml, those that are ok are matched with Tamis and with lxml, and each
+    difference is a line of the results. Where they differ about a number such as 1e3, lxml is
+    wrong: XPath 1.0 has no exponents.
+
+    Exit status: 2 if a subscription is bad; else 1 if there are differences; else 3 if a document
+    was in error; else 0.
+    """
+    if (against is None) != (not documents):
+        raise UsageError("give --against lxml and the documents to compare on together")
+    found = parse_subscriptions(subscriptions, namespaces, unsupported)
+    list_bad(found, subscriptions, say)
+    slow = sum(item.query is None for item in found)
+    summary = {
+        "subscriptions": len(found) + len(found.errors),
+        "ok": len(found) - slow,
+        "slow": slow,
+        "bad": len(found.errors),
+    }
+    status = Status.USAGE if found.errors else 0
+    with open_results() as results:
+        if documents:
+            compared = _compare(found, find_documents(documents), results)
+            summary |= compared._asdict()
+            status = status or compared.status
+        results.write(summary)
+    raise typer.Exit(status)
+
+
+class _Compared(NamedTuple):
+    """What the comparison counted."""
+
+    documents: int
+    errors: int
+    differences: int
+
+    @property
+    def status(self) -> int:
+        if self.differences:
+            return Status.FAILED
+        return Status.DOCUMENTS if self.errors else 0
+
+
+def _compare(subscriptions: Subscriptions, targets: list[Target], results: Results) -> _Compared:
+    """Match with Tamis and with lxml, and write where they differ."""
+    from tamis.cli.against_lxml import AgainstLxml  # noqa: PLC0415 - keeps --help fast
+
+    comparison = AgainstLxml(subscriptions)
+    errors = differences = 0
+    with progress(len(targets), results.is_terminal) as advance:
+        for name, document in targets:
+            try:
+                for difference in comparison.differences(document):
+                    differences += 1
+                    results.write({"document": name, **difference._asdict()})
+            except DocumentError as error:
+                errors += 1
+                results.write(of_error(name, error))
+            advance()
+    return _Compared(len(targets), errors, differences)

@@ -1,0 +1,137 @@
+"""What a command says on standard error, and the status it exits with."""
+
+from __future__ import annotations
+
+import enum
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from tamis.errors import DocumentError, TamisError
+
+
+class Status(enum.IntEnum):
+    """What a command exits with, where not all is well (0)."""
+
+    FAILED = 1
+    """The results could not be written. ``check``: Tamis and the other processor differ."""
+    USAGE = 2
+    """Wrong usage, or a bad subscription."""
+    DOCUMENTS = 3
+    """Some document was in error; the others were answered."""
+    INTERRUPTED = 130
+    """By Ctrl-C: 128 and the number of the signal, as shells have it."""
+    BROKEN_PIPE = 141
+    """Nobody reads the results any more, likewise."""
+
+
+class Commands(TyperGroup):
+    """The commands; none of them ends in a traceback for anything that a user can cause."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with _status_of_errors(), _warnings_shown():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _status_of_errors() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        say("interrupted")
+        raise typer.Exit(Status.INTERRUPTED) from None
+    except BrokenPipeError:
+        discard_output()
+        raise typer.Exit(Status.BROKEN_PIPE) from None
+    except TamisError as error:
+        say(str(error))
+        in_document = isinstance(error, DocumentError)
+        raise typer.Exit(Status.DOCUMENTS if in_document else Status.USAGE) from None
+
+
+def discard_output() -> None:
+    """Keep Python from complaining, when it ends, that it cannot write what is still to write."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            with suppress(OSError):  # it is no file
+                os.dup2(nowhere, stream.fileno())
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Show what the library warns of while a command runs."""
+    log = logging.getLogger("tamis")
+    handler = _SayingHandler(logging.WARNING)
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+
+
+class _SayingHandler(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:
+        warn(" ".join(record.getMessage().split()))
+
+
+def say(message: str) -> None:
+    """A message on standard error; further lines of it are shown below the first."""
+    if sys.stderr is not None:  # as it is after 2>&-
+        sys.stderr.write(f"tamis: {_printable(message)}\n")
+
+
+def warn(message: str) -> None:
+    """A message about something that did not stop the command."""
+    say(f"warning: {message}")
+
+
+def _printable(text: str) -> str:
+    r"""The text, harmless to terminals: control characters and the like are escaped.
+
+    >>> _printable("red\x1b[31m")
+    'red\\x1b[31m'
+    """
+    return "".join(
+        c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text
+    )
+
+
+@contextmanager
+def progress(total: int, output_is_terminal: bool) -> Iterator[Callable[[], None]]:
+    """Show how many documents are done, where standard error is a terminal.
+
+    Not where the results come out on a terminal too: they show the progress themselves.
+
+    Yields:
+        A function to call after each document.
+    """
+    if sys.stderr is None or not sys.stderr.isatty() or output_is_terminal:
+        yield lambda: None
+        return
+    from rich.console import Console  # noqa: PLC0415 - takes long to import
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("documents,"),
+        TimeRemainingColumn(compact=True),
+        TextColumn("left"),
+    )
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda: bar.advance(task)

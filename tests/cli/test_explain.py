@@ -1,0 +1,132 @@
+"""``tamis explain``: an expression part by part, and its answer to a document."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.running import run, run_process
+
+Write = Callable[[dict[str, str | bytes]], None]
+
+
+def test_an_expression_is_shown_part_by_part(write: Write) -> None:
+    write({"ns": "p\turn:p"})
+    expression = (
+        "//p:order[ child::total>100 and not(contains(@id,'x')) ]/item[2][name()='i' or true()]"
+    )
+    outcome = run("explain", expression, "--namespaces", "ns")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == (
+        "//p:order[total > 100 and not(contains(@id, 'x'))]/item[2][name(.) = 'i' or true()]\n"
+        "some node is selected:\n"
+        "├─ descendant-or-self::node()\n"
+        "├─ child::p:order\n"
+        "│  └─ total > 100 and not(contains(@id, 'x')): all of these are true\n"
+        "│     ├─ total > 100: true of some node, as a number\n"
+        "│     │  └─ child::total\n"
+        "│     └─ not(contains(@id, 'x')): this is false\n"
+        "│        └─ contains(@id, 'x')\n"
+        "│           └─ the string value of the first node\n"
+        "│              └─ attribute::id\n"
+        "└─ child::item\n"
+        "   ├─ 2: the position, counted for each parent\n"
+        "   └─ name(.) = 'i' or true(): some of these is true\n"
+        "      ├─ name(.) = 'i': compared as strings\n"
+        "      │  └─ the name, as it is written, of the first node\n"
+        "      │     └─ self::node()\n"
+        "      └─ true()\n"
+        "p: urn:p\n"
+        "reads: elements, attributes, text, the prefixes of names\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("expression", "lines"),
+    [
+        ("/", ["/", "some node is selected:", "└─ /: the document node", "reads: elements"]),
+        ("true()", ["true()", "reads: elements"]),
+        (
+            "count(/a/b)<2",
+            [
+                "count(/a/b) < 2",
+                "compared as numbers:",
+                "└─ the number of nodes",
+                "   ├─ child::a",
+                "   └─ child::b",
+                "reads: elements",
+            ],
+        ),
+        (
+            "string-length(normalize-space(a))=1",
+            [
+                "string-length(normalize-space(a)) = 1",
+                "compared as numbers:",
+                "└─ the number of characters",
+                "   └─ with single spaces, and none at the ends",
+                "      └─ the string value of the first node",
+                "         └─ child::a",
+                "reads: elements, text",
+            ],
+        ),
+        (
+            "//a/node() | b",
+            [
+                "//a/node() | b",
+                "some node is selected:",
+                "├─ //a/node(): a path",
+                "│  ├─ descendant-or-self::node()",
+                "│  ├─ child::a",
+                "│  └─ child::node()",
+                "└─ b: a path",
+                "   └─ child::b",
+                "reads: elements, text, comments and processing instructions",
+            ],
+        ),
+    ],
+)
+def test_each_kind_of_part_has_its_words(expression: str, lines: list[str]) -> None:
+    outcome = run("explain", expression)
+    assert (outcome.status, outcome.out.splitlines()) == (0, lines)
+
+
+def test_long_parts_are_cut_but_not_the_whole() -> None:
+    expression = f"//a[b = '{'x' * 100}']"
+    whole, *parts, _ = run("explain", expression).out.splitlines()
+    assert whole == expression
+    assert all(len(part) < 100 for part in parts)
+    assert f"b = '{'x' * 54}…" in "".join(parts)
+
+
+def test_a_document_is_explained_whether_it_matches_or_not(write: Write) -> None:
+    write({"1.xml": "<a>\n<b><c/></b></a>"})
+    matching = run("explain", "/a/b[c]", "1.xml")
+    assert (matching.status, matching.err) == (0, "")
+    assert matching.out.startswith("true: /a/b[c]\n")
+    other = run("explain", "/a/b[d]", "-", stdin=b"<a><b/></a>")
+    assert (other.status, other.err) == (0, "")
+    assert other.out.startswith("false: /a/b[d]\n")
+    assert "← fails here" in other.out
+
+
+def test_a_document_in_error_is_told(write: Write) -> None:
+    write({"1.xml": "<a>\n</b>"})
+    outcome = run("explain", "//a", "1.xml")
+    assert (outcome.status, outcome.out) == (3, "")
+    assert outcome.err == "tamis: 1.xml: line 2, column 3: mismatched tag: <a> is open\n"
+    assert run("explain", "//a", "none.xml").status == 3
+
+
+@pytest.mark.parametrize("expression", ["//a[", "//a[last()]", "//p:a", ""])
+def test_an_expression_that_cannot_be_used_is_told(expression: str) -> None:
+    outcome = run("explain", expression)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith("tamis: ")
+    assert "^" in outcome.err
+
+
+def test_any_encoding_of_the_terminal_will_do() -> None:
+    outcome = run_process(
+        "explain", "//é", env={"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin"}
+    )
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.startswith("//\\xe9\n")

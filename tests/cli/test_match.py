@@ -1,0 +1,259 @@
+"""``tamis match``: results, exit statuses, and where results go."""
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.running import environment, run, run_process, start
+
+Write = Callable[[dict[str, str | bytes]], None]
+
+BROKEN = (
+    '{"document": "in/2.xml", "error": "mismatched tag: <total> is open", '
+    '"line": 2, "column": 11}\n'
+)
+
+
+@pytest.mark.usefixtures("orders")
+def test_answers_a_folder_in_order() -> None:
+    outcome = run_process("match", "--subscriptions", "orders.tsv", "in")
+    assert outcome.status == 3
+    assert outcome.out == (
+        '{"document": "in/1.xml", "matches": ["large", "urgent", "5"]}\n'
+        + BROKEN
+        + '{"document": "in/3.xml", "matches": []}\n'
+    )
+    assert outcome.err == ""
+
+
+@pytest.mark.usefixtures("orders")
+def test_status_is_zero_when_all_documents_are_answered() -> None:
+    outcome = run_process("match", "in/3.xml", "in/1.xml", "--subscriptions", "orders.tsv")
+    assert outcome.status == 0
+    assert outcome.answers == {"in/3.xml": [], "in/1.xml": ["large", "urgent", "5"]}
+    assert list(outcome.answers) == ["in/3.xml", "in/1.xml"]
+
+
+@pytest.mark.usefixtures("orders")
+def test_standard_input_is_a_document() -> None:
+    outcome = run_process(
+        "match", "--subscriptions", "orders.tsv", "in/3.xml", "-", stdin=b"<item/>"
+    )
+    assert outcome.status == 0
+    assert outcome.answers == {"in/3.xml": [], "-": ["5"]}
+
+
+@pytest.mark.usefixtures("orders")
+def test_standard_input_can_be_read_once_only() -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", "-", "-", stdin=b"<item/>")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err == "tamis: standard input can be read only once: give - once\n"
+
+
+@pytest.mark.usefixtures("orders")
+def test_matching_only_leaves_out_what_matched_nothing_but_no_error() -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", "--matching-only", "in")
+    assert outcome.status == 3
+    assert list(outcome.answers) == ["in/1.xml", "in/2.xml"]
+
+
+def test_ids_keep_their_type_and_the_order_of_the_subscriptions(write: Write) -> None:
+    write(
+        {
+            "s.ndjson": '{"id": 7, "expression": "//b"}\n\n{"id": "7", "expression": "//a"}\n'
+            '{"id": "é", "expression": "//a"}\n',
+            "1.xml": "<a><b/></a>",
+        }
+    )
+    outcome = run("match", "--subscriptions", "s.ndjson", "1.xml")
+    assert outcome.out == '{"document": "1.xml", "matches": [7, "7", "é"]}\n'
+
+
+def test_a_folder_means_what_the_shell_makes_of_it(write: Write) -> None:
+    write({"s": "//a", "in/b.xml": "<a/>", "in/a.xml": "<a/>", "in/B.xml": "<a/>"})
+    write({"in/.hidden.xml": "<", "in/notes.txt": "", "in/c.XML": "", "in/below/d.xml": "<a/>"})
+    outcome = run("match", "--subscriptions", "s", "in/")
+    assert list(outcome.answers) == ["in/B.xml", "in/a.xml", "in/b.xml"]
+
+
+def test_names_that_are_not_utf8_survive(write: Write) -> None:
+    write({"s": "//a", "in/plain-é.xml": "<a/>"})
+    name = os.fsdecode(b"in/\xe9.xml")
+    Path(name).write_bytes(b"<a/>")
+    outcome = run_process("match", "--subscriptions", "s", "in", env=environment(LC_ALL="C"))
+    assert [found["document"] for found in outcome.results] == ["in/plain-é.xml", name]
+
+
+def test_namespaces_are_those_of_the_file(write: Write) -> None:
+    write(
+        {
+            "s": "//m:a[@xml:id]",
+            "ns": "# Maven\nm\turn:m\n",
+            "1.xml": "<a xmlns='urn:m' xml:id='1'/>",
+        }
+    )
+    assert run("match", "--subscriptions", "s", "--namespaces", "ns", "1.xml").answers == {
+        "1.xml": ["1"]
+    }
+    outcome = run("match", "--subscriptions", "s", "1.xml")
+    assert outcome.status == 2
+    assert "the prefix 'm' is not declared" in outcome.err
+
+
+def test_unsupported_expressions_are_refused_or_go_through_lxml(write: Write) -> None:
+    write({"s": "a\t//a\nlast\t//b[last()]", "1.xml": "<a><b/></a>"})
+    refused = run("match", "--subscriptions", "s", "1.xml")
+    assert (refused.status, refused.out) == (2, "")
+    slow = run("match", "--subscriptions", "s", "--unsupported", "slow", "1.xml")
+    assert (slow.status, slow.answers) == (0, {"1.xml": ["a", "last"]})
+    assert slow.err == "tamis: warning: 1 of 2 subscriptions go through lxml\n"
+
+
+def test_without_lxml_the_message_says_what_to_install(
+    write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "lxml", None)
+    write({"s": "//b[last()]", "1.xml": "<a/>"})
+    outcome = run("match", "--subscriptions", "s", "--unsupported", "slow", "1.xml")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "pip install 'tamis[slow]'" in outcome.err
+
+
+@pytest.mark.usefixtures("orders")
+def test_an_engine_is_used_or_refused() -> None:
+    args = ("match", "--subscriptions", "orders.tsv", "in/1.xml", "--engine")
+    assert run(*args, "reference").status == 0
+    outcome = run(*args, "warp")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith("tamis: there is no engine 'warp': choose one of auto, ")
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize("option", ["--dtd", "--root", "--record", "--nodes", "--threads"])
+def test_options_of_later_versions_are_refused(option: str) -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", option, "1", "in")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"No such option: {option}" in outcome.err
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["in"], "Missing option '--subscriptions'"),
+        (["--subscriptions", "orders.tsv"], "Missing argument 'DOCUMENT'"),
+        (["--subscriptions", "none.tsv", "in"], "tamis: cannot read none.tsv: No such file"),
+        (["--subscriptions", "in", "in"], "tamis: cannot read in: Is a directory"),
+        (
+            ["--subscriptions", "orders.tsv", "--namespaces", "none", "in"],
+            "tamis: cannot read none",
+        ),
+        (["--subscriptions", "orders.tsv", "--unsupported", "guess", "in"], "'guess'"),
+        (
+            ["--subscriptions", "orders.tsv", "--output", "no/out", "in"],
+            "cannot write no/out: No su",
+        ),
+        (["--subscriptions", "orders.tsv", "--output", "in", "in"], "cannot write in: Is a direct"),
+        (["--subscriptions", "orders.tsv", "--output", "in/1.xml/2", "in"], "Not a directory"),
+        (["--subscriptions", "orders.tsv", "--output", "x" * 5000, "in"], "File name too long"),
+    ],
+)
+def test_wrong_usage(args: list[str], message: str) -> None:
+    outcome = run("match", *args)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_a_set_without_subscriptions_is_warned_about(write: Write) -> None:
+    write({"s": "# none yet\n", "bad": "//a[", "1.xml": "<a/>"})
+    outcome = run("match", "--subscriptions", "s", "1.xml")
+    assert (outcome.status, outcome.answers) == (0, {"1.xml": []})
+    assert outcome.err == "tamis: warning: s has no subscriptions\n"
+    outcome = run("match", "--subscriptions", "bad", "--skip-bad", "1.xml")
+    assert outcome.err.endswith("warning: bad has no subscriptions that can be used\n")
+
+
+# -- where results go --------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("orders")
+def test_output_is_written_and_keeps_the_mode_of_what_it_replaces() -> None:
+    Path("out").write_text("old")
+    Path("out").chmod(0o640)
+    Path("link").symlink_to("out")
+    outcome = run_process("match", "--subscriptions", "orders.tsv", "--output", "link", "in")
+    assert (outcome.status, outcome.out) == (3, "")
+    assert Path("out").read_text().splitlines(keepends=True)[1] == BROKEN
+    assert stat.S_IMODE(Path("out").stat().st_mode) == 0o640
+    assert Path("link").is_symlink()
+    assert sorted(os.listdir()) == ["in", "link", "orders.tsv", "out"]
+
+
+@pytest.mark.usefixtures("orders")
+def test_output_of_a_command_that_fails_stays_as_it_was() -> None:
+    Path("out").write_text("old")
+    args = ("match", "--subscriptions", "orders.tsv", "--output", "out")
+    assert run(*args, "--engine", "warp", "in").status == 2
+    assert Path("out").read_text() == "old"
+
+
+@pytest.mark.usefixtures("orders")
+def test_output_that_is_no_file_is_written_to_as_it_is() -> None:
+    os.mkfifo("pipe")
+    process = start("match", "--subscriptions", "orders.tsv", "--output", "pipe", "in/3.xml")
+    assert Path("pipe").read_bytes() == b'{"document": "in/3.xml", "matches": []}\n'
+    assert process.communicate(timeout=60) == (b"", b"")
+    assert Path("pipe").is_fifo()
+
+
+@pytest.mark.usefixtures("orders")
+def test_output_dash_is_standard_output() -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", "--output", "-", "in/3.xml")
+    assert outcome.answers == {"in/3.xml": []}
+
+
+@pytest.mark.usefixtures("orders")
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_results_that_cannot_be_written_are_a_failure() -> None:
+    args = ("match", "--subscriptions", "orders.tsv", "in")
+    outcome = run_process(*args, "--output", "/dev/full")
+    assert (outcome.status, outcome.err) == (
+        1,
+        "tamis: cannot write /dev/full: No space left on device\n",
+    )
+    outcome = run_process(*args, redirect="> /dev/full")
+    assert (outcome.status, outcome.err) == (
+        1,
+        "tamis: cannot write standard output: No space left on device\n",
+    )
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_closed_standard_output_is_wrong_usage() -> None:
+    outcome = run_process("match", "--subscriptions", "orders.tsv", "in", redirect=">&-")
+    assert (outcome.status, outcome.err) == (2, "tamis: standard output is closed\n")
+
+
+def test_memory_does_not_grow_with_the_documents(write: Write) -> None:
+    size = 4 << 20  # what match_many() reads ahead
+    write({"s": "//a", "1.xml": b"<a><!--" + b"-+" * (size // 2) + b"--></a>"})
+    code = (
+        "import resource, sys; from tamis.cli import main\n"
+        "try: main()\n"
+        "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+
+    def peak_bytes(documents: int) -> int:
+        command = [sys.executable, "-c", code, "match", "--subscriptions", "s"]
+        done = subprocess.run(
+            command + ["1.xml"] * documents, capture_output=True, check=True, timeout=60
+        )
+        assert len(done.stdout.splitlines()) == documents
+        return int(done.stderr) * (1 if sys.platform == "darwin" else 1024)
+
+    assert peak_bytes(80) < peak_bytes(2) + 40 * size
