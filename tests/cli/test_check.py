@@ -1,5 +1,6 @@
 """``tamis check``: what is bad, what is slow, and where lxml differs."""
 
+import sys
 from collections.abc import Callable
 
 import pytest

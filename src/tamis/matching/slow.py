@@ -100,7 +100,10 @@ def lxml_boolean(absolute: str, namespaces: Mapping[str, str]) -> etree.XPath:
 
     libxml2 converts it, since lxml leaves the document node out of the node sets that it returns.
     """
-    return import_lxml().XPath(f"boolean({absolute})", namespaces=dict(namespaces) or None)
+    xpath: etree.XPath = import_lxml().XPath(
+        f"boolean({absolute})", namespaces=dict(namespaces) or None
+    )
+    return xpath
 
 
 def lxml_tree(source: Source) -> etree._ElementTree[Any]:
@@ -127,12 +130,13 @@ def lxml_tree(source: Source) -> etree._ElementTree[Any]:
 def _parsed(
     source: Source, resolve_entities: bool | Literal["internal"]
 ) -> etree._ElementTree[Any]:
-    etree = import_lxml()
-    parser = etree.XMLParser(
+    lxml = import_lxml()
+    parser = lxml.XMLParser(
         encoding=source.encoding,
         resolve_entities=resolve_entities,
         no_network=True,
         load_dtd=False,
         huge_tree=True,  # the document has passed our own limits by now
     )
-    return etree.fromstring(bytes(source.data), parser).getroottree()
+    tree: etree._ElementTree[Any] = lxml.fromstring(bytes(source.data), parser).getroottree()
+    return tree
