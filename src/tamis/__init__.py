@@ -7,6 +7,8 @@
 ['s1']
 """
 
+import logging
+
 from tamis.errors import (
     BadSubscriptions,
     DocumentError,
@@ -23,6 +25,8 @@ from tamis.matching.matcher import CompiledMatcher, Match
 from tamis.matching.matcher import compile_subscriptions as compile
 
 __version__ = "0.1.0"
+
+logging.getLogger("tamis").addHandler(logging.NullHandler())  # silent unless asked to speak
 
 __all__ = [
     "BadSubscriptions",

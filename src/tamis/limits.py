@@ -16,12 +16,13 @@ class Limits:
         document_bytes: size of a document.
         depth: open elements at a time.
         attributes: attributes of one element.
-        entity_amplification: bytes that a document may expand to, as a multiple of the bytes read.
-        entity_free_bytes: expansion that is always allowed, before the ratio counts.
-        names: distinct element and attribute names that one matcher remembers.
+        entity_amplification: characters that entities and attribute defaults may expand to, as a
+            multiple of the bytes read.
+        entity_free_chars: expansion that is always allowed, before the ratio counts.
         subscription_chars: length of an expression.
         subscription_nesting: parentheses, predicates and function calls inside each other.
-        subscription_predicates: predicates and comparisons of one expression, all levels together.
+        subscription_predicates: predicates, comparisons and function calls of one expression, all
+            together.
 
     >>> Limits(depth=100).depth
     100
@@ -31,8 +32,7 @@ class Limits:
     depth: int = 1_000
     attributes: int = 10_000
     entity_amplification: int = 20
-    entity_free_bytes: int = 1 << 20
-    names: int = 1 << 20
+    entity_free_chars: int = 1 << 20
     subscription_chars: int = 65_536
     subscription_nesting: int = 64
     subscription_predicates: int = 1_000

@@ -35,7 +35,7 @@ class AgainstLxml:
     def __init__(self, subscriptions: Subscriptions) -> None:
         streamed = [item for item in subscriptions if item.query is not None]
         self.lxml, self.items = _accepted_by_lxml(streamed, subscriptions)
-        self.tamis = compile_subscriptions(subscriptions.with_items(self.items))
+        self.tamis = compile_subscriptions(subscriptions.with_entries(self.items))
 
     def differences(self, document: Document | DocumentError) -> Iterator[Difference]:
         """The subscriptions about which they differ, in their order.

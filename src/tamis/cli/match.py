@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -15,18 +13,12 @@ from tamis.cli.arguments import (
     NamespacesFile,
     SkipBad,
     SubscriptionsFile,
-    Target,
     Unsupported,
     find_documents,
     read_subscriptions,
 )
 from tamis.cli.console import Status, progress
 from tamis.cli.results import of_error, open_results
-from tamis.errors import DocumentError
-
-if TYPE_CHECKING:
-    from tamis.documents.source import Document
-    from tamis.matching.matcher import CompiledMatcher, Match
 
 EXAMPLES = """\b
 Examples:
@@ -78,36 +70,13 @@ def match(
         open_results(output) as results,
         progress(len(targets), results.is_terminal) as advance,
     ):
-        for name, answer in _answers(matcher, targets):
-            if isinstance(answer, DocumentError):
+        matches = matcher.match_many(target.document for target in targets)
+        for target, found in zip(targets, matches, strict=True):
+            if found.error is not None:
                 errors += 1
-                results.write(of_error(name, answer))
-            elif answer or not matching_only:
-                results.write({"document": name, "matches": list(answer)})
+                results.write(of_error(target.name, found.error))
+            elif found or not matching_only:
+                results.write({"document": target.name, "matches": list(found)})
             advance()
     if errors:
         raise typer.Exit(Status.DOCUMENTS)
-
-
-def _answers(
-    matcher: CompiledMatcher, targets: Sequence[Target]
-) -> Iterator[tuple[str, Match | DocumentError]]:
-    """The answer to each document, in order, while later ones are being read."""
-    waiting: deque[Target] = deque()
-
-    def documents() -> Iterator[Document]:
-        for target in targets:
-            waiting.append(target)
-            if not isinstance(target.document, DocumentError):
-                yield target.document
-
-    for found in matcher.match_many(documents()):
-        yield from _unreadable(waiting)
-        yield waiting.popleft().name, found if found.error is None else found.error
-    yield from _unreadable(waiting)
-
-
-def _unreadable(waiting: deque[Target]) -> Iterator[tuple[str, DocumentError]]:
-    """Take the documents in front that were not even tried."""
-    while waiting and isinstance(error := waiting[0].document, DocumentError):
-        yield waiting.popleft().name, error

@@ -29,7 +29,7 @@ from tamis.language.model import (
     Value,
 )
 from tamis.language.printer import print_expression, print_path, print_test
-from tamis.matching.reference import demand_of
+from tamis.matching.demand import demand_of
 
 _WIDTH = 60  # longer expressions are cut, but for the first line
 

@@ -28,6 +28,10 @@ Results, as Parquet:
   answers/errors   document, record, code, message, line, column: one row a document in error
 """
 
+# Neither documents nor matches enter the JVM, so it need not compile itself for speed, which takes
+# longer than a small job.
+JVM_SETTINGS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+
 
 def run(  # noqa: PLR0913, PLR0917 - one for each option
     subscriptions: SubscriptionsFile,
@@ -78,11 +82,11 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
     from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
-    from tamis.spark.job import check_output  # noqa: PLC0415
+    from tamis.spark.output import check_output  # noqa: PLC0415
     from tamis.spark.session import SPARK_ERRORS  # noqa: PLC0415
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
-    properties = _properties(conf or [])
+    properties = JVM_SETTINGS | _properties(conf or [])
     usable = read_subscriptions(subscriptions, namespaces, unsupported, skip_bad)
     matcher = compile_subscriptions(usable, engine=engine)
     check_output(output, overwrite)

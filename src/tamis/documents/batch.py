@@ -171,12 +171,22 @@ class BatchBuilder:
         """The present lengths, for :meth:`drop_document`."""
         return tuple(len(t.ends) if isinstance(t, Ranges) else len(t) for t in self._growing())
 
-    def _growing(self) -> list[array[int] | Ranges]:
-        return [
-            value
-            for name, value in vars(self).items()
-            if name not in ("document_starts", "misc_starts")
-        ]
+    def _growing(self) -> tuple[array[int] | Ranges, ...]:
+        return (
+            self.tags,
+            self.prefixes,
+            self.lines,
+            self.attribute_event,
+            self.attribute_name,
+            self.attribute_prefixes,
+            self.attribute_values,
+            self.text_event,
+            self.text_values,
+            self.misc_event,
+            self.misc_text,
+            self.misc_name,
+            self.misc_values,
+        )
 
     def freeze(self) -> EventBatch:
         """The arrays, read-only."""
@@ -206,9 +216,14 @@ class BatchBuilder:
             attribute_prefixes=_int32(self.attribute_prefixes),
             lines=_int32(self.lines),
         )
-        for values in batch:
-            values.flags.writeable = False
+        freeze(*batch)
         return batch
+
+
+def freeze(*arrays: NDArray[Any]) -> None:
+    """Make arrays read-only, as all are that cross from one part of Tamis to another."""
+    for values in arrays:
+        values.flags.writeable = False
 
 
 def _int64(values: array[Any]) -> Int64:

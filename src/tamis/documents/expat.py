@@ -2,8 +2,9 @@
 
 Slower than a tokenizer of our own but right about everything: encodings, internal DTD subsets with
 their entities, attribute defaults and types, namespaces. All errors about documents come from here.
-Nothing external is ever fetched: references to external entities, and to entities that an external
-DTD may declare, stand for nothing (a warning is logged); they divide text nodes.
+Nothing external is ever fetched: references to external entities, and to those that an external
+DTD may declare, stand for nothing. In text they divide text nodes, and a warning is logged; of
+those in attribute values expat does not tell.
 """
 
 from __future__ import annotations
@@ -112,14 +113,9 @@ class ExpatParser:
             message = handlers.explanation(error.code)
             builder.drop_document(mark)
             raise _error_class(error.code)(message, error.lineno, error.offset + 1) from None
-        except DocumentLimitError as error:
+        except DocumentLimitError:
             builder.drop_document(mark)
-            if error.line is None:  # from the vocabulary, which knows no places
-                error = DocumentLimitError(error.message, *handlers.place())
-            raise error from None
-        except ValueError as error:  # pyexpat's own word on encodings that it cannot map
-            builder.drop_document(mark)
-            raise DocumentEncodingError(str(error), 1, 1) from None
+            raise
         finally:
             del handlers.parser  # a cycle, which would keep the parser's buffers for a while
         builder.end_document()
@@ -230,7 +226,7 @@ class _Handlers:
         self.misc(-1, data)
 
     def processing_instruction(self, target: str, data: str) -> None:
-        self.misc(self.owner.vocabulary.name("", target), data)
+        self.misc(self.owner.vocabulary.add("", target), data)
 
     def misc(self, name: int, data: str) -> None:
         if self.pieces:
@@ -248,11 +244,11 @@ class _Handlers:
         vocabulary = self.owner.vocabulary
         match name.split(_SEPARATOR):
             case [namespace, local, prefix]:
-                identity = vocabulary.name(namespace, local), vocabulary.string(prefix)
+                identity = vocabulary.add(namespace, local), vocabulary.add_prefix(prefix)
             case [namespace, local]:
-                identity = vocabulary.name(namespace, local), -1
+                identity = vocabulary.add(namespace, local), -1
             case _:
-                identity = vocabulary.name("", name), -1
+                identity = vocabulary.add("", name), -1
         self.names[name] = identity
         return identity
 
@@ -267,6 +263,7 @@ class _Handlers:
         parser.ProcessingInstructionHandler = None
         parser.EndDoctypeDeclHandler = self.set_misc_handlers
         if has_internal_subset:
+            parser.buffer_text = False  # so that what is counted depends on no demand
             parser.StartElementHandler = self.counted_start
             parser.CharacterDataHandler = self.counted_text
 
@@ -283,7 +280,7 @@ class _Handlers:
         """Entities and attribute defaults may expand to so much and no more."""
         self.produced += produced
         limits = self.limits
-        if self.produced > limits.entity_free_bytes and (
+        if self.produced > limits.entity_free_chars and (
             self.produced > limits.entity_amplification * self.parser.CurrentByteIndex
         ):
             self.refuse(

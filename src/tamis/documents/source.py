@@ -9,7 +9,13 @@ import re
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from tamis.errors import DocumentEncodingError, DocumentLimitError, UnreadableDocument, UsageError
+from tamis.errors import (
+    DocumentEncodingError,
+    DocumentLimitError,
+    MalformedDocument,
+    UnreadableDocument,
+    UsageError,
+)
 from tamis.limits import Limits
 
 Document = bytes | bytearray | memoryview | mmap.mmap | str | os.PathLike[str] | IO[bytes] | IO[str]
@@ -71,7 +77,7 @@ def _bytes(document: object, limits: Limits) -> bytes | memoryview | mmap.mmap |
     if isinstance(document, bytearray):
         return bytes(document)
     if isinstance(document, memoryview):
-        return document.cast("B") if document.contiguous else document.tobytes()
+        return document.cast("B") if document.c_contiguous else document.tobytes()
     if isinstance(document, os.PathLike):
         return _file_bytes(Path(document), limits)
     if hasattr(document, "read"):
@@ -112,14 +118,10 @@ def _encoded(text: str, limits: Limits) -> bytes:
         raise DocumentEncodingError(
             f"a str that declares the encoding {declared[1]!r}: pass the bytes instead", 1, 1
         )
-    if "<" not in text and len(text) < 4096 and text.strip():
-        try:
-            if os.path.exists(text):
-                raise UnreadableDocument(
-                    f"a str is XML, not a file name: pass pathlib.Path({text!r})"
-                )
-        except ValueError:
-            pass
+    if "<" not in text and text.strip():
+        raise MalformedDocument(
+            "a str is XML, and this has no markup: a file is named by a pathlib.Path", 1, 1
+        )
     try:
         data = text.encode()
     except UnicodeEncodeError as error:
@@ -160,23 +162,23 @@ def _foreign_codec(head: bytes) -> codecs.CodecInfo | None:
     declared = _DECLARATION.match(head.decode("cp037" if ebcdic else "latin-1"))
     if declared is None:
         return codecs.lookup("cp037") if ebcdic else None
+    line, column = _place(declared[0][: declared.start(1)])
     try:
         codec = codecs.lookup(declared[1])
-        if codec.name in _NATIVE:
-            return None
-        readable = (
-            codec._is_text_encoding
-            and codec.name not in _NOT_FOR_DOCUMENTS
-            and codec.decode(head[: declared.end()], "strict")[0] == declared[0]
-        )
     except (LookupError, UnicodeError):
-        readable = False
-    if not readable:
-        # A declaration that its own bytes contradict (UTF-16 in single bytes) is expat's to refuse.
-        if declared[1].lower().startswith(("utf-16", "utf-32", "ucs-", "iso-10646")):
-            return None
-        line, column = _place(declared[0][: declared.start(1)])
+        codec = None
+    if codec is not None and codec.name in _NATIVE:
+        return None
+    if codec is None or not codec._is_text_encoding or codec.name in _NOT_FOR_DOCUMENTS:
         raise DocumentEncodingError(f"unknown encoding {declared[1]!r}", line, column)
+    try:
+        agrees = codec.decode(head[: declared.end()], "strict")[0] == declared[0]
+    except UnicodeError:
+        agrees = False
+    if not agrees:
+        raise DocumentEncodingError(
+            f"the encoding is declared as {declared[1]!r}, which these bytes are not", line, column
+        )
     return codec
 
 

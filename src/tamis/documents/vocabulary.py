@@ -2,67 +2,69 @@
 
 from __future__ import annotations
 
-import threading
-from typing import TypeVar
-
-from tamis.errors import DocumentLimitError
-from tamis.limits import DEFAULT_LIMITS, Limits
-
-K = TypeVar("K")
+UNKNOWN = -1
+"""The id of a name that a vocabulary does not have."""
 
 
 class Vocabulary:
-    """Expanded names (namespace, local name) and single strings, each with an id; it only grows.
+    """Expanded names (namespace, local name) and prefixes, each with an id; it only grows.
 
-    One vocabulary serves a matcher's subscriptions and all of its documents, so that a name in a
-    query and in a document is the same integer. Ids are dense, from 0, and never change. Elements,
-    attributes and processing instructions share one numbering. Safe to share between threads.
+    Ids are dense, from 0, and never change. Elements, attributes and processing instructions share
+    one numbering. A matcher has one vocabulary for the names of its subscriptions, and each batch
+    of documents a :meth:`fork` of it: a name in a query and in a document is then the same integer,
+    and the names that only documents use are forgotten with their batch.
 
-    >>> vocabulary = Vocabulary()
-    >>> vocabulary.name("", "a"), vocabulary.name("urn:x", "a"), vocabulary.name("", "a")
+    >>> names = Vocabulary()
+    >>> names.add("", "a"), names.add("urn:x", "a"), names.add("", "a")
     (0, 1, 0)
-    >>> vocabulary.expanded(1)
-    ('urn:x', 'a')
+    >>> batch = names.fork()
+    >>> batch.add("urn:x", "a"), batch.add("", "other"), names.find("", "other")
+    (1, 2, -1)
+    >>> batch.expanded(2)
+    ('', 'other')
     """
 
-    def __init__(self, limits: Limits = DEFAULT_LIMITS) -> None:
-        self._limit = limits.names
-        self._lock = threading.Lock()
+    def __init__(self) -> None:
         self._ids: dict[tuple[str, str], int] = {}
         self._names: list[tuple[str, str]] = []
-        self._string_ids: dict[str, int] = {}
-        self._strings: list[str] = []
+        self._prefix_ids: dict[str, int] = {}
+        self._prefixes: list[str] = []
 
-    def name(self, namespace: str, local: str) -> int:
+    def fork(self) -> Vocabulary:
+        """A vocabulary with the same names, which may then grow by itself."""
+        result = Vocabulary()
+        result._ids = self._ids.copy()
+        result._names = self._names.copy()
+        result._prefix_ids = self._prefix_ids.copy()
+        result._prefixes = self._prefixes.copy()
+        return result
+
+    def add(self, namespace: str, local: str) -> int:
         """The id of an expanded name; ``namespace`` is a URI, or ``""`` for none."""
-        key = (namespace, local)
-        found = self._ids.get(key)
-        return self._new(key, self._ids, self._names) if found is None else found
+        name = (namespace, local)
+        id = self._ids.setdefault(name, len(self._names))
+        if id == len(self._names):
+            self._names.append(name)
+        return id
 
-    def string(self, text: str) -> int:
-        """The id of a prefix."""
-        found = self._string_ids.get(text)
-        return self._new(text, self._string_ids, self._strings) if found is None else found
+    def find(self, namespace: str, local: str) -> int:
+        """The id of an expanded name, or ``UNKNOWN``."""
+        return self._ids.get((namespace, local), UNKNOWN)
 
     def expanded(self, name: int) -> tuple[str, str]:
         """The (namespace, local name) of an id."""
         return self._names[name]
 
-    def text(self, string: int) -> str:
+    def add_prefix(self, prefix: str) -> int:
+        """The id of a prefix."""
+        id = self._prefix_ids.setdefault(prefix, len(self._prefixes))
+        if id == len(self._prefixes):
+            self._prefixes.append(prefix)
+        return id
+
+    def prefix(self, id: int) -> str:
         """The prefix of an id."""
-        return self._strings[string]
+        return self._prefixes[id]
 
     def __len__(self) -> int:
         return len(self._names)
-
-    def _new(self, key: K, ids: dict[K, int], values: list[K]) -> int:
-        with self._lock:
-            if key in ids:
-                return ids[key]
-            if len(values) >= self._limit:
-                raise DocumentLimitError(
-                    f"more distinct names than the limit names = {self._limit:,}"
-                )
-            values.append(key)
-            ids[key] = len(values) - 1
-            return ids[key]

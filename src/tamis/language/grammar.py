@@ -55,6 +55,7 @@ _PRECEDENCE = {
     )
     for operator in operators.split()
 }
+_COMPARISONS = (_PRECEDENCE["="], _PRECEDENCE["<"])
 _UNION = _PRECEDENCE["|"]
 
 
@@ -211,6 +212,8 @@ class _Parser:
                 return left
             operators, operands = [], [left]
             while self.operator_level() == level:
+                if level in _COMPARISONS:
+                    self.count_predicate()
                 operators.append(self.token)
                 self.index += 1
                 operands.append(self.expression(level + 1))
@@ -309,16 +312,19 @@ class _Parser:
     def predicates(self) -> tuple[Syntax, ...]:
         found: list[Syntax] = []
         while self.token.text == "[":
-            self.predicate_count += 1
-            if self.predicate_count > self.limits.subscription_predicates:
-                raise SubscriptionLimitError(
-                    "more predicates than the limit subscription_predicates = "
-                    f"{self.limits.subscription_predicates:,}",
-                    self.text,
-                    self.token.position,
-                )
+            self.count_predicate()
             found.append(self.enclosed("[", "]"))
         return tuple(found)
+
+    def count_predicate(self) -> None:
+        self.predicate_count += 1
+        if self.predicate_count > self.limits.subscription_predicates:
+            raise SubscriptionLimitError(
+                "more predicates, comparisons and calls than the limit subscription_predicates = "
+                f"{self.limits.subscription_predicates:,}",
+                self.text,
+                self.token.position,
+            )
 
     def enclosed(self, opening: str, closing: str) -> Syntax:
         self.enter()
@@ -359,6 +365,7 @@ class _Parser:
 
     def call(self) -> Call:
         _, name, position = self.token
+        self.count_predicate()
         self.index += 1
         self.enter()
         self.expect("(")
@@ -471,23 +478,27 @@ def absolute_text(text: str, syntax: Syntax) -> str:
     """The expression with the document node as its context written into it.
 
     Evaluators that start from the root element (lxml) then give the answer of one that starts from
-    the document node.
+    the document node: position 1 of 1, and in no language.
 
-    >>> text = "count(a[b]) > 1 and .//c and name() = ''"
+    >>> text = "count(a[b]) > 1 and .//c and name() = '' and last() = 2"
     >>> absolute_text(text, parse_syntax(text, Limits()))
-    "count(/a[b]) > 1 and /.//c and name(/) = ''"
+    "count(/a[b]) > 1 and /.//c and name(/) = '' and 1 = 2"
     """
-    places: list[int] = []
+    changes: list[tuple[int, int, str]] = []  # from, to, what to write there
     pending = [syntax]
     while pending:
         node = pending.pop()
         match node:
             case LocationPath(position=position, absolute=False):
-                places.append(position)
+                changes.append((position, position, "/"))
             case FilterExpression(primary=primary):
                 pending.append(primary)
+            case Call(name="position" | "last", position=position, close=close):
+                changes.append((position, close + 1, "1"))
+            case Call(name="lang", position=position, close=close):
+                changes.append((position, close + 1, "false()"))
             case Call(name=name, arguments=(), close=close) if name in _CONTEXT_FUNCTIONS:
-                places.append(close)
+                changes.append((close, close, "/"))
             case Call(arguments=arguments):
                 pending.extend(arguments)
             case Negation(operand=operand):
@@ -498,7 +509,7 @@ def absolute_text(text: str, syntax: Syntax) -> str:
                 pass
     pieces = []
     done = 0
-    for place in sorted(places):
-        pieces.append(text[done:place])
-        done = place
-    return "/".join([*pieces, text[done:]]) if pieces else text
+    for start, end, written in sorted(changes):
+        pieces += [text[done:start], written]
+        done = end
+    return "".join([*pieces, text[done:]])

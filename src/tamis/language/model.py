@@ -56,7 +56,7 @@ NodeTest = NameTest | KindTest
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """``[n]``: the n-th of the nodes left on a child step, counted per parent. 0 is no node."""
+    """``[n]``: the n-th (from 1) of the nodes left on a child step, counted per parent."""
 
     number: int
 
@@ -68,6 +68,10 @@ class Step:
     axis: Axis
     test: NodeTest
     predicates: tuple[Predicate, ...] = ()
+
+
+DESCEND = Step(Axis.DESCENDANT_OR_SELF, KindTest.NODE)
+"""The step in the middle of ``//``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +108,10 @@ class NameOf:
 class NormalizeSpace:
     """A string without white space at its ends, and with single spaces inside."""
 
-    text: Text
+    text: StringFunction
 
 
-Text = StringOf | NameOf | NormalizeSpace
+StringFunction = StringOf | NameOf | NormalizeSpace
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +125,10 @@ class Count:
 class StringLength:
     """The number of characters of a string."""
 
-    text: Text
+    text: StringFunction
 
 
-Value = Nodes | Text | Count | StringLength
+Value = Nodes | StringFunction | Count | StringLength
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,8 @@ class Exists:
 class Compare:
     """``value operator literal`` with ``= != < <= > >=``.
 
-    Strings are compared as strings by ``=`` and ``!=`` where the literal is a string, and as
-    numbers otherwise.
+    A string literal always means equality of strings, ``=`` or ``!=``: all other comparisons are of
+    numbers, and have a number that is not NaN. ``Count`` and ``StringLength`` are numbers.
     """
 
     operator: str
@@ -151,7 +155,7 @@ class Compare:
 class Contains:
     """``contains(text, literal)``."""
 
-    text: Text
+    text: StringFunction
     literal: str
 
 
@@ -159,7 +163,7 @@ class Contains:
 class StartsWith:
     """``starts-with(text, literal)``."""
 
-    text: Text
+    text: StringFunction
     literal: str
 
 
@@ -199,8 +203,8 @@ Predicate = Position | Expression
 class Query:
     """A parsed subscription: true or false of a document.
 
-    ``namespaces`` holds the prefixes that the text used, as sorted (prefix, URI) pairs; it serves
-    the printer alone and does not take part in equality.
+    ``namespaces`` holds the prefixes that the text used, as sorted (prefix, URI) pairs: what has to
+    be declared to read the printed query. It does not take part in equality.
     """
 
     expression: Expression

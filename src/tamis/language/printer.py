@@ -10,6 +10,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 from tamis.language.model import (
+    DESCEND,
     And,
     Axis,
     Compare,
@@ -28,6 +29,7 @@ from tamis.language.model import (
     Or,
     Path,
     Position,
+    Predicate,
     Query,
     StartsWith,
     Step,
@@ -83,7 +85,7 @@ def print_path(path: Path) -> str:
     last = len(path.steps) - 1
     for index, step in enumerate(path.steps):
         abbreviates = index < last and (index > 0 or path.absolute)
-        if abbreviates and step == Step(Axis.DESCENDANT_OR_SELF, KindTest.NODE):
+        if abbreviates and step == DESCEND:
             pieces.append("/")  # with the separator before or after it this makes "//"
             continue
         pieces.append(print_step(step))
@@ -97,11 +99,15 @@ def print_step(step: Step) -> str:
     if step == Step(Axis.SELF, KindTest.NODE):
         return "."
     axis = {Axis.CHILD: "", Axis.ATTRIBUTE: "@"}.get(step.axis, f"{step.axis.value}::")
-    predicates = "".join(
-        f"[{p.number}]" if isinstance(p, Position) else f"[{print_expression(p)}]"
-        for p in step.predicates
-    )
+    predicates = "".join(print_predicate(predicate) for predicate in step.predicates)
     return f"{axis}{print_test(step.test)}{predicates}"
+
+
+def print_predicate(predicate: Predicate) -> str:
+    """A predicate in its brackets."""
+    if isinstance(predicate, Position):
+        return f"[{predicate.number}]"
+    return f"[{print_expression(predicate)}]"
 
 
 def print_test(test: NodeTest) -> str:

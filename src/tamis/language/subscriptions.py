@@ -138,7 +138,7 @@ class Subscriptions:
             raise UsageError(f"unsupported={unsupported!r}: write 'refuse' or 'slow'")
         self.namespaces = _checked_namespaces(namespaces or {})
         self.limits = limits
-        self.items: list[Subscription] = []
+        self.entries: list[Subscription] = []
         errors: list[SubscriptionError] = []
         first_line: dict[SubscriptionId, int | None] = {}
         parsed: dict[str, tuple[Query | None, str | None]] = {}
@@ -155,7 +155,7 @@ class Subscriptions:
                 continue
             finally:
                 first_line.setdefault(id, line)
-            self.items.append(Subscription(id, expression, *parsed[expression]))
+            self.entries.append(Subscription(id, expression, *parsed[expression]))
         self.errors = tuple(errors)
         if errors and not skip_bad:
             raise BadSubscriptions(self.errors)
@@ -168,26 +168,29 @@ class Subscriptions:
                 raise
         return None, parse_for_slow_lane(expression, self.namespaces, self.limits)
 
-    def with_items(self, items: list[Subscription]) -> Subscriptions:
+    def with_entries(self, entries: list[Subscription]) -> Subscriptions:
         """A set of parsed subscriptions with the same namespaces and limits, and no errors."""
         result = copy.copy(self)
-        result.items = items
+        result.entries = entries
         result.errors = ()
         return result
 
     @property
-    def ids(self) -> list[SubscriptionId]:
+    def ids(self) -> tuple[SubscriptionId, ...]:
         """The ids, in order."""
-        return [item.id for item in self.items]
+        return tuple(entry.id for entry in self.entries)
 
     def __len__(self) -> int:
-        return len(self.items)
+        return len(self.entries)
+
+    def __contains__(self, id: object) -> bool:
+        return any(entry.id == id for entry in self.entries)
 
     def __iter__(self) -> Iterator[Subscription]:
-        return iter(self.items)
+        return iter(self.entries)
 
     def __repr__(self) -> str:
-        return f"<Subscriptions: {len(self.items):,}>"
+        return f"<Subscriptions: {len(self.entries):,}>"
 
 
 _Entry = tuple[int | None, SubscriptionId, str | SubscriptionError]

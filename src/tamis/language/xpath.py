@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from math import isnan
 from typing import NoReturn
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
@@ -51,9 +52,9 @@ from tamis.language.model import (
     Query,
     StartsWith,
     Step,
+    StringFunction,
     StringLength,
     StringOf,
-    Text,
     Value,
 )
 from tamis.language.values import compare, xpath_number
@@ -176,7 +177,6 @@ class _Meaning:
         self.limits = limits
         self.used: dict[str, str] = {}
         self.inside_predicate = 0
-        self.comparisons = 0
 
     def query(self, syntax: Syntax) -> Query:
         expression = self.boolean(syntax)
@@ -246,14 +246,6 @@ class _Meaning:
                 syntax.operators[1].position,
                 "join the comparisons with and",
             )
-        self.comparisons += 1
-        if self.comparisons > self.limits.subscription_predicates:
-            raise SubscriptionLimitError(
-                "more comparisons than the limit subscription_predicates = "
-                f"{self.limits.subscription_predicates:,}",
-                self.text,
-                operator.position,
-            )
         left, right = (self.operand(operand) for operand in syntax.operands)
         return self.comparison(operator.text, left, right, operator.position)
 
@@ -282,8 +274,7 @@ class _Meaning:
             )
         if isinstance(left, Expression):
             return _compare_boolean(operator, left, literal)
-        assert not isinstance(literal, bool)
-        return Compare(operator, left, literal)
+        return _compare_value(operator, left, literal)
 
     def call(self, syntax: Call) -> _Operand:
         name, arguments = syntax.name, syntax.arguments
@@ -349,7 +340,7 @@ class _Meaning:
 
     # -- functions of strings ------------------------------------------------------------------
 
-    def text_argument(self, call: Call) -> Text:
+    def text_argument(self, call: Call) -> StringFunction:
         """The first argument of a string function, or the context node."""
         if not call.arguments:
             return StringOf(_HERE)
@@ -359,7 +350,7 @@ class _Meaning:
             if len(operand.paths) > 1:
                 self.unsupported(f"{call.name}() of a union is not supported", argument.position)
             return StringOf(operand.paths[0])
-        if isinstance(operand, Text):
+        if isinstance(operand, StringFunction):
             return operand
         self.unsupported(
             f"the first argument of {call.name}() must be a path or a string function",
@@ -478,7 +469,7 @@ class _Meaning:
                     "positions are counted on child steps: //a[2]",
                 )
             whole = operand.is_integer() and operand > 0  # infinities are not integers
-            return Position(int(operand) if whole else 0)
+            return Position(int(operand)) if whole else Constant(False)
         if isinstance(operand, Count | StringLength):
             self.unsupported(
                 "a number that is not a literal is not supported as a position",
@@ -529,6 +520,16 @@ def _joined(operator: str, operands: list[Expression]) -> Expression:
     for operand in operands:
         flat.extend(operand.operands if isinstance(operand, kind) else (operand,))
     return kind(tuple(flat))
+
+
+def _compare_value(operator: str, value: Value, literal: str | float) -> Expression:
+    """A comparison in the one form that :class:`Compare` has for it."""
+    numeric = operator not in ("=", "!=") or isinstance(value, Count | StringLength)
+    if isinstance(literal, str) and numeric:
+        literal = xpath_number(literal)
+        if isnan(literal):  # it is unequal to every number, and neither less nor more
+            return Constant(operator == "!=")
+    return Compare(operator, value, literal)
 
 
 def _compare_boolean(operator: str, operand: Expression, literal: str | float | bool) -> Expression:

@@ -10,20 +10,18 @@ import numpy as np
 from tamis.documents.batch import EventBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
+    DESCEND,
     And,
-    Axis,
     Compare,
     Constant,
     Contains,
     Count,
     Exists,
     Expression,
-    KindTest,
     Nodes,
     Not,
     Or,
     Path,
-    Position,
     Predicate,
     Query,
     StartsWith,
@@ -31,9 +29,8 @@ from tamis.language.model import (
     StringLength,
     Value,
 )
-from tamis.language.printer import print_expression, print_path, print_step
-from tamis.matching.reference import Evaluator, build_nodes
-from tamis.matching.reference.sets import Rows
+from tamis.language.printer import print_expression, print_path, print_predicate, print_step
+from tamis.matching.reference import Evaluator, Rows, build_nodes
 
 _SHOWN = 3  # lines and values given as examples
 
@@ -159,9 +156,9 @@ class _Explainer:
             case Count(path):
                 return (str(count) for count in evaluator.counts(path, within))
             case StringLength(text):
-                return (str(len(found.decode())) for found in evaluator.texts(text, within))
+                return (str(len(found.decode())) for found in evaluator.strings(text, within))
             case text:
-                return (_quoted(found) for found in evaluator.texts(text, within))
+                return (_quoted(found) for found in evaluator.strings(text, within))
 
     def counted(self, nodes: Rows, found: int) -> str:
         lines = []
@@ -179,24 +176,16 @@ class _Explainer:
         )
 
 
-def print_predicate(predicate: Predicate) -> str:
-    """A predicate in its brackets."""
-    if isinstance(predicate, Position):
-        return f"[{predicate.number}]"
-    return f"[{print_expression(predicate)}]"
-
-
 def _labelled(path: Path) -> Iterator[tuple[str, Step]]:
     """The steps, each with its text without predicates.
 
     ``//x`` is one line, so
     that its descendant-or-self step has an empty label.
     """
-    descend = Step(Axis.DESCENDANT_OR_SELF, KindTest.NODE)
     separator = "/" if path.absolute else ""
     steps = list(path.steps)
     for index, step in enumerate(steps):
-        if step == descend and separator and index + 1 < len(steps):
+        if step == DESCEND and separator and index + 1 < len(steps):
             yield "", step  # shown with the step that follows
             separator = "//"
             continue

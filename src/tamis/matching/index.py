@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.documents.source import Document
-from tamis.errors import BadSubscriptions, SubscriptionId, SubscriptionIdError, UsageError
+from tamis.errors import BadSubscriptions, SubscriptionId, SubscriptionIdError
 from tamis.language.subscriptions import Subscription, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation
@@ -17,8 +17,8 @@ class Matcher:
     """The same as :func:`tamis.compile` gives, with subscriptions that come and go.
 
     Every call sees the set as it was when the call began; all methods may be called from any
-    thread. The first match after a change compiles the whole set again (expressions stay parsed),
-    so changes in large sets are best made together.
+    thread, and changes never wait for a match. The first match after a change compiles the whole
+    set again (expressions stay parsed), so changes in large sets are best made together.
 
     >>> live = Matcher()
     >>> live.add("s2", "//a")
@@ -44,46 +44,59 @@ class Matcher:
             {}, namespaces=namespaces, unsupported=unsupported, limits=limits
         )
         self._lock = threading.Lock()
-        self._items: dict[SubscriptionId, Subscription] = {}
+        self._entries: dict[SubscriptionId, Subscription] = {}
+        self._changes = 0
         self._compiled: CompiledMatcher | None = None
 
     def add(self, id: SubscriptionId, expression: str) -> None:
         """Add a subscription.
 
         Raises:
-            BadSubscriptions: the expression cannot be used, or the id is taken.
+            SubscriptionError: the expression cannot be used, or the id is taken.
         """
-        (new,) = Subscriptions(
-            {id: expression},
-            namespaces=self._none.namespaces,
-            unsupported=self._unsupported,
-            limits=self._limits,
-        )
+        try:
+            (new,) = Subscriptions(
+                {id: expression},
+                namespaces=self._none.namespaces,
+                unsupported=self._unsupported,
+                limits=self._limits,
+            )
+        except BadSubscriptions as several:
+            raise several.errors[0] from None
         with self._lock:
-            if id in self._items:
-                raise BadSubscriptions((SubscriptionIdError("the id is taken", id=id),))
-            self._items[id] = new
-            self._compiled = None
+            if id in self._entries:
+                raise SubscriptionIdError("the id is taken", id=id)
+            self._entries[id] = new
+            self._changed()
 
     def remove(self, id: SubscriptionId) -> None:
         """Remove a subscription.
 
         Raises:
-            UsageError: there is no such subscription.
+            SubscriptionIdError: there is no such subscription.
         """
         with self._lock:
-            if id not in self._items:
-                raise UsageError(f"there is no subscription {id!r}")
-            del self._items[id]
-            self._compiled = None
+            if id not in self._entries:
+                raise SubscriptionIdError("there is no such subscription", id=id)
+            del self._entries[id]
+            self._changed()
+
+    def _changed(self) -> None:
+        self._changes += 1
+        self._compiled = None
 
     def compiled(self) -> CompiledMatcher:
         """The present set, compiled; later changes do not touch it."""
         with self._lock:
-            if self._compiled is None:
-                subscriptions = self._none.with_items(list(self._items.values()))
-                self._compiled = CompiledMatcher(subscriptions, self._engine, self._limits)
-            return self._compiled
+            if self._compiled is not None:
+                return self._compiled
+            entries = list(self._entries.values())
+            changes = self._changes
+        compiled = CompiledMatcher(self._none.with_entries(entries), self._engine, self._limits)
+        with self._lock:
+            if self._changes == changes:
+                self._compiled = compiled
+        return compiled
 
     def match(self, document: Document) -> Match:
         """See :meth:`CompiledMatcher.match`."""
@@ -98,7 +111,7 @@ class Matcher:
         return self.compiled().explain(document, id)
 
     def __len__(self) -> int:
-        return len(self._items)
+        return len(self._entries)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._items
+        return id in self._entries

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,7 +15,7 @@ from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.model import Query
-from tamis.language.subscriptions import Subscriptions
+from tamis.language.subscriptions import Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, match_set
@@ -30,13 +31,12 @@ BATCH_BYTES = 4 << 20
 
 
 class Match:
-    """What matched one document; the ids are made only when asked for.
+    """What matched one document; indices and ids are made only when asked for.
 
     A document in error has ``error``, and raises it when its matches are asked for, so that it
     cannot pass for a document without matches.
 
     Attributes:
-        indices: int32 array of subscription numbers, ascending, read-only.
         error: the document's error, or None.
 
     >>> match = compile_subscriptions({"x": "//a", "y": "//b"}).match(b"<a/>")
@@ -44,21 +44,20 @@ class Match:
     (True, 1, ['x'])
     """
 
-    __slots__ = ("_ids", "_indices", "error")
+    __slots__ = ("_document", "_ids", "_matches", "error")
 
-    def __init__(
-        self, ids: Sequence[SubscriptionId], indices: Int32, error: DocumentError | None
-    ) -> None:
+    def __init__(self, ids: Sequence[SubscriptionId], matches: MatchSet, document: int) -> None:
         self._ids = ids
-        self._indices = indices
-        self.error = error
+        self._matches = matches
+        self._document = document
+        self.error = matches.errors.get(document)
 
     @property
     def indices(self) -> Int32:
-        """The numbers of the subscriptions that matched, ascending."""
+        """The numbers of the subscriptions that matched: int32, ascending, read-only."""
         if self.error is not None:
             raise self.error
-        return self._indices
+        return self._matches.numbers(self._document)
 
     def __bool__(self) -> bool:
         return len(self.indices) > 0
@@ -88,7 +87,7 @@ class CompiledMatcher:
         self.limits = limits
         self.ids = subscriptions.ids
         self._named_engine = engine
-        self._vocabulary = Vocabulary(limits)
+        self._vocabulary = Vocabulary()
         numbers: list[int] = []
         queries: list[Query] = []
         slow: list[tuple[int, SubscriptionId, str]] = []
@@ -128,42 +127,47 @@ class CompiledMatcher:
             raise match.error
         return match
 
-    def match_many(self, documents: Iterable[Document]) -> Iterator[Match]:
+    def match_many(self, documents: Iterable[Document | DocumentError]) -> Iterator[Match]:
         """Match documents, in their order; one in error carries it in its ``Match``.
 
-        Reads ahead by at most 64 documents, or 4 MiB and one document.
+        What could not even be read may be given as its error, to keep its place. Reads ahead by at
+        most 64 documents, or 4 MiB and one document.
+
+        Raises:
+            UsageError: ``documents`` is itself a document.
 
         >>> matcher = compile_subscriptions({"x": "//a"})
         >>> [match.error or list(match) for match in matcher.match_many([b"<a/>", b"<b/>", b"<"])]
         [['x'], [], MalformedDocument('unclosed token', 1, 1)]
         """
-        nothing = np.zeros(0, dtype=np.int32)
+        if isinstance(documents, str | bytes | bytearray | memoryview | os.PathLike):
+            raise UsageError("match_many() takes many documents: give one to match()")
+        return self._matches(documents)
+
+    def _matches(self, documents: Iterable[Document | DocumentError]) -> Iterator[Match]:
         for sources in self._batches(documents):
             matches = self.match_batch(sources)
             for number in range(len(sources)):
-                error = matches.errors.get(number)
-                indices = nothing if error is not None else matches.numbers(number)
-                indices.flags.writeable = False
-                yield Match(self.ids, indices, error)
+                yield Match(self.ids, matches, number)
 
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
-        batch, errors = parse(
-            sources, self._vocabulary, self._engine.demand(self._program), self.limits
-        )
-        matches = self._engine.match(self._program, batch)._replace(errors=errors)
+        vocabulary = self._vocabulary.fork()
+        batch, errors = parse(sources, vocabulary, self._program.demand, self.limits)
+        matches = self._engine.match(self._program, batch, vocabulary)
         if self._slow is None:
-            return matches
-        numbers: list[Int32] = []
-        for document, source in enumerate(sources):
-            found = self._numbers[matches.numbers(document)]
-            if document not in errors and isinstance(source, Source):
+            return matches._replace(errors=errors)
+        by_document: list[Int32] = []
+        for number, source in enumerate(sources):
+            found = self._numbers[matches.numbers(number)]
+            if number not in errors and isinstance(source, Source):
                 try:
                     found = np.union1d(found, self._slow.match(source))
                 except DocumentError as error:
-                    errors[document] = error
-            numbers.append(found)
-        return match_set(numbers, errors)
+                    errors[number] = error
+                    found = found[:0]
+            by_document.append(found)
+        return match_set(by_document, errors)
 
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """What of one subscription matched where, or what failed first.
@@ -186,16 +190,21 @@ class CompiledMatcher:
         if item.query is None:
             raise UsageError(f"subscription {id!r} goes through lxml, which cannot explain itself")
         source = read(document, self.limits)
-        batch, errors = parse([source], self._vocabulary, EVERYTHING, self.limits)
+        vocabulary = self._vocabulary.fork()
+        batch, errors = parse([source], vocabulary, EVERYTHING, self.limits)
         if errors:
             raise errors[0]
-        return explain(item.query, batch, self._vocabulary)
+        return explain(item.query, batch, vocabulary)
 
-    def _batches(self, documents: Iterable[Document]) -> Iterator[list[Source | DocumentError]]:
+    def _batches(
+        self, documents: Iterable[Document | DocumentError]
+    ) -> Iterator[list[Source | DocumentError]]:
         sources: list[Source | DocumentError] = []
         size = 0
         for document in documents:
             try:
+                if isinstance(document, DocumentError):
+                    raise document
                 source = read(document, self.limits)
                 size += len(source.data)
                 sources.append(source)
@@ -223,20 +232,31 @@ def compile_subscriptions(
     | Iterable[tuple[SubscriptionId, str]],
     *,
     engine: str = "auto",
-    limits: Limits = DEFAULT_LIMITS,
+    namespaces: Mapping[str, str] | None = None,
+    unsupported: Unsupported = "refuse",
+    limits: Limits | None = None,
 ) -> CompiledMatcher:
     """Compile subscriptions; exported as :func:`tamis.compile`.
 
     Args:
         subscriptions: a :class:`Subscriptions`, or what makes one: id → expression or pairs.
         engine: ``"auto"``, or an engine to use or be refused.
-        limits: bounds on each document (and on expressions that are not parsed yet).
+        namespaces, unsupported: as for :class:`Subscriptions`, where one has to be made.
+        limits: bounds on each document and expression; by default those of the subscriptions.
 
     Raises:
         BadSubscriptions: some expressions cannot be used.
         EngineRefused: the named engine does not exist or cannot run them.
         MissingExtra: some go through the slow lane and lxml is not installed.
+        UsageError: ``namespaces`` or ``unsupported`` is given for subscriptions that are parsed.
     """
     if not isinstance(subscriptions, Subscriptions):
-        subscriptions = Subscriptions(subscriptions, limits=limits)
-    return CompiledMatcher(subscriptions, engine, limits)
+        subscriptions = Subscriptions(
+            subscriptions,
+            namespaces=namespaces,
+            unsupported=unsupported,
+            limits=limits or DEFAULT_LIMITS,
+        )
+    elif namespaces is not None or unsupported != "refuse":
+        raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
+    return CompiledMatcher(subscriptions, engine, limits or subscriptions.limits)

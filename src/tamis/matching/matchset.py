@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import Int32, Int64
+from tamis.documents.batch import Int32, Int64, freeze
 from tamis.errors import DocumentError
 
 
@@ -49,7 +49,11 @@ class MatchSet(NamedTuple):
         members = [self.members[self.set_starts[s] : self.set_starts[s + 1]] for s in sets]
         if len(members) == 1:
             return members[0]  # the usual case: already ascending
-        return np.unique(np.concatenate(members)) if members else self.members[:0]
+        if not members:
+            return self.members[:0]
+        numbers = np.unique(np.concatenate(members))
+        freeze(numbers)
+        return numbers
 
 
 def match_set(
@@ -70,10 +74,12 @@ def match_set(
                 members.append(values)
             set_ids.append(sets[key])
         document_starts.append(len(set_ids))
-    return MatchSet(
+    matches = MatchSet(
         document_starts=np.array(document_starts, dtype=np.int64),
         set_ids=np.array(set_ids, dtype=np.int32),
         set_starts=np.cumsum([0, *map(len, members)], dtype=np.int64),
         members=np.concatenate(members) if members else np.zeros(0, dtype=np.int32),
         errors=errors,
     )
+    freeze(*matches[:4])
+    return matches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from tamis.documents.batch import Demand, EventBatch
 from tamis.documents.vocabulary import Vocabulary
@@ -16,27 +16,31 @@ from tamis.matching.matchset import MatchSet
 log = logging.getLogger("tamis")
 
 
+class Program(Protocol):
+    """Compiled queries, immutable; the rest is the engine's own."""
+
+    @property
+    def demand(self) -> Demand:
+        """What it reads of documents."""
+
+
 class Engine(NamedTuple):
     """One algorithm. All engines that support a query give the same answer.
 
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
         refuses: why the engine cannot run a query, or None where it can.
-        compile: queries → program, immutable; names are interned in the vocabulary. A query's
-            number is its place. ``program.demand`` says what it reads of documents.
-        match: which queries are true of which documents of a batch that was parsed with the same
-            vocabulary and at least that demand.
+        compile: queries → program. Names may be added to the vocabulary, now and not later. A
+            query's number is its place.
+        match: which queries are true of which documents of a batch. Takes the program, a batch
+            that was parsed with at least its demand, and the fork of the vocabulary that it was
+            parsed with.
     """
 
     name: str
     refuses: Callable[[Query], str | None]
-    compile: Callable[[Sequence[Query], Vocabulary], Any]
-    match: Callable[[Any, EventBatch], MatchSet]
-
-    def demand(self, program: Any) -> Demand:
-        """What a program of this engine reads of documents."""
-        demand: Demand = program.demand
-        return demand
+    compile: Callable[[Sequence[Query], Vocabulary], Program]
+    match: Callable[[Any, EventBatch, Vocabulary], MatchSet]
 
 
 ENGINES: tuple[Engine, ...] = (

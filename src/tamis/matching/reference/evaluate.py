@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from tamis.documents.batch import EventBatch, Int32
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
+    DESCEND,
     And,
     Axis,
     Compare,
@@ -37,11 +38,11 @@ from tamis.language.model import (
     Position,
     StartsWith,
     Step,
+    StringFunction,
     StringLength,
     StringOf,
-    Text,
 )
-from tamis.language.values import compare, compare_string, normalize_space, xpath_number
+from tamis.language.values import compare, compare_string, normalize_space
 from tamis.matching.matchset import MatchSet, match_set
 from tamis.matching.reference.compile import ReferenceProgram
 from tamis.matching.reference.nodes import (
@@ -64,10 +65,10 @@ from tamis.matching.reference.sets import (
 )
 
 
-def match(program: ReferenceProgram, batch: EventBatch) -> MatchSet:
+def match(program: ReferenceProgram, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
     """Which queries are true of which documents."""
     nodes = build_nodes(batch)
-    evaluator = Evaluator(batch, nodes, program.vocabulary)
+    evaluator = Evaluator(batch, nodes, vocabulary)
     truth = np.zeros((len(program.queries), len(nodes.documents)), dtype=bool)
     for number, query in enumerate(program.queries):
         truth[number] = evaluator.where(query.expression, nodes.documents)
@@ -138,13 +139,12 @@ class Evaluator:
     def where_compares(
         self,
         operator: str,
-        value: Nodes | Text | Count | StringLength,
+        value: Nodes | StringFunction | Count | StringLength,
         literal: str | float,
         contexts: Rows,
     ) -> Mask:
         """Where a value compares with a literal."""
         wanted = literal.encode() if isinstance(literal, str) else literal
-        number = xpath_number(literal) if isinstance(literal, str) else literal
         match value:
             case Nodes(paths):
                 return self.where_any(
@@ -153,28 +153,32 @@ class Evaluator:
                     lambda row: compare_string(operator, self.string_value(row), wanted),
                 )
             case Count(path):
+                assert isinstance(literal, float)
                 counts = self.counts(path, contexts).tolist()
-                return np.array([compare(operator, n, number) for n in counts], dtype=bool)
+                return np.array([compare(operator, n, literal) for n in counts], dtype=bool)
             case StringLength(text):
+                assert isinstance(literal, float)
                 return self.where_text(
-                    text, contexts, lambda value: compare(operator, len(value.decode()), number)
+                    text, contexts, lambda value: compare(operator, len(value.decode()), literal)
                 )
             case _:
                 return self.where_text(
                     value, contexts, lambda text: compare_string(operator, text, wanted)
                 )
 
-    def where_text(self, text: Text, contexts: Rows, accepts: Callable[[bytes], bool]) -> Mask:
+    def where_text(
+        self, text: StringFunction, contexts: Rows, accepts: Callable[[bytes], bool]
+    ) -> Mask:
         """Where a string function's value is accepted."""
-        return np.array([accepts(value) for value in self.texts(text, contexts)], dtype=bool)
+        return np.array([accepts(value) for value in self.strings(text, contexts)], dtype=bool)
 
     # -- strings and numbers -------------------------------------------------------------------
 
-    def texts(self, text: Text, contexts: Rows) -> Iterator[bytes]:
+    def strings(self, text: StringFunction, contexts: Rows) -> Iterator[bytes]:
         """The value of a string function at each context node."""
         match text:
             case NormalizeSpace(inner):
-                return map(normalize_space, self.texts(inner, contexts))
+                return map(normalize_space, self.strings(inner, contexts))
             case StringOf(path):
                 value_of = self.string_value
             case NameOf(path, local):
@@ -193,7 +197,7 @@ class Evaluator:
             return self.text_values[batch.text_start[source] : batch.text_end[source]]
         if kind == MISC:
             return self.misc_values[batch.misc_start[source] : batch.misc_end[source]]
-        first, last = nodes.texts[row], nodes.texts[nodes.end[row]] - 1
+        first, last = nodes.texts_before[row], nodes.texts_before[nodes.end[row]] - 1
         if first > last:
             return b""
         return self.text_values[batch.text_start[first] : batch.text_end[last]]
@@ -212,7 +216,7 @@ class Evaluator:
         elif self.nodes.kind[row] == ATTRIBUTE:
             prefix = self.batch.attribute_prefixes[source]
         local = self.local_name(row)
-        return self.vocabulary.text(prefix).encode() + b":" + local if prefix >= 0 else local
+        return self.vocabulary.prefix(prefix).encode() + b":" + local if prefix >= 0 else local
 
     def line(self, row: int) -> int:
         """The line of a node's start; of text, comments and PIs that of the tag before them."""
@@ -280,7 +284,7 @@ class Evaluator:
         """All nodes that pass the test of a child, descendant or attribute step."""
         test = step.test
         if isinstance(test, NameTest) and test.namespace is not None and test.local is not None:
-            name = self.vocabulary.name(test.namespace, test.local)
+            name = self.vocabulary.find(test.namespace, test.local)
             named = (
                 self.attributes_by_name if step.axis is Axis.ATTRIBUTE else self.elements_by_name
             )
@@ -310,7 +314,7 @@ class Evaluator:
         names = self.nodes.name[rows]
         if test.local is not None:
             return np.asarray(
-                principal & (names == self.vocabulary.name(test.namespace, test.local))
+                principal & (names == self.vocabulary.find(test.namespace, test.local))
             )
         known = np.unique(names[principal])
         wanted = [n for n in known.tolist() if self.vocabulary.expanded(n)[0] == test.namespace]
@@ -374,7 +378,6 @@ class Evaluator:
         return found
 
 
-_DESCEND = Step(Axis.DESCENDANT_OR_SELF, KindTest.NODE)
 _NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
@@ -386,7 +389,7 @@ def fused(path: Path) -> list[Step]:
     """
     steps: list[Step] = []
     for step in path.steps:
-        if steps and steps[-1] == _DESCEND and step.axis is Axis.CHILD:
+        if steps and steps[-1] == DESCEND and step.axis is Axis.CHILD:
             steps[-1] = Step(Axis.DESCENDANT, step.test, step.predicates)
         else:
             steps.append(step)

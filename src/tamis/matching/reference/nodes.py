@@ -26,7 +26,7 @@ class NodeTable(NamedTuple):
         parent: int64[n]; the row of the parent, of a document node its own row.
         end: int64[n]; the row after the last of the subtree.
         source: int64[n]; the number of the event, attribute, text or misc in the batch.
-        texts: int64[n + 1]; the number of text nodes of the batch before the row.
+        texts_before: int64[n + 1]; the number of text nodes of the batch before the row.
         documents: int64[d]; the rows of the document nodes of documents without error.
         numbers: int64[d]; their document numbers.
     """
@@ -36,7 +36,7 @@ class NodeTable(NamedTuple):
     parent: Int64
     end: Int64
     source: Int64
-    texts: Int64
+    texts_before: Int64
     documents: Int64
     numbers: Int64
 
@@ -47,14 +47,14 @@ def build_nodes(batch: EventBatch) -> NodeTable:
     for document in range(batch.documents):
         if batch.document_starts[document] < batch.document_starts[document + 1]:
             walk.document(document)
-    walk.texts.append(walk.next_text)
+    walk.texts_before.append(walk.next_text)
     return NodeTable(
         kind=np.array(walk.kind, dtype=np.int8),
         name=np.array(walk.name, dtype=np.int32),
         parent=np.array(walk.parent, dtype=np.int64),
         end=np.array(walk.end, dtype=np.int64),
         source=np.array(walk.source, dtype=np.int64),
-        texts=np.array(walk.texts, dtype=np.int64),
+        texts_before=np.array(walk.texts_before, dtype=np.int64),
         documents=np.array(walk.documents, dtype=np.int64),
         numbers=np.array(walk.numbers, dtype=np.int64),
     )
@@ -79,7 +79,7 @@ class _Walk:
         self.parent = array("q")
         self.end = array("q")
         self.source = array("q")
-        self.texts = array("q")
+        self.texts_before = array("q")
         self.documents = array("q")
         self.numbers = array("q")
 
@@ -129,7 +129,7 @@ class _Walk:
         self.parent.append(parent)
         self.end.append(row + 1)
         self.source.append(source)
-        self.texts.append(self.next_text)
+        self.texts_before.append(self.next_text)
         return row
 
 
