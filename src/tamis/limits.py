@@ -18,9 +18,13 @@ class Limits:
         attributes: attributes of one element.
         entity_amplification: characters that entities and attribute defaults may expand to, as a
             multiple of the bytes read.
+            Each tag, comment and processing instruction counts as 16 more.
         entity_free_chars: expansion that is always allowed, before the ratio counts.
+        entity_references: entities declared with references to other entities; expat follows such
+            chains on the C stack.
         subscription_chars: length of an expression.
         subscription_nesting: parentheses, predicates and function calls inside each other.
+        subscription_steps: steps of all paths of one expression together; ``//`` is a step.
         subscription_predicates: predicates, comparisons and function calls of one expression, all
             together.
 
@@ -28,13 +32,15 @@ class Limits:
     100
     """
 
-    document_bytes: int = 1 << 30
+    document_bytes: int = 1 << 28
     depth: int = 1_000
     attributes: int = 10_000
     entity_amplification: int = 20
     entity_free_chars: int = 1 << 20
+    entity_references: int = 200
     subscription_chars: int = 65_536
     subscription_nesting: int = 64
+    subscription_steps: int = 1_000
     subscription_predicates: int = 1_000
 
 

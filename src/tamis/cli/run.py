@@ -95,7 +95,9 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             paths = [*inputs, *(more_inputs or [])]
             summary = spark.run(session, matcher, paths, output, overwrite=overwrite)
         except SPARK_ERRORS as error:
-            say(f"Spark could not finish: {error}")
+            said, _, _ = str(error).partition("\nDriver stacktrace:")
+            lines = [line for line in said.splitlines() if not line.startswith("\t")]
+            say("\n".join(["Spark could not finish the job:", *lines]))
             raise typer.Exit(Status.FAILED) from None
     say(str(summary))
     if summary.errors:

@@ -10,6 +10,7 @@ those in attribute values expat does not tell.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterable
 from typing import NoReturn
 from xml.parsers import expat
@@ -29,6 +30,10 @@ log = logging.getLogger("tamis")
 
 # Separates namespace, local name and prefix in expat's names; no XML document can contain it.
 _SEPARATOR = "\f"
+
+# What an element, a comment or a PI counts beside its characters, where entities may multiply it.
+_EVENT_CHARS = 16
+_REFERENCE = re.compile("[&%][^#&%; ]+;")
 
 _CODES = expat.errors.codes
 _MISMATCHED_TAG = _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]
@@ -106,7 +111,7 @@ class ExpatParser:
         """
         mark = builder.mark()
         parser = expat.ParserCreate(source.encoding, _SEPARATOR)
-        handlers = _Handlers(self, parser, builder)
+        handlers = _Handlers(self, parser, builder, len(source.data))
         try:
             parser.Parse(source.data, True)
         except expat.ExpatError as error:
@@ -139,7 +144,11 @@ class _Handlers:
     """The handlers of one document."""
 
     def __init__(
-        self, owner: ExpatParser, parser: expat.XMLParserType, builder: BatchBuilder
+        self,
+        owner: ExpatParser,
+        parser: expat.XMLParserType,
+        builder: BatchBuilder,
+        document_bytes: int,
     ) -> None:
         self.owner = owner
         self.parser = parser
@@ -152,13 +161,20 @@ class _Handlers:
         self.pieces: list[str] = []  # of the text node that is being read
         self.skipped = 0
         self.first_skipped_line = 0
+        self.document_bytes = document_bytes
+        self.counting = False
         self.produced = 0
+        self.referring_entities = 0
         parser.ordered_attributes = True
         parser.namespace_prefixes = True
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
         parser.StartDoctypeDeclHandler = self.start_doctype
+        parser.EntityDeclHandler = self.declare_entity
         parser.SkippedEntityHandler = self.skip
+        # Parameter entities of the internal subset are read, so that what follows them counts; the
+        # external ones, and the external subset, are asked for and stand for nothing.
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
         parser.ExternalEntityRefHandler = self.skip_external
         if demand.text:
             parser.buffer_text = True
@@ -167,7 +183,8 @@ class _Handlers:
         self.set_misc_handlers()
 
     def set_misc_handlers(self) -> None:
-        if self.demand.text or self.demand.misc:  # misc divides text nodes
+        # Comments and PIs divide text nodes, and may come from entities.
+        if self.demand.text or self.demand.misc or self.counting:
             self.parser.CommentHandler = self.comment
             self.parser.ProcessingInstructionHandler = self.processing_instruction
 
@@ -229,6 +246,8 @@ class _Handlers:
         self.misc(self.owner.vocabulary.add("", target), data)
 
     def misc(self, name: int, data: str) -> None:
+        if self.counting:
+            self.count(_EVENT_CHARS + len(data))
         if self.pieces:
             self.end_text()
         if not self.demand.misc:
@@ -263,12 +282,12 @@ class _Handlers:
         parser.ProcessingInstructionHandler = None
         parser.EndDoctypeDeclHandler = self.set_misc_handlers
         if has_internal_subset:
-            parser.buffer_text = False  # so that what is counted depends on no demand
+            self.counting = True
             parser.StartElementHandler = self.counted_start
             parser.CharacterDataHandler = self.counted_text
 
     def counted_start(self, name: str, attributes: list[str]) -> None:
-        self.count(len(name) + sum(map(len, attributes)))
+        self.count(_EVENT_CHARS + sum(map(len, attributes[1::2])))
         self.start(name, attributes)
 
     def counted_text(self, data: str) -> None:
@@ -281,24 +300,40 @@ class _Handlers:
         self.produced += produced
         limits = self.limits
         if self.produced > limits.entity_free_chars and (
-            self.produced > limits.entity_amplification * self.parser.CurrentByteIndex
+            self.produced > limits.entity_amplification * self.document_bytes
         ):
             self.refuse(
                 f"entities and defaults expand to more than {limits.entity_amplification} times "
-                "what was read: the limit entity_amplification"
+                "the document: the limit entity_amplification"
             )
 
     def skip(self, _name: str, is_parameter_entity: bool) -> None:
         if not is_parameter_entity:
-            self.skip_external()
+            self.skip_reference()
 
-    def skip_external(self, *_: object) -> int:
-        """Leave an entity out; it is never the external DTD, which is not asked for."""
+    def skip_external(self, context: str | None, *_: object) -> int:
+        """Leave an external entity out; ``context`` is None for those of the DTD."""
+        if context is not None:
+            self.skip_reference()
+        return 1
+
+    def skip_reference(self) -> None:
         if self.pieces:
             self.end_text()
         self.skipped += 1
         self.first_skipped_line = self.first_skipped_line or self.parser.CurrentLineNumber
-        return 1
+
+    def declare_entity(
+        self, _name: str, _is_parameter: bool, value: str | None, *_: object
+    ) -> None:
+        if value is None or not _REFERENCE.search(value):
+            return
+        self.referring_entities += 1
+        if self.referring_entities > self.limits.entity_references:
+            self.refuse(
+                "more entities that refer to entities than the limit entity_references = "
+                f"{self.limits.entity_references:,}"
+            )
 
     # -- errors --------------------------------------------------------------------------------
 

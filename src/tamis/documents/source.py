@@ -6,8 +6,9 @@ import codecs
 import mmap
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from tamis.errors import (
     DocumentEncodingError,
@@ -36,11 +37,32 @@ class Source(NamedTuple):
     name: str = ""
 
 
-# What libexpat decodes itself (and names it knows them by).
-_NATIVE = frozenset(("utf-8", "utf-16", "iso8859-1", "ascii"))
+# What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
+# does not know all aliases. UTF-16 without its marks is left to expat to refuse.
+_NATIVE = {"utf-8": "utf-8", "iso8859-1": "iso-8859-1", "ascii": "us-ascii", "utf-16": None}
+# A document's own marks → how to decode what follows a byte order mark, or the whole, and how many
+# bytes the mark takes.
+_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32-le", 4),
+    (b"\0\0\xfe\xff", "utf-32-be", 4),
+    (b"<\0\0\0", "utf-32-le", 0),
+    (b"\0\0\0<", "utf-32-be", 0),
+    (b"\xef\xbb\xbf", "utf-8", 3),
+    (b"\xff\xfe", "utf-16le", 2),
+    (b"\xfe\xff", "utf-16be", 2),
+    (b"<\0", "utf-16le", 0),
+    (b"\0<", "utf-16be", 0),
+)
+# Names in XML's recommendation that Python does not know.
+_UCS = {
+    "iso-10646-ucs-2": "utf-16",
+    "ucs-2": "utf-16",
+    "iso-10646-ucs-4": "utf-32",
+    "ucs-4": "utf-32",
+}
 # Text encodings of Python's that are no encodings of documents.
 _NOT_FOR_DOCUMENTS = frozenset(
-    ("unicode_escape", "raw_unicode_escape", "idna", "punycode", "undefined", "utf-7")
+    "charmap idna palmos punycode raw-unicode-escape undefined unicode-escape utf-7".split()
 )
 _DECLARATION = re.compile(
     r"<\?xml[ \t\r\n][^>]*?[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*"
@@ -64,10 +86,14 @@ def read(document: Document, limits: Limits) -> Source:
     name = str(document) if isinstance(document, os.PathLike) else ""
     if isinstance(document, str):
         return Source(_encoded(document, limits), "utf-8")
-    data = _bytes(document, limits)
+    try:
+        data = _bytes(document, limits)
+        size = len(data)
+    except ValueError as error:  # a closed mmap, a released memoryview
+        raise UnreadableDocument(f"cannot read it: {error}") from None
     if isinstance(data, str):
         return Source(_encoded(data, limits), "utf-8")
-    _check_size(len(data), limits)
+    _check_size(size, limits)
     return _transcoded(data)._replace(name=name)
 
 
@@ -81,16 +107,35 @@ def _bytes(document: object, limits: Limits) -> bytes | memoryview | mmap.mmap |
     if isinstance(document, os.PathLike):
         return _file_bytes(Path(document), limits)
     if hasattr(document, "read"):
-        try:
-            data = document.read(limits.document_bytes + 1)
-        except (OSError, ValueError) as error:
-            raise UnreadableDocument(f"cannot read the stream: {error}") from None
-        if isinstance(data, bytes | str):
-            return data
+        return _stream_content(document, limits)
     raise UsageError(
         "a document is bytes, a memoryview, an mmap, a str of XML, a pathlib.Path or an open file, "
         f"not {type(document).__name__}"
     )
+
+
+def _stream_content(stream: Any, limits: Limits) -> bytes | str:
+    """All of a stream; raw ones give what they have, so it is asked until it has no more."""
+    pieces: list[bytes | bytearray | str] = []
+    size = 0
+    while size <= limits.document_bytes:
+        try:
+            piece = stream.read(limits.document_bytes + 1 - size)
+        except Exception as error:  # whatever the stream's own code raises, gzip's for instance
+            raise UnreadableDocument(f"cannot read the stream: {error}") from None
+        if not isinstance(piece, bytes | bytearray | str) or (
+            pieces and isinstance(piece, str) != isinstance(pieces[0], str)
+        ):
+            raise UnreadableDocument(
+                f"cannot read the stream: it gave {type(piece).__name__}, not always bytes or str"
+            )
+        if not piece:
+            break
+        pieces.append(piece)
+        size += len(piece)
+    if pieces and isinstance(pieces[0], str):
+        return "".join(piece for piece in pieces if isinstance(piece, str))
+    return b"".join(piece for piece in pieces if not isinstance(piece, str))
 
 
 def _file_bytes(path: Path, limits: Limits) -> bytes:
@@ -134,33 +179,63 @@ def _encoded(text: str, limits: Limits) -> bytes:
 
 
 def _transcoded(data: bytes | memoryview | mmap.mmap) -> Source:
-    codec = _foreign_codec(bytes(data[:_SNIFF_BYTES]))
+    head = bytes(data[:_SNIFF_BYTES])
+    for mark, encoding, size in _MARKS:
+        if head.startswith(mark):
+            _check_agreement(head[size:], encoding)
+            data = data[size:]
+            if encoding.startswith("utf-32"):
+                return Source(_in_utf8(data, codecs.lookup(encoding)), "utf-8")
+            return Source(data, encoding)
+    codec = _declared_codec(head)
     if codec is None:
         return Source(data)
+    if codec.name in _NATIVE:
+        return Source(data, _NATIVE[codec.name])
+    return Source(_in_utf8(data, codec), "utf-8")
+
+
+def _check_agreement(head: bytes, encoding: str) -> None:
+    """Refuse a declaration that the document's own marks contradict."""
+    declared = _DECLARATION.match(head.decode(encoding, "ignore"))
+    if declared is None:
+        return
+    name = _UCS.get(declared[1].lower(), declared[1])
+    with suppress(LookupError, UnicodeError):
+        name = codecs.lookup(name).name
+    if not name.startswith(encoding[:6].rstrip("-")):
+        line, column = _place(declared[0][: declared.start(1) - declared.start()])
+        raise DocumentEncodingError(
+            f"the encoding is declared as {declared[1]!r}, but the first bytes say {encoding}",
+            line,
+            column,
+        )
+
+
+def _in_utf8(data: bytes | memoryview | mmap.mmap, codec: codecs.CodecInfo) -> bytes:
     try:
         text, _ = codec.decode(bytes(data), "strict")
     except UnicodeDecodeError as error:
         good, _ = codec.decode(bytes(data[: error.start]), "replace")
         line, column = _place(good)
         raise DocumentEncodingError(
-            f"bytes that are not {codec.name}, as the document declares: {error.reason}",
+            f"bytes that are not {codec.name}, the document's encoding: {error.reason}",
             line,
             column,
         ) from None
-    return Source(text.removeprefix("\ufeff").encode("utf-8", "replace"), "utf-8")
+    return text.removeprefix("\ufeff").encode("utf-8", "replace")
 
 
-def _foreign_codec(head: bytes) -> codecs.CodecInfo | None:
-    """Python's codec for the declared encoding, or None where libexpat knows it (or none is)."""
-    if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff", b"\0\0\0<", b"<\0\0\0")):
-        if head.startswith(b"<"):
-            return codecs.lookup("utf-32-le")
-        return codecs.lookup("utf-32-be" if head.startswith(b"\0\0\0<") else "utf-32")
-    if head.startswith((b"\xff\xfe", b"\xfe\xff", b"\0<", b"<\0", b"\xef\xbb\xbf")):
-        return None  # UTF-16 or UTF-8, by their own marks
+def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
+    """Python's codec for the encoding that a document declares, or None where it declares none."""
     ebcdic = head.startswith(b"\x4c\x6f\xa7\x94")  # "<?xm" in every EBCDIC code page
-    declared = _DECLARATION.match(head.decode("cp037" if ebcdic else "latin-1"))
+    text = head.decode("cp037" if ebcdic else "latin-1")
+    declared = _DECLARATION.match(text)
     if declared is None:
+        if text.startswith("<?xml ") and "?>" not in text and len(head) == _SNIFF_BYTES:
+            raise MalformedDocument(
+                f"the XML declaration is longer than {_SNIFF_BYTES:,} bytes", 1, 1
+            )
         return codecs.lookup("cp037") if ebcdic else None
     line, column = _place(declared[0][: declared.start(1)])
     try:
@@ -168,7 +243,7 @@ def _foreign_codec(head: bytes) -> codecs.CodecInfo | None:
     except (LookupError, UnicodeError):
         codec = None
     if codec is not None and codec.name in _NATIVE:
-        return None
+        return codec
     if codec is None or not codec._is_text_encoding or codec.name in _NOT_FOR_DOCUMENTS:
         raise DocumentEncodingError(f"unknown encoding {declared[1]!r}", line, column)
     try:

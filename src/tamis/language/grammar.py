@@ -47,16 +47,15 @@ AXES = frozenset(
 )
 NODE_TYPES = frozenset(("comment", "text", "processing-instruction", "node"))
 
-# Operators by precedence, weakest first (XPath 1.0, section 3.5).
+# Binary operators by precedence, weakest first (XPath 1.0, section 3.5); '|' binds more tightly.
 _PRECEDENCE = {
     operator: level
     for level, operators in enumerate(
-        ("or", "and", "= !=", "< <= > >=", "+ -", "* div mod", "|"), start=1
+        ("or", "and", "= !=", "< <= > >=", "+ -", "* div mod"), start=1
     )
     for operator in operators.split()
 }
 _COMPARISONS = (_PRECEDENCE["="], _PRECEDENCE["<"])
-_UNION = _PRECEDENCE["|"]
 
 
 class Token(NamedTuple):
@@ -190,6 +189,7 @@ class _Parser:
         self.index = 0
         self.nesting = 0
         self.predicate_count = 0
+        self.step_count = 0
 
     @property
     def token(self) -> Token:
@@ -205,11 +205,8 @@ class _Parser:
 
     def expression(self, weakest: int = 1) -> Syntax:
         """Operators of precedence ``weakest`` and stronger (precedence climbing)."""
-        left = self.unary() if weakest < _UNION else self.path()
-        while True:
-            level = self.operator_level()
-            if level < weakest:
-                return left
+        left = self.unary()
+        while (level := self.operator_level()) >= weakest:
             operators, operands = [], [left]
             while self.operator_level() == level:
                 if level in _COMPARISONS:
@@ -218,6 +215,7 @@ class _Parser:
                 self.index += 1
                 operands.append(self.expression(level + 1))
             left = Operation(operators[0].position, tuple(operators), tuple(operands))
+        return left
 
     def operator_level(self) -> int:
         return _PRECEDENCE.get(self.token.text, 0)
@@ -227,10 +225,20 @@ class _Parser:
         while self.token.text == "-":
             self.index += 1
         signs = self.index - start
-        operand = self.expression(_UNION)
+        operand = self.union()
         if signs == 0:
             return operand
         return Negation(self.tokens[start].position, signs % 2 == 1, operand)
+
+    def union(self) -> Syntax:
+        operators, operands = [], [self.path()]
+        while self.token.text == "|":
+            operators.append(self.token)
+            self.index += 1
+            operands.append(self.path())
+        if not operators:
+            return operands[0]
+        return Operation(operators[0].position, tuple(operators), tuple(operands))
 
     def path(self) -> Syntax:
         kind, text, position = self.token
@@ -276,6 +284,14 @@ class _Parser:
         )
 
     def step(self) -> StepSyntax:
+        self.step_count += 1
+        if self.step_count > self.limits.subscription_steps:
+            raise SubscriptionLimitError(
+                "more steps than the limit subscription_steps = "
+                f"{self.limits.subscription_steps:,}",
+                self.text,
+                self.token.position,
+            )
         kind, text, position = self.token
         if text in (".", ".."):
             self.index += 1

@@ -83,10 +83,12 @@ def print_path(path: Path) -> str:
     """
     pieces = ["/"] if path.absolute else []
     last = len(path.steps) - 1
+    abbreviated = False
     for index, step in enumerate(path.steps):
-        abbreviates = index < last and (index > 0 or path.absolute)
-        if abbreviates and step == DESCEND:
-            pieces.append("/")  # with the separator before or after it this makes "//"
+        in_the_middle = index < last and (index > 0 or path.absolute)
+        abbreviated = in_the_middle and step == DESCEND and not abbreviated
+        if abbreviated:
+            pieces.append("/")  # with the separator before it this makes "//"
             continue
         pieces.append(print_step(step))
         if index < last:

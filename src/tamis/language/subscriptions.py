@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from tamis.errors import (
     BadSubscriptions,
@@ -20,7 +20,7 @@ from tamis.errors import (
 )
 from tamis.language.grammar import is_ncname
 from tamis.language.model import Query
-from tamis.language.xpath import parse, parse_for_slow_lane
+from tamis.language.xpath import XML_NAMESPACE, parse, parse_for_slow_lane
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 Unsupported = Literal["refuse", "slow"]
@@ -110,6 +110,8 @@ class Subscriptions:
             data = path.read_bytes()
         except OSError as error:
             raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        except ValueError as error:  # a NUL in the path
+            raise UsageError(f"cannot read {str(path)!r}: {error}") from None
         read_line = _read_json_line if path.suffix == ".ndjson" else _read_text_line
         lines = enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1)
         result = cls.__new__(cls)
@@ -213,16 +215,20 @@ def _check_id(id: SubscriptionId, first_line: Mapping[SubscriptionId, int | None
     if isinstance(id, str) and not id:
         raise SubscriptionIdError("the id is empty")
     if isinstance(id, str) and not id.isprintable():
-        raise SubscriptionIdError("the id has a tab, a newline or another control character")
+        raise SubscriptionIdError(
+            "the id has a tab, a newline or another character that cannot be printed"
+        )
 
 
-def _checked_namespaces(namespaces: Mapping[str, str]) -> dict[str, str]:
+def _checked_namespaces(namespaces: Mapping[Any, Any]) -> dict[str, str]:
     for prefix, uri in namespaces.items():
+        if not isinstance(prefix, str) or not isinstance(uri, str):
+            raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
         if not prefix:
             raise UsageError(
                 "a default namespace does not apply to XPath 1.0 names: declare it with a prefix"
             )
-        if not is_ncname(prefix) or not uri:
+        if not is_ncname(prefix) or not uri or (prefix == "xml") != (uri == XML_NAMESPACE):
             raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
     return dict(namespaces)
 
@@ -239,6 +245,8 @@ def read_namespaces(path: str | Path) -> dict[str, str]:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from None
+    except ValueError as error:  # a NUL in the path
+        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
     namespaces: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):

@@ -99,8 +99,8 @@ _NODE_SET_FUNCTIONS = frozenset(("count", "sum", "local-name", "name", "namespac
 
 _AXIS_HINTS = {
     "parent": "put the child into a predicate of its parent: write a[b]/c for a/b/../c",
-    "ancestor": "write //a[…//b] for //b[ancestor::a]",
-    "ancestor-or-self": "write //a[descendant-or-self::b] for //b[ancestor-or-self::a]",
+    "ancestor": "write //a//b for //b[ancestor::a]",
+    "ancestor-or-self": "write //a/descendant-or-self::b for //b[ancestor-or-self::a]",
 }
 _FUNCTION_HINTS = {
     "position": "write [2] for [position() = 2]",
@@ -141,8 +141,12 @@ def parse(
           ^
     """
     syntax = parse_syntax(text, limits)
+    meaning = _Meaning(text, namespaces or {})
     try:
-        return _Meaning(text, namespaces or {}, limits).query(syntax)
+        return meaning.query(syntax)
+    except UnsupportedExpression:
+        meaning.check(syntax)  # what is not XPath at all is said first
+        raise
     except RecursionError:
         raise SubscriptionLimitError(
             "the expression is nested deeper than Python's recursion limit permits"
@@ -164,17 +168,16 @@ def parse_for_slow_lane(
     '/a/b[last()]'
     """
     syntax = parse_syntax(text, limits)
-    _Meaning(text, namespaces or {}, limits).check(syntax)
+    _Meaning(text, namespaces or {}).check(syntax)
     return absolute_text(text, syntax)
 
 
 class _Meaning:
     """Gives syntax trees their meaning; methods are named after what they return."""
 
-    def __init__(self, text: str, namespaces: Mapping[str, str], limits: Limits) -> None:
+    def __init__(self, text: str, namespaces: Mapping[str, str]) -> None:
         self.text = text
         self.namespaces = namespaces
-        self.limits = limits
         self.used: dict[str, str] = {}
         self.inside_predicate = 0
 
@@ -193,6 +196,10 @@ class _Meaning:
                         self.name_test(node)
                 case FilterExpression(primary=primary):
                     self.check_continued(primary)
+                case Operation(operators=(operator, *_), operands=operands):
+                    if operator.text == "|":
+                        for operand in operands:
+                            self.check_node_set(operand, "'|'")
                 case Variable(position=position):
                     self.unsupported_variable(position)
 
@@ -252,7 +259,7 @@ class _Meaning:
     def comparison(
         self, operator: str, left: _Operand, right: _Operand, position: int
     ) -> Expression:
-        if isinstance(left, str | float | Constant):
+        if isinstance(left, str | float | Constant) and not isinstance(right, str | float):
             left, right = right, left
             operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
         if isinstance(left, str | float):
@@ -261,9 +268,15 @@ class _Meaning:
                 position,
                 "write true() or false()",
             )
-        if isinstance(right, Constant):  # a boolean turns = and != into a comparison of booleans
-            literal: str | float | bool = right.value
-            left = _as_boolean(left)
+        literal: str | float | bool
+        if isinstance(right, Constant):
+            # A boolean turns = and != into a comparison of booleans. In the others all but node
+            # sets become numbers at once, and node sets first become booleans (section 3.4).
+            if operator in ("=", "!=") or isinstance(left, Nodes):
+                left = _as_boolean(left)
+                literal = right.value
+            else:
+                literal = float(right.value)
         elif isinstance(right, str | float):
             literal = right
         else:
@@ -313,7 +326,7 @@ class _Meaning:
         """Refuse what XPath 1.0 itself refuses: unknown functions, wrong arguments."""
         name, arguments = syntax.name, syntax.arguments
         if name not in _ARITY:
-            close = difflib.get_close_matches(name, _ARITY, 1, cutoff=0.75)
+            close = difflib.get_close_matches(name, _ARITY, 1, cutoff=0.8)
             self.syntax_error(
                 f"XPath 1.0 has no function {name}()",
                 syntax.position,

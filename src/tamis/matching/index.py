@@ -43,6 +43,7 @@ class Matcher:
         self._none = Subscriptions(
             {}, namespaces=namespaces, unsupported=unsupported, limits=limits
         )
+        CompiledMatcher(self._none, engine, limits)  # refuses an engine that does not exist
         self._lock = threading.Lock()
         self._entries: dict[SubscriptionId, Subscription] = {}
         self._changes = 0
@@ -53,6 +54,7 @@ class Matcher:
 
         Raises:
             SubscriptionError: the expression cannot be used, or the id is taken.
+            EngineRefused: the engine that was named cannot run it.
         """
         try:
             (new,) = Subscriptions(
@@ -61,6 +63,7 @@ class Matcher:
                 unsupported=self._unsupported,
                 limits=self._limits,
             )
+            CompiledMatcher(self._none.with_entries([new]), self._engine, self._limits)
         except BadSubscriptions as several:
             raise several.errors[0] from None
         with self._lock:

@@ -201,20 +201,28 @@ class CompiledMatcher:
     ) -> Iterator[list[Source | DocumentError]]:
         sources: list[Source | DocumentError] = []
         size = 0
-        for document in documents:
-            try:
-                if isinstance(document, DocumentError):
-                    raise document
-                source = read(document, self.limits)
-                size += len(source.data)
+        try:
+            for document in documents:
+                source = self._read(document)
                 sources.append(source)
-            except DocumentError as error:
-                sources.append(error)
-            if len(sources) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
+                size += len(source.data) if isinstance(source, Source) else 0
+                if len(sources) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
+                    yield sources
+                    sources, size = [], 0
+        except Exception:  # of the caller's iterator: what it gave before is answered first
+            if sources:
                 yield sources
-                sources, size = [], 0
+            raise
         if sources:
             yield sources
+
+    def _read(self, document: Document | DocumentError) -> Source | DocumentError:
+        if isinstance(document, DocumentError):
+            return document
+        try:
+            return read(document, self.limits)
+        except DocumentError as error:
+            return error
 
     def __reduce__(self) -> tuple[Any, ...]:
         return CompiledMatcher, (self.subscriptions, self._named_engine, self.limits)

@@ -52,7 +52,9 @@ class SlowLane:
         refused: list[SubscriptionError] = []
         for number, id, expression in expressions:
             try:
-                self.evaluators.append((number, id, lxml_boolean(expression, namespaces)))
+                evaluator = lxml_boolean(expression, namespaces)
+                evaluator(etree.fromstring(b"<a/>"))  # some mistakes show only now
+                self.evaluators.append((number, id, evaluator))
             except (etree.XPathError, ValueError) as error:
                 refused.append(SubscriptionSyntaxError(f"lxml refuses it: {error}", id=id))
         if refused:
@@ -133,10 +135,17 @@ def _parsed(
     lxml = import_lxml()
     parser = lxml.XMLParser(
         encoding=source.encoding,
+        attribute_defaults=True,  # which would read external DTDs, but for the resolver below
         resolve_entities=resolve_entities,
         no_network=True,
         load_dtd=False,
         huge_tree=True,  # the document has passed our own limits by now
     )
+
+    class Nothing(lxml.Resolver):  # type: ignore[misc, name-defined]
+        def resolve(self, _url: str, _public: str, context: Any) -> Any:
+            return self.resolve_string("", context)  # resolve_empty() would read it
+
+    parser.resolvers.add(Nothing())
     tree: etree._ElementTree[Any] = lxml.fromstring(bytes(source.data), parser).getroottree()
     return tree
