@@ -25,7 +25,7 @@ BAD_DOCUMENTS: dict[str, tuple[bytes, str, int, int]] = {
     "latin-1": (b"<a>caf\xe9</a>", "not well-formed", 1, 7),
     "not-as-declared": (
         b"<?xml version='1.0' encoding='shift_jis'?>\n<a>\x81</a>",
-        "bytes that are not shift_jis, as the document declares",
+        "bytes that are not shift_jis, the document's encoding",
         2,
         4,
     ),
@@ -163,12 +163,12 @@ BAD_SUBSCRIPTIONS: dict[str, tuple[str, bytes, str]] = {
     "tab-in-id": (
         "s.ndjson",
         json.dumps({"id": "a\tb", "expression": "//a"}).encode(),
-        r"subscription 'a\tb': the id has a tab, a newline or another control character",
+        r"subscription 'a\tb': the id has a tab, a newline or another character that cannot be printed",
     ),
     "newline-in-id": (
         "s.ndjson",
         json.dumps({"id": "a\nb", "expression": "//a"}).encode(),
-        r"subscription 'a\nb': the id has a tab, a newline or another control character",
+        r"subscription 'a\nb': the id has a tab, a newline or another character that cannot be printed",
     ),
     "not-json": ("s.ndjson", b"{", "the line is not JSON"),
     "deep-json": ("s.ndjson", b"[" * 100_000, "the line is not JSON"),

@@ -38,7 +38,10 @@ def test_every_bad_one_is_told_and_counted(write: Write) -> None:
 def test_slow_ones_are_counted(write: Write) -> None:
     write({"s": "//a\ny\t//c[last()]\n"})
     outcome = run("check", "--subscriptions", "s", "--unsupported", "slow")
-    assert (outcome.status, outcome.err) == (0, "tamis: warning: 1 of 2 subscriptions go through lxml\n")
+    assert (outcome.status, outcome.err) == (
+        0,
+        "tamis: warning: 1 of 2 subscriptions go through lxml\n",
+    )
     assert outcome.results == [{"subscriptions": 2, "ok": 1, "slow": 1, "bad": 0}]
 
 

@@ -228,7 +228,7 @@ def _checked_namespaces(namespaces: Mapping[Any, Any]) -> dict[str, str]:
             raise UsageError(
                 "a default namespace does not apply to XPath 1.0 names: declare it with a prefix"
             )
-        if not is_ncname(prefix) or not uri or (prefix == "xml") != (uri == XML_NAMESPACE):
+        if not is_ncname(prefix) or not uri or (prefix == "xml" and uri != XML_NAMESPACE):
             raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
     return dict(namespaces)
 
