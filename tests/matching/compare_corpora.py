@@ -50,9 +50,9 @@ def compare(paths: list[Path], count: int, seed: int = SEED) -> dict[str, object
     expected, too_slow = ask_lxml(oracles, trees)
     compared = [number for number in range(len(drawn)) if number not in too_slow][:count]
     differences, faults = [], []
-    for path in documents:
+    for path, data in documents.items():
         for number in set(compared) & (expected[path] ^ answers[path]):
-            spoilt = lxml_tree(Source(EXPONENT.sub(_without_exponent, documents[path])))
+            spoilt = lxml_tree(Source(EXPONENT.sub(_without_exponent, data)))
             is_fault = oracles[number](spoilt) == (number in answers[path])
             (faults if is_fault else differences).append(
                 {"document": path.name, "subscription": drawn[number]}

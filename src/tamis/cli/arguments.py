@@ -142,21 +142,9 @@ def find_document(argument: str) -> Target:
 def _documents_of(argument: str) -> list[Target]:
     if argument == "-" or not os.path.isdir(argument):
         return [find_document(argument)]
-    try:
-        names = sorted(filter(_is_xml, os.listdir(argument)))
-    except OSError as error:
-        return [Target(argument, UnreadableDocument(f"cannot read the folder: {error.strerror}"))]
-    if not names:
-        return [Target(argument, UnreadableDocument("a folder without *.xml"))]
-    return [_document_of(os.path.join(argument, name)) for name in names]
+    from tamis.documents.folder import folder_documents  # noqa: PLC0415 - keeps --help fast
 
-
-def _is_xml(name: str) -> bool:
-    return name.endswith(".xml") and not name.startswith(".")
-
-
-def _document_of(path: str) -> Target:
-    """A file of a folder; a folder or a pipe of that name is not opened, since it may block."""
-    if os.path.exists(path) and not os.path.isfile(path):
-        return Target(path, UnreadableDocument("not a regular file"))
-    return Target(path, Path(path))
+    return [
+        Target(path, Path(path) if problem is None else UnreadableDocument(problem))
+        for path, problem in folder_documents(argument)
+    ]

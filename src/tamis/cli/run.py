@@ -8,7 +8,9 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import (
+    EngineName,
     NamespacesFile,
+    SkipBad,
     SubscriptionsFile,
     Unsupported,
     read_subscriptions,
@@ -55,16 +57,10 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         str,
         typer.Option(metavar="URL", help="Where Spark runs: here, or on the cluster of this URL."),
     ] = "local[*]",
-    engine: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="Use this engine, or refuse where it cannot serve."),
-    ] = "auto",
+    engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
     unsupported: Unsupported = "refuse",
-    skip_bad: Annotated[
-        bool,
-        typer.Option("--skip-bad", help="Go on without the subscriptions that cannot be used."),
-    ] = False,
+    skip_bad: SkipBad = False,
     overwrite: Annotated[
         bool,
         typer.Option("--overwrite", help="Replace DIR/matches and DIR/errors, if they exist."),

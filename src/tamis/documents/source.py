@@ -48,10 +48,10 @@ _MARKS = (
     (b"<\0\0\0", "utf-32-le", 0),
     (b"\0\0\0<", "utf-32-be", 0),
     (b"\xef\xbb\xbf", "utf-8", 3),
-    (b"\xff\xfe", "utf-16le", 2),
-    (b"\xfe\xff", "utf-16be", 2),
-    (b"<\0", "utf-16le", 0),
-    (b"\0<", "utf-16be", 0),
+    (b"\xff\xfe", "utf-16-le", 2),
+    (b"\xfe\xff", "utf-16-be", 2),
+    (b"<\0", "utf-16-le", 0),
+    (b"\0<", "utf-16-be", 0),
 )
 # Names in XML's recommendation that Python does not know.
 _UCS = {
@@ -184,9 +184,10 @@ def _transcoded(data: bytes | memoryview | mmap.mmap) -> Source:
         if head.startswith(mark):
             _check_agreement(head[size:], encoding)
             data = data[size:]
-            if encoding.startswith("utf-32"):
-                return Source(_in_utf8(data, codecs.lookup(encoding)), "utf-8")
-            return Source(data, encoding)
+            if encoding == "utf-8":
+                return Source(data, encoding)
+            # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
+            return Source(_in_utf8(data, codecs.lookup(encoding)), "utf-8")
     codec = _declared_codec(head)
     if codec is None:
         return Source(data)
@@ -232,8 +233,8 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
     text = head.decode("cp037" if ebcdic else "latin-1")
     declared = _DECLARATION.match(text)
     if declared is None:
-        if text.startswith("<?xml ") and "?>" not in text and len(head) == _SNIFF_BYTES:
-            raise MalformedDocument(
+        if re.match(r"<\?xml[ \t\r\n]", text) and "?>" not in text and len(head) == _SNIFF_BYTES:
+            raise DocumentLimitError(
                 f"the XML declaration is longer than {_SNIFF_BYTES:,} bytes", 1, 1
             )
         return codecs.lookup("cp037") if ebcdic else None

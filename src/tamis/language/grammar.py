@@ -265,6 +265,7 @@ class _Parser:
     def more_steps(self, steps: list[StepSyntax]) -> list[StepSyntax]:
         while self.token.text in ("/", "//"):
             if self.token.text == "//":
+                self.count_step()
                 steps.append(StepSyntax(self.token.position, "descendant-or-self", "node()", ()))
             self.index += 1
             if not self.at_step():
@@ -284,14 +285,7 @@ class _Parser:
         )
 
     def step(self) -> StepSyntax:
-        self.step_count += 1
-        if self.step_count > self.limits.subscription_steps:
-            raise SubscriptionLimitError(
-                "more steps than the limit subscription_steps = "
-                f"{self.limits.subscription_steps:,}",
-                self.text,
-                self.token.position,
-            )
+        self.count_step()
         kind, text, position = self.token
         if text in (".", ".."):
             self.index += 1
@@ -309,6 +303,16 @@ class _Parser:
                 self.fail(f"there is no axis '{axis}'")
             self.index += 2
         return StepSyntax(position, axis, self.node_test(), self.predicates())
+
+    def count_step(self) -> None:
+        self.step_count += 1
+        if self.step_count > self.limits.subscription_steps:
+            raise SubscriptionLimitError(
+                f"more steps than the limit subscription_steps = "
+                f"{self.limits.subscription_steps:,}",
+                self.text,
+                self.token.position,
+            )
 
     def node_test(self) -> str:
         kind, text, _ = self.token

@@ -24,6 +24,13 @@ from tamis.language.xpath import XML_NAMESPACE, parse, parse_for_slow_lane
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 Unsupported = Literal["refuse", "slow"]
+SubscriptionItems = (
+    Mapping[str, str]
+    | Mapping[int, str]
+    | Mapping[SubscriptionId, str]
+    | Iterable[tuple[SubscriptionId, str]]
+)
+"""What makes a set: id → expression, or pairs of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +77,7 @@ class Subscriptions:
 
     def __init__(
         self,
-        items: Mapping[SubscriptionId, str] | Iterable[tuple[SubscriptionId, str]],
+        items: SubscriptionItems,
         *,
         namespaces: Mapping[str, str] | None = None,
         unsupported: Unsupported = "refuse",

@@ -15,7 +15,7 @@ from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.model import Query
-from tamis.language.subscriptions import Subscriptions, Unsupported
+from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, match_set
@@ -235,9 +235,7 @@ class CompiledMatcher:
 
 
 def compile_subscriptions(
-    subscriptions: Subscriptions
-    | Mapping[SubscriptionId, str]
-    | Iterable[tuple[SubscriptionId, str]],
+    subscriptions: Subscriptions | SubscriptionItems,
     *,
     engine: str = "auto",
     namespaces: Mapping[str, str] | None = None,

@@ -1,0 +1,176 @@
+"""A Spark of one's own that needs no configuration and stays quiet."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from glob import glob
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkException
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from tamis.errors import UsageError
+
+JAVA_VERSION_MIN = 17
+
+SPARK_ERRORS: tuple[type[Exception], ...] = (Py4JError, PySparkException)
+"""What Spark raises when it cannot do what it is asked."""
+
+
+@contextmanager
+def start_spark(
+    master: str = "local[*]", conf: Mapping[str, str] | None = None
+) -> Iterator[SparkSession]:
+    """Start Spark, and stop it at the end of the ``with`` block.
+
+    Finds Java, has the workers use this Python, and shows Spark's progress bar on terminals only.
+    Where Spark runs here it is otherwise silent, since what goes wrong is raised; on a cluster it
+    warns. What ``conf``, ``PYSPARK_PYTHON`` and ``SPARK_LOCAL_IP`` say is kept. Where Spark runs
+    already, as in notebooks, this is not needed: all that Tamis does takes any session.
+
+    Args:
+        master: ``local[*]``: this machine, with all its cores; or the URL of a cluster.
+        conf: properties of Spark.
+
+    Raises:
+        UsageError: there is no Java for it, or Spark does not start.
+    """
+    os.environ["JAVA_HOME"] = find_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    with tempfile.TemporaryDirectory(prefix="tamis-spark-") as scratch, _quiet_py4j():
+        settings = {
+            "spark.app.name": "tamis",
+            "spark.log.level": "WARN",
+            "spark.sql.warehouse.dir": scratch,  # else a folder where the user happens to be
+            "spark.ui.showConsoleProgress": str(_on_terminal()).lower(),
+        }
+        if master.startswith("local"):
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+            settings |= {"spark.ui.enabled": "false", "spark.log.level": "FATAL"}
+        spark = _start({"spark.master": master, **settings, **(conf or {})})
+        try:
+            yield spark
+        finally:
+            spark.stop()
+
+
+def find_java() -> str:
+    """The home of a Java that Spark can use: version 17 or newer, with all of its modules.
+
+    Looks at ``JAVA_HOME``, at ``PATH`` and into ``/usr/lib/jvm``, or instead of the latter into the
+    folders that ``TAMIS_JVM_DIRS`` names.
+
+    Raises:
+        UsageError: there is none.
+    """
+    candidates = [shutil.which("java")]
+    if "JAVA_HOME" in os.environ:
+        candidates.insert(0, os.path.join(os.environ["JAVA_HOME"], "bin", "java"))
+    for folder in os.environ.get("TAMIS_JVM_DIRS", "/usr/lib/jvm").split():
+        candidates += sorted(glob(os.path.join(folder, "*", "bin", "java")))
+    for java in dict.fromkeys(filter(None, candidates)):
+        home = _home_of(java)
+        if home is not None:
+            return home
+    raise UsageError(
+        f"Spark needs Java {JAVA_VERSION_MIN} or newer, and none was found: install it (on Debian "
+        "or Ubuntu, the package openjdk-17-jre-headless) or set JAVA_HOME to it"
+    )
+
+
+def _home_of(java: str) -> str | None:
+    """The home of a Java program, if Spark can use it."""
+    command = [java, "--add-modules", "jdk.incubator.vector"]  # which trimmed ones lack
+    command += ["-XshowSettings:properties", "-version"]
+    try:
+        said = subprocess.run(command, capture_output=True, check=True).stderr
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    lines = (line.partition(" = ") for line in os.fsdecode(said).splitlines())
+    properties = {name.strip(): value for name, _, value in lines}
+    version = properties.get("java.specification.version", "")
+    if not version.isdigit() or int(version) < JAVA_VERSION_MIN:  # Java 8 says 1.8
+        return None
+    return properties.get("java.home")
+
+
+@contextmanager
+def _quiet_py4j() -> Iterator[None]:
+    """Keep Py4J from logging, as errors of nobody's, the interruptions that it raises anyway."""
+
+    def is_from_elsewhere(record: logging.LogRecord) -> bool:
+        return record.module != "java_gateway"
+
+    root = logging.getLogger()
+    root.addFilter(is_from_elsewhere)
+    try:
+        yield
+    finally:
+        root.removeFilter(is_from_elsewhere)
+
+
+def _on_terminal() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _start(settings: Mapping[str, str]) -> SparkSession:
+    """Start a JVM, if this process has none, and Spark in it."""
+    conf = SparkConf().setAll(list(settings.items()))
+    with _MessagesHeldBack() as said:
+        try:
+            gateway = SparkContext._gateway
+            if gateway is None:
+                gateway = launch_gateway(conf, {"stderr": said.pipe})  # type: ignore[no-untyped-call]
+            return SparkSession(SparkContext(conf=conf, gateway=gateway))
+        except (Py4JError, PySparkException, ValueError) as error:
+            raise UsageError(f"Spark does not start: {said.reason(error)}") from None
+
+
+class _MessagesHeldBack:
+    """What a JVM writes to standard error: kept back inside the ``with`` block, then passed on.
+
+    Spark greets everybody with half a dozen warnings that concern nobody, and no setting turns off
+    the first of them.
+    """
+
+    def __init__(self) -> None:
+        self._end, self.pipe = os.pipe()
+        self._is_held = True
+        self._held: list[bytes] = []
+
+    def __enter__(self) -> _MessagesHeldBack:
+        threading.Thread(target=self._pump, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self.pipe)
+        self._is_held = False
+
+    def _pump(self) -> None:
+        with open(self._end, "rb", buffering=0) as messages, suppress(OSError):
+            while chunk := messages.read(1 << 16):
+                if self._is_held:
+                    self._held.append(chunk)
+                else:
+                    os.write(2, chunk)
+
+    def reason(self, error: Exception) -> str:
+        """What the JVM complained of, in a few lines; else what Python did."""
+        said = b"".join(self._held).decode(errors="replace")
+        complaints = [line for line in said.splitlines() if not line.startswith(_NO_COMPLAINT)]
+        complaints = [line for line in complaints if " WARN " not in line and " INFO " not in line]
+        return "\n".join((complaints or str(error).splitlines())[:3])
+
+
+# Warnings, greetings and stack traces.
+_NO_COMPLAINT = ("WARNING: ", "Using Spark's", "Setting ", "To adjust", "\t", "    ")

@@ -1,0 +1,37 @@
+"""What lxml and elementpath say of a case, where they are right and where they are not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import elementpath
+from lxml import etree
+
+from tamis.documents.source import Source
+from tamis.language.xpath import parse_for_slow_lane
+from tamis.matching.slow import lxml_tree
+from tests.cases.table import Case
+from tests.oracles import lxml_xpath
+
+
+def tree_of(case: Case) -> etree._ElementTree:
+    """The document as lxml reads it, encodings included."""
+    document = case.document
+    return lxml_tree(
+        Source(document.encode(), "utf-8") if isinstance(document, str) else Source(document)
+    )
+
+
+def lxml(case: Case) -> bool:
+    return lxml_xpath(case.subscription, case.namespaces)(tree_of(case))
+
+
+def by_elementpath(case: Case) -> bool:
+    """elementpath's answer, on lxml's tree."""
+    absolute = parse_for_slow_lane(case.subscription, case.namespaces)
+    return elementpath.select(
+        tree_of(case), f"boolean({absolute})", dict(case.namespaces), elementpath.XPath1Parser
+    )
+
+
+ORACLES: dict[str, Callable[[Case], bool]] = {"lxml": lxml, "elementpath": by_elementpath}

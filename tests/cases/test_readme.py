@@ -1,0 +1,33 @@
+"""The README's tables of support are those that the cases make."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def support_table() -> str:
+    command = [sys.executable, str(ROOT / "scripts" / "support-table")]
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout
+
+
+def test_every_row_has_an_example() -> None:
+    lines = support_table().splitlines()
+    assert sum(line.startswith("|") for line in lines) > 40
+    assert all(line.count(" | ") == 2 for line in lines if line and not line.startswith("|--"))
+
+
+def test_readme_has_the_table() -> None:
+    readme = ROOT / "README.md"
+    if not readme.exists():
+        pytest.skip("there is no README.md yet")
+    text = readme.read_text(encoding="utf-8")
+    block = re.search(r"<!-- support-table -->\n(.*?)<!-- /support-table -->", text, re.DOTALL)
+    assert block, "README.md lacks the markers <!-- support-table --> and <!-- /support-table -->"
+    assert block[1].strip() == support_table().strip(), "paste what scripts/support-table prints"

@@ -1,0 +1,50 @@
+"""What the tests of documents share: parsing, and the errors that it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tamis.documents.batch import EVERYTHING, Demand, EventBatch
+from tamis.documents.expat import parse
+from tamis.documents.source import Document, Source, read
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError
+from tamis.limits import Limits
+
+
+def sources(documents: Iterable[Document], limits: Limits) -> Iterable[Source | DocumentError]:
+    for document in documents:
+        try:
+            yield read(document, limits)
+        except DocumentError as error:
+            yield error
+
+
+def batch_of(
+    *documents: Document,
+    demand: Demand = EVERYTHING,
+    limits: Limits | None = None,
+    vocabulary: Vocabulary | None = None,
+) -> tuple[EventBatch, dict[int, DocumentError]]:
+    """The documents as one batch, and their errors by number."""
+    limits = limits or Limits()
+    vocabulary = Vocabulary() if vocabulary is None else vocabulary
+    return parse(sources(documents, limits), vocabulary, demand, limits)
+
+
+def error_of(document: Document, **options: object) -> DocumentError:
+    """The error of one document, which must have one."""
+    _, errors = batch_of(document, **options)
+    return errors[0]
+
+
+def texts(batch: EventBatch) -> list[str]:
+    """The text nodes of a batch."""
+    ranges = zip(batch.text_start.tolist(), batch.text_end.tolist(), strict=True)
+    return [batch.text_values[start:end].tobytes().decode() for start, end in ranges]
+
+
+def values(batch: EventBatch) -> list[str]:
+    """The attribute values of a batch."""
+    ranges = zip(batch.value_start.tolist(), batch.value_end.tolist(), strict=True)
+    return [batch.attribute_values[start:end].tobytes().decode() for start, end in ranges]

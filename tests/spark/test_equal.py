@@ -1,0 +1,86 @@
+"""Spark's answers are those of the same subscriptions in this process."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, Phase, given, note, settings
+from hypothesis import strategies as st
+from lxml import etree
+from pyspark.sql import SparkSession
+
+import tamis
+from tamis.spark import match, run
+from tests.corpora import CORPORA, corpus
+from tests.draws import Draw
+from tests.matching.replay import command
+from tests.strategies import NAMESPACES, documents, subscriptions
+
+Answers = set[tuple[object, object, object]]
+"""(document, subscription, None) for each match, (document, None, message) for each error."""
+
+
+def in_process(matcher: tamis.CompiledMatcher, given: Mapping[object, str | Path]) -> Answers:
+    answers: Answers = set()
+    for document, found in zip(given, matcher.match_many(given.values()), strict=True):
+        if found.error is not None:
+            answers.add((document, None, found.error.message))
+        else:
+            answers.update((document, id, None) for id in found)
+    return answers
+
+
+def on_spark(spark: SparkSession, matcher: tamis.CompiledMatcher, given: Sequence[str]) -> Answers:
+    df = spark.createDataFrame(list(enumerate(given)), "document long, xml string")
+    rows = match(df, matcher).select("document", "subscription", "error.message").collect()
+    assert len(rows) == len(set(rows))
+    return {tuple(row) for row in rows}
+
+
+@pytest.mark.spark
+@settings(
+    max_examples=12,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate),  # shrinking would take many Spark jobs
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+        HealthCheck.filter_too_much,
+    ],
+)
+@given(
+    texts=st.lists(documents() | st.sampled_from(["<a>", "", "<a>&b;</a>"]), max_size=40),
+    expressions=st.lists(subscriptions(), min_size=1, max_size=20),
+)
+def test_drawn_documents(spark: SparkSession, texts: list[str], expressions: list[str]) -> None:
+    matcher = tamis.compile(dict(enumerate(expressions)), namespaces=NAMESPACES)
+    expected = in_process(matcher, dict(enumerate(texts)))
+    found = on_spark(spark, matcher, texts)
+    for document, subscription, _ in list(found ^ expected)[:5]:
+        if subscription is not None:
+            note(command(expressions[subscription], texts[document], NAMESPACES))
+    assert found == expected
+
+
+@pytest.mark.spark
+@pytest.mark.corpora
+@pytest.mark.parametrize("name", sorted(CORPORA))
+def test_real_documents(spark: SparkSession, tmp_path: Path, name: str) -> None:
+    paths = corpus(name)
+    parsed = [etree.parse(path, etree.XMLParser(recover=True)) for path in paths[:8]]
+    draw = Draw([tree for tree in parsed if tree.getroot() is not None], seed=7)
+    drawn = dict(enumerate(draw.subscriptions(40)))
+    given = tamis.Subscriptions(drawn, namespaces=draw.namespaces, skip_bad=True)
+    matcher = tamis.compile(given)
+    run(spark, matcher, paths, tmp_path)
+    found: Answers = set()
+    for folder in ("matches", "errors"):
+        for row in pq.read_table(tmp_path / folder).to_pylist():
+            found.add((row["document"], row.get("subscription"), row.get("message")))
+    expected = {
+        (document, id if id is None else str(id), message)
+        for document, id, message in in_process(matcher, {str(path): path for path in paths})
+    }
+    assert found == expected
+    assert len(expected) > len(paths) / 2

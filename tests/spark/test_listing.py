@@ -1,0 +1,74 @@
+"""Paths → documents → tasks."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.spark.listing import OPENING_BYTES, TASK_BYTES, Listed, deal, list_documents
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("in/b.xml", "in/a.xml", "in/.hidden.xml", "in/notes.txt", "in/below/c.xml"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+    return tmp_path
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("paths", "names"),
+    [
+        (["in"], ["in/a.xml", "in/b.xml"]),
+        (["in/"], ["in/a.xml", "in/b.xml"]),
+        (["in/notes.txt", "in/b.xml"], ["in/notes.txt", "in/b.xml"]),
+        (["in/*"], ["in/a.xml", "in/b.xml", "in/below/c.xml", "in/notes.txt"]),
+        (["i?/[ab].xml"], ["in/a.xml", "in/b.xml"]),
+        (["in", "in/b.xml", "in"], ["in/a.xml", "in/b.xml"]),
+    ],
+)
+def test_what_paths_stand_for(paths: list[str], names: list[str]) -> None:
+    found = list_documents(paths)
+    assert sorted(document.path for document in found) == sorted(names)
+    assert all(document.size == len(document.path) for document in found)
+    assert not any(document.problem for document in found)
+
+
+def test_what_leads_nowhere_is_listed_all_the_same(folder: Path) -> None:
+    (folder / "empty").mkdir()
+    os.mkfifo(folder / "pipe")
+    (folder / "in" / "folder.xml").mkdir()
+    (folder / "in" / "broken.xml").symlink_to("gone")
+    (folder / "odd[1].xml").write_text("odd")
+    assert list_documents(["gone.xml", "*.html", "empty", "pipe", "odd[1].xml"]) == [
+        Listed("gone.xml"),
+        Listed("*.html", problem="no file has a name like this"),
+        Listed("empty", problem="a folder without *.xml"),
+        Listed("pipe", problem="not a regular file"),
+        Listed("odd[1].xml", 3),
+    ]
+    assert Listed("in/folder.xml", problem="not a regular file") in list_documents(["in"])
+    assert Listed("in/broken.xml") in list_documents(["in"])
+
+
+@given(st.lists(st.integers(0, 3 * TASK_BYTES)))
+def test_tasks_are_about_equal(sizes: list[int]) -> None:
+    tasks = deal(sizes)
+    loads: dict[int, int] = dict.fromkeys(tasks, 0)
+    for size, task in zip(sizes, tasks, strict=True):
+        loads[task] += size + OPENING_BYTES
+    if sizes:
+        assert sorted(loads) == list(range(len(loads)))
+        assert max(loads.values()) - min(loads.values()) <= max(sizes) + OPENING_BYTES
+
+
+def test_many_small_documents_share_a_task() -> None:
+    assert max(deal([100] * 200)) == 0
+    assert max(deal([10_000] * 1_000)) + 1 == 13
+    assert max(deal([1_000_000] * 1_000)) + 1 == 64
+    assert max(deal([1_000_000] * 10_000)) + 1 == 299

@@ -1,0 +1,272 @@
+"""``tamis run``, and the function behind it: files in, Parquet out, whatever is wrong with some."""
+
+import os
+import stat
+import subprocess
+from collections.abc import Callable
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import tamis
+from tamis.spark import job, run
+from tests.cli.running import COMMAND, Outcome
+from tests.cli.running import run as run_here
+
+SUBSCRIPTIONS = "large\t//order[total > 100]\nurgent\t//order[@urgent]\n//item\n"
+FILES: dict[str, str | bytes] = {
+    "orders.tsv": SUBSCRIPTIONS,
+    "in/1.xml": "<order urgent='yes'><total>250</total><item/></order>",
+    "in/2.xml": "<order>\n<total>5</order>",
+    "in/3.xml": "<order><total>5</total></order>",
+    "in/4.xml": b"",
+    "in/5.xml": "<?xml version='1.0' encoding='latin-1'?><order><item n='é'/></order>".encode(
+        "latin-1"
+    ),
+}
+MATCHES = [("in/1.xml", "3"), ("in/1.xml", "large"), ("in/1.xml", "urgent"), ("in/5.xml", "3")]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes files, by name, into an empty folder in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_files(files: dict[str, str | bytes]) -> None:
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    return write_files
+
+
+def read(folder: str | Path, *columns: str) -> list[tuple[Any, ...]]:
+    table = pq.read_table(folder).select(columns).to_pydict()
+    return sorted(zip(*table.values(), strict=True))
+
+
+def matches(output: str) -> list[tuple[Any, ...]]:
+    return read(f"{output}/matches", "document", "subscription")
+
+
+def errors(output: str) -> list[tuple[Any, ...]]:
+    return read(f"{output}/errors", "document", "code", "line")
+
+
+@pytest.mark.spark
+def test_files_are_answered_and_errors_stay_where_they_are(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write(FILES | {"empty/notes.txt": "no XML"})
+    paths = ["in", Path("gone.xml"), "empty", "in/[12].xml", "*.html", "/proc/self/mem"]
+    summary = run(spark, "orders.tsv", paths, "out")
+    assert matches("out") == MATCHES
+    assert errors("out") == [
+        ("*.html", "document-unreadable", None),
+        ("/proc/self/mem", "document-unreadable", None),  # where there is one, it has no first byte
+        ("empty", "document-unreadable", None),
+        ("gone.xml", "document-unreadable", None),
+        ("in/2.xml", "document-malformed", 2),
+        ("in/4.xml", "document-malformed", 1),
+    ]
+    size = sum(len(text) for name, text in FILES.items() if name.startswith("in/"))
+    assert summary[:-1] == (9, size, 4, 6)
+
+
+@pytest.mark.spark
+def test_spark_reads_what_was_written(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES)
+    run(spark, {1: "//order"}, ["in/3.xml"], "out")
+    frames = [
+        spark.read.parquet(str(Path("out", name).absolute())) for name in ("matches", "errors")
+    ]
+    assert [frame.dtypes for frame in frames] == [
+        [("document", "string"), ("record", "bigint"), ("subscription", "string")],
+        [
+            ("document", "string"),
+            ("record", "bigint"),
+            ("code", "string"),
+            ("message", "string"),
+            ("line", "int"),
+            ("column", "int"),
+        ],
+    ]
+    assert [tuple(row) for row in frames[0].collect()] == [("in/3.xml", None, "1")]
+    assert frames[1].collect() == []
+
+
+@pytest.mark.spark
+def test_odd_file_names(spark: SparkSession, write: Callable[..., None]) -> None:
+    write({"in/ü %41 #?.xml": "<order/>"})
+    with open(os.fsencode("in/") + b"caf\xe9.xml", "wb") as file:
+        file.write(b"<order/>")
+    with open(os.fsencode("in/") + b"b\xe4d.xml", "wb") as file:
+        file.write(b"<order>")
+    run(spark, {"o": "/order"}, ["in"], "out put:1")
+    assert matches("out put:1") == [("in/caf?.xml", "o"), ("in/ü %41 #?.xml", "o")]
+    assert [row[:2] for row in errors("out put:1")] == [("in/b?d.xml", "document-malformed")]
+
+
+@pytest.mark.spark
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
+def test_unreadable_files_and_folders(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES | {"locked/1.xml": "<order/>"})
+    Path("in/1.xml").chmod(0)
+    Path("locked").chmod(stat.S_IXUSR)
+    try:
+        run(spark, "orders.tsv", ["in/1.xml", "in/5.xml", "locked"], "out")
+    finally:
+        Path("locked").chmod(0o755)
+    assert matches("out") == [("in/5.xml", "3")]
+    assert [row[0] for row in errors("out")] == ["in/1.xml", "locked"]
+
+
+@pytest.mark.spark
+def test_a_job_that_fails_leaves_the_old_results(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(FILES)
+    run(spark, "orders.tsv", ["in"], "out")
+    monkeypatch.setattr(SparkSession, "createDataFrame", None)
+    with pytest.raises(TypeError):
+        run(spark, {"o": "//order"}, ["in"], "out", overwrite=True)
+    assert matches("out") == MATCHES
+    assert sorted(os.listdir("out")) == ["errors", "matches"]
+
+
+ARGUMENTS = ("run", "--subscriptions", "orders.tsv", "--output", "out")
+
+
+def run_process(*arguments: str, **environment: str) -> Outcome:
+    """The installed command, as a process of its own."""
+    done = subprocess.run(
+        [COMMAND, *arguments],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env=os.environ | environment,
+    )
+    return Outcome(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.mark.spark
+def test_the_command(write: Callable[..., None]) -> None:
+    """A whole run, with its own Spark: quiet but for the summary, and nothing left lying about."""
+    write(FILES)
+    done = run_process(*ARGUMENTS, "--input", "in/1.xml", "gone.xml", "in/2.xml")
+    assert done.status == 3, done.err
+    assert done.out == ""
+    (line,) = done.err.splitlines()
+    assert line.startswith("tamis: 3 documents (0.0 MB), 3 matches, 2 documents in error; ")
+    assert matches("out") == MATCHES[:3]
+    assert [row[:2] for row in errors("out")] == [
+        ("gone.xml", "document-unreadable"),
+        ("in/2.xml", "document-malformed"),
+    ]
+    assert sorted(os.listdir()) == ["in", "orders.tsv", "out"]
+
+
+@pytest.mark.spark
+def test_the_command_over_old_results(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(FILES | {"out/matches/old.parquet": ""})
+    monkeypatch.setattr(tamis.spark, "start_spark", lambda *_: nullcontext(spark))
+    outcome = run_here(*ARGUMENTS, "--input", "in/5.xml", "--overwrite")
+    assert outcome.status == 0
+    assert outcome.err.startswith("tamis: 1 document (0.0 MB), 1 match, 0 documents in error; ")
+    assert (matches("out"), errors("out")) == (MATCHES[3:], [])
+
+
+def test_without_java_it_says_so(write: Callable[..., None]) -> None:
+    write(FILES)
+    nowhere = dict.fromkeys(("PATH", "JAVA_HOME", "TAMIS_JVM_DIRS"), "/nowhere")
+    done = run_process(*ARGUMENTS, "--input", "in", **nowhere)
+    assert done == (
+        2,
+        "",
+        "tamis: Spark needs Java 17 or newer, and none was found: install it (on Debian or Ubuntu, "
+        "the package openjdk-17-jre-headless) or set JAVA_HOME to it\n",
+    )
+
+
+def test_bad_subscriptions_are_all_listed_before_anything_starts(
+    write: Callable[..., None],
+) -> None:
+    write(FILES | {"orders.tsv": "x\t//a[\ny\t//b\nx\t//c\n//d/parent::e\n"})
+    outcome = run_here(*ARGUMENTS, "--input", "in")
+    assert outcome.status == 2
+    heads = [line.split(":")[1] for line in outcome.err.splitlines() if "orders.tsv, line" in line]
+    assert heads == [" orders.tsv, line 1", " orders.tsv, line 3", " orders.tsv, line 4"]
+    assert not Path("out").exists()
+
+
+def test_results_that_exist_are_not_replaced_unasked(write: Callable[..., None]) -> None:
+    write(FILES | {"out/errors/part.parquet": ""})
+    outcome = run_here(*ARGUMENTS, "--input", "in")
+    assert outcome.status == 2
+    assert outcome.err.startswith("tamis: out has errors already: name another folder")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], "Missing option '--input'"),
+        (["--input", "in", "--conf", "spark.x"], "--conf spark.x: expected KEY=VALUE"),
+        (["--input", "in", "--engine", "warp"], "there is no engine 'warp'"),
+        (["--input", "in", "--namespaces", "gone"], "cannot read gone"),
+        (["--input", "in", "--output", "/dev/null/x"], "cannot write /dev/null/x"),
+        (["--input", "in", "--unsupported", "maybe"], "Invalid value for '--unsupported'"),
+    ],
+)
+def test_wrong_usage(write: Callable[..., None], arguments: list[str], message: str) -> None:
+    write(FILES)
+    outcome = run_here(*ARGUMENTS, *arguments)
+    assert (outcome.status, message in outcome.err) == (2, True), outcome.err
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--master", "nowhere"], "Master must either be yarn or start with spark, k8s, or local"),
+        (["--conf", "spark.driver.memory=much"], "Invalid maximum heap size: -Xmxmuch"),
+    ],
+)
+def test_spark_that_does_not_start(
+    write: Callable[..., None], arguments: list[str], message: str
+) -> None:
+    write(FILES)
+    done = run_process(*ARGUMENTS, "--input", "in", *arguments)
+    assert done.status == 2
+    assert done.err.startswith("tamis: Spark does not start: ")
+    assert message in done.err
+    assert len(done.err.splitlines()) <= 3
+
+
+@pytest.mark.spark
+def test_a_job_that_spark_gives_up(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Spark says is passed on, without the stack of the JVM."""
+    write(FILES)
+    monkeypatch.setattr(tamis.spark, "start_spark", lambda *_: nullcontext(spark))
+    failing = spark.range(1).select(F.raise_error(F.lit("no")))
+    monkeypatch.setattr(job, "list_documents", lambda _: failing.collect())
+    outcome = run_here(*ARGUMENTS, "--input", "in/5.xml")
+    assert outcome.status == 1
+    assert outcome.err.startswith("tamis: Spark could not finish the job:\n")
+    assert "no" in outcome.err
+    assert "\tat " not in outcome.err
+    assert os.listdir("out") == []
+
+
+def test_a_summary_of_nothing() -> None:
+    summary = tamis.spark.Summary(0, 0, 0, 0, 0.5)
+    assert str(summary) == "0 documents (0.0 MB), 0 matches, 0 documents in error; 0.5 s, 0.0 MB/s"
