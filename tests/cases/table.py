@@ -67,7 +67,8 @@ class Group:
 
 _GROUP_KEYS = frozenset(("construct", "refused", "cases"))
 _CASE_KEYS = frozenset(
-    "name document encoding bytes text subscription namespaces expected note instead oracle_wrong".split()
+    "name document encoding bytes text subscription namespaces expected "
+    "note instead oracle_wrong".split()
 )
 
 

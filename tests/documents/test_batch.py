@@ -43,7 +43,7 @@ DEMANDED = {
     "prefixes": "prefixes attribute_prefixes",
     "lines": "lines",
 }
-DOCUMENTS = list(dict.fromkeys(case.document for case in cases() if case.bug is None))
+DOCUMENTS = list(dict.fromkeys(case.document for case in cases()))
 
 
 def listed(batch: EventBatch) -> dict[str, list[int] | bytes]:
