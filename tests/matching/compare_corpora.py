@@ -3,8 +3,10 @@
     python -m tests.matching.compare_corpora [SUBSCRIPTIONS [CORPUS…]]
 
 For each corpus, random subscriptions drawn from its documents are answered by Tamis and by lxml on
-every document. The record says how many matched and that no answer differed, but for the faults of
-the oracle that are listed in ``oracle_faults.toml``.
+every document. The record says how many matched, and that no answer differed but for one fault of
+lxml's that real documents run into: it reads ``1e-9`` as a number, which XPath 1.0 (section 4.4)
+does not. A difference counts as that fault only where lxml agrees once the exponents are spoilt.
+Subscriptions that take lxml longer than a second on a document are left out, and others drawn.
 """
 
 from __future__ import annotations
@@ -103,16 +105,21 @@ def _in_child(questions: Callable[[], Iterator[tuple[int, bool]]]) -> dict[int, 
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
-        signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_REAL, LXML_SECONDS)
-        for number, answer in questions():
+        status = 1
+        try:
+            signal.signal(signal.SIGALRM, signal.SIG_DFL)
             signal.setitimer(signal.ITIMER_REAL, LXML_SECONDS)
-            os.write(writing, b"%d %d\n" % (number, answer))
-        os._exit(0)
+            for number, answer in questions():
+                signal.setitimer(signal.ITIMER_REAL, LXML_SECONDS)
+                os.write(writing, b"%d %d\n" % (number, answer))
+            status = 0
+        finally:  # whatever happens, a child must not go on as if it were the parent
+            os._exit(status)
     os.close(writing)
     with os.fdopen(reading) as lines:
         said = [line.split() for line in lines]
-    os.waitpid(child, 0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    assert status in (0, -signal.SIGALRM), f"lxml's process ended with {status}"
     return {int(number): answer == "1" for number, answer in said}
 
 
