@@ -32,6 +32,7 @@ def test_every_bad_one_is_told_and_counted(write: Write) -> None:
         "  //c[last()]\n"
         "      ^\n"
         "tamis: s: 2 of 3 subscriptions cannot be used\n"
+        "tamis: what is not supported, --unsupported slow answers through lxml\n"
     )
 
 

@@ -355,3 +355,12 @@ def test_bad_namespaces_file(tmp_path: Path, data: bytes, said: str) -> None:
     path.write_bytes(data)
     with pytest.raises(UsageError, match=said):
         read_namespaces(path)
+
+
+@pytest.mark.parametrize("line", ["w       //order[@due]", "w /order", "17 //a"])
+def test_spaces_for_a_tab_are_not_a_path(line: str, tmp_path: Path) -> None:
+    path = tmp_path / "s.tsv"
+    path.write_text(f"//a /b\n{line}\nx\t//a\n")
+    with pytest.raises(BadSubscriptions, match=r"line 2: .*this line has none") as caught:
+        Subscriptions.from_file(path)
+    assert len(caught.value.errors) == 1

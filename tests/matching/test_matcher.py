@@ -281,6 +281,10 @@ true: //nothing | //item
     //nothing  none  ← fails here
   //item
     //item  1 node, line 2""",
+    "/Orders": """\
+false: /Orders
+  /Orders  none  ← fails here
+      the document has a 'orders' in no namespace""",
     "//order[@x = 1]": """\
 false: //order[@x = 1]
   //order   2 nodes, lines 2, 3
@@ -302,6 +306,19 @@ def test_explain_refuses() -> None:
         matcher.explain("<a/>", "t")
     with pytest.raises(tamis.DocumentError):
         matcher.explain("<a", "s")
+
+
+def test_explanations_know_other_namespaces() -> None:
+    explanation = tamis.compile({"s": "//entry"}).explain("<a><entry xmlns='urn:f'/></a>", "s")
+    assert explanation.lines[-1].strip() == "the document has a 'entry' in the namespace 'urn:f'"
+
+
+def test_constants_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    tamis.Subscriptions({"q": "'//a'", "f": "//a > 'x'"})
+    assert [record.message for record in caplog.records] == [
+        "subscription 'q' is always true: '//a'",
+        "subscription 'f' is always false: //a > 'x'",
+    ]
 
 
 # -- the package -------------------------------------------------------------------------------

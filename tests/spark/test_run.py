@@ -269,4 +269,6 @@ def test_a_job_that_spark_gives_up(
 
 def test_a_summary_of_nothing() -> None:
     summary = tamis.spark.Summary(0, 0, 0, 0, 0.5)
-    assert str(summary) == "0 documents (0.0 MB), 0 matches, 0 documents in error; 0.5 s, 0.0 MB/s"
+    assert str(summary) == (
+        "0 documents (0.0 MB), 0 matches, 0 documents in error; 0.5 s after Spark's start, 0.0 MB/s"
+    )

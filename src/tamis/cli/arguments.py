@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from tamis.cli.console import Status, say, warn
-from tamis.errors import DocumentError, UnreadableDocument, UsageError
+from tamis.errors import (
+    DocumentError,
+    UnreadableDocument,
+    UnsupportedExpression,
+    UsageError,
+)
 
 if TYPE_CHECKING:
     from tamis.documents.source import Document
@@ -98,6 +103,8 @@ def list_bad(subscriptions: Subscriptions, file: Path, tell: Callable[[str], Non
         tell(f"{file}, {error}")
     total = bad + len(subscriptions)
     tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
+    if any(isinstance(error, UnsupportedExpression) for error in subscriptions.errors):
+        tell("what is not supported, --unsupported slow answers through lxml")
 
 
 def read_prefixes(file: Path | None) -> dict[str, str]:

@@ -97,6 +97,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             raise typer.Exit(Status.FAILED) from None
     say(str(summary))
     if summary.errors:
+        say(f"what is wrong with them is in {output}/errors")
         raise typer.Exit(Status.DOCUMENTS)
 
 

@@ -180,6 +180,8 @@ def _encoded(text: str, limits: Limits) -> bytes:
 
 def _transcoded(data: bytes | memoryview | mmap.mmap) -> Source:
     head = bytes(data[:_SNIFF_BYTES])
+    if head.startswith(b"\x1f\x8b"):
+        raise UnreadableDocument("gzip, not XML: decompress it first")
     for mark, encoding, size in _MARKS:
         if head.startswith(mark):
             _check_agreement(head[size:], encoding)

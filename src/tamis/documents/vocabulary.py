@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 UNKNOWN = -1
 """The id of a name that a vocabulary does not have."""
 
@@ -65,6 +67,9 @@ class Vocabulary:
     def prefix(self, id: int) -> str:
         """The prefix of an id."""
         return self._prefixes[id]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._names)
 
     def __len__(self) -> int:
         return len(self._names)

@@ -209,8 +209,3 @@ class Query:
 
     expression: Expression
     namespaces: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
-
-    def __str__(self) -> str:
-        from tamis.language.printer import print_query  # noqa: PLC0415 - the printer needs the model
-
-        return print_query(self)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import json
+import logging
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +21,11 @@ from tamis.errors import (
     UsageError,
 )
 from tamis.language.grammar import is_ncname
-from tamis.language.model import Query
+from tamis.language.model import Constant, Query
 from tamis.language.xpath import XML_NAMESPACE, parse, parse_for_slow_lane
 from tamis.limits import DEFAULT_LIMITS, Limits
+
+log = logging.getLogger("tamis")
 
 Unsupported = Literal["refuse", "slow"]
 SubscriptionItems = (
@@ -164,7 +168,11 @@ class Subscriptions:
                 continue
             finally:
                 first_line.setdefault(id, line)
-            self.entries.append(Subscription(id, expression, *parsed[expression]))
+            query, absolute = parsed[expression]
+            if query is not None and isinstance(query.expression, Constant):
+                always = "true" if query.expression.value else "false"
+                log.warning("subscription %r is always %s: %s", id, always, expression)
+            self.entries.append(Subscription(id, expression, query, absolute))
         self.errors = tuple(errors)
         if errors and not skip_bad:
             raise BadSubscriptions(self.errors)
@@ -202,6 +210,9 @@ class Subscriptions:
         return f"<Subscriptions: {len(self.entries):,}>"
 
 
+# What an editor makes of "id<TAB>//path" where it writes spaces for tabs.
+_SPACED = re.compile(r"([^\s/\[\]()@*|'\"=<>!,$:.]+) +/")
+
 _Entry = tuple[int | None, SubscriptionId, str | SubscriptionError]
 
 
@@ -210,7 +221,8 @@ def _checked_pair(pair: object) -> tuple[SubscriptionId, str]:
         case (str() | int() as id, str() as expression) if not isinstance(id, bool):
             return id, expression
     raise UsageError(
-        f"a subscription is a pair of an id (str or int) and an expression (str), not {pair!r:.200}"
+        "a subscription is a pair of an id (str or int) and an expression (str), as in "
+        f"{{id: expression}}, not {pair!r:.200}"
     )
 
 
@@ -273,7 +285,22 @@ def _read_text_line(number: int, line: bytes) -> _Entry | None:
     except UnicodeDecodeError as error:
         return number, str(number), SubscriptionSyntaxError(f"the line is not UTF-8: {error}")
     id, tab, expression = text.partition("\t")
-    return (number, id, expression) if tab else (number, str(number), text)
+    if tab:
+        return number, id, expression
+    spaced = _SPACED.match(text)
+    if spaced is None:
+        return number, str(number), text
+    # As XPath it would be a path that begins with the id, and never be true.
+    return (
+        number,
+        str(number),
+        SubscriptionSyntaxError(
+            "an id and its expression are divided by a tab, and this line has none",
+            text,
+            spaced.end(1),
+            hint="put a tab here; or, if it is all one path, take the space away",
+        ),
+    )
 
 
 def _read_json_line(number: int, line: bytes) -> _Entry | None:

@@ -103,7 +103,7 @@ _AXIS_HINTS = {
     "ancestor-or-self": "write //a/descendant-or-self::b for //b[ancestor-or-self::a]",
 }
 _FUNCTION_HINTS = {
-    "position": "write [2] for [position() = 2]",
+    "position": "[position() = 2] is written [2]; others cannot be asked for",
     "string": "a path or . already stands for its string value in a comparison",
     "number": "compare with a number: [a > 5] compares numbers already",
     "namespace-uri": "declare a prefix for the namespace and write prefix:name or prefix:*",
@@ -132,8 +132,9 @@ def parse(
         UnsupportedExpression: it is, but outside the streamed fragment.
         SubscriptionLimitError: it reaches a limit.
 
-    >>> str(parse("//order[ total>100 ]/descendant::item"))
-    '//order[total > 100]/descendant::item'
+    >>> parse("/order").expression
+    Exists(paths=(Path(absolute=True, steps=(Step(axis=<Axis.CHILD: 'child'>, \
+test=NameTest(namespace='', local='order'), predicates=()),)),))
     >>> parse("//a[last()]")
     Traceback (most recent call last):
     tamis.errors.UnsupportedExpression: last() is not supported: how many siblings follow ...
@@ -383,7 +384,7 @@ class _Meaning:
                 self.unsupported(
                     "count() is supported over child and attribute steps only",
                     syntax.position,
-                    "give each step by name from the element whose children are counted",
+                    "name each step: count(/a/b/c); whether there is one, the path says alone",
                 )
         return path
 

@@ -18,6 +18,7 @@ from tamis.language.model import (
     Count,
     Exists,
     Expression,
+    NameTest,
     Nodes,
     Not,
     Or,
@@ -115,9 +116,24 @@ class _Explainer:
                 else:
                     of = f"none of {len(before)}" if cause is not None else "none"
                     yield f"{indent}{text:<{width}}  {of}  ← fails here"
+                    if cause is None:
+                        yield from self.similar_names(step, indent + "    ")
                     yield from self.seen(cause, before, indent + "    ")
                     return
                 before = within
+
+    def similar_names(self, step: Step, indent: str) -> Iterator[str]:
+        """Names of the document that may have been meant: of a namespace, or in another case."""
+        test = step.test
+        if not isinstance(test, NameTest) or test.local is None:
+            return
+        for namespace, local in self.evaluator.vocabulary:
+            if local.lower() == test.local.lower() and (namespace, local) != (
+                test.namespace,
+                test.local,
+            ):
+                where = f"in the namespace {namespace!r}" if namespace else "in no namespace"
+                yield f"{indent}the document has a {local!r} {where}"
 
     def seen(self, cause: Predicate | None, before: Rows, indent: str) -> Iterator[str]:
         """What a failed predicate found instead."""

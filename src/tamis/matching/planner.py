@@ -10,6 +10,7 @@ from tamis.documents.batch import Demand, EventBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
+from tamis.language.printer import print_query
 from tamis.matching import reference
 from tamis.matching.matchset import MatchSet
 
@@ -79,5 +80,5 @@ def _first_refusal(engine: Engine, queries: Sequence[Query]) -> str | None:
     for query in queries:
         reason = engine.refuses(query)
         if reason is not None:
-            return f"{query}: {reason}"
+            return f"{print_query(query)}: {reason}"
     return None

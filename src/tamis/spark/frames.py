@@ -11,7 +11,7 @@ from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from tamis.errors import UsageError
-from tamis.language.subscriptions import SubscriptionItems, Subscriptions
+from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.matching.matcher import CompiledMatcher, compile_subscriptions
 from tamis.spark.worker import ERROR_TYPE, AnswerTask, ShippedMatcher, id_type
 
@@ -25,6 +25,8 @@ def match(
     column: str = "xml",
     *,
     keep: Sequence[str] | None = None,
+    namespaces: Mapping[str, str] | None = None,
+    unsupported: Unsupported = "refuse",
 ) -> DataFrame:
     """Match a column of XML; the result has one row for each match.
 
@@ -42,6 +44,7 @@ def match(
         column: the column of XML, of type string or binary. (A string that declares an encoding
             other than UTF-8 is an error, as everywhere.)
         keep: the columns that each row repeats; by default all but ``column``.
+        namespaces, unsupported: as for :class:`tamis.Subscriptions`, where one has to be made.
 
     Returns:
         The kept columns, then ``subscription`` (long if all ids are integers, else string) and
@@ -54,7 +57,7 @@ def match(
     fields = {field.name: field for field in df.schema}
     kept = [name for name in fields if name != column] if keep is None else list(keep)
     _check_columns(fields, column, kept)
-    matcher = compiled(subscriptions)
+    matcher = compiled(subscriptions, namespaces, unsupported)
     task = AnswerTask(ShippedMatcher.of(matcher), id_type(matcher.ids), tuple(kept), column)
     schema = StructType([fields[name] for name in kept])
     schema.add("subscription", from_arrow_type(task.ids))
@@ -64,20 +67,28 @@ def match(
     return df.select(read).mapInArrow(task, schema)
 
 
-def compiled(subscriptions: SubscriptionSet) -> CompiledMatcher:
+def compiled(
+    subscriptions: SubscriptionSet,
+    namespaces: Mapping[str, str] | None = None,
+    unsupported: Unsupported = "refuse",
+) -> CompiledMatcher:
     """Subscriptions of any kind, compiled.
 
     Raises:
         BadSubscriptions: some cannot be used.
-        UsageError: the file cannot be read, or the ids cannot be told apart in a column.
+        UsageError: the file cannot be read; or ``namespaces`` or ``unsupported`` is given for what
+            is parsed already.
     """
+    if isinstance(subscriptions, CompiledMatcher):
+        if namespaces is not None or unsupported != "refuse":
+            raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
+        return subscriptions
     if isinstance(subscriptions, str | os.PathLike):
-        subscriptions = Subscriptions.from_file(os.fspath(subscriptions))
-    if not isinstance(subscriptions, CompiledMatcher):
-        subscriptions = compile_subscriptions(subscriptions)
-    if len(set(map(str, subscriptions.ids))) < len(subscriptions.ids):
-        raise UsageError("ids that only their type tells apart, as 1 and '1', are one in a column")
-    return subscriptions
+        subscriptions = Subscriptions.from_file(
+            os.fspath(subscriptions), namespaces=namespaces, unsupported=unsupported
+        )
+        return compile_subscriptions(subscriptions)
+    return compile_subscriptions(subscriptions, namespaces=namespaces, unsupported=unsupported)
 
 
 def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequence[str]) -> None:

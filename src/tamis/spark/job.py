@@ -28,7 +28,7 @@ class Summary(NamedTuple):
         seconds: from listing the documents to the last file written.
 
     >>> print(Summary(391, 4_100_000, 1_204, 1, 4.1))
-    391 documents (4.1 MB), 1,204 matches, 1 document in error; 4.1 s, 1.0 MB/s
+    391 documents (4.1 MB), 1,204 matches, 1 document in error; 4.1 s after Spark's start, 1.0 MB/s
     """
 
     documents: int
@@ -43,7 +43,7 @@ class Summary(NamedTuple):
             f"{_counted(self.documents, 'document')} ({megabytes:,.1f} MB), "
             f"{_counted(self.matches, 'match', 'es')}, "
             f"{_counted(self.errors, 'document')} in error; "
-            f"{self.seconds:,.1f} s, {megabytes / self.seconds:,.1f} MB/s"
+            f"{self.seconds:,.1f} s after Spark's start, {megabytes / self.seconds:,.1f} MB/s"
         )
 
 
