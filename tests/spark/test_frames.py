@@ -146,6 +146,12 @@ def test_subscriptions_of_every_kind(tmp_path: Path) -> None:
         assert compiled(subscriptions).ids == ("a", "big", "none")
 
 
+def test_namespaces_come_with_what_is_parsed_here() -> None:
+    assert len(compiled({"x": "//p:a[last()]"}, {"p": "urn:p"}, "slow")) == 1
+    with pytest.raises(tamis.UsageError, match="to Subscriptions"):
+        compiled(tamis.compile({"x": "//a"}), {"p": "urn:p"})
+
+
 def test_bad_subscriptions_are_refused_at_once() -> None:
     with pytest.raises(tamis.BadSubscriptions, match="2 bad subscriptions"):
         compiled({"x": "//a[", "y": "//b["})

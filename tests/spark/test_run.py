@@ -162,8 +162,9 @@ def test_the_command(write: Callable[..., None]) -> None:
     done = run_process(*ARGUMENTS, "--input", "in/1.xml", "gone.xml", "in/2.xml")
     assert done.status == 3, done.err
     assert done.out == ""
-    (line,) = done.err.splitlines()
+    line, where = done.err.splitlines()
     assert line.startswith("tamis: 3 documents (0.0 MB), 3 matches, 2 documents in error; ")
+    assert where == "tamis: what is wrong with them is in out/errors"
     assert matches("out") == MATCHES[:3]
     assert [row[:2] for row in errors("out")] == [
         ("gone.xml", "document-unreadable"),

@@ -76,19 +76,25 @@ def compiled(
 
     Raises:
         BadSubscriptions: some cannot be used.
-        UsageError: the file cannot be read; or ``namespaces`` or ``unsupported`` is given for what
-            is parsed already.
+        UsageError: the file cannot be read, or the ids cannot be told apart in a column; or
+            ``namespaces`` or ``unsupported`` is given for what is parsed already.
     """
     if isinstance(subscriptions, CompiledMatcher):
         if namespaces is not None or unsupported != "refuse":
             raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
-        return subscriptions
-    if isinstance(subscriptions, str | os.PathLike):
-        subscriptions = Subscriptions.from_file(
-            os.fspath(subscriptions), namespaces=namespaces, unsupported=unsupported
+        matcher = subscriptions
+    elif isinstance(subscriptions, str | os.PathLike):
+        file = os.fspath(subscriptions)
+        matcher = compile_subscriptions(
+            Subscriptions.from_file(file, namespaces=namespaces, unsupported=unsupported)
         )
-        return compile_subscriptions(subscriptions)
-    return compile_subscriptions(subscriptions, namespaces=namespaces, unsupported=unsupported)
+    else:
+        matcher = compile_subscriptions(
+            subscriptions, namespaces=namespaces, unsupported=unsupported
+        )
+    if len(set(map(str, matcher.ids))) < len(matcher.ids):
+        raise UsageError("ids that only their type tells apart, as 1 and '1', are one in a column")
+    return matcher
 
 
 def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequence[str]) -> None:
