@@ -1,11 +1,29 @@
-"""Hypothesis draws anew on every run; on CI the same each time, so that a change is to blame."""
+"""What all tests share: how Hypothesis draws, and a folder with files."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
+# Anew on every run; on CI the same each time, so that a change is to blame.
 settings.register_profile("ci", derandomize=True, print_blob=True)
 if os.environ.get("CI"):
     settings.load_profile("ci")
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Writes files, by name, into an empty folder in which the test runs."""
+    monkeypatch.chdir(tmp_path)
+
+    def write_files(files: dict[str, str | bytes]) -> None:
+        for name, content in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    return write_files

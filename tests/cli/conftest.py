@@ -1,23 +1,8 @@
 """Files for the tests of the command line."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
-
-
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Writes files, by name, into an empty folder in which the test runs."""
-    monkeypatch.chdir(tmp_path)
-
-    def write_files(files: dict[str, str | bytes]) -> None:
-        for name, content in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-
-    return write_files
 
 
 @pytest.fixture

@@ -32,20 +32,6 @@ FILES: dict[str, str | bytes] = {
 MATCHES = [("in/1.xml", "3"), ("in/1.xml", "large"), ("in/1.xml", "urgent"), ("in/5.xml", "3")]
 
 
-@pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Writes files, by name, into an empty folder in which the test runs."""
-    monkeypatch.chdir(tmp_path)
-
-    def write_files(files: dict[str, str | bytes]) -> None:
-        for name, content in files.items():
-            path = tmp_path / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-
-    return write_files
-
-
 def read(folder: str | Path, *columns: str) -> list[tuple[Any, ...]]:
     table = pq.read_table(folder).select(columns).to_pydict()
     return sorted(zip(*table.values(), strict=True))

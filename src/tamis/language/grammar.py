@@ -306,13 +306,8 @@ class _Parser:
 
     def count_step(self) -> None:
         self.step_count += 1
-        if self.step_count > self.limits.subscription_steps:
-            raise SubscriptionLimitError(
-                f"more steps than the limit subscription_steps = "
-                f"{self.limits.subscription_steps:,}",
-                self.text,
-                self.token.position,
-            )
+        bound = self.limits.subscription_steps
+        self.check_limit(self.step_count, bound, "more steps", "subscription_steps")
 
     def node_test(self) -> str:
         kind, text, _ = self.token
@@ -338,13 +333,9 @@ class _Parser:
 
     def count_predicate(self) -> None:
         self.predicate_count += 1
-        if self.predicate_count > self.limits.subscription_predicates:
-            raise SubscriptionLimitError(
-                "more predicates, comparisons and calls than the limit subscription_predicates = "
-                f"{self.limits.subscription_predicates:,}",
-                self.text,
-                self.token.position,
-            )
+        what = "more predicates, comparisons and calls"
+        bound = self.limits.subscription_predicates
+        self.check_limit(self.predicate_count, bound, what, "subscription_predicates")
 
     def enclosed(self, opening: str, closing: str) -> Syntax:
         self.enter()
@@ -356,12 +347,13 @@ class _Parser:
 
     def enter(self) -> None:
         self.nesting += 1
-        if self.nesting > self.limits.subscription_nesting:
+        bound = self.limits.subscription_nesting
+        self.check_limit(self.nesting, bound, "nested deeper", "subscription_nesting")
+
+    def check_limit(self, count: int, bound: int, what: str, limit: str) -> None:
+        if count > bound:
             raise SubscriptionLimitError(
-                "nested deeper than the limit subscription_nesting = "
-                f"{self.limits.subscription_nesting:,}",
-                self.text,
-                self.token.position,
+                f"{what} than the limit {limit} = {bound:,}", self.text, self.token.position
             )
 
     def primary(self) -> Syntax:
