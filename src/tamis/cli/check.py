@@ -66,13 +66,13 @@ def check(
     Exit status: 2 if a subscription is bad; else 1 if there are differences; else 3 if a document
     was in error; else 0.
     """
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - keeps --help fast
+    from tamis.matching.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
 
     if (against is None) != (not documents):
         raise UsageError("give --against lxml and the documents to compare on together")
     found = parse_subscriptions(subscriptions, namespaces, unsupported)
     list_bad(found, subscriptions, say)
-    compile_subscriptions(found)  # lxml refuses some of what it would have to answer
+    SlowLane.of(found)  # lxml refuses some of what it would have to answer
     slow = sum(item.query is None for item in found)
     summary = {
         "subscriptions": len(found) + len(found.errors),

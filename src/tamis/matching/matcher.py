@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -14,15 +13,12 @@ from tamis.documents.expat import parse
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
-from tamis.language.model import Query
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, match_set
 from tamis.matching.planner import choose
 from tamis.matching.slow import SlowLane
-
-log = logging.getLogger("tamis")
 
 # Documents are matched in groups, since much of an engine's cost is per batch: as many as fit in
 # these bounds, which also bound how far match_many() reads ahead.
@@ -88,22 +84,16 @@ class CompiledMatcher:
         self.ids = subscriptions.ids
         self._named_engine = engine
         self._vocabulary = Vocabulary()
-        numbers: list[int] = []
-        queries: list[Query] = []
-        slow: list[tuple[int, SubscriptionId, str]] = []
-        for number, item in enumerate(subscriptions):
-            if item.query is not None:
-                numbers.append(number)
-                queries.append(item.query)
-            else:
-                assert item.absolute is not None
-                slow.append((number, item.id, item.absolute))
-        self._numbers = np.array(numbers, dtype=np.int32)
+        streamed = [
+            (number, entry.query)
+            for number, entry in enumerate(subscriptions)
+            if entry.query is not None
+        ]
+        queries = [query for _, query in streamed]
+        self._numbers = np.array([number for number, _ in streamed], dtype=np.int32)
         self._engine = choose(queries, engine)
         self._program = self._engine.compile(queries, self._vocabulary)
-        self._slow = SlowLane(slow, subscriptions.namespaces) if slow else None
-        if slow:
-            log.warning("%d of %d subscriptions go through lxml", len(slow), len(subscriptions))
+        self._slow = SlowLane.of(subscriptions)
 
     @property
     def engine(self) -> str:

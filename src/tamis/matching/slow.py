@@ -6,6 +6,7 @@ Each such subscription costs a full lxml evaluation a document.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,9 +22,12 @@ from tamis.errors import (
     SubscriptionId,
     SubscriptionSyntaxError,
 )
+from tamis.language.subscriptions import Subscriptions
 
 if TYPE_CHECKING:
     from lxml import etree
+
+log = logging.getLogger("tamis")
 
 
 class SlowLane:
@@ -59,6 +63,20 @@ class SlowLane:
                 refused.append(SubscriptionSyntaxError(f"lxml refuses it: {error}", id=id))
         if refused:
             raise BadSubscriptions(tuple(refused))
+
+    @classmethod
+    def of(cls, subscriptions: Subscriptions) -> SlowLane | None:
+        """The lane for those of a set that need it, or None; a warning says how many they are."""
+        odd = [
+            (number, entry.id, entry.absolute)
+            for number, entry in enumerate(subscriptions)
+            if entry.absolute is not None
+        ]
+        if not odd:
+            return None
+        lane = cls(odd, subscriptions.namespaces)
+        log.warning("%d of %d subscriptions go through lxml", len(odd), len(subscriptions))
+        return lane
 
     def match(self, source: Source) -> Int32:
         """The numbers of the subscriptions that are true of a document, ascending.
