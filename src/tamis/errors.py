@@ -15,6 +15,10 @@
     │   ├── DocumentLimitError       document-limit            beyond a limit
     │   ├── UnreadableDocument       document-unreadable       the file cannot be read
     │   └── SlowLaneError            document-slow-lane        lxml could not evaluate it
+    ├── SchemaError                one DTD cannot be used
+    │   ├── SchemaSyntaxError        schema-syntax             not a DTD
+    │   ├── SchemaLimitError         schema-limit              beyond a limit
+    │   └── UnreadableSchema         schema-unreadable         a file of it cannot be read
     └── UsageError                 usage                     the call cannot work
         ├── EngineRefused            engine-refused            no such engine, or it cannot
         └── MissingExtra             missing-extra             a package is not installed
@@ -186,6 +190,59 @@ class SlowLaneError(DocumentError):
     """lxml, which answers the subscriptions outside the fragment, failed on this document."""
 
     code = "document-slow-lane"
+
+
+class SchemaError(TamisError):
+    """One DTD cannot be used.
+
+    Attributes:
+        message: what is wrong and, where there is something, what to do.
+        file: the file that the place is in, or None where there is none.
+        line: line in that file, from 1, or None where there is no place to name.
+        column: column in that line, in characters from 1, or None.
+
+    >>> print(SchemaSyntaxError("expected a name, found '>'", "book.dtd", 3, 12))
+    book.dtd, line 3, column 12: expected a name, found '>'
+    """
+
+    code = "schema"
+
+    def __init__(
+        self,
+        message: str,
+        file: str | None = None,
+        line: int | None = None,
+        column: int | None = None,
+    ) -> None:
+        super().__init__(message, file, line, column)
+        self.message = message
+        self.file = file
+        self.line = line
+        self.column = column
+
+    def __str__(self) -> str:
+        where = [] if self.file is None else [self.file]
+        if self.line is not None:
+            where.append(f"line {self.line}, column {self.column}")
+        return ": ".join([", ".join(where), self.message]) if where else self.message
+
+
+class SchemaSyntaxError(SchemaError):
+    """The text is not a DTD."""
+
+    code = "schema-syntax"
+
+
+class SchemaLimitError(SchemaError):
+    """The DTD reaches a limit of :class:`tamis.limits.Limits`, which the message names."""
+
+    code = "schema-limit"
+
+
+class UnreadableSchema(SchemaError):  # noqa: N818 - says what the DTD is
+    """A file of the DTD cannot be read or decoded."""
+
+    code = "schema-unreadable"
 
 
 class UsageError(TamisError):

@@ -1,0 +1,1 @@
+"""What a DTD permits: its declarations, and the graph of elements inside elements."""

@@ -1,0 +1,156 @@
+"""What a DTD says: the elements it declares, what they may contain, and their attributes.
+
+:func:`read_dtd` and :func:`read_doctype` make a :class:`Dtd` of files; nothing is ever fetched. DTDs
+know no namespaces: all names here are as they are written, with their prefixes.
+
+>>> dtd = parse_dtd("<!ELEMENT book (title, (author+ | editor)?)> <!ELEMENT title (#PCDATA)>")
+>>> book = dtd.elements["book"]
+>>> str(book.model), book.children
+('(title, (author+ | editor)?)', ('title', 'author', 'editor'))
+>>> dtd.elements["title"].kind
+<ContentKind.MIXED: 'mixed'>
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+
+class ContentKind(enum.Enum):
+    """The four kinds of content specification (XML 1.0, section 3.2)."""
+
+    EMPTY = "EMPTY"
+    ANY = "ANY"
+    MIXED = "mixed"
+    CHILDREN = "children"
+
+
+class Occurs(enum.Enum):
+    """How often a part of a content model may occur; the value is the mark in the DTD."""
+
+    ONCE = ""
+    OPTIONAL = "?"
+    ANY = "*"
+    SOME = "+"
+
+
+@dataclass(frozen=True, slots=True)
+class Child:
+    """A child element in a content model."""
+
+    name: str
+    occurs: Occurs = Occurs.ONCE
+
+    def __str__(self) -> str:
+        return self.name + self.occurs.value
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A sequence (``,``) or choice (``|``) of parts, in parentheses."""
+
+    parts: tuple[Particle, ...]
+    is_choice: bool
+    occurs: Occurs = Occurs.ONCE
+
+    def __str__(self) -> str:
+        separator = " | " if self.is_choice else ", "
+        return f"({separator.join(map(str, self.parts))}){self.occurs.value}"
+
+
+Particle = Child | Group
+
+
+class AttributeKind(enum.Enum):
+    """The types of attributes (XML 1.0, section 3.3.1)."""
+
+    CDATA = "CDATA"
+    ID = "ID"
+    IDREF = "IDREF"
+    IDREFS = "IDREFS"
+    ENTITY = "ENTITY"
+    ENTITIES = "ENTITIES"
+    NMTOKEN = "NMTOKEN"
+    NMTOKENS = "NMTOKENS"
+    NOTATION = "NOTATION"
+    ENUMERATION = "enumeration"
+
+
+class Presence(enum.Enum):
+    """What a DTD says of an attribute that is not there (XML 1.0, section 3.3.2)."""
+
+    REQUIRED = "#REQUIRED"
+    IMPLIED = "#IMPLIED"
+    FIXED = "#FIXED"
+    DEFAULT = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeType:
+    """The declaration of one attribute of one element.
+
+    Attributes:
+        name: as it is written, with its prefix.
+        kind: its type.
+        presence: whether it must be there.
+        values: what it may be, of an enumeration or NOTATION; else empty.
+        default: the value of ``FIXED`` and ``DEFAULT``, entities replaced and, but for CDATA, white
+            space normalised; else None.
+    """
+
+    name: str
+    kind: AttributeKind
+    presence: Presence
+    values: tuple[str, ...] = ()
+    default: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElementType:
+    """The declaration of one element.
+
+    Attributes:
+        name: as it is written, with its prefix.
+        kind: what kind of content it has.
+        model: of ``CHILDREN`` the content model; of ``MIXED`` a choice of the elements that may stand
+            among the text, ``ANY`` times, or None for text alone; else None.
+        attributes: in the order of their first declarations.
+    """
+
+    name: str
+    kind: ContentKind
+    model: Particle | None = None
+    attributes: tuple[AttributeType, ...] = ()
+
+    @property
+    def children(self) -> tuple[str, ...]:
+        """The names in the content model, each once, in order; ``ANY`` has none of its own."""
+        return tuple(dict.fromkeys(_names(self.model)))
+
+
+def _names(particle: Particle | None) -> Iterator[str]:
+    if isinstance(particle, Child):
+        yield particle.name
+    elif particle is not None:
+        for part in particle.parts:
+            yield from _names(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Dtd:
+    """A whole DTD.
+
+    Attributes:
+        elements: the declared elements by name, in the order of their declarations. What content
+            models name need not be declared.
+        root: the name in the DOCTYPE that it was read from, or None.
+        unparsed_entities: what an ENTITY attribute may name.
+        missing: the external parts that were not found, as they are named in the DTD.
+    """
+
+    elements: Mapping[str, ElementType]
+    root: str | None = None
+    unparsed_entities: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
