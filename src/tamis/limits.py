@@ -17,7 +17,7 @@ class Limits:
         depth: open elements at a time.
         attributes: attributes of one element.
         entity_amplification: characters that entities and attribute defaults may expand to, as a
-            multiple of the bytes read; of a DTD, of the characters in its files.
+            multiple of the bytes read.
             Each tag, comment and processing instruction counts as 16 more.
         entity_free_chars: expansion that is always allowed, before the ratio counts.
         entity_references: entities declared with references to other entities; expat follows such
@@ -27,7 +27,8 @@ class Limits:
         subscription_steps: steps of all paths of one expression together; ``//`` is a step.
         subscription_predicates: predicates, comparisons and function calls of one expression, all
             together.
-        schema_chars: characters of all files of a DTD together.
+        schema_chars: characters of the files of a DTD and of what its entities expand to, all
+            together; each entity counts as 16 more. (Real DTDs have been seen to expand 90 times.)
         schema_entities: entities of a DTD that are open inside each other, files included.
         schema_nesting: parentheses inside each other in a content model.
 
@@ -45,7 +46,7 @@ class Limits:
     subscription_nesting: int = 64
     subscription_steps: int = 1_000
     subscription_predicates: int = 1_000
-    schema_chars: int = 1 << 26
+    schema_chars: int = 1 << 23
     schema_entities: int = 100
     schema_nesting: int = 128
 

@@ -1,8 +1,9 @@
 """What a DTD says: the elements it declares, what they may contain, and their attributes.
 
-:func:`read_dtd` and :func:`read_doctype` make a :class:`Dtd` of files; nothing is ever fetched. DTDs
-know no namespaces: all names here are as they are written, with their prefixes.
+:mod:`tamis.schema.reader` makes a :class:`Dtd` of files; nothing is ever fetched. DTDs know no
+namespaces: all names here are as they are written, with their prefixes.
 
+>>> from tamis.schema.reader import parse_dtd
 >>> dtd = parse_dtd("<!ELEMENT book (title, (author+ | editor)?)> <!ELEMENT title (#PCDATA)>")
 >>> book = dtd.elements["book"]
 >>> str(book.model), book.children
@@ -114,8 +115,8 @@ class ElementType:
     Attributes:
         name: as it is written, with its prefix.
         kind: what kind of content it has.
-        model: of ``CHILDREN`` the content model; of ``MIXED`` a choice of the elements that may stand
-            among the text, ``ANY`` times, or None for text alone; else None.
+        model: of ``CHILDREN`` the content model; of ``MIXED`` a choice of the elements that may
+            stand among the text, ``ANY`` times, or None for text alone; else None.
         attributes: in the order of their first declarations.
     """
 
@@ -147,7 +148,8 @@ class Dtd:
             models name need not be declared.
         root: the name in the DOCTYPE that it was read from, or None.
         unparsed_entities: what an ENTITY attribute may name.
-        missing: the external parts that were not found, as they are named in the DTD.
+        missing: what it refers to and was not there: external parts (their system identifiers) and
+            undeclared parameter entities (``%name;``).
     """
 
     elements: Mapping[str, ElementType]
