@@ -1,1 +1,1 @@
-"""Seeded generators of documents and subscriptions: the same bytes for the same seed, everywhere."""
+"""Seeded generators of documents and subscriptions: one seed, the same bytes everywhere."""

@@ -1,0 +1,86 @@
+"""How Tamis compiles its kernels, and where what was compiled is kept.
+
+A kernel is a function of flat arrays in a module named ``kernels``; it never raises. Compiling it
+takes seconds, so the machine code is cached, in a folder of the user's named by a hash of all
+kernels' sources: Numba does not notice that a function that a kernel calls changed in another file.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite
+import numba
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_config: Any = numba.config
+
+
+# Kernels get arrays and make none, so the counting of references to arrays is left out (it took
+# nine tenths of the time of a kernel with many short functions). One that allocates after all does
+# not compile.
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+
+
+def kernel(function: F) -> F:
+    """Compile a function with Numba when it is first called: no GIL, NumPy's rules for errors."""
+    before = _config.CACHE_DIR
+    _config.CACHE_DIR = str(cache_folder())  # read while decorating; a user's stays as it was
+    try:
+        compiled: F = numba.njit(nogil=True, cache=True, **_OPTIONS)(function)
+    finally:
+        _config.CACHE_DIR = before
+    return compiled
+
+
+def inlined(function: F) -> F:
+    """Compile a function into each kernel that calls it."""
+    compiled: F = numba.njit(inline="always", **_OPTIONS)(function)
+    return compiled
+
+
+@cache
+def cache_folder() -> Path:
+    """The folder of compiled kernels: the user's own, or a private one until the process ends.
+
+    What is in it gets unpickled, so nobody else may be able to write there.
+    """
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(base) / "tamis" / f"kernels-{_fingerprint()}"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        found = folder.stat()
+        others = stat.S_IWGRP | stat.S_IWOTH
+        if (
+            found.st_uid == os.getuid()
+            and not found.st_mode & others
+            and os.access(folder, os.W_OK)
+        ):
+            return folder
+    except OSError:  # no home, or nothing can be written there
+        pass
+    private = Path(tempfile.mkdtemp(prefix="tamis-kernels-"))
+    atexit.register(shutil.rmtree, private, ignore_errors=True)
+    return private
+
+
+def _fingerprint() -> str:
+    """A hash of all that machine code depends on (the processor, Numba looks after itself)."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parent
+    for path in [Path(__file__), *sorted(package.rglob("kernels.py"))]:
+        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+    versions = (sys.version, numba.__version__, llvmlite.__version__, _config.BOUNDSCHECK)
+    digest.update(repr(versions).encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,151 @@
+"""Documents of a template: the same bytes for the same seed and number, whatever else is made."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.errors import UsageError
+from tamis.workload import kernels
+from tamis.workload.template import Kind, Template
+
+_BUFFER_BYTES = 1 << 20
+_ATTEMPTS = 100
+
+
+class Bounds(NamedTuple):
+    """What one document may be.
+
+    Attributes:
+        depth: levels of elements, at most.
+        size: bytes, at most.
+        records: how often the outermost loops go round; 0 leaves that to chance.
+        fill: let the outermost loops go round until the size is reached.
+    """
+
+    depth: int
+    size: int
+    records: int = 0
+    fill: bool = False
+
+
+class Expansion:
+    """Expands one template within bounds, again and again.
+
+    Raises:
+        UsageError: nothing that the template permits is within the bounds.
+    """
+
+    def __init__(self, template: Template, bounds: Bounds) -> None:
+        self._template = template
+        self._bounds = bounds
+        self._frame_count = (bounds.depth + 2) * (template.nesting + 1)
+        leaves = [*template.of_kind(Kind.TEXT)[:, :2], *template.values[:, :2]]
+        self._longest = max(kernels.ID_BYTES, *(int(end - start) for start, end in leaves))
+        self._elements = len(template.of_kind(Kind.ELEMENT))
+        self._references = len(template.of_kind(Kind.REFERENCE)) > 0
+        self._costs = self._fewest_bytes(without_references=False)
+        self._check()
+
+    def _fewest_bytes(self, without_references: bool) -> NDArray[np.int64]:
+        # The rows stop changing after at most as many levels as there are elements.
+        rows = min(self._bounds.depth, self._elements) + 1
+        table = np.empty((rows, len(self._template.nodes)), np.int64)
+        return table[: kernels.costs(self._template, without_references, table)]
+
+    def _check(self) -> None:
+        depth, size = self._bounds.depth, self._bounds.size
+        fewest = int(self._costs[min(depth, len(self._costs) - 1), self._template.root])
+        if fewest < kernels.IMPOSSIBLE:
+            if fewest > size:
+                raise UsageError(
+                    f"the smallest document of {depth} levels has {fewest:,} bytes: "
+                    f"ask for a size of that at least, not {size:,}"
+                )
+            return
+        more = self._fewest_bytes_at_any_depth()
+        if more is None:
+            raise UsageError(
+                "there is no finite document: what is required has in it what is required again, "
+                "or is not declared"
+            )
+        raise UsageError(f"the shallowest document has {more} levels, more than {depth}")
+
+    def _fewest_bytes_at_any_depth(self) -> int | None:
+        """The fewest levels that a document takes, or None where there is no document."""
+        table = np.empty((self._elements + 1, len(self._template.nodes)), np.int64)
+        rows = kernels.costs(self._template, False, table)
+        possible = np.flatnonzero(table[:rows, self._template.root] < kernels.IMPOSSIBLE)
+        return int(possible[0]) if len(possible) else None
+
+    def document(self, seed: int, number: int) -> bytes:
+        """One document."""
+        return b"".join(self.pieces(seed, number))
+
+    def pieces(self, seed: int, number: int) -> Iterator[bytes]:
+        """One document, in pieces of a mebibyte at most: it never has to fit into memory."""
+        if not self._references:
+            yield from self._expand(_random(seed, number, 0), 0, self._costs)
+            return
+        for attempt in range(_ATTEMPTS):
+            # References go to IDs before and after them: how many there are is known in the end.
+            random = _random(seed, number, attempt)
+            ids, references = self._count(random.copy(), self._costs)
+            if ids or not references:
+                yield from self._expand(random, ids, self._costs)
+                return
+        costs = self._fewest_bytes(without_references=True)
+        if costs[min(self._bounds.depth, len(costs) - 1), self._template.root] > self._bounds.size:
+            raise UsageError(
+                f"an IDREF is required, and none of {_ATTEMPTS} documents has an ID that it can "
+                f"refer to: ask for more levels than {self._bounds.depth}, or more bytes than "
+                f"{self._bounds.size:,}"
+            )
+        yield from self._expand(_random(seed, number, _ATTEMPTS), 0, costs)
+
+    def _count(self, random: NDArray[np.uint64], costs: NDArray[np.int64]) -> tuple[int, int]:
+        """How many IDs and references a document has."""
+        state = np.zeros(kernels.STATES, np.int64)
+        for _ in self._filled(random, 0, costs, state):
+            pass
+        return int(state[kernels.IDS]), int(state[kernels.REFERENCES])
+
+    def _expand(
+        self, random: NDArray[np.uint64], ids: int, costs: NDArray[np.int64]
+    ) -> Iterator[bytes]:
+        state = np.zeros(kernels.STATES, np.int64)
+        for piece in self._filled(random, ids, costs, state):
+            yield piece.tobytes()
+
+    def _filled(
+        self,
+        random: NDArray[np.uint64],
+        ids: int,
+        costs: NDArray[np.int64],
+        state: NDArray[np.int64],
+    ) -> Iterator[NDArray[np.uint8]]:
+        """The part of the buffer that was written, each time that it is full, and in the end."""
+        depth, size, records, fill = self._bounds
+        options = (ids, records, fill)
+        frames = np.empty((self._frame_count, kernels.COLUMNS), np.int64)
+        buffer = np.empty(min(size, _BUFFER_BYTES) + self._longest, np.uint8)
+        slack = size - int(costs[min(depth, len(costs) - 1), self._template.root])
+        written = kernels.start(
+            self._template, costs, frames, depth, slack, options, random, state, buffer
+        )
+        yield buffer[:written]
+        status = kernels.FULL
+        while status == kernels.FULL:
+            status, written = kernels.write(
+                self._template, costs, frames, options, self._longest, random, state, buffer
+            )
+            yield buffer[:written]
+
+
+def _random(seed: int, number: int, attempt: int) -> NDArray[np.uint64]:
+    digest = hashlib.sha256(f"{seed} {number} {attempt}".encode()).digest()
+    return np.frombuffer(digest[:8], "<u8").astype(np.uint64)

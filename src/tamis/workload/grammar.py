@@ -1,0 +1,175 @@
+"""A DTD as a template: the documents that it permits, and no others."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from tamis.errors import UsageError
+from tamis.schema.dtd import (
+    AttributeKind,
+    AttributeType,
+    Child,
+    ContentKind,
+    Dtd,
+    ElementType,
+    Occurs,
+    Particle,
+    Presence,
+)
+from tamis.workload.namespaces import Bindings
+from tamis.workload.template import Template, TemplateBuilder
+from tamis.workload.values import Values
+
+Range = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Odds:
+    """How what a DTD leaves open is drawn.
+
+    Attributes:
+        repeats: how often what has ``*`` or ``+`` is there, from and to, each number as likely;
+            once at least for ``+``.
+        repeats_of: the same for elements of some names.
+        optional: the probability of what has ``?``, of attributes that may be left out, and of text
+            beside elements.
+        values: the texts of elements and attributes.
+    """
+
+    repeats: Range = (0, 3)
+    repeats_of: Mapping[str, Range] = field(default_factory=dict)
+    optional: float = 0.5
+    values: Values = field(default_factory=Values)
+
+    def __post_init__(self) -> None:
+        for name, (low, high) in {"": self.repeats, **self.repeats_of}.items():
+            if not 0 <= low <= high <= 1_000_000:
+                of = f" of <{name}>" if name else ""
+                raise UsageError(f"repeats{of} are from and to, 0 to 1,000,000, not {low}..{high}")
+        if not 0 <= self.optional <= 1:
+            raise UsageError(f"the probability of what is optional is 0 to 1, not {self.optional}")
+
+
+def template_of(dtd: Dtd, root: str, odds: Odds) -> Template:
+    """The template of the valid documents with this root element.
+
+    An element or attribute whose prefix is nowhere declared is left out: the document would not be
+    well-formed in XML with namespaces.
+    """
+    unknown = sorted(set(odds.repeats_of) - set(dtd.elements))
+    if unknown:
+        raise UsageError(f"repeats of <{unknown[0]}>, which the DTD does not declare")
+    return _Grammar(dtd, root, odds).template()
+
+
+class _Grammar:
+    def __init__(self, dtd: Dtd, root: str, odds: Odds) -> None:
+        self.dtd = dtd
+        self.root = root
+        self.odds = odds
+        self.bindings = Bindings(dtd, root)
+        self.builder = TemplateBuilder()
+        self.text = self.builder.value(odds.values)
+        # Each element has a node before any content: elements can be inside themselves.
+        self.elements = {name: self.builder.element() for name in dtd.elements}
+        self.impossible = self.builder.element()
+        self.builder.set_element(self.impossible, self.impossible)
+
+    def template(self) -> Template:
+        for name, node in self.elements.items():
+            element = self.dtd.elements[name]
+            self.builder.set_element(node, self.element(element))
+        return self.builder.build(self.elements[self.root])
+
+    def element(self, element: ElementType) -> int:
+        """The tags of an element, and what is inside."""
+        build = self.builder
+        name = element.name
+        if not self.bindings.is_bound(name, name):
+            return self.impossible
+        declared = [
+            build.text(f' xmlns:{prefix}="{html.escape(uri)}"')
+            for prefix, uri in self.bindings.written_on(name)
+        ]
+        attributes = [
+            part for attribute in element.attributes for part in self.attribute(name, attribute)
+        ]
+        opening = [build.text(f"<{name}"), *declared, *attributes]
+        if element.kind is ContentKind.EMPTY:
+            return build.sequence(*opening, build.text("/>"))
+        content = self.content(element)
+        return build.sequence(*opening, build.text(">"), *content, build.text(f"</{name}>"))
+
+    # -- content -------------------------------------------------------------------------------
+
+    def content(self, element: ElementType) -> Iterable[int]:
+        if element.kind is ContentKind.CHILDREN:
+            assert element.model is not None
+            return [self.particle(element.model)]
+        names: Iterable[str] = element.children
+        if element.kind is ContentKind.ANY:
+            names = self.elements
+        inside = [self.elements[name] for name in names if name in self.elements]
+        if not inside:
+            return [self.text]
+        # Each text is between elements, so that it is one value and no two values run together.
+        sometimes = self.builder.optional(self.text, self.odds.optional)
+        one = self.builder.sequence(self.builder.choice(*inside), sometimes)
+        low, high = self.odds.repeats
+        return [sometimes, self.builder.loop(one, low, high, grows=True)]
+
+    def particle(self, particle: Particle) -> int:
+        build = self.builder
+        if isinstance(particle, Child):
+            part = self.elements.get(particle.name, self.impossible)
+            repeats = self.odds.repeats_of.get(particle.name, self.odds.repeats)
+        else:
+            parts = [self.particle(part) for part in particle.parts]
+            part = build.choice(*parts) if particle.is_choice else build.sequence(*parts)
+            repeats = self.odds.repeats
+        if particle.occurs is Occurs.ONCE:
+            return part
+        if particle.occurs is Occurs.OPTIONAL:
+            return build.optional(part, self.odds.optional)
+        low, high = repeats
+        if particle.occurs is Occurs.SOME:
+            low, high = max(low, 1), max(high, 1)
+        return build.loop(part, low, high, grows=True)
+
+    # -- attributes ----------------------------------------------------------------------------
+
+    def attribute(self, element: str, attribute: AttributeType) -> list[int]:
+        """An attribute, if it is ever written."""
+        name = attribute.name
+        if name == "xmlns" or name.startswith("xmlns:"):
+            return []  # written where it is needed, see Bindings
+        build = self.builder
+        required = attribute.presence is Presence.REQUIRED
+        value = self.attribute_value(attribute)
+        if value is None or not self.bindings.is_bound(element, name):
+            return [self.impossible] if required else []
+        part = build.sequence(build.text(f' {name}="'), value, build.text('"'))
+        return [part if required else build.optional(part, self.odds.optional)]
+
+    def attribute_value(self, attribute: AttributeType) -> int | None:
+        """A node for the value, or None where no value is valid."""
+        build = self.builder
+        if attribute.presence is Presence.FIXED:
+            return build.text(html.escape(attribute.default or ""))
+        match attribute.kind:
+            case AttributeKind.CDATA | AttributeKind.NMTOKEN | AttributeKind.NMTOKENS:
+                return self.text
+            case AttributeKind.ENUMERATION | AttributeKind.NOTATION:
+                return build.choice(*map(build.text, attribute.values))
+            case AttributeKind.ID:
+                return build.id()
+            case AttributeKind.IDREF:
+                return build.reference()
+            case AttributeKind.IDREFS:
+                more = build.sequence(build.text(" "), build.reference())
+                return build.sequence(build.reference(), build.loop(more, 0, 2))
+            case AttributeKind.ENTITY | AttributeKind.ENTITIES:
+                entities = self.dtd.unparsed_entities
+                return build.choice(*map(build.text, entities)) if entities else None

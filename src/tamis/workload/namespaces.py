@@ -1,0 +1,113 @@
+"""Where in the documents of a DTD namespaces are declared.
+
+DTDs know no namespaces, but they can declare the attributes ``xmlns:p`` that bind prefixes.
+Documents have to have them above whatever uses a prefix, and without need on nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tamis.language.xpath import XML_NAMESPACE
+from tamis.schema.dtd import ContentKind, Dtd
+
+
+def prefixes(dtd: Dtd) -> dict[str, str]:
+    """The URI of each prefix that the DTD has attributes ``xmlns:…`` for (the first, if several).
+
+    >>> from tamis.schema.reader import parse_dtd
+    >>> prefixes(parse_dtd("<!ELEMENT a ANY><!ATTLIST a xmlns:p CDATA #FIXED 'urn:p'>"))
+    {'p': 'urn:p'}
+    """
+    found: dict[str, str] = {}
+    for element in dtd.elements.values():
+        for prefix, uri in _declared(dtd, element.name).items():
+            found.setdefault(prefix, uri)
+    return found
+
+
+def _declared(dtd: Dtd, element: str) -> dict[str, str]:
+    """The prefixes that an element may declare; a URI is made up where the DTD leaves it open."""
+    return {
+        prefix: attribute.default or f"urn:{prefix}"
+        for attribute in dtd.elements[element].attributes
+        if (prefix := attribute.name.removeprefix("xmlns:")) != attribute.name
+        and attribute.default != XML_NAMESPACE
+    }
+
+
+def _prefix(name: str) -> str:
+    return name.partition(":")[0] if ":" in name else ""
+
+
+class Bindings:
+    """Which prefixes are bound in an element, on every way from the root to it.
+
+    Each element that may declare a prefix does so, unless it is bound above it on every way, or
+    nothing in the element uses it.
+    """
+
+    def __init__(self, dtd: Dtd, root: str) -> None:
+        self._declared = {name: _declared(dtd, name) for name in dtd.elements}
+        self._used = _used(dtd)
+        every = frozenset(prefixes(dtd))
+        # What is bound above an element: at first all, then less and less until it is consistent.
+        self._above = dict.fromkeys(dtd.elements, every)
+        self._above[root] = frozenset()
+        waiting = dict.fromkeys(dtd.elements)
+        while waiting:
+            name = next(iter(waiting))
+            del waiting[name]
+            bound = self._bound(name)
+            for child in _children(dtd, name):
+                if not self._above[child] <= bound:
+                    self._above[child] &= bound
+                    waiting[child] = None
+
+    def _bound(self, element: str) -> frozenset[str]:
+        written = (prefix for prefix, _ in self.written_on(element))
+        return self._above[element].union(written)
+
+    def written_on(self, element: str) -> list[tuple[str, str]]:
+        """The prefixes with their URIs that an element declares."""
+        return [
+            (prefix, uri)
+            for prefix, uri in self._declared[element].items()
+            if prefix in self._used[element] and prefix not in self._above[element]
+        ]
+
+    def is_bound(self, element: str, name: str) -> bool:
+        """Whether an element can have this name, or an attribute of this name."""
+        prefix = _prefix(name)
+        return prefix in ("", "xml") or prefix in self._bound(element)
+
+
+def _children(dtd: Dtd, element: str) -> Iterable[str]:
+    if dtd.elements[element].kind is ContentKind.ANY:
+        return dtd.elements
+    return [name for name in dtd.elements[element].children if name in dtd.elements]
+
+
+def _used(dtd: Dtd) -> dict[str, set[str]]:
+    """The prefixes that elements use, or what can be inside them."""
+    used = {
+        element.name: {
+            _prefix(name)
+            for name in (element.name, *(attribute.name for attribute in element.attributes))
+        }
+        - {"", "xml", "xmlns"}
+        for element in dtd.elements.values()
+    }
+    parents: dict[str, list[str]] = {name: [] for name in dtd.elements}
+    for name in dtd.elements:
+        for child in _children(dtd, name):
+            parents[child].append(name)
+    waiting = dict.fromkeys(name for name in dtd.elements if used[name])
+    while waiting:
+        name = next(iter(waiting))
+        del waiting[name]
+        for parent in parents[name]:
+            if not used[name] <= used[parent]:
+                used[parent] |= used[name]
+                waiting[parent] = None
+    return used
