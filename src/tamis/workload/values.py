@@ -63,7 +63,8 @@ class Values:
         """Of each rank, in order."""
         ranks = np.arange(1, self.count + 1, dtype=np.float64)
         weights = 1 / _power(ranks, self.skew)
-        return weights / np.cumsum(weights)[-1]  # cumsum adds in order, unlike sum
+        total: np.float64 = np.cumsum(weights)[-1]  # it adds in order, unlike sum
+        return weights / total
 
     @cached_property
     def _cumulated(self) -> NDArray[np.float64]:
