@@ -38,21 +38,22 @@ class Results:
 
     def write(self, result: Mapping[str, object]) -> None:
         """Write one object."""
-        self._write_line(encode(result))
+        self.write_bytes(encode(result))
 
     def write_text(self, text: str) -> None:
         """Write text for human readers, whatever the encoding of their terminal."""
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        self._write_line(text.encode(encoding, "backslashreplace") + b"\n")
+        self.write_bytes(text.encode(encoding, "backslashreplace") + b"\n")
 
     def close(self) -> None:
         """Write what is left; nothing may follow."""
         with _failure_reported(self.name):
             self.stream.close()
 
-    def _write_line(self, line: bytes) -> None:
+    def write_bytes(self, data: bytes) -> None:
+        """Write bytes as they are."""
         with _failure_reported(self.name):
-            self.stream.write(line)
+            self.stream.write(data)
             if self.at_once:
                 self.stream.flush()
 

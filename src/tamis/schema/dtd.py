@@ -147,6 +147,7 @@ class Dtd:
         elements: the declared elements by name, in the order of their declarations. What content
             models name need not be declared.
         root: the name in the DOCTYPE that it was read from, or None.
+        notations: what a NOTATION attribute may name.
         unparsed_entities: what an ENTITY attribute may name.
         missing: what it refers to and was not there: external parts (their system identifiers) and
             undeclared parameter entities (``%name;``).
@@ -154,5 +155,6 @@ class Dtd:
 
     elements: Mapping[str, ElementType]
     root: str | None = None
+    notations: tuple[str, ...] = ()
     unparsed_entities: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()

@@ -106,6 +106,7 @@ class Reader:
         self.tokens = Tokens(inputs)
         self.elements: dict[str, ElementType] = {}
         self.attributes: dict[str, dict[str, AttributeType]] = {}
+        self.notations: list[str] = []
         self.unparsed: list[str] = []
         self.root: str | None = None
         self._declare: Mapping[str, Callable[[], None]] = {
@@ -123,7 +124,13 @@ class Reader:
             )
             for name, type_ in self.elements.items()
         }
-        return Dtd(elements, self.root, tuple(self.unparsed), tuple(self.inputs.missing))
+        return Dtd(
+            elements,
+            self.root,
+            tuple(self.notations),
+            tuple(self.unparsed),
+            tuple(self.inputs.missing),
+        )
 
     # -- subsets -------------------------------------------------------------------------------
 
@@ -397,7 +404,7 @@ class Reader:
 
     def _notation(self) -> None:
         first = self.inputs.top
-        self.tokens.name("the name of a notation")
+        self.notations.append(self.tokens.name("the name of a notation"))
         self._external_id(public_alone=True)
         self.tokens.end(first)
 

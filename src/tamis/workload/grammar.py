@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tamis.errors import UsageError
@@ -161,8 +161,10 @@ class _Grammar:
         match attribute.kind:
             case AttributeKind.CDATA | AttributeKind.NMTOKEN | AttributeKind.NMTOKENS:
                 return self.text
-            case AttributeKind.ENUMERATION | AttributeKind.NOTATION:
-                return build.choice(*map(build.text, attribute.values))
+            case AttributeKind.ENUMERATION:
+                return self.one_of(attribute.values)
+            case AttributeKind.NOTATION:
+                return self.one_of([v for v in attribute.values if v in self.dtd.notations])
             case AttributeKind.ID:
                 return build.id()
             case AttributeKind.IDREF:
@@ -171,5 +173,8 @@ class _Grammar:
                 more = build.sequence(build.text(" "), build.reference())
                 return build.sequence(build.reference(), build.loop(more, 0, 2))
             case AttributeKind.ENTITY | AttributeKind.ENTITIES:
-                entities = self.dtd.unparsed_entities
-                return build.choice(*map(build.text, entities)) if entities else None
+                return self.one_of(self.dtd.unparsed_entities)
+
+    def one_of(self, values: Sequence[str]) -> int | None:
+        """A node for one of these, or None where there are none."""
+        return self.builder.choice(*map(self.builder.text, values)) if values else None

@@ -1,0 +1,20 @@
+"""``tamis workload``: seeded generators of subscriptions and documents."""
+
+import typer
+
+from tamis.cli.console import Commands
+from tamis.cli.workload import dblp, documents, queries, twigs
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    cls=Commands,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    no_args_is_help=True,
+    help="Generate subscriptions and documents: for one seed the same bytes everywhere.",
+)
+app.command(epilog=queries.EXAMPLES)(queries.queries)
+app.command(epilog=twigs.EXAMPLES)(twigs.twigs)
+app.command(epilog=documents.EXAMPLES)(documents.documents)
+app.command(epilog=dblp.EXAMPLES)(dblp.dblp)

@@ -1,0 +1,41 @@
+"""``tamis workload dblp``: a bibliography like DBLP's."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from tamis.cli.results import open_results
+from tamis.cli.workload.options import Output, Seed, parse_bytes
+from tamis.errors import UsageError
+
+EXAMPLES = """\b
+Examples:
+  tamis workload dblp --size 24MB --output dblp.xml
+  tamis workload dblp --records 100 | tamis match --subscriptions filters.tsv -
+"""
+
+
+def dblp(
+    size: Annotated[
+        str | None, typer.Option(metavar="BYTES", help="Of the document: 24MB, 10GB.")
+    ] = None,
+    records: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="Publications, instead of a size.")
+    ] = None,
+    seed: Seed = 0,
+    output: Output = None,
+) -> None:
+    """Generate a bibliography: realistic text, some 16 bytes an event, of any size.
+
+    It is valid by DBLP's DTD, and written as it is made: no memory is needed for it.
+    """
+    from tamis.workload import dblp as bibliography  # noqa: PLC0415 - keeps --help fast
+
+    if (size is None) == (records is None):
+        raise UsageError("give either --size or --records")
+    total = None if size is None else parse_bytes(size)
+    with open_results(output) as results:
+        for piece in bibliography.dblp(total, records, seed):
+            results.write_bytes(piece)

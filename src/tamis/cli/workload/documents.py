@@ -1,0 +1,127 @@
+"""``tamis workload documents``: valid documents of a DTD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.console import progress
+from tamis.cli.results import open_results
+from tamis.cli.schema import CatalogFolders, RootNames, read_graph
+from tamis.cli.workload.options import (
+    Count,
+    Seed,
+    ValueCount,
+    ValueKind,
+    ValueSkew,
+    chosen_values,
+    parse_bytes,
+    parse_range,
+)
+from tamis.errors import UsageError
+
+EXAMPLES = """\b
+Examples:
+  tamis workload documents --dtd book.dtd --count 1000 --output books/
+  tamis workload documents --dtd bib.dtd --repeat book=20..20 --repeat author=5 > bib.xml
+  tamis workload documents --dtd auction.dtd --size 1GB --fill > auctions.xml
+"""
+
+
+def documents(  # noqa: PLR0913, PLR0917 - one for each option
+    dtd: Annotated[
+        Path, typer.Option("--dtd", metavar="FILE", help="What the documents are valid by.")
+    ],
+    count: Count = 1,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="A folder for the documents (000000.xml, …); or, for one document, a file (its "
+            "name has a suffix). Without it, one document goes to standard output.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    root: RootNames = None,
+    catalog: CatalogFolders = None,
+    depth: Annotated[
+        int, typer.Option(metavar="N", help="Elements inside each other, at most.")
+    ] = 12,
+    size: Annotated[
+        str, typer.Option(metavar="BYTES", help="Of each document, at most: 800, 64KB, 1GB.")
+    ] = "64KB",
+    fill: Annotated[
+        bool,
+        typer.Option(
+            "--fill", help="Repeat what is outermost and may repeat until the size is reached."
+        ),
+    ] = False,
+    records: Annotated[
+        int,
+        typer.Option(metavar="N", help="Repeat what is outermost and may repeat so many times."),
+    ] = 0,
+    repeats: Annotated[
+        str,
+        typer.Option(metavar="N", help="How often what may repeat does: up to N, or from N..M."),
+    ] = "3",
+    repeat: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=N", help="The same for an element of this name."),
+    ] = None,
+    optional: Annotated[
+        float, typer.Option(metavar="P", help="The probability of what may be left out.")
+    ] = 0.5,
+    values: ValueCount = 10,
+    values_skew: ValueSkew = 0.0,
+    values_kind: ValueKind = "numbers",
+) -> None:
+    """Generate valid documents, within a depth and a size.
+
+    Each is the same whatever the count is: the seventh of ten is the seventh of a thousand.
+    """
+    from tamis.workload.documents import Documents  # noqa: PLC0415 - keeps --help fast
+    from tamis.workload.grammar import Odds  # noqa: PLC0415
+
+    odds = Odds(
+        repeats=parse_range(repeats, 0),
+        repeats_of=dict(_named_range(text) for text in repeat or ()),
+        optional=optional,
+        values=chosen_values(values, values_skew, values_kind),
+    )
+    made = Documents(
+        read_graph(dtd, catalog, root),
+        odds=odds,
+        depth=depth,
+        size=parse_bytes(size),
+        records=records,
+        fill=fill,
+        seed=seed,
+    )
+    to_folder = output is not None and (count != 1 or output.is_dir() or not output.suffix)
+    if count != 1 and not to_folder:
+        raise UsageError("several documents need a folder: give --output FOLDER")
+    if output is not None and to_folder:
+        _make_folder(output)
+    with progress(count, output_is_terminal=output is None) as advance:
+        for number in range(count):
+            path = output / f"{number:06}.xml" if output is not None and to_folder else output
+            with open_results(path) as results:
+                for piece in made.pieces(number):
+                    results.write_bytes(piece)
+            advance()
+
+
+def _named_range(text: str) -> tuple[str, tuple[int, int]]:
+    name, equals, repeats = text.partition("=")
+    if not equals:
+        raise UsageError(f"expected NAME=N or NAME=N..M, not {text!r}")
+    return name, parse_range(repeats, 0)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from None

@@ -1,0 +1,119 @@
+"""What the generators are asked in the same words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tamis.cli.results import Results, open_results
+from tamis.errors import UsageError
+
+if TYPE_CHECKING:
+    from tamis.workload.values import Values
+
+Seed = Annotated[
+    int, typer.Option("--seed", help="Another one makes another workload, the same everywhere.")
+]
+Count = Annotated[int, typer.Option("--count", min=0, help="How many.")]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="FILE", help="Write to this file instead of standard output."),
+]
+Wildcard = Annotated[
+    float, typer.Option("--wildcard", metavar="P", help="P(*): of a step to name no element.")
+]
+Descendant = Annotated[
+    float, typer.Option("--descendant", metavar="P", help="P(//): of a step to be written //.")
+]
+Distinct = Annotated[bool, typer.Option("--distinct", help="No two alike.")]
+PredicateCount = Annotated[
+    int, typer.Option("--predicates", metavar="N", help="Comparisons with values, in each.")
+]
+Selectivity = Annotated[
+    float | None,
+    typer.Option(
+        "--selectivity",
+        metavar="SHARE",
+        help="The share of values that a comparison is true of; by default it is left to chance.",
+    ),
+]
+ValueCount = Annotated[
+    int, typer.Option("--values", metavar="N", help="How many different values there are.")
+]
+ValueSkew = Annotated[
+    float,
+    typer.Option(
+        "--values-skew", metavar="S", help="Zipf's exponent of the values; 0: all as likely."
+    ),
+]
+ValueKind = Annotated[
+    Literal["numbers", "words"],
+    typer.Option("--values-kind", help="Numbers from 1, or words."),
+]
+
+
+def chosen_values(count: int, skew: float, kind: Literal["numbers", "words"]) -> Values:
+    """The values that the options describe."""
+    from tamis.workload.values import Values  # noqa: PLC0415 - keeps --help fast
+
+    return Values(count, skew, kind)
+
+
+def parse_range(text: str, lowest: int) -> tuple[int, int]:
+    """``N`` (up to N, from the lowest) or ``N..M``.
+
+    >>> parse_range("6", 1), parse_range("2..4", 1)
+    ((1, 6), (2, 4))
+    """
+    match = re.fullmatch(r"(?:(\d{1,9})\.\.)?(\d{1,9})", text.strip())
+    if match is None:
+        raise UsageError(f"expected a number or a range such as 2..4, not {text!r}")
+    return int(match[1] or lowest), int(match[2])
+
+
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"ki": 2**10, "mi": 2**20, "gi": 2**30, "ti": 2**40}
+
+
+def parse_bytes(text: str) -> int:
+    """A number of bytes, with a unit if it is large.
+
+    >>> parse_bytes("24MB"), parse_bytes("1.5 GB"), parse_bytes("64KiB"), parse_bytes("800")
+    (24000000, 1500000000, 65536, 800)
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kmgt]?i?)b?", text.strip(), re.IGNORECASE)
+    unit = (_UNITS | _BINARY).get(match[2].lower()) if match else None
+    if match is None or unit is None:
+        raise UsageError(f"expected a number of bytes such as 64KB, 24MB or 1GB, not {text!r}")
+    return int(float(match[1]) * unit)
+
+
+def write_queries(expressions: Iterable[str], output: Path | None) -> None:
+    """Write expressions as a file of subscriptions, whose ids are q1, q2, …."""
+    as_json = output is not None and output.suffix == ".ndjson"
+    with open_results(output) as results:
+        lines: list[str] = []
+        for number, expression in enumerate(expressions, start=1):
+            if as_json:
+                results.write({"id": f"q{number}", "expression": expression})
+                continue
+            if "\n" in expression or "\r" in expression:
+                raise UsageError(
+                    "an expression has a line end in a string: write --output FILE.ndjson"
+                )
+            lines.append(f"q{number}\t{expression}\n")
+            if len(lines) == _LINES:
+                _write_lines(results, lines)
+        _write_lines(results, lines)
+
+
+def _write_lines(results: Results, lines: list[str]) -> None:
+    results.write_bytes("".join(lines).encode())
+    lines.clear()
+
+
+_LINES = 1000

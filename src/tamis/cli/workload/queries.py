@@ -1,0 +1,170 @@
+"""``tamis workload queries``: path queries of a DTD, or of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.arguments import find_documents
+from tamis.cli.schema import CatalogFolders, RootNames, read_graph
+from tamis.cli.workload.options import (
+    Count,
+    Descendant,
+    Distinct,
+    Output,
+    PredicateCount,
+    Seed,
+    Selectivity,
+    ValueCount,
+    ValueKind,
+    ValueSkew,
+    Wildcard,
+    chosen_values,
+    parse_range,
+    write_queries,
+)
+from tamis.errors import DocumentError, UsageError
+
+EXAMPLES = """\b
+Examples:
+  tamis workload queries --dtd dblp.dtd --count 1000000 --output filters.tsv
+  tamis workload queries --dtd book.dtd --predicates 1 --values 100 --selectivity 0.1
+  tamis workload queries --documents incoming/ --matching 0.5 --output questions.ndjson
+"""
+
+
+def queries(  # noqa: PLR0913, PLR0917 - one for each option
+    dtd: Annotated[
+        Path | None,
+        typer.Option("--dtd", metavar="FILE", help="Walk over the elements of this DTD."),
+    ] = None,
+    documents: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--documents",
+            metavar="DOCUMENT",
+            help="Draw from these documents instead: paths that are there and values they have, "
+            "with all that subscriptions may say; about half with a fault. Of the other options, "
+            "those from --depth to --selectivity do not apply.",
+        ),
+    ] = None,
+    count: Count = 1000,
+    seed: Seed = 0,
+    distinct: Distinct = False,
+    matching: Annotated[
+        float | None,
+        typer.Option(
+            "--matching",
+            metavar="SHARE",
+            help="Of --documents: the share of the queries that are true of some of them, exactly.",
+        ),
+    ] = None,
+    root: RootNames = None,
+    catalog: CatalogFolders = None,
+    depth: Annotated[
+        str, typer.Option(metavar="N", help="Steps, at most; or from and to, as 2..4.")
+    ] = "6",
+    wildcard: Wildcard = 0.2,
+    descendant: Descendant = 0.2,
+    skew: Annotated[
+        float, typer.Option(metavar="S", help="Zipf's exponent of the choice among children.")
+    ] = 0.0,
+    predicates: PredicateCount = 0,
+    nested: Annotated[
+        int, typer.Option(metavar="N", help="Paths inside brackets, in each query.")
+    ] = 0,
+    nested_depth: Annotated[int, typer.Option(metavar="N", help="Steps of these, at most.")] = 2,
+    inconsistent: Annotated[
+        bool, typer.Option("--inconsistent", help="Do not follow the DTD, only use its names.")
+    ] = False,
+    values: ValueCount = 10,
+    values_skew: ValueSkew = 0.0,
+    values_kind: ValueKind = "numbers",
+    selectivity: Selectivity = None,
+    namespaces: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the prefixes that the queries use, for match --namespaces."
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Generate path queries, as a file of subscriptions.
+
+    From a DTD they are drawn as YFilter's generator draws them. The values are those of documents
+    that tamis workload documents makes with the same --values options.
+    """
+    if (dtd is None) == (not documents):
+        raise UsageError("give either --dtd or --documents")
+    if documents:
+        _from_documents(documents, count, seed, distinct, matching, namespaces, output)
+        return
+    if matching is not None:
+        raise UsageError("--matching is for --documents: what matches is not known without any")
+    assert dtd is not None
+    from tamis.workload.queries import QueryOdds, queries_from_dtd  # noqa: PLC0415 - --help is fast
+    from tamis.workload.terrain import Terrain  # noqa: PLC0415
+
+    graph = read_graph(dtd, catalog, root)
+    odds = QueryOdds(
+        depth=parse_range(depth, 1),
+        wildcard=wildcard,
+        descendant=descendant,
+        skew=skew,
+        predicates=predicates,
+        nested=nested,
+        nested_depth=nested_depth,
+        consistent=not inconsistent,
+        values=chosen_values(values, values_skew, values_kind),
+        selectivity=selectivity,
+    )
+    write_prefixes(Terrain(graph).namespaces, namespaces)
+    drawn = queries_from_dtd(graph, count, odds=odds, distinct=distinct, seed=seed)
+    write_queries(drawn, output)
+
+
+def _from_documents(
+    documents: list[str],
+    count: int,
+    seed: int,
+    distinct: bool,
+    matching: float | None,
+    namespaces: Path | None,
+    output: Path | None,
+) -> None:
+    from tamis.workload.observed import draw_from_documents  # noqa: PLC0415 - keeps --help fast
+
+    found = [target.document for target in find_documents(documents)]
+    for document in found:
+        if isinstance(document, DocumentError):
+            raise document
+    drawn = draw_from_documents(
+        [document for document in found if not isinstance(document, DocumentError)],
+        count,
+        seed=seed,
+        matching=matching,
+        distinct=distinct,
+    )
+    write_prefixes(drawn.namespaces, namespaces)
+    write_queries(drawn.subscriptions, output)
+
+
+def write_prefixes(prefixes: dict[str, str], file: Path | None) -> None:
+    """Write the file of prefixes that queries need.
+
+    Raises:
+        UsageError: they need some, and no file is named.
+    """
+    if file is None:
+        if prefixes:
+            raise UsageError(
+                f"the queries may use prefixes ({', '.join(list(prefixes)[:5])}): name a file to "
+                "write them to, with --namespaces FILE"
+            )
+        return
+    from tamis.cli.results import open_results  # noqa: PLC0415
+
+    with open_results(file) as results:
+        results.write_bytes("".join(f"{p} {uri}\n" for p, uri in prefixes.items()).encode())

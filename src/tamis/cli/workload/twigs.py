@@ -1,0 +1,80 @@
+"""``tamis workload twigs``: tree patterns of a DTD."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tamis.cli.schema import CatalogFolders, RootNames, read_graph
+from tamis.cli.workload.options import (
+    Count,
+    Descendant,
+    Distinct,
+    Output,
+    PredicateCount,
+    Seed,
+    Selectivity,
+    ValueCount,
+    ValueKind,
+    ValueSkew,
+    Wildcard,
+    chosen_values,
+    write_queries,
+)
+from tamis.cli.workload.queries import write_prefixes
+
+EXAMPLES = """\b
+Examples:
+  tamis workload twigs --dtd dblp.dtd --count 2048 --nodes 15 --splits 6 --output twigs.tsv
+"""
+
+
+def twigs(  # noqa: PLR0913, PLR0917 - one for each option
+    dtd: Annotated[
+        Path, typer.Option("--dtd", metavar="FILE", help="Its elements make the twigs.")
+    ],
+    count: Count = 1000,
+    seed: Seed = 0,
+    distinct: Distinct = False,
+    root: RootNames = None,
+    catalog: CatalogFolders = None,
+    nodes: Annotated[int, typer.Option(metavar="N", help="Steps of a twig, all together.")] = 15,
+    splits: Annotated[int, typer.Option(metavar="N", help="Nodes with more than one child.")] = 6,
+    children: Annotated[int, typer.Option(metavar="N", help="Of these nodes, at most.")] = 4,
+    wildcard: Wildcard = 0.1,
+    descendant: Descendant = 0.1,
+    predicates: PredicateCount = 0,
+    values: ValueCount = 10,
+    values_skew: ValueSkew = 0.0,
+    values_kind: ValueKind = "numbers",
+    selectivity: Selectivity = None,
+    namespaces: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Write the prefixes that the twigs use, for match --namespaces."
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Generate twigs (queries with branches), as a file of subscriptions.
+
+    Each is consistent with the DTD, so that some document may match it.
+    """
+    from tamis.workload.terrain import Terrain  # noqa: PLC0415 - keeps --help fast
+    from tamis.workload.twigs import TwigOdds, twigs_from_dtd  # noqa: PLC0415
+
+    graph = read_graph(dtd, catalog, root)
+    odds = TwigOdds(
+        nodes=nodes,
+        splits=splits,
+        children=children,
+        wildcard=wildcard,
+        descendant=descendant,
+        predicates=predicates,
+        values=chosen_values(values, values_skew, values_kind),
+        selectivity=selectivity,
+    )
+    write_prefixes(Terrain(graph).namespaces, namespaces)
+    write_queries(twigs_from_dtd(graph, count, odds=odds, distinct=distinct, seed=seed), output)

@@ -1,0 +1,64 @@
+"""Valid documents of a DTD, as the IBM XML Generator and ToXgene make them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tamis.errors import UsageError
+from tamis.schema.graph import SchemaGraph
+from tamis.workload.expansion import Bounds, Expansion
+from tamis.workload.grammar import Odds, template_of
+
+
+class Documents:
+    """The documents of a DTD: the n-th is the same whatever else is made.
+
+    Args:
+        graph: the DTD; of several roots, the one that reaches the most elements is taken.
+        odds: how what the DTD leaves open is drawn.
+        depth: levels of elements, at most.
+        size: bytes of a document, at most. Elements are left out where the DTD lets them be.
+        records: how often what may repeat without end, and is in nothing else that may, repeats; 0
+            leaves that to the odds.
+        fill: let it repeat until the size is reached, as nearly as can be.
+        seed: another one makes others.
+
+    Raises:
+        UsageError: no valid document is within the depth and the size.
+
+    >>> from tamis.schema.reader import parse_dtd
+    >>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT bib (book*)> <!ELEMENT book (#PCDATA)>"))
+    >>> documents = Documents(graph, records=2, seed=1)
+    >>> documents.document(0), documents.document(1)
+    (b'<bib><book>3</book><book>3</book></bib>', b'<bib><book>7</book><book>6</book></bib>')
+    """
+
+    def __init__(
+        self,
+        graph: SchemaGraph,
+        *,
+        odds: Odds | None = None,
+        depth: int = 12,
+        size: int = 65_536,
+        records: int = 0,
+        fill: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if not 1 <= depth <= 1000:
+            raise UsageError(f"the depth of documents is 1 to 1,000, not {depth:,}")
+        if not 0 <= records <= 1 << 40:
+            raise UsageError(f"the number of records is 0 to {1 << 40:,}, not {records:,}")
+        if not graph.roots:
+            raise UsageError("the DTD declares no element that a document could begin with")
+        self.root = max(graph.roots, key=lambda root: len(graph.reaches(root)))
+        template = template_of(graph.dtd, self.root, odds or Odds())
+        self._expansion = Expansion(template, Bounds(depth, size, records, fill))
+        self._seed = seed
+
+    def document(self, number: int) -> bytes:
+        """One of them, from 0."""
+        return self._expansion.document(self._seed, number)
+
+    def pieces(self, number: int) -> Iterator[bytes]:
+        """One of them, in pieces of a mebibyte at most: it need not fit into memory."""
+        return self._expansion.pieces(self._seed, number)
