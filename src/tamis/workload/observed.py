@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -43,12 +43,12 @@ class Drawn:
     """Subscriptions, and the prefixes that they are written with.
 
     Attributes:
-        subscriptions: the expressions, in the order of drawing.
+        subscriptions: the expressions.
         namespaces: prefix → URI, to be given with them to :func:`tamis.compile`.
     """
 
     subscriptions: list[str]
-    namespaces: dict[str, str] = field(default_factory=dict)
+    namespaces: dict[str, str]
 
 
 def draw_from_documents(
@@ -65,16 +65,17 @@ def draw_from_documents(
 
     Nearly half are paths to an element that a document has, loosened, with predicates that are true
     there. The others are near misses, with one fault (a name, a value, a position) that may be none
-    elsewhere: about half of all match. All that Tamis supports occurs, and nothing that it refuses.
-    The same arguments give the same subscriptions on every machine.
+    elsewhere: about half of all match. Every kind of construct that Tamis supports occurs, and
+    nothing that it refuses. The same arguments give the same subscriptions on every machine.
 
     Args:
-        documents: as :meth:`tamis.CompiledMatcher.match` takes them; they are held in memory.
+        documents: as :meth:`tamis.CompiledMatcher.match` takes them; all are held in memory, and
+            each is drawn from as often, however long.
         count: how many subscriptions.
         seed: another seed, other subscriptions.
         matching: the share, from 0 to 1, that is true of at least one of the documents: met
-            exactly, up to a whole subscription. None leaves it to chance, and is much faster, for
-            the documents need not be matched.
+            exactly, up to a whole subscription, and by any part of the list nearly. None leaves it
+            to chance, and is much faster, for the documents need not be matched.
         distinct: no two are the same text.
         one_line: none has a line break or a tab in it, so that each can be a line of a file.
         limits: bounds on each document and expression.
@@ -111,7 +112,7 @@ def draw_from_documents(
 
 
 class _Candidates:
-    """An endless stream of subscriptions, but for its budget."""
+    """The stream of subscriptions that a seed stands for, without an end but for its budget."""
 
     def __init__(
         self, trees: Sequence[Tree], seed: int, one_line: bool, limits: Limits, distinct: bool
