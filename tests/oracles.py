@@ -6,9 +6,11 @@ from the oracle:
 
 * lxml makes a text node of an empty CDATA section (XPath 1.0, 5.7: a text node has a character):
   the strategies draw none;
-* elementpath compares ``'1' = count(x)`` as strings, counts comments outside the root element into
-  the string value of the document node, and raises errors for ``@node()`` and for ``<`` with a
-  string that is not a number: :func:`elementpath_true` has no answer there.
+* elementpath compares numbers with strings as strings (``@a = 1``, ``'1' = count(x)``), counts
+  comments outside the root element into the string value of the document node, leaves text that
+  follows a comment or PI out of that of elements, puts text that follows an element before what is
+  deeper in it, and raises errors for ``@node()`` and for ``<`` with a string that is not a number:
+  :func:`elementpath_true` has no answer there.
 """
 
 from __future__ import annotations
@@ -31,9 +33,13 @@ def lxml_xpath(expression: str, namespaces: Mapping[str, str]) -> etree.XPath:
     return lxml_boolean(parse_for_slow_lane(expression, namespaces), namespaces)
 
 
-_NUMBER_AND_STRING = re.compile(
-    r"""(count|string-length)\(.*(=|<|>) *['"]|['"] *(=|!=|<|<=|>|>=) *(count|string-length)\("""
+_NUMBER_AND_STRING = (
+    re.compile(r"""(count|string-length)\(.*(=|<|>) *['"]"""),
+    re.compile(r"""['"] *(=|!=|<|<=|>|>=) *(count|string-length)\("""),
+    re.compile(r"(?<![<>])= *-?\.?[0-9]"),
+    re.compile(r"\b[0-9][.0-9]* *!?="),
 )
+_STRING_VALUE = re.compile("[=<>]|contains|starts-with|string-length|normalize-space")
 
 
 def elementpath_true(
@@ -42,7 +48,10 @@ def elementpath_true(
     """elementpath's XPath 1.0, from the document node; None where a known fault bars an answer."""
     root = tree.getroot()
     beside_root = root.getprevious() is not None or root.getnext() is not None
-    if beside_root or _NUMBER_AND_STRING.search(expression):
+    if beside_root or any(fault.search(expression) for fault in _NUMBER_AND_STRING):
+        return None
+    wrong_strings = any(node.tail and (callable(node.tag) or len(node)) for node in root.iter())
+    if wrong_strings and _STRING_VALUE.search(expression):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -25,8 +25,8 @@ from lxml import etree
 import tamis
 from tamis.documents.source import Source
 from tamis.matching.slow import lxml_tree
+from tamis.workload.observed import draw_from_documents
 from tests.corpora import CORPORA, ROOT
-from tests.draws import Draw
 from tests.oracles import lxml_xpath, read
 
 RECORD = Path(__file__).parent / "compare_corpora.json"
@@ -39,10 +39,10 @@ def compare(paths: list[Path], count: int, seed: int = SEED) -> dict[str, object
     """Answers of Tamis and lxml for ``count`` subscriptions on some documents."""
     documents = {path: data for path in paths if (data := read(path)) is not None}
     trees = {path: lxml_tree(Source(data)) for path, data in documents.items()}
-    draw = Draw(list(trees.values()), seed)
-    drawn = draw.subscriptions(count + count // 4)
-    matcher = tamis.compile(enumerate(drawn), namespaces=draw.namespaces)
-    oracles = [lxml_xpath(text, draw.namespaces) for text in drawn]
+    found = draw_from_documents(documents.values(), count + count // 4, seed=seed)
+    drawn, namespaces = found.subscriptions, found.namespaces
+    matcher = tamis.compile(enumerate(drawn), namespaces=namespaces)
+    oracles = [lxml_xpath(text, namespaces) for text in drawn]
     started = time.perf_counter()
     answers = {
         path: set(match)
@@ -54,7 +54,7 @@ def compare(paths: list[Path], count: int, seed: int = SEED) -> dict[str, object
     differences, faults = [], []
     for path, data in documents.items():
         for number in set(compared) & (expected[path] ^ answers[path]):
-            oracle = lxml_xpath(_spoilt(drawn[number].encode()).decode(), draw.namespaces)
+            oracle = lxml_xpath(_spoilt(drawn[number].encode()).decode(), namespaces)
             is_fault = oracle(lxml_tree(Source(_spoilt(data)))) == (number in answers[path])
             (faults if is_fault else differences).append(
                 {"document": path.name, "subscription": drawn[number]}

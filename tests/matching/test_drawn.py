@@ -6,6 +6,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import tamis
+from tamis.workload.observed import draw_from_documents
 from tests.matching.replay import answers, command
 from tests.strategies import NAMESPACES, documents, subscriptions
 
@@ -22,6 +23,17 @@ def test_engines_equal_oracles(subscription: str, document: str) -> None:
     note(command(subscription, document, NAMESPACES))
     found = answers(subscription, document, NAMESPACES)
     assert len({answer for answer in found.values() if answer is not None}) == 1, found
+
+
+@settings(thorough, max_examples=200)
+@given(documents(), st.integers(0, 1 << 32))
+def test_near_misses_equal_oracles(document: str, seed: int) -> None:
+    """Subscriptions drawn from the document itself: deeper, and true of it more often."""
+    drawn = draw_from_documents([document], 5, seed=seed)
+    for subscription in drawn.subscriptions:
+        question = command(subscription, document, drawn.namespaces)
+        found = answers(subscription, document, drawn.namespaces)
+        assert len({answer for answer in found.values() if answer is not None}) == 1, question
 
 
 @settings(thorough, max_examples=100)

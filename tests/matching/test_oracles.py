@@ -19,8 +19,8 @@ from tamis.documents.source import Source
 from tamis.errors import SubscriptionError
 from tamis.language.xpath import parse
 from tamis.matching.slow import lxml_tree
+from tamis.workload.observed import draw_from_documents
 from tests.corpora import CORPORA, ROOT, corpus
-from tests.draws import Draw
 from tests.matching.compare_corpora import RECORD, compare
 from tests.matching.xpath_sets import REFUSED, invented_document, queries, refused
 from tests.oracles import elementpath_true, lxml_xpath
@@ -58,12 +58,11 @@ def test_elementpath(name: str) -> None:
     """elementpath is slow: small documents and few subscriptions."""
     paths = [p for p in small(name) if p.stat().st_size < 12_000][:8]
     trees = [lxml_tree(Source(path.read_bytes())) for path in paths]
-    draw = Draw(trees, 11)
-    expressions = draw.subscriptions(60)
-    matcher = tamis.compile(tamis.Subscriptions(enumerate(expressions), namespaces=draw.namespaces))
+    drawn = draw_from_documents(paths, 60, seed=11)
+    matcher = tamis.compile(enumerate(drawn.subscriptions), namespaces=drawn.namespaces)
     for tree, match in zip(trees, matcher.match_many(paths), strict=True):
-        for number, text in enumerate(expressions):
-            expected = elementpath_true(text, draw.namespaces, tree)
+        for number, text in enumerate(drawn.subscriptions):
+            expected = elementpath_true(text, drawn.namespaces, tree)
             if expected is not None:
                 assert (number in set(match)) == expected, text
 

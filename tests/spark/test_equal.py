@@ -7,14 +7,14 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, Phase, given, note, settings
 from hypothesis import strategies as st
-from lxml import etree
 from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import match, run
+from tamis.workload.observed import draw_from_documents
 from tests.corpora import CORPORA, corpus
-from tests.draws import Draw
 from tests.matching.replay import command
+from tests.oracles import read
 from tests.strategies import NAMESPACES, documents, subscriptions
 
 Answers = set[tuple[object, object, object]]
@@ -68,11 +68,9 @@ def test_drawn_documents(spark: SparkSession, texts: list[str], expressions: lis
 @pytest.mark.parametrize("name", sorted(CORPORA))
 def test_real_documents(spark: SparkSession, tmp_path: Path, name: str) -> None:
     paths = corpus(name)
-    parsed = [etree.parse(path, etree.XMLParser(recover=True)) for path in paths[:8]]
-    draw = Draw([tree for tree in parsed if tree.getroot() is not None], seed=7)
-    drawn = dict(enumerate(draw.subscriptions(40)))
-    given = tamis.Subscriptions(drawn, namespaces=draw.namespaces, skip_bad=True)
-    matcher = tamis.compile(given)
+    good = [path for path in paths[:8] if read(path) is not None]
+    drawn = draw_from_documents(good, 40, seed=7)
+    matcher = tamis.compile(enumerate(drawn.subscriptions), namespaces=drawn.namespaces)
     run(spark, matcher, paths, tmp_path)
     found: Answers = set()
     for folder in ("matches", "errors"):
