@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import Counter
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -37,8 +38,6 @@ def graph_of(text: str) -> SchemaGraph:
 
 
 def validator_of(text: str) -> etree.DTD:
-    from io import StringIO
-
     return etree.DTD(StringIO(text))
 
 
@@ -93,12 +92,14 @@ def test_records_are_counted() -> None:
 @pytest.mark.parametrize("number", range(3))
 def test_the_same_bytes_everywhere(number: int) -> None:
     """Taken once: a change of these is a change of everybody's workloads."""
-    documents = Documents(graph_of(BOOKS), size=3_000, seed=5, odds=Odds(values=Values(50, 0.8)))
+    documents = Documents(
+        graph_of(BOOKS), size=3_000, fill=True, seed=5, odds=Odds(values=Values(50, 0.8))
+    )
     digest = hashlib.sha256(documents.document(number)).hexdigest()[:16]
     assert digest == GOLDEN[number]
 
 
-GOLDEN = ("", "", "")
+GOLDEN = ("ccd4547cd1ebc10f", "b323bca4801f8453", "fd2ee9247367a322")
 
 
 def test_other_seeds_make_other_documents() -> None:
@@ -123,24 +124,27 @@ def test_pieces_join_wherever_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> N
 def test_interleaved_generators_do_not_disturb_each_other() -> None:
     documents = Documents(graph_of(BOOKS), size=3_000_000, fill=True)
     both = list(zip(documents.pieces(1), documents.pieces(2), strict=False))
-    assert b"".join(piece for piece, _ in both) == documents.document(1)[: sum(len(a) for a, _ in both)]
+    assert (
+        b"".join(piece for piece, _ in both)
+        == documents.document(1)[: sum(len(a) for a, _ in both)]
+    )
 
 
 @pytest.mark.parametrize(
-    ("dtd", "message"),
+    ("dtd", "size", "message"),
     [
-        ("<!ELEMENT a (a)>", "no finite document"),
-        ("<!ELEMENT a (b, c)> <!ELEMENT b EMPTY>", "no finite document"),
-        ("<!ELEMENT a (b)> <!ELEMENT b (c)> <!ELEMENT c EMPTY>", "has 3 levels, more than 2"),
-        ("<!ELEMENT a (b, b)> <!ELEMENT b EMPTY>", "has 15 bytes: ask for"),
-        ("<!ELEMENT a EMPTY> <!ATTLIST a b IDREF #REQUIRED>", "an IDREF is required"),
-        ("<!ELEMENT p:a EMPTY>", "no finite document"),
-        ("<!-- nothing -->", "no element that a document could begin with"),
+        ("<!ELEMENT a (a)>", 40, "no finite document"),
+        ("<!ELEMENT a (b, c)> <!ELEMENT b EMPTY>", 40, "no finite document"),
+        ("<!ELEMENT a (b)> <!ELEMENT b (c)> <!ELEMENT c EMPTY>", 40, "has 3 levels, more than 2"),
+        ("<!ELEMENT a (b, b)> <!ELEMENT b EMPTY>", 14, "has 15 bytes: ask for"),
+        ("<!ELEMENT a EMPTY> <!ATTLIST a b IDREF #REQUIRED>", 40, "an IDREF is required"),
+        ("<!ELEMENT p:a EMPTY>", 40, "no finite document"),
+        ("<!-- nothing -->", 40, "no element that a document could begin with"),
     ],
 )
-def test_impossible(dtd: str, message: str) -> None:
+def test_impossible(dtd: str, size: int, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Documents(graph_of(dtd), depth=2, size=14).document(0)
+        Documents(graph_of(dtd), depth=2, size=size).document(0)
 
 
 def test_references_have_targets_even_where_ids_are_rare() -> None:
@@ -166,11 +170,11 @@ def test_namespaces_are_declared_where_they_are_needed() -> None:
     texts = [documents.document(number).decode() for number in range(50)]
     for text in texts:
         assert_valid(validator, text.encode())
-        assert not re.search(r"<p:b[^>]*><p:b[^>]*xmlns", text)  # it is bound already
         assert "unused" not in text
         assert "y:z" not in text  # a prefix that nothing declares
         assert text.startswith('<a xmlns:x="urn:x">')
-    matcher = tamis.compile(["//p:b", "//@x:y"], namespaces={"p": "urn:p", "x": "urn:x"})
+    questions = {"b": "//p:b", "y": "//@x:y"}
+    matcher = tamis.compile(questions, namespaces={"p": "urn:p", "x": "urn:x"})
     assert {len(match) for match in matcher.match_many(texts)} == {0, 1, 2}
 
 

@@ -53,9 +53,20 @@ class Predicates:
             return f"= {literal(values.text(values.draw(draws)))}"
         if self._selectivity is None:
             return f"{draws.choice(('=', '<', '>', '<=', '>=', '!='))} {values.draw(draws)}"
-        if draws.chance(0.5):
-            return f"<= {values.rank_for(self._selectivity)}"
-        return f"> {values.rank_for(1 - self._selectivity)}"
+        return draws.choice(self._ranges(self._selectivity))
+
+    def _ranges(self, selectivity: float) -> list[str]:
+        """The likeliest values, or the others: what is nearest to the share, both if both are."""
+        values = self._values
+        first, rest = values.rank_for(selectivity), values.rank_for(1 - selectivity)
+        off = {
+            f"<= {first}": abs(values.share_to(first) - selectivity),
+            f"> {rest}": abs(1 - values.share_to(rest) - selectivity),
+        }
+        return [text for text, error in off.items() if error <= min(off.values()) + _NEAR]
+
+
+_NEAR = 0.01
 
 
 def literal(text: str) -> str:

@@ -78,10 +78,17 @@ class Values:
         return min(rank, self.count)
 
     def rank_for(self, share: float) -> int:
-        """The rank up to which values have this share of the probability, as nearly as can be."""
+        """The rank up to which values have this share of the probability, as nearly as can be.
+
+        It is 0 where no value at all comes nearer than the likeliest alone.
+        """
         above = int(np.searchsorted(self._cumulated, share))
-        near = [rank for rank in (above, above + 1) if 1 <= rank <= self.count]
-        return min(near, key=lambda rank: abs(float(self._cumulated[rank - 1]) - share), default=1)
+        near = [rank for rank in (above, above + 1) if rank <= self.count]
+        return min(near, key=lambda rank: abs(self.share_to(rank) - share))
+
+    def share_to(self, rank: int) -> float:
+        """The probability of the values up to a rank, itself included; of rank 0 it is 0."""
+        return float(self._cumulated[rank - 1]) if rank else 0.0
 
     def alias_table(self) -> tuple[NDArray[np.uint32], NDArray[np.int32]]:
         """Walker's tables: rank r + 1 with its threshold's chance out of 2**32, else its alias."""

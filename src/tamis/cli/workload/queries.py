@@ -146,6 +146,7 @@ def _from_documents(
         seed=seed,
         matching=matching,
         distinct=distinct,
+        one_line=output is None or output.suffix != ".ndjson",
     )
     write_prefixes(drawn.namespaces, namespaces)
     write_queries(drawn.subscriptions, output)
