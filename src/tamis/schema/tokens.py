@@ -223,7 +223,8 @@ class Tokens:
                 return self._character(token, match[0], int(number, 10 if match["decimal"] else 16))
             content = how(token, match)
             if content is None:
-                return _PREDEFINED.get(match["general"], match[0])
+                kept = _PREDEFINED if how == self._in_attribute else {}
+                return kept.get(match["general"], match[0])
             if match[0] in inside:
                 raise self.wrong(token, f"{match[0]} refers to itself")
             self.inputs.count(len(content))
