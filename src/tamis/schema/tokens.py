@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _REFERENCE = re.compile(
-    rf"&\#(?P<decimal>[0-9]{{1,10}});|&\#x(?P<hexadecimal>[0-9a-fA-F]{{1,10}});"
+    rf"&\#0*(?P<decimal>[0-9]{{1,10}});|&\#x0*(?P<hexadecimal>[0-9a-fA-F]{{1,10}});"
     rf"|%(?P<parameter>{_NAME});|&(?P<general>{_NAME});|[&%]"
 )
 _WHITE = re.compile("[\t\n]")
