@@ -30,6 +30,8 @@ from tamis.schema.inputs import Entity, Input, Inputs, normalized
 from tamis.schema.tokens import IS_NAME, Tokens
 
 _SPACE = re.compile(r"[ \t\n]+")
+_ANY = re.compile(".*")
+_PUBLIC = re.compile("[ \n0-9A-Za-z\\-'()+,./:=?;!*#@$_%]*")
 _SECTION_EDGE = re.compile(r"<!\[|\]\]>")
 _KINDS = {kind.value: kind for kind in AttributeKind if kind is not AttributeKind.ENUMERATION}
 
@@ -203,9 +205,16 @@ class Reader:
             end = top.text.find("?>", start + 2)
             if end < 0:
                 raise self.inputs.error("a processing instruction is not closed: expected ?>")
-            if not IS_NAME.match(top.text, start + 2):
+            name = IS_NAME.match(top.text, start + 2)
+            if not name:
                 raise self.inputs.error("a processing instruction without a name")
-            if re.match(r"xml[\s?]", top.text[start + 2 : start + 6], re.IGNORECASE):
+            if name.end() != end and top.text[name.end()] not in " \t\n":
+                raise self.inputs.error(
+                    "expected white space after the name of a processing instruction",
+                    top,
+                    name.end(),
+                )
+            if name[0].lower() == "xml":
                 raise self.inputs.error("an XML declaration can only be the first thing in a file")
             top.position = end + 2
         elif top.text.startswith("%", start):
@@ -342,7 +351,7 @@ class Reader:
                 opening = self.tokens.spaced("(")
                 if opening.text != "(":
                     raise self.tokens.unexpected("(", opening)
-                values = self._enumeration()
+                values = self._enumeration(IS_NAME, "the name of a notation")
         else:
             raise self.tokens.unexpected(f"the type of the attribute {name}", token)
         token = self.tokens.spaced("#REQUIRED, #IMPLIED, #FIXED or a value")
@@ -359,13 +368,15 @@ class Reader:
             default = re.sub(" +", " ", default.strip(" "))
         return AttributeType(name, kind, presence, values, default)
 
-    def _enumeration(self) -> tuple[str, ...]:
-        """What follows ``(`` of an enumeration."""
+    def _enumeration(
+        self, pattern: re.Pattern[str] = _ANY, what: str = "a value of the enumeration"
+    ) -> tuple[str, ...]:
+        """What follows ``(`` of an enumeration of words that the pattern matches."""
         values: dict[str, None] = {}
         while True:
             token = self.tokens.next()
-            if token.kind != "word":
-                raise self.tokens.unexpected("a value of the enumeration", token)
+            if token.kind != "word" or not pattern.fullmatch(token.text):
+                raise self.tokens.unexpected(what, token)
             values[token.text] = None
             token = self.tokens.next()
             if token.text == ")":
@@ -388,7 +399,7 @@ class Reader:
             folder = self.inputs.top.folder
             entity = Entity(None, self._external_id(public_alone=False), folder)
             if self.tokens.peek().text == "NDATA" and entities is self.tokens.generals:
-                self.tokens.next()
+                self.tokens.spaced("NDATA")
                 self.tokens.name("the name of a notation")
                 if name not in self.tokens.generals:
                     self.unparsed.append(name)
@@ -409,7 +420,11 @@ class Reader:
         literal = self.tokens.spaced("an identifier in quotes")
         if literal.kind != "literal":
             raise self.tokens.unexpected("an identifier in quotes", literal)
-        if keyword.text == "PUBLIC" and not (public_alone and self.tokens.peek().kind != "literal"):
+        if keyword.text == "SYSTEM":
+            return literal.text[1:-1]
+        if not _PUBLIC.fullmatch(literal.text[1:-1]):
+            raise self.tokens.wrong(literal, "a character that no public identifier may have")
+        if not (public_alone and self.tokens.peek().kind != "literal"):
             literal = self.tokens.spaced("a system identifier")
             if literal.kind != "literal":
                 raise self.tokens.unexpected("a system identifier in quotes", literal)
