@@ -19,7 +19,9 @@ from tamis.errors import (
 )
 from tamis.limits import Limits
 
-_ENTITY_CHARS = 16  # what following a reference costs, whatever it stands for
+_ENTITY_CHARS = 16  # what following a reference, or looking for a file, costs at least
+_WARNINGS = 100  # of what is missing: to say where takes time, and nobody reads more
+_PATH_PARTS = 32  # in a system identifier; each is a place to look
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/]*)?")
 _TEXT_DECLARATION = re.compile(r"<\?xml[ \t\n][^>]*\?>")
 _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -87,6 +89,7 @@ class Inputs:
         self.stack: list[Input] = []
         self.missing: dict[str, None] = {}
         self._texts: dict[Path, str] = {}
+        self._found: dict[tuple[str, Path | None], Path | None] = {}
         self._chars = 0
 
     # -- what comes in -------------------------------------------------------------------------
@@ -135,6 +138,12 @@ class Inputs:
                 f"schema_chars = {self.limits.schema_chars:,}"
             )
 
+    def note_missing(self, what: str) -> bool:
+        """Note it in ``missing``: whether to warn of it, as it is new, and not one of very many."""
+        new = what not in self.missing
+        self.missing.setdefault(what, None)
+        return new and len(self.missing) <= _WARNINGS
+
     def find(self, system: str, folder: Path | None) -> Path | None:
         """The file of a system identifier, or None.
 
@@ -142,15 +151,21 @@ class Inputs:
         by the last parts of its path in each of them: the same DTD is unpacked in many ways, and
         identifiers are often addresses on the network, where nothing is ever fetched.
         """
+        if (system, folder) not in self._found:
+            self._found[system, folder] = self._searched(system, folder)
+        return self._found[system, folder]
+
+    def _searched(self, system: str, folder: Path | None) -> Path | None:
         scheme = _SCHEME.match(system)
         parts = [part for part in system[scheme.end() if scheme else 0 :].split("/") if part]
         if not scheme and folder is not None:
             path = Path(os.path.abspath(folder / system))
             if any(path.is_relative_to(allowed) for allowed in self.folders) and _is_file(path):
                 return path
-        known = [part for part in parts if part not in (".", "..")]
+        known = [part for part in parts if part not in (".", "..")][-_PATH_PARTS:]
         for inside in self.folders:
             for start in range(len(known)):
+                self.count(0)
                 path = inside.joinpath(*known[start:])
                 if _is_file(path):
                     return path

@@ -181,20 +181,20 @@ class Tokens:
 
     def _undeclared_parameter(self, token: Token, reference: str) -> None:
         """Read on as if it stood for nothing: what declares it may be in a part not found."""
-        where = self.wrong(token, f"{reference} is not declared: read on without it")
-        _log.warning("%s", where)
-        self.inputs.missing.setdefault(reference, None)
+        if self.inputs.note_missing(reference):
+            where = self.wrong(token, f"{reference} is not declared: read on without it")
+            _log.warning("%s", where)
 
     def external(self, entity: Entity, name: str) -> Input | None:
         """The text of an external part, or None where there is no such file."""
         assert entity.system is not None
         path = self.inputs.find(entity.system, entity.folder)
         if path is None:
-            _log.warning(
-                "%s: not found beside the DTD nor in a catalogue folder: read on without it",
-                self.inputs.error(f'"{entity.system}"'),
-            )
-            self.inputs.missing.setdefault(entity.system, None)
+            if self.inputs.note_missing(entity.system):
+                _log.warning(
+                    "%s: not found beside the DTD nor in a catalogue folder: read on without it",
+                    self.inputs.error(f'"{entity.system}"'),
+                )
             return None
         return Input(self.inputs.file_text(path, str(path)), str(path), path.parent, name)
 
