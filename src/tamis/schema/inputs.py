@@ -121,9 +121,19 @@ class Inputs:
             SchemaError: it cannot be read, decoded, or has what is no character.
         """
         if path not in self._texts:
+            if _size(path) > 4 * self.limits.schema_chars:  # no character takes more bytes
+                raise self.chars_error()
             self._texts[path] = _decoded(path, name, self.limits)
         self.count(len(self._texts[path]))
         return self._texts[path]
+
+    def document_text(self, path: Path, name: str) -> str:
+        """The beginning of a document: not counted, as most of it may be no DTD.
+
+        Raises:
+            SchemaError: it cannot be read, decoded, or has what is no character.
+        """
+        return _decoded(path, name, self.limits)[: 2 * self.limits.schema_chars]
 
     def count(self, chars: int) -> None:
         """Note that a file, or what an entity stands for, has this many characters.
@@ -133,10 +143,7 @@ class Inputs:
         """
         self._chars += chars + _ENTITY_CHARS
         if self._chars > self.limits.schema_chars:
-            raise self.limit_error(
-                f"its files, and what its entities expand to, are larger than the limit "
-                f"schema_chars = {self.limits.schema_chars:,}"
-            )
+            raise self.chars_error()
 
     def note_missing(self, what: str) -> bool:
         """Note it in ``missing``: whether to warn of it, as it is new, and not one of very many."""
@@ -209,6 +216,12 @@ class Inputs:
         column = offset - (given.text.rfind("\n", 0, offset) + 1) + 1
         return kind(message, given.file, line, column)
 
+    def chars_error(self) -> SchemaError:
+        return self.limit_error(
+            f"its files, and what its entities expand to, are larger than the limit "
+            f"schema_chars = {self.limits.schema_chars:,}"
+        )
+
     def limit_error(self, message: str) -> SchemaError:
         """A limit was reached where reading is now."""
         return self.error(message, kind=SchemaLimitError)
@@ -219,6 +232,13 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):  # reading it tells what is wrong
+        return 0
 
 
 def _decoded(path: Path, name: str, limits: Limits) -> str:

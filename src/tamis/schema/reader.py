@@ -73,7 +73,7 @@ def read_doctype(
     """
     path = Path(document)
     inputs = Inputs(path.parent, [Path(folder) for folder in catalog], limits)
-    text = inputs.file_text(path, str(path))
+    text = inputs.document_text(path, str(path))
     prolog = _PROLOG.match(text)
     start = prolog.end() if prolog else 0
     if not text.startswith("<!DOCTYPE", start):
@@ -150,6 +150,7 @@ class Reader:
             self._declarations("]")
             document.position += 1
         self.tokens.expect(">", "the end of the document type declaration")
+        self.inputs.count(document.position)
         self.tokens.internal = False
         external = (
             None if system is None else self.tokens.external(Entity(None, system, folder), "")
@@ -184,6 +185,8 @@ class Reader:
             elif sections and sections[-1] is top and top.text.startswith("]]>", top.position):
                 sections.pop()
                 top.position += 3
+            elif top.position > inputs.limits.schema_chars:  # in a document, not counted so far
+                raise inputs.chars_error()
             elif top.text.startswith("<![", top.position):
                 if self._conditional():
                     sections.append(inputs.top)
