@@ -23,7 +23,19 @@ _ENTITY_CHARS = 16  # what following a reference, or looking for a file, costs a
 _WARNINGS = 100  # of what is missing: to say where takes time, and nobody reads more
 _PATH_PARTS = 32  # in a system identifier; each is a place to look
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/]*)?")
-_TEXT_DECLARATION = re.compile(r"<\?xml[ \t\n][^>]*\?>")
+# One of XML's declarations of documents too, and without the encoding, which people leave out.
+_TEXT_DECLARATION = re.compile(
+    r"<\?xml(?=\s)"
+    + "".join(
+        rf"""(?:\s+{name}\s*=\s*(?:"{value}"|'{value}'))?"""
+        for name, value in (
+            ("version", r"1\.[0-9]+"),
+            ("encoding", r"[A-Za-z][A-Za-z0-9._\-]*"),
+            ("standalone", "(?:yes|no)"),
+        )
+    )
+    + r"\s*\?>"
+)
 _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -46,7 +58,7 @@ class Input:
 
     Attributes:
         text: with line ends normalised.
-        position: index of the next character.
+        position: index of the next character, in the beginning after the text declaration.
         file: what messages call it, or None of an internal entity.
         folder: what the system identifiers in it are relative to, or None.
         entity: the parameter entity that it replaces, or "".
@@ -66,7 +78,8 @@ class Input:
         reference: int = 0,
     ) -> None:
         self.text = text
-        self.position = 0
+        declaration = None if entity and file is None else _TEXT_DECLARATION.match(text)
+        self.position = declaration.end() if declaration else 0
         self.file = file
         self.folder = folder
         self.entity = entity
@@ -259,7 +272,7 @@ def _decoded(path: Path, name: str, limits: Limits) -> str:
 
 
 def normalized(text: str, name: str | None) -> str:
-    """A text with XML's line ends and without its text declaration's characters.
+    """A text with XML's line ends, and without a byte order mark.
 
     Raises:
         SchemaSyntaxError: it has a character that XML does not allow.
@@ -271,7 +284,4 @@ def normalized(text: str, name: str | None) -> str:
         raise Inputs(None, (), Limits()).error(
             f"U+{ord(wrong[0]):04X} is no character of XML", given, wrong.start()
         )
-    declaration = _TEXT_DECLARATION.match(text)
-    if declaration:  # blanks in its place, so that lines and columns stay
-        text = re.sub(r"[^\n]", " ", declaration[0]) + text[declaration.end() :]
     return text

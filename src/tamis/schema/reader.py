@@ -218,7 +218,11 @@ class Reader:
                     name.end(),
                 )
             if name[0].lower() == "xml":
-                raise self.inputs.error("an XML declaration can only be the first thing in a file")
+                raise self.inputs.error(
+                    "an XML declaration can only be the first thing in a file"
+                    if start
+                    else 'the XML declaration of a DTD is <?xml version="1.0" encoding="…"?>'
+                )
             top.position = end + 2
         elif top.text.startswith("%", start):
             self.tokens.reference()

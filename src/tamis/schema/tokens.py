@@ -172,11 +172,11 @@ class Tokens:
             return
         if entity.text is not None:
             self.inputs.count(len(entity.text))
-            given: Input | None = Input(entity.text, None, token.input.folder)
+            given: Input | None = Input(entity.text, None, token.input.folder, name)
         else:
             given = self.external(entity, name)
         if given is not None:
-            given.entity, given.parent, given.reference = name, token.input, token.offset
+            given.parent, given.reference = token.input, token.offset
             self.inputs.push(given)
 
     def _undeclared_parameter(self, token: Token, reference: str) -> None:
@@ -249,7 +249,7 @@ class Tokens:
         if entity.text is not None:
             return entity.text
         external = self.external(entity, match["parameter"])
-        return "" if external is None else external.text
+        return "" if external is None else external.text[external.position :]
 
     def _in_attribute(self, token: Token, match: re.Match[str]) -> str | None:
         """What replaces a reference, or None where it stays or is predefined."""
