@@ -149,7 +149,7 @@ class Dtd:
         root: the name in the DOCTYPE that it was read from, or None.
         unparsed_entities: what an ENTITY attribute may name.
         missing: what it refers to and was not there: external parts (their system identifiers) and
-            undeclared parameter entities (``%name;``).
+            undeclared entities (``%name;``; ``&name;`` in the value of an attribute).
     """
 
     elements: Mapping[str, ElementType]

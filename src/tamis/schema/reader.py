@@ -255,8 +255,10 @@ class Reader:
         if keyword.text not in ("INCLUDE", "IGNORE"):
             raise self.tokens.unexpected("INCLUDE or IGNORE", keyword)
         bracket = self.tokens.next()
-        if bracket.text != "[" or self.inputs.top is not top:
+        if bracket.text != "[":
             raise self.tokens.unexpected("[", bracket)
+        if bracket.input is not top:
+            raise self.tokens.wrong(bracket, "[ is in another entity than the <! before it")
         if keyword.text == "INCLUDE":
             return True
         depth = 1

@@ -168,7 +168,7 @@ class Tokens:
         name = token.text[1:-1]
         entity = self.parameters.get(name)
         if entity is None:
-            self._undeclared_parameter(token, token.text)
+            self._undeclared(token, token.text)
             return
         if entity.text is not None:
             self.inputs.count(len(entity.text))
@@ -179,7 +179,7 @@ class Tokens:
             given.parent, given.reference = token.input, token.offset
             self.inputs.push(given)
 
-    def _undeclared_parameter(self, token: Token, reference: str) -> None:
+    def _undeclared(self, token: Token, reference: str) -> None:
         """Read on as if it stood for nothing: what declares it may be in a part not found."""
         if self.inputs.note_missing(reference):
             where = self.wrong(token, f"{reference} is not declared: read on without it")
@@ -244,7 +244,7 @@ class Tokens:
             raise self.wrong(token, f"{match[0]} inside a declaration of an internal subset")
         entity = self.parameters.get(match["parameter"])
         if entity is None:
-            self._undeclared_parameter(token, match[0])
+            self._undeclared(token, match[0])
             return ""
         if entity.text is not None:
             return entity.text
@@ -259,7 +259,10 @@ class Tokens:
             raise self._stray(token, match[0])
         entity = self.generals.get(match["general"])
         if entity is None:
-            raise self.wrong(token, f"{match[0]} is not declared{self.inputs.hint()}")
+            if not self.inputs.missing:
+                raise self.wrong(token, f"{match[0]} is not declared")
+            self._undeclared(token, match[0])
+            return ""
         if entity.text is None:
             raise self.wrong(token, f"{match[0]} is external, which no attribute may refer to")
         if "<" in entity.text:
