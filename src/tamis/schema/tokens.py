@@ -275,4 +275,6 @@ class Tokens:
         return chr(number)
 
     def _stray(self, token: Token, mark: str) -> SchemaError:
-        return self.wrong(token, f"{mark} that begins no reference: write &#{ord(mark)};")
+        # &#38; in an entity would be a mark that begins no reference wherever it is used.
+        instead = "&amp;" if mark == "&" else "&#37;"
+        return self.wrong(token, f"{mark} that begins no reference: write {instead}")
