@@ -7,9 +7,15 @@ from pathlib import Path
 
 from lxml import etree
 
-from tamis.schema.dtd import Dtd
+from tamis.schema.dtd import Child, ContentKind, Dtd, Group, Occurs, Particle
 
 KINDS = {"element": "children"}
+OCCURS = {
+    "once": Occurs.ONCE,
+    "opt": Occurs.OPTIONAL,
+    "mult": Occurs.ANY,
+    "plus": Occurs.SOME,
+}
 
 
 def names(content: etree._DTDElementContentDecl | None) -> Iterator[str]:
@@ -68,3 +74,79 @@ def read_with_lxml(path: Path) -> dict[str, object] | None:
         return facts_of_lxml(etree.DTD(str(path)))
     except etree.DTDParseError:
         return None
+
+
+# -- content models ----------------------------------------------------------------------------
+
+
+def models_of_lxml(dtd: etree.DTD) -> dict[str, str]:
+    """The content models, as canonical text."""
+    return {
+        qualified(element): str(canonical(_particle(element.content)))
+        for element in dtd.iterelements()
+        if element.type == "element" and element.content is not None
+    }
+
+
+def models(dtd: Dtd) -> dict[str, str]:
+    """The same of our reader."""
+    return {
+        element.name: str(canonical(element.model))
+        for element in dtd.elements.values()
+        if element.kind is ContentKind.CHILDREN and element.model is not None
+    }
+
+
+def canonical(particle: Particle) -> Particle:
+    """One of the models that allow the same: libxml2 simplifies groups and hides prefixes.
+
+    Groups of one part are that part; groups inside such that join their parts in the same way are
+    dissolved; under ``*`` and ``+`` the marks of a choice's own parts mean nothing more.
+    """
+    if isinstance(particle, Child):
+        return Child(particle.name.split(":")[-1], particle.occurs)
+    parts = [canonical(part) for part in particle.parts]
+    if len(parts) == 1:
+        (part,) = parts
+        occurs = _both(part.occurs, particle.occurs)
+        if isinstance(part, Child):
+            return Child(part.name, occurs)
+        return _simplified(list(part.parts), part.is_choice, occurs)
+    return _simplified(parts, particle.is_choice, particle.occurs)
+
+
+def _simplified(parts: list[Particle], is_choice: bool, occurs: Occurs) -> Group:
+    if is_choice and occurs in (Occurs.ANY, Occurs.SOME):
+        if any(part.occurs in (Occurs.OPTIONAL, Occurs.ANY) for part in parts):
+            occurs = Occurs.ANY
+        parts = [
+            Child(part.name) if isinstance(part, Child) else Group(part.parts, part.is_choice)
+            for part in parts
+        ]
+    dissolved: list[Particle] = []
+    for part in parts:
+        if isinstance(part, Group) and (part.is_choice, part.occurs) == (is_choice, Occurs.ONCE):
+            dissolved += part.parts
+        else:
+            dissolved.append(part)
+    if dissolved != parts:
+        return _simplified(dissolved, is_choice, occurs)
+    return Group(tuple(parts), is_choice, occurs)
+
+
+def _both(inner: Occurs, outer: Occurs) -> Occurs:
+    """The mark of ``(x inner) outer``."""
+    if Occurs.ONCE in (inner, outer) or inner is outer:
+        return inner if outer is Occurs.ONCE else outer
+    return Occurs.ANY
+
+
+def _particle(content: etree._DTDElementContentDecl) -> Particle:
+    occurs = OCCURS[content.occur]
+    if content.type == "element":
+        assert content.name is not None
+        return Child(content.name, occurs)
+    assert content.left is not None
+    assert content.right is not None
+    parts = (_particle(content.left), _particle(content.right))
+    return Group(parts, content.type == "or", occurs)

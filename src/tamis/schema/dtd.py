@@ -150,7 +150,7 @@ class Dtd:
         notations: what a NOTATION attribute may name.
         unparsed_entities: what an ENTITY attribute may name.
         missing: what it refers to and was not there: external parts (their system identifiers) and
-            undeclared parameter entities (``%name;``).
+            undeclared entities (``%name;``; ``&name;`` in the value of an attribute).
     """
 
     elements: Mapping[str, ElementType]

@@ -19,9 +19,23 @@ from tamis.errors import (
 )
 from tamis.limits import Limits
 
-_ENTITY_CHARS = 16  # what following a reference costs, whatever it stands for
+_ENTITY_CHARS = 16  # what following a reference, or looking for a file, costs at least
+_WARNINGS = 100  # of what is missing: to say where takes time, and nobody reads more
+_PATH_PARTS = 32  # in a system identifier; each is a place to look
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/]*)?")
-_TEXT_DECLARATION = re.compile(r"<\?xml[ \t\n][^>]*\?>")
+# One of XML's declarations of documents too, and without the encoding, which people leave out.
+_TEXT_DECLARATION = re.compile(
+    r"<\?xml(?=\s)"
+    + "".join(
+        rf"""(?:\s+{name}\s*=\s*(?:"{value}"|'{value}'))?"""
+        for name, value in (
+            ("version", r"1\.[0-9]+"),
+            ("encoding", r"[A-Za-z][A-Za-z0-9._\-]*"),
+            ("standalone", "(?:yes|no)"),
+        )
+    )
+    + r"\s*\?>"
+)
 _NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -44,7 +58,7 @@ class Input:
 
     Attributes:
         text: with line ends normalised.
-        position: index of the next character.
+        position: index of the next character, in the beginning after the text declaration.
         file: what messages call it, or None of an internal entity.
         folder: what the system identifiers in it are relative to, or None.
         entity: the parameter entity that it replaces, or "".
@@ -64,7 +78,8 @@ class Input:
         reference: int = 0,
     ) -> None:
         self.text = text
-        self.position = 0
+        declaration = None if entity and file is None else _TEXT_DECLARATION.match(text)
+        self.position = declaration.end() if declaration else 0
         self.file = file
         self.folder = folder
         self.entity = entity
@@ -87,6 +102,7 @@ class Inputs:
         self.stack: list[Input] = []
         self.missing: dict[str, None] = {}
         self._texts: dict[Path, str] = {}
+        self._found: dict[tuple[str, Path | None], Path | None] = {}
         self._chars = 0
 
     # -- what comes in -------------------------------------------------------------------------
@@ -118,9 +134,19 @@ class Inputs:
             SchemaError: it cannot be read, decoded, or has what is no character.
         """
         if path not in self._texts:
+            if _size(path) > 4 * self.limits.schema_chars:  # no character takes more bytes
+                raise self.chars_error()
             self._texts[path] = _decoded(path, name, self.limits)
         self.count(len(self._texts[path]))
         return self._texts[path]
+
+    def document_text(self, path: Path, name: str) -> str:
+        """The beginning of a document: not counted, as most of it may be no DTD.
+
+        Raises:
+            SchemaError: it cannot be read, decoded, or has what is no character.
+        """
+        return _decoded(path, name, self.limits)[: 2 * self.limits.schema_chars]
 
     def count(self, chars: int) -> None:
         """Note that a file, or what an entity stands for, has this many characters.
@@ -130,10 +156,13 @@ class Inputs:
         """
         self._chars += chars + _ENTITY_CHARS
         if self._chars > self.limits.schema_chars:
-            raise self.limit_error(
-                f"its files, and what its entities expand to, are larger than the limit "
-                f"schema_chars = {self.limits.schema_chars:,}"
-            )
+            raise self.chars_error()
+
+    def note_missing(self, what: str) -> bool:
+        """Note it in ``missing``: whether to warn of it, as it is new, and not one of very many."""
+        new = what not in self.missing
+        self.missing.setdefault(what, None)
+        return new and len(self.missing) <= _WARNINGS
 
     def find(self, system: str, folder: Path | None) -> Path | None:
         """The file of a system identifier, or None.
@@ -142,15 +171,21 @@ class Inputs:
         by the last parts of its path in each of them: the same DTD is unpacked in many ways, and
         identifiers are often addresses on the network, where nothing is ever fetched.
         """
+        if (system, folder) not in self._found:
+            self._found[system, folder] = self._searched(system, folder)
+        return self._found[system, folder]
+
+    def _searched(self, system: str, folder: Path | None) -> Path | None:
         scheme = _SCHEME.match(system)
         parts = [part for part in system[scheme.end() if scheme else 0 :].split("/") if part]
         if not scheme and folder is not None:
             path = Path(os.path.abspath(folder / system))
             if any(path.is_relative_to(allowed) for allowed in self.folders) and _is_file(path):
                 return path
-        known = [part for part in parts if part not in (".", "..")]
+        known = [part for part in parts if part not in (".", "..")][-_PATH_PARTS:]
         for inside in self.folders:
             for start in range(len(known)):
+                self.count(0)
                 path = inside.joinpath(*known[start:])
                 if _is_file(path):
                     return path
@@ -194,6 +229,12 @@ class Inputs:
         column = offset - (given.text.rfind("\n", 0, offset) + 1) + 1
         return kind(message, given.file, line, column)
 
+    def chars_error(self) -> SchemaError:
+        return self.limit_error(
+            f"its files, and what its entities expand to, are larger than the limit "
+            f"schema_chars = {self.limits.schema_chars:,}"
+        )
+
     def limit_error(self, message: str) -> SchemaError:
         """A limit was reached where reading is now."""
         return self.error(message, kind=SchemaLimitError)
@@ -204,6 +245,13 @@ def _is_file(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):  # a name that no file can have
         return False
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except (OSError, ValueError):  # reading it tells what is wrong
+        return 0
 
 
 def _decoded(path: Path, name: str, limits: Limits) -> str:
@@ -224,7 +272,7 @@ def _decoded(path: Path, name: str, limits: Limits) -> str:
 
 
 def normalized(text: str, name: str | None) -> str:
-    """A text with XML's line ends and without its text declaration's characters.
+    """A text with XML's line ends, and without a byte order mark.
 
     Raises:
         SchemaSyntaxError: it has a character that XML does not allow.
@@ -236,7 +284,4 @@ def normalized(text: str, name: str | None) -> str:
         raise Inputs(None, (), Limits()).error(
             f"U+{ord(wrong[0]):04X} is no character of XML", given, wrong.start()
         )
-    declaration = _TEXT_DECLARATION.match(text)
-    if declaration:  # blanks in its place, so that lines and columns stay
-        text = re.sub(r"[^\n]", " ", declaration[0]) + text[declaration.end() :]
     return text

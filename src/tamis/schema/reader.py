@@ -30,6 +30,8 @@ from tamis.schema.inputs import Entity, Input, Inputs, normalized
 from tamis.schema.tokens import IS_NAME, Tokens
 
 _SPACE = re.compile(r"[ \t\n]+")
+_ANY = re.compile(".*")
+_PUBLIC = re.compile("[ \n0-9A-Za-z\\-'()+,./:=?;!*#@$_%]*")
 _SECTION_EDGE = re.compile(r"<!\[|\]\]>")
 _KINDS = {kind.value: kind for kind in AttributeKind if kind is not AttributeKind.ENUMERATION}
 
@@ -71,7 +73,7 @@ def read_doctype(
     """
     path = Path(document)
     inputs = Inputs(path.parent, [Path(folder) for folder in catalog], limits)
-    text = inputs.file_text(path, str(path))
+    text = inputs.document_text(path, str(path))
     prolog = _PROLOG.match(text)
     start = prolog.end() if prolog else 0
     if not text.startswith("<!DOCTYPE", start):
@@ -155,6 +157,7 @@ class Reader:
             self._declarations("]")
             document.position += 1
         self.tokens.expect(">", "the end of the document type declaration")
+        self.inputs.count(document.position)
         self.tokens.internal = False
         external = (
             None if system is None else self.tokens.external(Entity(None, system, folder), "")
@@ -189,6 +192,8 @@ class Reader:
             elif sections and sections[-1] is top and top.text.startswith("]]>", top.position):
                 sections.pop()
                 top.position += 3
+            elif top.position > inputs.limits.schema_chars:  # in a document, not counted so far
+                raise inputs.chars_error()
             elif top.text.startswith("<![", top.position):
                 if self._conditional():
                     sections.append(inputs.top)
@@ -210,10 +215,21 @@ class Reader:
             end = top.text.find("?>", start + 2)
             if end < 0:
                 raise self.inputs.error("a processing instruction is not closed: expected ?>")
-            if not IS_NAME.match(top.text, start + 2):
+            name = IS_NAME.match(top.text, start + 2)
+            if not name:
                 raise self.inputs.error("a processing instruction without a name")
-            if re.match(r"xml[\s?]", top.text[start + 2 : start + 6], re.IGNORECASE):
-                raise self.inputs.error("an XML declaration can only be the first thing in a file")
+            if name.end() != end and top.text[name.end()] not in " \t\n":
+                raise self.inputs.error(
+                    "expected white space after the name of a processing instruction",
+                    top,
+                    name.end(),
+                )
+            if name[0].lower() == "xml":
+                raise self.inputs.error(
+                    "an XML declaration can only be the first thing in a file"
+                    if start
+                    else 'the XML declaration of a DTD is <?xml version="1.0" encoding="…"?>'
+                )
             top.position = end + 2
         elif top.text.startswith("%", start):
             self.tokens.reference()
@@ -246,8 +262,10 @@ class Reader:
         if keyword.text not in ("INCLUDE", "IGNORE"):
             raise self.tokens.unexpected("INCLUDE or IGNORE", keyword)
         bracket = self.tokens.next()
-        if bracket.text != "[" or self.inputs.top is not top:
+        if bracket.text != "[":
             raise self.tokens.unexpected("[", bracket)
+        if bracket.input is not top:
+            raise self.tokens.wrong(bracket, "[ is in another entity than the <! before it")
         if keyword.text == "INCLUDE":
             return True
         depth = 1
@@ -349,7 +367,7 @@ class Reader:
                 opening = self.tokens.spaced("(")
                 if opening.text != "(":
                     raise self.tokens.unexpected("(", opening)
-                values = self._enumeration()
+                values = self._enumeration(IS_NAME, "the name of a notation")
         else:
             raise self.tokens.unexpected(f"the type of the attribute {name}", token)
         token = self.tokens.spaced("#REQUIRED, #IMPLIED, #FIXED or a value")
@@ -366,13 +384,15 @@ class Reader:
             default = re.sub(" +", " ", default.strip(" "))
         return AttributeType(name, kind, presence, values, default)
 
-    def _enumeration(self) -> tuple[str, ...]:
-        """What follows ``(`` of an enumeration."""
+    def _enumeration(
+        self, pattern: re.Pattern[str] = _ANY, what: str = "a value of the enumeration"
+    ) -> tuple[str, ...]:
+        """What follows ``(`` of an enumeration of words that the pattern matches."""
         values: dict[str, None] = {}
         while True:
             token = self.tokens.next()
-            if token.kind != "word":
-                raise self.tokens.unexpected("a value of the enumeration", token)
+            if token.kind != "word" or not pattern.fullmatch(token.text):
+                raise self.tokens.unexpected(what, token)
             values[token.text] = None
             token = self.tokens.next()
             if token.text == ")":
@@ -395,7 +415,7 @@ class Reader:
             folder = self.inputs.top.folder
             entity = Entity(None, self._external_id(public_alone=False), folder)
             if self.tokens.peek().text == "NDATA" and entities is self.tokens.generals:
-                self.tokens.next()
+                self.tokens.spaced("NDATA")
                 self.tokens.name("the name of a notation")
                 if name not in self.tokens.generals:
                     self.unparsed.append(name)
@@ -416,7 +436,11 @@ class Reader:
         literal = self.tokens.spaced("an identifier in quotes")
         if literal.kind != "literal":
             raise self.tokens.unexpected("an identifier in quotes", literal)
-        if keyword.text == "PUBLIC" and not (public_alone and self.tokens.peek().kind != "literal"):
+        if keyword.text == "SYSTEM":
+            return literal.text[1:-1]
+        if not _PUBLIC.fullmatch(literal.text[1:-1]):
+            raise self.tokens.wrong(literal, "a character that no public identifier may have")
+        if not (public_alone and self.tokens.peek().kind != "literal"):
             literal = self.tokens.spaced("a system identifier")
             if literal.kind != "literal":
                 raise self.tokens.unexpected("a system identifier in quotes", literal)

@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _REFERENCE = re.compile(
-    rf"&\#(?P<decimal>[0-9]{{1,10}});|&\#x(?P<hexadecimal>[0-9a-fA-F]{{1,10}});"
+    rf"&\#0*(?P<decimal>[0-9]{{1,10}});|&\#x0*(?P<hexadecimal>[0-9a-fA-F]{{1,10}});"
     rf"|%(?P<parameter>{_NAME});|&(?P<general>{_NAME});|[&%]"
 )
 _WHITE = re.compile("[\t\n]")
@@ -168,33 +168,33 @@ class Tokens:
         name = token.text[1:-1]
         entity = self.parameters.get(name)
         if entity is None:
-            self._undeclared_parameter(token, token.text)
+            self._undeclared(token, token.text)
             return
         if entity.text is not None:
             self.inputs.count(len(entity.text))
-            given: Input | None = Input(entity.text, None, token.input.folder)
+            given: Input | None = Input(entity.text, None, token.input.folder, name)
         else:
             given = self.external(entity, name)
         if given is not None:
-            given.entity, given.parent, given.reference = name, token.input, token.offset
+            given.parent, given.reference = token.input, token.offset
             self.inputs.push(given)
 
-    def _undeclared_parameter(self, token: Token, reference: str) -> None:
+    def _undeclared(self, token: Token, reference: str) -> None:
         """Read on as if it stood for nothing: what declares it may be in a part not found."""
-        where = self.wrong(token, f"{reference} is not declared: read on without it")
-        _log.warning("%s", where)
-        self.inputs.missing.setdefault(reference, None)
+        if self.inputs.note_missing(reference):
+            where = self.wrong(token, f"{reference} is not declared: read on without it")
+            _log.warning("%s", where)
 
     def external(self, entity: Entity, name: str) -> Input | None:
         """The text of an external part, or None where there is no such file."""
         assert entity.system is not None
         path = self.inputs.find(entity.system, entity.folder)
         if path is None:
-            _log.warning(
-                "%s: not found beside the DTD nor in a catalogue folder: read on without it",
-                self.inputs.error(f'"{entity.system}"'),
-            )
-            self.inputs.missing.setdefault(entity.system, None)
+            if self.inputs.note_missing(entity.system):
+                _log.warning(
+                    "%s: not found beside the DTD nor in a catalogue folder: read on without it",
+                    self.inputs.error(f'"{entity.system}"'),
+                )
             return None
         return Input(self.inputs.file_text(path, str(path)), str(path), path.parent, name)
 
@@ -223,7 +223,8 @@ class Tokens:
                 return self._character(token, match[0], int(number, 10 if match["decimal"] else 16))
             content = how(token, match)
             if content is None:
-                return _PREDEFINED.get(match["general"], match[0])
+                kept = _PREDEFINED if how == self._in_attribute else {}
+                return kept.get(match["general"], match[0])
             if match[0] in inside:
                 raise self.wrong(token, f"{match[0]} refers to itself")
             self.inputs.count(len(content))
@@ -243,12 +244,12 @@ class Tokens:
             raise self.wrong(token, f"{match[0]} inside a declaration of an internal subset")
         entity = self.parameters.get(match["parameter"])
         if entity is None:
-            self._undeclared_parameter(token, match[0])
+            self._undeclared(token, match[0])
             return ""
         if entity.text is not None:
             return entity.text
         external = self.external(entity, match["parameter"])
-        return "" if external is None else external.text
+        return "" if external is None else external.text[external.position :]
 
     def _in_attribute(self, token: Token, match: re.Match[str]) -> str | None:
         """What replaces a reference, or None where it stays or is predefined."""
@@ -258,7 +259,10 @@ class Tokens:
             raise self._stray(token, match[0])
         entity = self.generals.get(match["general"])
         if entity is None:
-            raise self.wrong(token, f"{match[0]} is not declared{self.inputs.hint()}")
+            if not self.inputs.missing:
+                raise self.wrong(token, f"{match[0]} is not declared")
+            self._undeclared(token, match[0])
+            return ""
         if entity.text is None:
             raise self.wrong(token, f"{match[0]} is external, which no attribute may refer to")
         if "<" in entity.text:
@@ -271,4 +275,6 @@ class Tokens:
         return chr(number)
 
     def _stray(self, token: Token, mark: str) -> SchemaError:
-        return self.wrong(token, f"{mark} that begins no reference: write &#{ord(mark)};")
+        # &#38; in an entity would be a mark that begins no reference wherever it is used.
+        instead = "&amp;" if mark == "&" else "&#37;"
+        return self.wrong(token, f"{mark} that begins no reference: write {instead}")
