@@ -25,7 +25,7 @@ from lxml import etree
 import tamis
 from tamis.documents.source import Source
 from tamis.matching.slow import lxml_tree
-from tamis.workload.observed import draw_from_documents
+from tamis.workload.observed.drawing import draw_from_documents
 from tests.corpora import CORPORA, ROOT
 from tests.oracles import lxml_xpath, read
 

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.workload.observed import draw_from_documents
+from tamis.workload.observed.drawing import draw_from_documents
 from tests.matching.replay import answers, command
 from tests.strategies import NAMESPACES, documents, subscriptions
 

@@ -19,7 +19,7 @@ from tamis.documents.source import Source
 from tamis.errors import SubscriptionError
 from tamis.language.xpath import parse
 from tamis.matching.slow import lxml_tree
-from tamis.workload.observed import draw_from_documents
+from tamis.workload.observed.drawing import draw_from_documents
 from tests.corpora import CORPORA, ROOT, corpus
 from tests.matching.compare_corpora import RECORD, compare
 from tests.matching.xpath_sets import REFUSED, invented_document, queries, refused

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import match, run
-from tamis.workload.observed import draw_from_documents
+from tamis.workload.observed.drawing import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.replay import command
 from tests.oracles import read

@@ -15,9 +15,9 @@ import tamis
 from tamis.errors import SchemaError, UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
-from tamis.workload import expansion
-from tamis.workload.documents import Documents
-from tamis.workload.grammar import Odds
+from tamis.workload.documents import expansion
+from tamis.workload.documents.generator import Documents
+from tamis.workload.documents.grammar import Odds
 from tamis.workload.values import Values
 from tests.corpora import ROOT
 

@@ -16,10 +16,10 @@ import tamis
 from tamis.errors import DocumentError, MalformedDocument, UnreadableDocument, UsageError
 from tamis.limits import Limits
 from tamis.workload.draws import Draws
-from tamis.workload.observed import Drawn, draw_from_documents
-from tamis.workload.observed_paths import Expressions
-from tamis.workload.observed_predicates import Predicates
-from tamis.workload.trees import read_trees
+from tamis.workload.observed.drawing import Drawn, draw_from_documents
+from tamis.workload.observed.paths import Expressions
+from tamis.workload.observed.predicates import Predicates
+from tamis.workload.observed.trees import read_trees
 from tests.corpora import CORPORA, corpus
 from tests.oracles import lxml_xpath, read
 

@@ -31,7 +31,7 @@ def dblp(
 
     It is valid by DBLP's DTD, and written as it is made: no memory is needed for it.
     """
-    from tamis.workload import dblp as bibliography  # noqa: PLC0415 - keeps --help fast
+    from tamis.workload.documents import dblp as bibliography  # noqa: PLC0415 - keeps --help fast
 
     if (size is None) == (records is None):
         raise UsageError("give either --size or --records")

@@ -81,8 +81,8 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
 
     Each is the same whatever the count is: the seventh of ten is the seventh of a thousand.
     """
-    from tamis.workload.documents import Documents  # noqa: PLC0415 - keeps --help fast
-    from tamis.workload.grammar import Odds  # noqa: PLC0415
+    from tamis.workload.documents.generator import Documents  # noqa: PLC0415 - keeps --help fast
+    from tamis.workload.documents.grammar import Odds  # noqa: PLC0415
 
     odds = Odds(
         repeats=parse_range(repeats, 0),

@@ -104,8 +104,8 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     if matching is not None:
         raise UsageError("--matching is for --documents: what matches is not known without any")
     assert dtd is not None
-    from tamis.workload.queries import QueryOdds, queries_from_dtd  # noqa: PLC0415 - --help is fast
-    from tamis.workload.terrain import Terrain  # noqa: PLC0415
+    from tamis.workload.queries.paths import QueryOdds, queries_from_dtd  # noqa: PLC0415 - --help is fast
+    from tamis.workload.queries.terrain import Terrain  # noqa: PLC0415
 
     graph = read_graph(dtd, catalog, root)
     odds = QueryOdds(
@@ -134,7 +134,7 @@ def _from_documents(
     namespaces: Path | None,
     output: Path | None,
 ) -> None:
-    from tamis.workload.observed import draw_from_documents  # noqa: PLC0415 - keeps --help fast
+    from tamis.workload.observed.drawing import draw_from_documents  # noqa: PLC0415 - keeps --help fast
 
     found = [target.document for target in find_documents(documents)]
     for document in found:

@@ -62,8 +62,8 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
 
     Each is consistent with the DTD, so that some document may match it.
     """
-    from tamis.workload.terrain import Terrain  # noqa: PLC0415 - keeps --help fast
-    from tamis.workload.twigs import TwigOdds, twigs_from_dtd  # noqa: PLC0415
+    from tamis.workload.queries.terrain import Terrain  # noqa: PLC0415 - keeps --help fast
+    from tamis.workload.queries.twigs import TwigOdds, twigs_from_dtd  # noqa: PLC0415
 
     graph = read_graph(dtd, catalog, root)
     odds = TwigOdds(

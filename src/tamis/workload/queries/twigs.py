@@ -6,15 +6,16 @@ most 4 children. A shape is drawn first, and then an element of the DTD for each
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.workload.draws import Draws
-from tamis.workload.predicates import Predicates
-from tamis.workload.queries import relative, repeated
-from tamis.workload.terrain import Terrain
+from tamis.workload.queries.paths import relative, repeated
+from tamis.workload.queries.predicates import Predicates
+from tamis.workload.queries.terrain import Terrain
 from tamis.workload.values import Values
 
 
@@ -75,29 +76,22 @@ def twigs_from_dtd(
     >>> from tamis.schema.reader import parse_dtd
     >>> dtd = parse_dtd("<!ELEMENT a (b | c)*> <!ELEMENT b (a*)> <!ELEMENT c (a*)>")
     >>> list(twigs_from_dtd(SchemaGraph.of(dtd), 2, odds=TwigOdds(nodes=6, splits=2)))
-    ['/b[a]/a[c]/b/a', '/a[b[a][a]/a]/*']
+    ['/b[a]/a/c[a]/a', '/a[b[a][a]/a]/*']
     """
     planter = _Planter(Terrain(graph), odds or TwigOdds(), Draws(seed, "twigs"))
     return repeated(planter.twig, count, distinct)
 
 
-class _Node:
-    """A node of a twig.
+class _Shape(NamedTuple):
+    """A tree of nodes 0, 1, …, each after the one that it is below.
 
     Attributes:
-        children: what is below it.
-        height: levels from it down, itself included.
-        element: what it stands for in the DTD.
-        predicates: on its values, as they are written.
+        children: of each node, those below it.
+        heights: of each node, the levels from it down, itself included.
     """
 
-    __slots__ = ("children", "element", "height", "predicates")
-
-    def __init__(self) -> None:
-        self.children: list[_Node] = []
-        self.height = 1
-        self.element = ""
-        self.predicates = ""
+    children: list[range]
+    heights: list[int]
 
 
 class _Planter:
@@ -112,57 +106,64 @@ class _Planter:
         """One twig."""
         odds = self.odds
         for _ in range(_ATTEMPTS):
-            nodes = self.shape()
+            shape = self.shape()
             is_below = self.draws.chance(odds.descendant)
-            starts = self.terrain.names if is_below else self.terrain.roots
-            if self.plant(nodes, starts) and self.add_predicates(nodes):
-                return ("//" if is_below else "/") + self.text(nodes[0])
+            elements = self.plant(shape, self.terrain.names if is_below else self.terrain.roots)
+            predicates = self.values(elements) if elements else None
+            if predicates is not None:
+                text = self.text(0, shape, elements, predicates)
+                return ("//" if is_below else "/") + text
         raise UsageError(
             f"the DTD has no room for twigs of {odds.nodes} nodes with {odds.splits} splits"
             f"{' and values to compare' if odds.predicates else ''}: {_ATTEMPTS:,} shapes were "
             "tried; ask for fewer nodes"
         )
 
-    def shape(self) -> list[_Node]:
-        """The nodes of a tree, each before what is below it, with heights."""
-        odds, draws = self.odds, self.draws
+    def shape(self) -> _Shape:
+        """A random tree with the numbers of nodes and splits that were asked for."""
+        odds, random = self.odds, self.draws.random
         numbers = [2] * odds.splits
         for _ in range(odds.nodes - 2 * odds.splits - 1):  # nodes left over make chains or branches
-            index = draws.below(odds.splits + 1)
+            index = int(random() * (odds.splits + 1))
             if index < odds.splits and numbers[index] < odds.children:
                 numbers[index] += 1
             else:
                 numbers.append(1)
-        nodes = [_Node()]
-        slots = [nodes[0]]  # nodes that nobody gave children yet
-        while numbers:
-            node = slots.pop(draws.below(len(slots)))
-            node.children = [_Node() for _ in range(numbers.pop(draws.below(len(numbers))))]
-            slots += node.children
-        for node in nodes:
-            nodes += node.children
-        for node in reversed(nodes):
-            node.height = 1 + max((child.height for child in node.children), default=0)
-        return nodes
+        children = [_NONE] * odds.nodes
+        slots = [0]  # nodes that were given no children yet
+        next_node = 1
+        for left in range(len(numbers), 0, -1):
+            node = _taken(slots, int(random() * len(slots)))
+            number = _taken(numbers, int(random() * left))
+            children[node] = range(next_node, next_node + number)
+            slots += children[node]
+            next_node += number
+        heights = [1] * odds.nodes
+        for node in range(odds.nodes - 1, -1, -1):
+            for child in children[node]:
+                if heights[child] >= heights[node]:
+                    heights[node] = heights[child] + 1
+        return _Shape(children, heights)
 
-    def plant(self, nodes: list[_Node], starts: tuple[str, ...]) -> bool:
-        """Find an element for each node; False where the shape is too tall for the DTD."""
-        levels, draws = self.terrain.levels, self.draws
-        tall = [name for name in starts if levels[name] >= nodes[0].height]
+    def plant(self, shape: _Shape, starts: tuple[str, ...]) -> list[str]:
+        """An element for each node; none where the shape is too tall for the DTD."""
+        levels, random = self.terrain.levels, self.draws.random
+        children, heights = shape
+        tall: Sequence[str] = [name for name in starts if levels[name] >= heights[0]]
         if not tall:
-            return False
-        nodes[0].element = draws.choice(tall)
-        for node in nodes:
-            used: set[str] = set()
-            for child in node.children:
-                below = self.tall_below(node.element, child.height)
-                # Two equal branches say no more than one, so they are only the last resort.
-                fresh = [name for name in below if name not in used]
-                if not below:
-                    return False
-                child.element = draws.choice(fresh or below)
-                used.add(child.element)
-        return True
+            return []
+        elements = [tall[int(random() * len(tall))]] * len(children)
+        for node, below in enumerate(children):
+            for child in below:
+                tall = self.tall_below(elements[node], heights[child])
+                if not tall:
+                    return []
+                if child > below.start:
+                    # Two equal branches say no more than one, so they are only the last resort.
+                    used = elements[below.start : child]
+                    tall = [name for name in tall if name not in used] or tall
+                elements[child] = tall[int(random() * len(tall))]
+        return elements
 
     def tall_below(self, element: str, height: int) -> tuple[str, ...]:
         """The elements in an element that have so many levels, themselves included."""
@@ -174,25 +175,43 @@ class _Planter:
             self._tall[element, height] = found
         return found
 
-    def add_predicates(self, nodes: list[_Node]) -> bool:
-        """Add value predicates to nodes; False where no node has a value."""
+    def values(self, elements: list[str]) -> dict[int, str] | None:
+        """The value predicates of nodes; None where no node has a value to compare."""
         if not self.odds.predicates:
-            return True
-        with_values = [node for node in nodes if self.predicates.sources(node.element)]
-        for _ in range(self.odds.predicates if with_values else 0):
+            return {}
+        with_values = [n for n, element in enumerate(elements) if self.predicates.sources(element)]
+        if not with_values:
+            return None
+        found: dict[int, str] = {}
+        for _ in range(self.odds.predicates):
             node = self.draws.choice(with_values)
-            node.predicates += self.predicates.draw(node.element, self.draws)
-        return bool(with_values)
+            predicate = self.predicates.draw(elements[node], self.draws)
+            found[node] = found.get(node, "") + predicate
+        return found
 
-    def text(self, node: _Node) -> str:
+    def text(
+        self, node: int, shape: _Shape, elements: list[str], predicates: dict[int, str]
+    ) -> str:
         """A node and what is below it: its last child goes on, the others are in brackets."""
-        draws, odds = self.draws, self.odds
-        text = "*" if draws.chance(odds.wildcard) else node.element
-        text += node.predicates
-        for index, child in enumerate(node.children):
-            path = ("//" if draws.chance(odds.descendant) else "/") + self.text(child)
-            text += path if index == len(node.children) - 1 else f"[{relative(path)}]"
+        odds, random = self.odds, self.draws.random
+        text = "*" if random() < odds.wildcard else elements[node]
+        if node in predicates:
+            text += predicates[node]
+        below = shape.children[node]
+        for child in below:
+            axis = "//" if random() < odds.descendant else "/"
+            path = axis + self.text(child, shape, elements, predicates)
+            text += path if child == below.stop - 1 else f"[{relative(path)}]"
         return text
 
 
+def _taken(items: list[int], index: int) -> int:
+    """Take an item out of a list whose order does not matter."""
+    item = items[index]
+    items[index] = items[-1]
+    items.pop()
+    return item
+
+
+_NONE = range(0)
 _ATTEMPTS = 10_000

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tamis.language.xpath import XML_NAMESPACE
-from tamis.workload.comparisons import SEEN_CHARS, Comparisons
 from tamis.workload.draws import Draws
-from tamis.workload.trees import Element, Name, Tree
+from tamis.workload.observed.comparisons import SEEN_CHARS, Comparisons
+from tamis.workload.observed.trees import Element, Name, Tree
 
 _DEPTH = 2  # predicates inside each other
 
@@ -21,7 +21,7 @@ class Predicates:
         draws: decides.
         one_line: no literal has a line break or a tab.
 
-    >>> from tamis.workload.trees import read_trees
+    >>> from tamis.workload.observed.trees import read_trees
     >>> (tree,) = read_trees(["<shop><item id='7'>cup</item></shop>"])
     >>> predicates = Predicates([tree], {}, Draws(11, "example"), one_line=False)
     >>> for holds in (True, True, False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.schema.dtd import AttributeType
 from tamis.workload.draws import Draws
-from tamis.workload.terrain import Terrain, fixed_value
+from tamis.workload.queries.terrain import Terrain, fixed_value
 from tamis.workload.values import Values
 
 

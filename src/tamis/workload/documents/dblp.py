@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from tamis.workload.expansion import Bounds, Expansion
-from tamis.workload.template import Template, TemplateBuilder
+from tamis.workload.documents.expansion import Bounds, Expansion
+from tamis.workload.documents.template import Template, TemplateBuilder
 from tamis.workload.values import Values
 from tamis.workload.words import FIRST_NAMES, JOINING_WORDS, LAST_NAMES, TITLE_WORDS, VENUES
 

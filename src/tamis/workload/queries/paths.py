@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.workload.draws import Draws
-from tamis.workload.predicates import Predicates
-from tamis.workload.terrain import Terrain
+from tamis.workload.queries.predicates import Predicates
+from tamis.workload.queries.terrain import Terrain
 from tamis.workload.values import Values
 
 

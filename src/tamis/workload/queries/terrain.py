@@ -9,7 +9,7 @@ from tamis.errors import UsageError
 from tamis.language.xpath import XML_NAMESPACE
 from tamis.schema.dtd import AttributeKind, AttributeType, ContentKind, Presence
 from tamis.schema.graph import SchemaGraph
-from tamis.workload.namespaces import prefixes
+from tamis.schema.namespaces import prefixes
 
 
 class Terrain:

@@ -23,9 +23,9 @@ from tamis.language.xpath import XML_NAMESPACE, parse
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.matcher import BATCH_DOCUMENTS, compile_subscriptions
 from tamis.workload.draws import Draws
-from tamis.workload.observed_paths import Expressions
-from tamis.workload.observed_predicates import Predicates
-from tamis.workload.trees import Tree, read_trees
+from tamis.workload.observed.paths import Expressions
+from tamis.workload.observed.predicates import Predicates
+from tamis.workload.observed.trees import Tree, read_trees
 
 # With the near misses that are true elsewhere, about half match.
 _BUILT_TRUE = 0.45

@@ -2,7 +2,7 @@
 
 ToXgene's idea (Barbosa et al., SIGMOD 2002) that a document is written from a template with
 distributions, and the IBM XML Generator's that a DTD is one. A DTD becomes a template in
-:mod:`tamis.workload.grammar`; :mod:`tamis.workload.dblp` has one made by hand.
+:mod:`tamis.workload.documents.grammar`; :mod:`tamis.workload.documents.dblp` has one made by hand.
 
 The parts of a template are nodes, known by number:
 

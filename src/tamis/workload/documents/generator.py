@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
-from tamis.workload.expansion import Bounds, Expansion
-from tamis.workload.grammar import Odds, template_of
+from tamis.workload.documents.expansion import Bounds, Expansion
+from tamis.workload.documents.grammar import Odds, template_of
 
 
 class Documents:
@@ -30,7 +30,7 @@ class Documents:
     >>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT bib (book*)> <!ELEMENT book (#PCDATA)>"))
     >>> documents = Documents(graph, records=2, seed=1)
     >>> documents.document(0), documents.document(1)
-    (b'<bib><book>3</book><book>3</book></bib>', b'<bib><book>7</book><book>6</book></bib>')
+    (b'<bib><book>1</book><book>7</book></bib>', b'<bib><book>2</book><book>4</book></bib>')
     """
 
     def __init__(

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.errors import UsageError
-from tamis.workload import kernels
-from tamis.workload.template import Kind, Template
+from tamis.workload.documents import kernels
+from tamis.workload.documents.template import Kind, Template
 
 _BUFFER_BYTES = 1 << 20
 _ATTEMPTS = 100

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from tamis.jit import inlined, kernel
 
 if TYPE_CHECKING:
-    from tamis.workload.template import Template
+    from tamis.workload.documents.template import Template
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]

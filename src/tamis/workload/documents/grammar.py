@@ -18,8 +18,8 @@ from tamis.schema.dtd import (
     Particle,
     Presence,
 )
-from tamis.workload.namespaces import Bindings
-from tamis.workload.template import Template, TemplateBuilder
+from tamis.schema.namespaces import Bindings
+from tamis.workload.documents.template import Template, TemplateBuilder
 from tamis.workload.values import Values
 
 Range = tuple[int, int]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tamis.workload.comparisons import SEEN_CHARS
-from tamis.workload.observed_predicates import Predicates
-from tamis.workload.trees import Element
+from tamis.workload.observed.comparisons import SEEN_CHARS
+from tamis.workload.observed.predicates import Predicates
+from tamis.workload.observed.trees import Element
 
 _WRITTEN_STEPS = 10  # of a deeper path, about so many are written
 

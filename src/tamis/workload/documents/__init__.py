@@ -1,0 +1,1 @@
+"""Valid documents of a DTD, and a bibliography like DBLP's."""

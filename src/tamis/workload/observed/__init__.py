@@ -1,0 +1,1 @@
+"""Subscriptions drawn from documents: from their paths, names and values."""

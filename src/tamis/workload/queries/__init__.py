@@ -1,0 +1,1 @@
+"""Path queries and twigs drawn from a DTD."""
