@@ -1,4 +1,4 @@
-"""What several commands are asked in the same words: subscriptions, namespaces, documents."""
+"""What several commands are asked in the same words: subscriptions, documents, DTDs."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from tamis.errors import (
 if TYPE_CHECKING:
     from tamis.documents.source import Document
     from tamis.language.subscriptions import Subscriptions
+    from tamis.schema.graph import SchemaGraph
 
 SubscriptionsFile = Annotated[
     Path,
@@ -57,6 +58,25 @@ EngineName = Annotated[
         "--engine", metavar="NAME", help="Use this engine, or refuse where it cannot serve."
     ),
 ]
+RootNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--root",
+        metavar="NAME",
+        help="An element that documents begin with; or several of these. Without it: the one in "
+        "the DOCTYPE, or else those that no other element names as its content.",
+    ),
+]
+CatalogFolders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--catalog",
+        metavar="FOLDER",
+        help="Where to look for files that the DTD refers to, after its own folder; or several of "
+        "these. Nothing is ever fetched.",
+    ),
+]
+DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
 DOCUMENT_HELP = "A file, a folder (its *.xml, as the shell has it), or - for standard input."
 
 
@@ -112,6 +132,23 @@ def read_prefixes(file: Path | None) -> dict[str, str]:
     from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
 
     return {} if file is None else read_namespaces(file)
+
+
+def read_graph(
+    file: Path, catalog: Sequence[Path] | None, roots: Sequence[str] | None
+) -> SchemaGraph:
+    """The DTD of a file, seen from its roots.
+
+    Raises:
+        SchemaError: it cannot be read.
+        UsageError: a root is not declared.
+    """
+    from tamis.schema.graph import SchemaGraph  # noqa: PLC0415 - keeps --help fast
+    from tamis.schema.reader import read_doctype, read_dtd  # noqa: PLC0415
+
+    is_dtd = file.suffix.lower() in (".dtd", ".mod", ".ent")
+    dtd = (read_dtd if is_dtd else read_doctype)(file, catalog or ())
+    return SchemaGraph.of(dtd, roots or ())
 
 
 class Target(NamedTuple):

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, read_graph
 from tamis.cli.console import progress
 from tamis.cli.results import open_results
-from tamis.cli.schema import CatalogFolders, RootNames, read_graph
 from tamis.cli.workload.options import (
     Count,
     Seed,
@@ -32,7 +32,7 @@ Examples:
 
 def documents(  # noqa: PLR0913, PLR0917 - one for each option
     dtd: Annotated[
-        Path, typer.Option("--dtd", metavar="FILE", help="What the documents are valid by.")
+        Path, typer.Option("--dtd", metavar="FILE", help=f"What they are valid by. {DTD_HELP}")
     ],
     count: Count = 1,
     output: Annotated[

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import find_documents
-from tamis.cli.schema import CatalogFolders, RootNames, read_graph
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, find_documents, read_graph
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -38,7 +37,7 @@ Examples:
 def queries(  # noqa: PLR0913, PLR0917 - one for each option
     dtd: Annotated[
         Path | None,
-        typer.Option("--dtd", metavar="FILE", help="Walk over the elements of this DTD."),
+        typer.Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}"),
     ] = None,
     documents: Annotated[
         list[str] | None,

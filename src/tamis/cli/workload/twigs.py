@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.schema import CatalogFolders, RootNames, read_graph
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, read_graph
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -33,7 +33,7 @@ Examples:
 
 def twigs(  # noqa: PLR0913, PLR0917 - one for each option
     dtd: Annotated[
-        Path, typer.Option("--dtd", metavar="FILE", help="Its elements make the twigs.")
+        Path, typer.Option("--dtd", metavar="FILE", help=f"What the twigs grow in. {DTD_HELP}")
     ],
     count: Count = 1000,
     seed: Seed = 0,
