@@ -29,6 +29,11 @@ def names(content: etree._DTDElementContentDecl | None) -> Iterator[str]:
     yield from names(content.right)
 
 
+def local(name: str) -> str:
+    prefix, _, rest = name.partition(":")
+    return rest if prefix and rest else name
+
+
 def qualified(declared: etree._DTDElementDecl) -> str:
     return f"{declared.prefix}:{declared.name}" if declared.prefix else declared.name
 
@@ -53,7 +58,7 @@ def facts(dtd: Dtd) -> dict[str, object]:
     return {
         element.name: (
             element.kind.value.lower(),
-            list(dict.fromkeys(name.split(":")[-1] for name in element.children)),
+            list(dict.fromkeys(local(name) for name in element.children)),
             {
                 a.name: (
                     a.kind.value.lower(),
@@ -91,20 +96,20 @@ def models_of_lxml(dtd: etree.DTD) -> dict[str, str]:
 def models(dtd: Dtd) -> dict[str, str]:
     """The same of our reader."""
     return {
-        element.name: str(canonical(element.model))
+        element.name: str(canonical(_local(element.model)))
         for element in dtd.elements.values()
         if element.kind is ContentKind.CHILDREN and element.model is not None
     }
 
 
 def canonical(particle: Particle) -> Particle:
-    """One of the models that allow the same: libxml2 simplifies groups and hides prefixes.
+    """One of the models that allow the same: libxml2 simplifies groups.
 
     Groups of one part are that part; groups inside such that join their parts in the same way are
     dissolved; under ``*`` and ``+`` the marks of a choice's own parts mean nothing more.
     """
     if isinstance(particle, Child):
-        return Child(particle.name.split(":")[-1], particle.occurs)
+        return particle
     parts = [canonical(part) for part in particle.parts]
     if len(parts) == 1:
         (part,) = parts
@@ -113,6 +118,12 @@ def canonical(particle: Particle) -> Particle:
             return Child(part.name, occurs)
         return _simplified(list(part.parts), part.is_choice, occurs)
     return _simplified(parts, particle.is_choice, particle.occurs)
+
+
+def _local(particle: Particle) -> Particle:
+    if isinstance(particle, Child):
+        return Child(local(particle.name), particle.occurs)
+    return Group(tuple(map(_local, particle.parts)), particle.is_choice, particle.occurs)
 
 
 def _simplified(parts: list[Particle], is_choice: bool, occurs: Occurs) -> Group:
