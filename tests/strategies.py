@@ -1,4 +1,4 @@
-"""Hypothesis strategies: small documents, and subscriptions that have a chance to match them."""
+"""Hypothesis strategies: small documents and DTDs, and subscriptions that may match them."""
 
 from __future__ import annotations
 
@@ -156,3 +156,56 @@ def subscriptions(draw: st.DrawFn) -> str:
         return f"{path} | //{draw(_steps(PREDICATES, ['/', '//'], 2))}"
     # A bare number at the top would be a constant: only inside brackets is it a position.
     return draw(PREDICATES.filter(lambda text: not text.isdigit()))
+
+
+# -- DTDs ------------------------------------------------------------------------------------------
+
+_ELEMENTS = "abcdef"
+_OCCURS = st.sampled_from(["", "", "?", "*", "+"])
+
+
+@st.composite
+def _groups(draw: st.DrawFn, names: tuple[str, ...] | None = None) -> str:
+    """A content model. Each name is in it once: so it is deterministic, as XML wants it."""
+    if names is None:
+        names = tuple(
+            draw(st.lists(st.sampled_from(_ELEMENTS), min_size=1, max_size=5, unique=True))
+        )
+    parts = []
+    while names:
+        size = draw(st.integers(1, len(names)))
+        inside, names = names[:size], names[size:]
+        if size > 1 and (parts or names):
+            parts.append(draw(_groups(inside)))
+        else:
+            parts += [name + draw(_OCCURS) for name in inside]
+    return f"({draw(st.sampled_from([', ', ' | '])).join(parts)}){draw(_OCCURS)}"
+
+
+_CONTENT_MODELS = st.one_of(
+    _groups(),
+    st.lists(st.sampled_from(_ELEMENTS), max_size=3, unique=True).map(
+        lambda names: f"(#PCDATA{''.join(' | ' + name for name in names)}){'*' if names else ''}"
+    ),
+    st.sampled_from(["(#PCDATA)", "EMPTY", "ANY"]),
+)
+_ATTRIBUTE_LISTS = st.lists(
+    st.sampled_from(
+        ["x CDATA #IMPLIED", "y (1 | 2 | ab) #REQUIRED", "z NMTOKEN '3'", "i ID #IMPLIED",
+         "r IDREF #IMPLIED", "xml:lang CDATA #IMPLIED"]
+    ),
+    max_size=3,
+    unique=True,
+)  # fmt: skip
+
+
+@st.composite
+def dtds(draw: st.DrawFn) -> str:
+    """Declarations of the elements a to f; often, but not always, there are valid documents."""
+    declared = []
+    for name in _ELEMENTS:
+        declared.append(f"<!ELEMENT {name} {draw(_CONTENT_MODELS)}>")
+        attributes = draw(_ATTRIBUTE_LISTS)
+        if attributes:
+            declared.append(f"<!ATTLIST {name} {' '.join(attributes)}>")
+    return "\n".join(declared)

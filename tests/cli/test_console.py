@@ -29,7 +29,7 @@ def test_help_lists_the_commands_and_the_statuses() -> None:
         assert word in outcome.out
 
 
-@pytest.mark.parametrize("command", ["match", "check", "explain", "run"])
+@pytest.mark.parametrize("command", ["match", "check", "explain", "run", "schema"])
 def test_help_of_a_command_shows_examples(command: str) -> None:
     outcome = run(command, "--help")
     assert outcome.status == 0

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
+from io import StringIO
+
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from lxml import etree
 
 import tamis
+from tamis.errors import UsageError
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.reader import parse_dtd
+from tamis.workload.documents.generator import Documents
+from tamis.workload.documents.grammar import Odds
 from tamis.workload.observed.drawing import draw_from_documents
+from tamis.workload.queries.paths import QueryOdds, queries_from_dtd
+from tamis.workload.queries.twigs import TwigOdds, twigs_from_dtd
+from tamis.workload.values import Values
 from tests.matching.replay import answers, command
-from tests.strategies import NAMESPACES, documents, subscriptions
+from tests.strategies import NAMESPACES, documents, dtds, subscriptions
 
 thorough = settings(
     max_examples=600,
@@ -34,6 +47,31 @@ def test_near_misses_equal_oracles(document: str, seed: int) -> None:
         question = command(subscription, document, drawn.namespaces)
         found = answers(subscription, document, drawn.namespaces)
         assert len({answer for answer in found.values() if answer is not None}) == 1, question
+
+
+@settings(thorough, max_examples=150)
+@given(dtds(), st.sampled_from("abcdef"), st.integers(0, 1 << 32))
+def test_workloads_equal_oracles(dtd: str, root: str, seed: int) -> None:
+    """A DTD, documents of it, queries and twigs of it: the way that workloads are made."""
+    note(dtd)
+    graph = SchemaGraph.of(parse_dtd(dtd), [root])
+    try:
+        made = Documents(graph, odds=Odds(values=Values(4)), depth=6, size=400, seed=seed)
+        texts = [made.document(number).decode() for number in range(3)]
+    except UsageError:  # there is no valid document, or none so small
+        return
+    odds = QueryOdds(values=Values(4), wildcard=0.3, descendant=0.3, nested=1, depth=(1, 4))
+    drawn = [*queries_from_dtd(graph, 6, odds=odds, seed=seed)]
+    with suppress(UsageError):  # nothing to compare
+        drawn += queries_from_dtd(graph, 6, odds=replace(odds, predicates=1), seed=seed)
+    with suppress(UsageError):  # no room
+        drawn += twigs_from_dtd(graph, 4, odds=TwigOdds(nodes=5, splits=2), seed=seed)
+    validator = etree.DTD(StringIO(dtd))
+    for text in texts:
+        assert validator.validate(etree.fromstring(text)), (text, validator.error_log)
+        for query in drawn:
+            found = answers(query, text, {})
+            assert len({a for a in found.values() if a is not None}) == 1, command(query, text, {})
 
 
 @settings(thorough, max_examples=100)

@@ -627,9 +627,6 @@ def test_encodings(data: bytes, write: Write) -> None:
         assert said(read_doctype(Path("main.xml"))) == expected
 
 
-@pytest.mark.xfail(
-    reason="tamis.documents.source does not see an encoding without a version before it"
-)
 def test_an_encoding_without_a_version(write: Write) -> None:
     write({"main.dtd": b"<?xml encoding='iso-8859-1'?><!ELEMENT \xe9 ANY>"})
     assert said(read_dtd(Path("main.dtd"))) == "é ANY"

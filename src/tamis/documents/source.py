@@ -65,7 +65,7 @@ _NOT_FOR_DOCUMENTS = frozenset(
     "charmap idna palmos punycode raw-unicode-escape undefined unicode-escape utf-7".split()
 )
 _DECLARATION = re.compile(
-    r"<\?xml[ \t\r\n][^>]*?[ \t\r\n]encoding[ \t\r\n]*=[ \t\r\n]*"
+    r"<\?xml[ \t\r\n](?:[^>]*?[ \t\r\n])?encoding[ \t\r\n]*=[ \t\r\n]*"
     r"""["']([A-Za-z][A-Za-z0-9._\-]*)["']"""
 )
 _SNIFF_BYTES = 1024

@@ -1,0 +1,57 @@
+"""``tamis schema``: what a DTD permits, told and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, read_graph
+from tamis.cli.results import open_results
+
+EXAMPLES = """\b
+Examples:
+  tamis schema order.dtd
+  tamis schema book.xml --catalog dtds/ --format svg --output book.svg
+"""
+
+
+def schema(
+    dtd: Annotated[
+        Path,
+        typer.Argument(metavar="DTD", help=DTD_HELP),
+    ],
+    root: RootNames = None,
+    catalog: CatalogFolders = None,
+    format: Annotated[
+        Literal["text", "json", "dot", "svg"],
+        typer.Option(
+            "--format",
+            help="text: a summary, and a tree of the elements. json: one object with that and the "
+            "declarations. dot: a drawing in the language of Graphviz. svg: as Graphviz draws it.",
+        ),
+    ] = "text",
+    output: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write to this file instead of standard output."),
+    ] = None,
+) -> None:
+    """Show what a DTD permits: which elements may stand in which, how deep, and on which cycles.
+
+    In the drawing, roots have a double border, cycles are red, and what no document can have is
+    grey. Elements whose content is ANY are dashed, without the edges to all others.
+    """
+    from tamis.schema import drawing  # noqa: PLC0415 - keeps --help fast
+
+    graph = read_graph(dtd, catalog, root)
+    with open_results(output) as results:
+        match format:
+            case "text":
+                results.write_text(drawing.describe(graph))
+            case "json":
+                results.write(drawing.facts(graph))
+            case "dot":
+                results.write_bytes(drawing.dot(graph).encode())
+            case "svg":
+                results.write_bytes(drawing.svg(graph))
