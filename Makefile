@@ -39,7 +39,8 @@ format: $(INSTALLED) ## format the code, and mend what can be mended safely
 
 .PHONY: bench
 bench: $(INSTALLED) ## run the benchmarks
-	@$(VENV)/bin/python -m benchmarks
+	@$(VENV)/bin/python -m benchmarks.against_lxml
+	$(VENV)/bin/python -m benchmarks.workloads
 
 .PHONY: venv
 venv: $(INSTALLED) ## make the virtual environment only

@@ -44,8 +44,8 @@ class Expansion:
         self._template = template
         self._bounds = bounds
         self._frame_count = (bounds.depth + 2) * (template.nesting + 1)
-        leaves = [*template.of_kind(Kind.TEXT)[:, :2], *template.values[:, :2]]
-        self._longest = max(kernels.ID_BYTES, *(int(end - start) for start, end in leaves))
+        leaves = np.concatenate([template.of_kind(Kind.TEXT)[:, :2], template.values[:, :2]])
+        self._longest = max(kernels.ID_BYTES, int((leaves[:, 1] - leaves[:, 0]).max(initial=0)))
         self._elements = len(template.of_kind(Kind.ELEMENT))
         self._references = len(template.of_kind(Kind.REFERENCE)) > 0
         self._costs = self._fewest_bytes(without_references=False)

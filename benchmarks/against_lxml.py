@@ -1,15 +1,14 @@
-"""Tamis and a loop over lxml's compiled XPath, on the same documents: ``make bench``.
+"""Tamis and a loop over lxml's compiled XPath, on the same documents.
 
 For each number of subscriptions, each contender parses and answers the same documents, which no run
 has seen before; the contenders take turns, and the answers must be equal. Prints medians of the
 rounds, and how many times as fast as lxml Tamis is.
 
-    python -m benchmarks [ROUNDS]
+    python -m benchmarks.against_lxml [ROUNDS]
 """
 
 from __future__ import annotations
 
-import random
 import statistics
 import sys
 import time
@@ -19,37 +18,17 @@ from lxml import etree
 
 import tamis
 from tamis.language.xpath import parse_for_slow_lane
+from tamis.workload.documents.dblp import dblp
+from tamis.workload.observed.drawing import draw_from_documents
 
 DOCUMENTS = 100
-RECORDS = 20  # of each document
+RECORDS = 10  # of each document: some 4 KB
 SUBSCRIPTIONS = (10, 100, 1000)
-_NAMES = [f"field{number}" for number in range(40)]
+MATCHING = 0.3  # of the subscriptions are true of some of the documents they are drawn from
 
 
-def document(draw: random.Random) -> bytes:
-    """Some 4 KB: records of named fields, some of them nested, with small values."""
-    records = []
-    for _ in range(RECORDS):
-        fields = "".join(
-            f"<{name} n='{draw.randrange(50)}'><value>{draw.randrange(1000)}</value></{name}>"
-            for name in draw.sample(_NAMES, 4)
-        )
-        records.append(f"<record id='{draw.randrange(10**6)}'>{fields}</record>")
-    return f"<records>{''.join(records)}</records>".encode()
-
-
-def subscription(draw: random.Random) -> str:
-    """A path, a twig or a value, about a third of which are true of a document."""
-    name, other = draw.sample(_NAMES, 2)
-    return draw.choice(
-        [
-            f"/records/record/{name}[@n = {draw.randrange(50)}]",
-            f"//record[{name}]/{other}/value",
-            f"//{name}[value > {draw.randrange(1000)}]",
-            f"//record[{name} and not({other})]",
-            f"//{name}//value[starts-with(., '{draw.randrange(100)}')]",
-        ]
-    )
+def documents_of(first_seed: int) -> list[bytes]:
+    return [b"".join(dblp(records=RECORDS, seed=first_seed + n)) for n in range(DOCUMENTS)]
 
 
 def answer_with_tamis(expressions: list[str]) -> Callable[[list[bytes]], list[list[int]]]:
@@ -69,13 +48,13 @@ def answer_with_lxml(expressions: list[str]) -> Callable[[list[bytes]], list[lis
 
 def measure(count: int, rounds: int) -> None:
     """Time both on the same documents, in turns."""
-    draw = random.Random(count)
-    expressions = [subscription(draw) for _ in range(count)]
+    source = documents_of(0)[:20]
+    expressions = draw_from_documents(source, count, matching=MATCHING).subscriptions
     contenders = {"tamis": answer_with_tamis(expressions), "lxml": answer_with_lxml(expressions)}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     size = 0
-    for _ in range(rounds):
-        documents = [document(draw) for _ in range(DOCUMENTS)]
+    for turn in range(1, rounds + 1):
+        documents = documents_of(turn * DOCUMENTS)
         size = sum(map(len, documents))
         answers = []
         for name, answer in contenders.items():
