@@ -210,7 +210,7 @@ def _outline(graph: SchemaGraph) -> Iterator[str]:
 def _homes(graph: SchemaGraph) -> dict[str, str | None]:
     """The element that each is shown in, with all that it contains; None is for roots.
 
-    It is one with ``ANY`` content only for those that no reachable content model names.
+    What content models lead to has its place there; ``ANY`` content has the rest.
     """
     homes: dict[str, str | None] = dict.fromkeys(graph.roots)
     waiting = deque(graph.roots)
