@@ -19,7 +19,7 @@ from lxml import etree
 import tamis
 from tamis.language.xpath import parse_for_slow_lane
 from tamis.workload.documents.dblp import dblp
-from tamis.workload.observed.drawing import draw_from_documents
+from tamis.workload.observed.generator import draw_from_documents
 
 DOCUMENTS = 100
 RECORDS = 10  # of each document: some 4 KB
@@ -49,7 +49,7 @@ def answer_with_lxml(expressions: list[str]) -> Callable[[list[bytes]], list[lis
 def measure(count: int, rounds: int) -> None:
     """Time both on the same documents, in turns."""
     source = documents_of(0)[:20]
-    expressions = draw_from_documents(source, count, matching=MATCHING).subscriptions
+    expressions = draw_from_documents(source, count, matching=MATCHING).expressions
     contenders = {"tamis": answer_with_tamis(expressions), "lxml": answer_with_lxml(expressions)}
     seconds: dict[str, list[float]] = {name: [] for name in contenders}
     size = 0

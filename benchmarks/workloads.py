@@ -25,8 +25,8 @@ from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
 from tamis.workload.documents.dblp import dblp
 from tamis.workload.documents.generator import Documents
-from tamis.workload.queries.paths import QueryOdds, queries_from_dtd
-from tamis.workload.queries.twigs import TwigOdds, twigs_from_dtd
+from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
+from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
 
 RECORD = Path(__file__).with_suffix(".json")
 CORPORA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -74,13 +74,13 @@ def measured(pieces: Iterable[bytes], expected: int) -> None:
 def of_queries() -> dict[str, object]:
     """Of a million queries each, over a DTD of 22 elements, many of them recursive."""
     graph = SchemaGraph.of(parse_dtd(MANUAL))
-    compared = QueryOdds(predicates=1)
-    twig = TwigOdds(nodes=15, splits=6, wildcard=0.5, descendant=0.5)
+    compared = QueryOptions(predicates=1)
+    twig = TwigOptions(nodes=15, splits=6, wildcard=0.5, descendant=0.5)
     made: dict[str, Callable[[], Iterable[str]]] = {
         "paths": lambda: queries_from_dtd(graph, QUERIES),
         "distinct paths": lambda: queries_from_dtd(graph, QUERIES, distinct=True),
-        "paths with a predicate": lambda: queries_from_dtd(graph, QUERIES, odds=compared),
-        "twigs of 15 nodes": lambda: twigs_from_dtd(graph, QUERIES, odds=twig),
+        "paths with a predicate": lambda: queries_from_dtd(graph, QUERIES, options=compared),
+        "twigs of 15 nodes": lambda: twigs_from_dtd(graph, QUERIES, options=twig),
     }
     return {name: seconds_of(lambda: counted(draw(), QUERIES)) for name, draw in made.items()}  # noqa: B023
 

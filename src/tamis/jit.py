@@ -1,8 +1,9 @@
 """How Tamis compiles its kernels, and where what was compiled is kept.
 
 A kernel is a function of flat arrays in a module named ``kernels``; it never raises. Compiling it
-takes seconds, so the machine code is cached, in a folder of the user's named by a hash of all
-kernels' sources: Numba does not notice that a function that a kernel calls changed in another file.
+takes seconds, so the machine code is cached, in a folder of the user's named by a hash of Tamis's
+sources: Numba does not notice that a function that a kernel calls, or the layout of an argument,
+changed in another file, and would run what no longer fits.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def _fingerprint() -> str:
     """A hash of all that machine code depends on (the processor, Numba looks after itself)."""
     digest = hashlib.sha256()
     package = Path(__file__).parent
-    for path in [Path(__file__), *sorted(package.rglob("kernels.py"))]:
+    for path in sorted(package.rglob("*.py")):  # kernels' arguments are defined all over it
         digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
     versions = (sys.version, numba.__version__, llvmlite.__version__, _config.BOUNDSCHECK)
     digest.update(repr(versions).encode())

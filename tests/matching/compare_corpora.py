@@ -25,7 +25,7 @@ from lxml import etree
 import tamis
 from tamis.documents.source import Source
 from tamis.matching.slow import lxml_tree
-from tamis.workload.observed.drawing import draw_from_documents
+from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, ROOT
 from tests.oracles import lxml_xpath, read
 
@@ -40,7 +40,7 @@ def compare(paths: list[Path], count: int, seed: int = SEED) -> dict[str, object
     documents = {path: data for path in paths if (data := read(path)) is not None}
     trees = {path: lxml_tree(Source(data)) for path, data in documents.items()}
     found = draw_from_documents(documents.values(), count + count // 4, seed=seed)
-    drawn, namespaces = found.subscriptions, found.namespaces
+    drawn, namespaces = found.expressions, found.namespaces
     matcher = tamis.compile(enumerate(drawn), namespaces=namespaces)
     oracles = [lxml_xpath(text, namespaces) for text in drawn]
     started = time.perf_counter()

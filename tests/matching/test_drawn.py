@@ -15,10 +15,10 @@ from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis.workload.documents.generator import Documents
-from tamis.workload.documents.grammar import Odds
-from tamis.workload.observed.drawing import draw_from_documents
-from tamis.workload.queries.paths import QueryOdds, queries_from_dtd
-from tamis.workload.queries.twigs import TwigOdds, twigs_from_dtd
+from tamis.workload.documents.grammar import DocumentOptions
+from tamis.workload.observed.generator import draw_from_documents
+from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
+from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
 from tamis.workload.values import Values
 from tests.matching.replay import answers, command
 from tests.strategies import NAMESPACES, documents, dtds, subscriptions
@@ -43,7 +43,7 @@ def test_engines_equal_oracles(subscription: str, document: str) -> None:
 def test_near_misses_equal_oracles(document: str, seed: int) -> None:
     """Subscriptions drawn from the document itself: deeper, and true of it more often."""
     drawn = draw_from_documents([document], 5, seed=seed)
-    for subscription in drawn.subscriptions:
+    for subscription in drawn.expressions:
         question = command(subscription, document, drawn.namespaces)
         found = answers(subscription, document, drawn.namespaces)
         assert len({answer for answer in found.values() if answer is not None}) == 1, question
@@ -56,16 +56,18 @@ def test_workloads_equal_oracles(dtd: str, root: str, seed: int) -> None:
     note(dtd)
     graph = SchemaGraph.of(parse_dtd(dtd), [root])
     try:
-        made = Documents(graph, odds=Odds(values=Values(4)), depth=6, size=400, seed=seed)
+        made = Documents(
+            graph, options=DocumentOptions(values=Values(4)), depth=6, size=400, seed=seed
+        )
         texts = [made.document(number).decode() for number in range(3)]
     except UsageError:  # there is no valid document, or none so small
         return
-    odds = QueryOdds(values=Values(4), wildcard=0.3, descendant=0.3, nested=1, depth=(1, 4))
-    drawn = [*queries_from_dtd(graph, 6, odds=odds, seed=seed)]
+    options = QueryOptions(values=Values(4), wildcard=0.3, descendant=0.3, nested=1, depth=(1, 4))
+    drawn = [*queries_from_dtd(graph, 6, options=options, seed=seed)]
     with suppress(UsageError):  # nothing to compare
-        drawn += queries_from_dtd(graph, 6, odds=replace(odds, predicates=1), seed=seed)
+        drawn += queries_from_dtd(graph, 6, options=replace(options, predicates=1), seed=seed)
     with suppress(UsageError):  # no room
-        drawn += twigs_from_dtd(graph, 4, odds=TwigOdds(nodes=5, splits=2), seed=seed)
+        drawn += twigs_from_dtd(graph, 4, options=TwigOptions(nodes=5, splits=2), seed=seed)
     validator = etree.DTD(StringIO(dtd))
     for text in texts:
         assert validator.validate(etree.fromstring(text)), (text, validator.error_log)

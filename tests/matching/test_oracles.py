@@ -19,7 +19,7 @@ from tamis.documents.source import Source
 from tamis.errors import SubscriptionError
 from tamis.language.xpath import parse
 from tamis.matching.slow import lxml_tree
-from tamis.workload.observed.drawing import draw_from_documents
+from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, ROOT, corpus
 from tests.matching.compare_corpora import RECORD, compare
 from tests.matching.xpath_sets import REFUSED, invented_document, queries, refused
@@ -59,9 +59,9 @@ def test_elementpath(name: str) -> None:
     paths = [p for p in small(name) if p.stat().st_size < 12_000][:8]
     trees = [lxml_tree(Source(path.read_bytes())) for path in paths]
     drawn = draw_from_documents(paths, 60, seed=11)
-    matcher = tamis.compile(enumerate(drawn.subscriptions), namespaces=drawn.namespaces)
+    matcher = tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces)
     for tree, match in zip(trees, matcher.match_many(paths), strict=True):
-        for number, text in enumerate(drawn.subscriptions):
+        for number, text in enumerate(drawn.expressions):
             expected = elementpath_true(text, drawn.namespaces, tree)
             if expected is not None:
                 assert (number in set(match)) == expected, text

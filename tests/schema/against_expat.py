@@ -22,7 +22,7 @@ from tamis.schema.dtd import (
 Model = tuple[int, int, str | None, tuple[Any, ...]]
 
 _EMPTY, _ANY, _MIXED, _NAME, _CHOICE, _SEQUENCE = range(1, 7)
-_OCCURS = (Occurs.ONCE, Occurs.OPTIONAL, Occurs.ANY, Occurs.SOME)
+_OCCURS = (Occurs.ONCE, Occurs.OPTIONAL, Occurs.ZERO_OR_MORE, Occurs.ONE_OR_MORE)
 
 
 def read_with_expat(text: str) -> Dtd | None:
@@ -78,7 +78,7 @@ def _element(name: str, model: Model, attributes: tuple[AttributeType, ...]) -> 
         )
     if type_ == _MIXED:
         names = tuple(map(Child, dict.fromkeys(part[2] for part in parts)))
-        mixed = Group(names, True, Occurs.ANY) if names else None
+        mixed = Group(names, True, Occurs.ZERO_OR_MORE) if names else None
         return ElementType(name, ContentKind.MIXED, mixed, attributes)
     return ElementType(name, ContentKind.CHILDREN, _particle(model), attributes)
 

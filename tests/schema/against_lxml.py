@@ -13,8 +13,8 @@ KINDS = {"element": "children"}
 OCCURS = {
     "once": Occurs.ONCE,
     "opt": Occurs.OPTIONAL,
-    "mult": Occurs.ANY,
-    "plus": Occurs.SOME,
+    "mult": Occurs.ZERO_OR_MORE,
+    "plus": Occurs.ONE_OR_MORE,
 }
 
 
@@ -127,9 +127,9 @@ def _local(particle: Particle) -> Particle:
 
 
 def _simplified(parts: list[Particle], is_choice: bool, occurs: Occurs) -> Group:
-    if is_choice and occurs in (Occurs.ANY, Occurs.SOME):
-        if any(part.occurs in (Occurs.OPTIONAL, Occurs.ANY) for part in parts):
-            occurs = Occurs.ANY
+    if is_choice and occurs in (Occurs.ZERO_OR_MORE, Occurs.ONE_OR_MORE):
+        if any(part.occurs in (Occurs.OPTIONAL, Occurs.ZERO_OR_MORE) for part in parts):
+            occurs = Occurs.ZERO_OR_MORE
         parts = [
             Child(part.name) if isinstance(part, Child) else Group(part.parts, part.is_choice)
             for part in parts
@@ -149,7 +149,7 @@ def _both(inner: Occurs, outer: Occurs) -> Occurs:
     """The mark of ``(x inner) outer``."""
     if Occurs.ONCE in (inner, outer) or inner is outer:
         return inner if outer is Occurs.ONCE else outer
-    return Occurs.ANY
+    return Occurs.ZERO_OR_MORE
 
 
 def _particle(content: etree._DTDElementContentDecl) -> Particle:

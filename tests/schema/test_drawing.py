@@ -216,7 +216,7 @@ def test_graphviz_draws_all_elements() -> None:
 
 def test_graphviz_draws_names_that_no_dtd_has() -> None:
     names = ['a"b', "a\\N", "a\\", "é", "p:q", "-1", "node", "a b;]"]
-    model = Group(tuple(Child(name) for name in names), is_choice=False, occurs=Occurs.SOME)
+    model = Group(tuple(Child(name) for name in names), is_choice=False, occurs=Occurs.ONE_OR_MORE)
     elements = {name: ElementType(name, ContentKind.CHILDREN, model) for name in names}
     assert names_drawn(svg(SchemaGraph.of(Dtd(elements)))) == names
 

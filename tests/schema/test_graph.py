@@ -227,7 +227,7 @@ def _elements(draw: st.DrawFn, name: str) -> ElementType:
         model = draw(_particles)
     elif kind is ContentKind.MIXED:
         inside = tuple(map(Child, draw(st.sets(st.sampled_from(NAMES)))))
-        model = Group(inside, True, Occurs.ANY) if inside else None
+        model = Group(inside, True, Occurs.ZERO_OR_MORE) if inside else None
     return ElementType(name, kind, model)
 
 
@@ -290,7 +290,7 @@ def test_guessed_roots_reach_everything_and_nothing_outside_names_them(graph: Sc
 
 def need(particle: Particle | None, heights: dict[str, float]) -> float:
     """The levels that a content model needs, as it is defined."""
-    if particle is None or particle.occurs in (Occurs.OPTIONAL, Occurs.ANY):
+    if particle is None or particle.occurs in (Occurs.OPTIONAL, Occurs.ZERO_OR_MORE):
         return 0
     if isinstance(particle, Child):
         return heights.get(particle.name, math.inf)

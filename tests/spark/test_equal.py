@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import match, run
-from tamis.workload.observed.drawing import draw_from_documents
+from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.replay import command
 from tests.oracles import read
@@ -70,7 +70,7 @@ def test_real_documents(spark: SparkSession, tmp_path: Path, name: str) -> None:
     paths = corpus(name)
     good = [path for path in paths[:8] if read(path) is not None]
     drawn = draw_from_documents(good, 40, seed=7)
-    matcher = tamis.compile(enumerate(drawn.subscriptions), namespaces=drawn.namespaces)
+    matcher = tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces)
     run(spark, matcher, paths, tmp_path)
     found: Answers = set()
     for folder in ("matches", "errors"):

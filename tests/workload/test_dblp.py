@@ -53,7 +53,7 @@ def test_valid() -> None:
 def test_refused() -> None:
     with pytest.raises(UsageError, match="ask for a size of that at least"):
         list(dblp(size=50))
-    with pytest.raises(ValueError, match="either size or records"):
+    with pytest.raises(UsageError, match="either size or records"):
         dblp()
-    with pytest.raises(ValueError, match="either size or records"):
+    with pytest.raises(UsageError, match="either size or records"):
         dblp(size=100, records=3)

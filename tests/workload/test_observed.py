@@ -16,10 +16,11 @@ import tamis
 from tamis.errors import DocumentError, MalformedDocument, UnreadableDocument, UsageError
 from tamis.limits import Limits
 from tamis.workload.draws import Draws
-from tamis.workload.observed.drawing import Drawn, draw_from_documents
+from tamis.workload.observed.generator import draw_from_documents
 from tamis.workload.observed.paths import Expressions
 from tamis.workload.observed.predicates import Predicates
 from tamis.workload.observed.trees import read_trees
+from tamis.workload.queries.queries import Queries
 from tests.corpora import CORPORA, corpus
 from tests.oracles import lxml_xpath, read
 
@@ -79,16 +80,16 @@ CONSTRUCTS = {
 }
 
 
-def matched(drawn: Drawn, documents: list[str]) -> list[bool]:
+def matched(drawn: Queries, documents: list[str]) -> list[bool]:
     """Which subscriptions are true of some document, says lxml."""
     trees = [etree.fromstring(document.encode()).getroottree() for document in documents]
-    oracles = [lxml_xpath(text, drawn.namespaces) for text in drawn.subscriptions]
+    oracles = [lxml_xpath(text, drawn.namespaces) for text in drawn.expressions]
     return [any(oracle(tree) for tree in trees) for oracle in oracles]
 
 
 def digest(count: int = 1000) -> str:
     drawn = draw_from_documents([SHOP, PLAIN], count, seed=7)
-    return hashlib.sha256("\n".join(drawn.subscriptions).encode()).hexdigest()
+    return hashlib.sha256("\n".join(drawn.expressions).encode()).hexdigest()
 
 
 def test_the_same_everywhere() -> None:
@@ -101,15 +102,15 @@ def test_the_same_everywhere() -> None:
 
 
 def test_the_beginning_does_not_depend_on_the_count() -> None:
-    few = draw_from_documents([SHOP], 20, seed=7).subscriptions
-    assert draw_from_documents([SHOP], 100, seed=7).subscriptions[:20] == few
-    assert draw_from_documents([SHOP], 20, seed=8).subscriptions != few
+    few = draw_from_documents([SHOP], 20, seed=7).expressions
+    assert draw_from_documents([SHOP], 100, seed=7).expressions[:20] == few
+    assert draw_from_documents([SHOP], 20, seed=8).expressions != few
 
 
 def test_namespaces() -> None:
     drawn = draw_from_documents([SHOP, PLAIN], 1000)
     assert drawn.namespaces == {"n0": "urn:shop", "n1": "urn:x"}
-    text = " ".join(drawn.subscriptions)
+    text = " ".join(drawn.expressions)
     for name in ("n0:item", "n1:note", "@n1:kind", "@xml:lang", "n0:*", "n1:*"):
         assert name in text
 
@@ -123,7 +124,7 @@ def test_share_that_matches(share: float, distinct: bool) -> None:
     assert len(answers) == 401
     assert sum(answers) == int(401 * share + 0.5)
     if distinct:
-        assert len(set(drawn.subscriptions)) == 401
+        assert len(set(drawn.expressions)) == 401
     if share == 0.5:  # interleaved: of 100, by chance alone, 50 ± 6 × 5 at most
         assert 20 < sum(answers[:100]) < 80
 
@@ -142,8 +143,8 @@ def test_without_a_share_about_half_match() -> None:
 
 
 def test_distinct() -> None:
-    assert len(set(draw_from_documents([PLAIN], 1000, distinct=False).subscriptions)) < 1000
-    assert len(set(draw_from_documents([PLAIN], 1000, distinct=True).subscriptions)) == 1000
+    assert len(set(draw_from_documents([PLAIN], 1000, distinct=False).expressions)) < 1000
+    assert len(set(draw_from_documents([PLAIN], 1000, distinct=True).expressions)) == 1000
 
 
 def test_not_enough_to_be_found() -> None:
@@ -159,20 +160,20 @@ def test_not_enough_to_be_found() -> None:
 def test_limits_are_kept() -> None:
     limits = Limits(subscription_chars=60, subscription_nesting=4, subscription_predicates=3)
     drawn = draw_from_documents([SHOP], 500, limits=limits)
-    tamis.compile(enumerate(drawn.subscriptions), namespaces=drawn.namespaces, limits=limits)
+    tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces, limits=limits)
 
 
 def test_one_line() -> None:
     odd = "<a b='1&#10;2&#9;3'>x\ty\nz<c>\n</c></a>"
-    assert any("\n" in text for text in draw_from_documents([odd], 500).subscriptions)
-    for text in draw_from_documents([odd], 2000, one_line=True).subscriptions:
+    assert any("\n" in text for text in draw_from_documents([odd], 500).expressions)
+    for text in draw_from_documents([odd], 2000, one_line=True).expressions:
         assert not set(text) & set("\n\r\t")
 
 
 def test_deep_documents_have_paths_of_a_bearable_length() -> None:
     deep = "<a>" * 900 + "</a>" * 900
     drawn = draw_from_documents([deep], 200)
-    steps = [text.count("/") for text in drawn.subscriptions]
+    steps = [text.count("/") for text in drawn.expressions]
     assert sum(steps) / 200 < 40
 
 
@@ -185,17 +186,17 @@ def expressions(documents: list[Path] | list[str], seed: int) -> tuple[Expressio
     return Expressions(predicates), namespaces
 
 
-def true_by_construction(documents: list[Path] | list[str], count: int) -> Drawn:
+def true_by_construction(documents: list[Path] | list[str], count: int) -> Queries:
     drawing, namespaces = expressions(documents, 5)
     texts = [drawing.expression(holds=True) for _ in range(count)]
-    return Drawn([text for text in texts if not text.startswith("not(")], namespaces)
+    return Queries([text for text in texts if not text.startswith("not(")], namespaces)
 
 
 def test_what_is_asked_to_be_true_is_true() -> None:
     documents = [SHOP, PLAIN, "<a>\n <b/>\n x 'y' \"z\"<b> 1.5 <!-- --></b><b>-2</b></a>"]
     drawn = true_by_construction(documents, 3000)
     answers = matched(drawn, documents)
-    assert [text for text, true in zip(drawn.subscriptions, answers, strict=True) if not true] == []
+    assert [text for text, true in zip(drawn.expressions, answers, strict=True) if not true] == []
 
 
 def test_predicates_are_as_true_as_asked() -> None:
@@ -215,7 +216,7 @@ def test_predicates_are_as_true_as_asked() -> None:
 
 
 def test_every_construct_occurs() -> None:
-    texts = draw_from_documents([SHOP, PLAIN], 4000, seed=2).subscriptions
+    texts = draw_from_documents([SHOP, PLAIN], 4000, seed=2).expressions
     counted = {
         pattern: sum(re.search(pattern, text) is not None for text in texts)
         for pattern in CONSTRUCTS
@@ -269,7 +270,7 @@ def test_nothing_is_refused(name: str) -> None:
     paths = [path for path in corpus(name) if read(path) is not None]
     for one_line in (False, True):
         drawn = draw_from_documents(paths, 1000, seed=9, one_line=one_line)
-        tamis.compile(enumerate(drawn.subscriptions), namespaces=drawn.namespaces)
+        tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces)
 
 
 @pytest.mark.corpora
@@ -278,8 +279,8 @@ def test_real_documents(name: str) -> None:
     """What is asked to be true is true of real documents too."""
     paths = [path for path in corpus(name) if read(path) is not None][:8]
     drawn = true_by_construction(paths, 150)
-    matcher = tamis.compile(enumerate(drawn.subscriptions), namespaces=drawn.namespaces)
+    matcher = tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces)
     true: set[object] = set()
     for match in matcher.match_many(paths):
         true.update(match)
-    assert len(true) == len(drawn.subscriptions)
+    assert len(true) == len(drawn.expressions)

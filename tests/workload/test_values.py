@@ -11,7 +11,7 @@ from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis.workload.documents.generator import Documents
-from tamis.workload.documents.grammar import Odds
+from tamis.workload.documents.grammar import DocumentOptions
 from tamis.workload.draws import Draws
 from tamis.workload.values import Values
 
@@ -36,7 +36,7 @@ def test_drawn_by_their_probability(count: int, skew: float) -> None:
     assert deviates(Counter(values.draw(draws) for _ in range(DRAWS)), values) < 4.5
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b (#PCDATA)>"))
     document = Documents(
-        graph, odds=Odds(values=values), records=DRAWS, size=1 << 30, seed=2
+        graph, options=DocumentOptions(values=values), records=DRAWS, size=1 << 30, seed=2
     ).document(0)
     drawn = Counter(int(text) for text in document.replace(b"</b>", b"<b>").split(b"<b>")[1:-1:2])
     assert sum(drawn.values()) == DRAWS

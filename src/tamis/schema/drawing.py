@@ -92,7 +92,7 @@ def _occurrences(element: ElementType) -> Iterator[tuple[str, Occurs]]:
         if most == 1:
             yield name, Occurs.ONCE if least else Occurs.OPTIONAL
         else:
-            yield name, Occurs.SOME if least else Occurs.ANY
+            yield name, Occurs.ONE_OR_MORE if least else Occurs.ZERO_OR_MORE
 
 
 def _counts(particle: Particle | None) -> dict[str, tuple[int, int]]:
@@ -106,8 +106,8 @@ def _counts(particle: Particle | None) -> dict[str, tuple[int, int]]:
         merged = _of_choice if particle.is_choice else _of_sequence
         names = dict.fromkeys(chain.from_iterable(parts))
         counts = {name: merged([part.get(name, (0, 0)) for part in parts]) for name in names}
-    may_miss = particle.occurs in (Occurs.OPTIONAL, Occurs.ANY)
-    may_repeat = particle.occurs in (Occurs.SOME, Occurs.ANY)
+    may_miss = particle.occurs in (Occurs.OPTIONAL, Occurs.ZERO_OR_MORE)
+    may_repeat = particle.occurs in (Occurs.ONE_OR_MORE, Occurs.ZERO_OR_MORE)
     return {
         name: (0 if may_miss else least, 2 if may_repeat else most)
         for name, (least, most) in counts.items()
@@ -237,7 +237,7 @@ def _parts(
     element = graph.dtd.elements[name]
     children = _occurrences(element)
     if element.kind is ContentKind.ANY:
-        children = ((child, Occurs.ANY) for child, home in homes.items() if home == name)
+        children = ((child, Occurs.ZERO_OR_MORE) for child, home in homes.items() if home == name)
     for child, occurs in children:
         text = child + occurs.value
         if child not in graph.dtd.elements:

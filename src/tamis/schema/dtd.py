@@ -33,8 +33,8 @@ class Occurs(enum.Enum):
 
     ONCE = ""
     OPTIONAL = "?"
-    ANY = "*"
-    SOME = "+"
+    ZERO_OR_MORE = "*"
+    ONE_OR_MORE = "+"
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,17 @@ class SchemaGraph:
             return cls(dtd, (dtd.root,))
         return cls(dtd, _guessed_roots(dtd))
 
+    @cached_property
+    def root(self) -> str:
+        """Of several roots the one that reaches the most elements, the first of them.
+
+        Raises:
+            UsageError: there is no root.
+        """
+        if not self.roots:
+            raise UsageError("the DTD declares no element that a document could begin with")
+        return max(self.roots, key=lambda root: len(self.reaches(root)))
+
     def children(self, name: str) -> tuple[str, ...]:
         """The elements that may stand in this one, in the order of its content model.
 
@@ -335,7 +346,7 @@ def _cut(path: list[str], name: str) -> list[str]:
 
 def _is_possible(particle: Particle | None, complete: Collection[str]) -> bool:
     """Whether a content model can be satisfied with these elements."""
-    if particle is None or particle.occurs in (Occurs.OPTIONAL, Occurs.ANY):
+    if particle is None or particle.occurs in (Occurs.OPTIONAL, Occurs.ZERO_OR_MORE):
         return True
     if isinstance(particle, Child):
         return particle.name in complete

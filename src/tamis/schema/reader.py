@@ -310,9 +310,9 @@ class Reader:
         if token.text != ")":
             raise self.tokens.unexpected("| or ) after #PCDATA", token)
         occurs = self._occurs()
-        if occurs is not Occurs.ANY and (names or occurs is not Occurs.ONCE):
+        if occurs is not Occurs.ZERO_OR_MORE and (names or occurs is not Occurs.ONCE):
             raise self.inputs.error("mixed content ends in )*")
-        return Group(tuple(names.values()), True, Occurs.ANY) if names else None
+        return Group(tuple(names.values()), True, Occurs.ZERO_OR_MORE) if names else None
 
     def _group(self, depth: int) -> Group:
         """What follows ``(`` of a content model."""

@@ -1,1 +1,57 @@
-"""Seeded generators of documents and subscriptions: one seed, the same bytes everywhere."""
+"""Seeded generators of documents and subscriptions: one seed, the same bytes everywhere.
+
+>>> from tamis import workload
+>>> from tamis.schema.graph import SchemaGraph
+>>> from tamis.schema.reader import parse_dtd
+>>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT bib (book*)> <!ELEMENT book (#PCDATA)>"))
+>>> list(workload.queries_from_dtd(graph, 3))
+['/bib/book', '/bib/book', '/bib/*']
+>>> workload.Documents(graph, records=2, seed=1).document(0)
+b'<bib><book>1</book><book>7</book></bib>'
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tamis.workload.documents.dblp import dblp
+    from tamis.workload.documents.generator import Documents
+    from tamis.workload.documents.grammar import DocumentOptions
+    from tamis.workload.observed.generator import draw_from_documents
+    from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
+    from tamis.workload.queries.queries import Queries
+    from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
+    from tamis.workload.values import Values
+
+__all__ = [
+    "DocumentOptions",
+    "Documents",
+    "Queries",
+    "QueryOptions",
+    "TwigOptions",
+    "Values",
+    "dblp",
+    "draw_from_documents",
+    "queries_from_dtd",
+    "twigs_from_dtd",
+]
+
+_HOMES = {
+    "DocumentOptions": "documents.grammar",
+    "Documents": "documents.generator",
+    "Queries": "queries.queries",
+    "QueryOptions": "queries.paths",
+    "TwigOptions": "queries.twigs",
+    "Values": "values",
+    "dblp": "documents.dblp",
+    "draw_from_documents": "observed.generator",
+    "queries_from_dtd": "queries.paths",
+    "twigs_from_dtd": "queries.twigs",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, then: documents need Numba, which takes long to import."""
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -38,8 +38,8 @@ class Values:
     given: tuple[str, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        if self.count < 1 or self.count > 100_000_000:
-            raise UsageError(f"the number of values is 1 to 100,000,000, not {self.count:,}")
+        if self.count < 1 or self.count > 1_000_000:
+            raise UsageError(f"the number of values is 1 to 1,000,000, not {self.count:,}")
         if not 0 <= self.skew <= 16:
             raise UsageError(f"the skew of values is 0 (all as likely) to 16, not {self.skew}")
 

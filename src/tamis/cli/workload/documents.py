@@ -82,9 +82,9 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     Each is the same whatever the count is: the seventh of ten is the seventh of a thousand.
     """
     from tamis.workload.documents.generator import Documents  # noqa: PLC0415 - keeps --help fast
-    from tamis.workload.documents.grammar import Odds  # noqa: PLC0415
+    from tamis.workload.documents.grammar import DocumentOptions  # noqa: PLC0415
 
-    odds = Odds(
+    options = DocumentOptions(
         repeats=parse_range(repeats, 0),
         repeats_of=dict(_named_range(text) for text in repeat or ()),
         optional=optional,
@@ -92,7 +92,7 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     )
     made = Documents(
         read_graph(dtd, catalog, root),
-        odds=odds,
+        options=options,
         depth=depth,
         size=parse_bytes(size),
         records=records,

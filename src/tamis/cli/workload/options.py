@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -13,6 +13,7 @@ from tamis.cli.results import Results, open_results
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:
+    from tamis.workload.queries.queries import Queries
     from tamis.workload.values import Values
 
 Seed = Annotated[
@@ -92,23 +93,35 @@ def parse_bytes(text: str) -> int:
     return int(float(match[1]) * unit)
 
 
-def write_queries(expressions: Iterable[str], output: Path | None) -> None:
-    """Write expressions as a file of subscriptions, whose ids are q1, q2, …."""
+def write_queries(queries: Queries, output: Path | None, namespaces: Path | None) -> None:
+    """Write a file of subscriptions, whose ids are q1, q2, …, and that of their prefixes.
+
+    Raises:
+        UsageError: they need prefixes, and no file is named for these.
+    """
+    _write_prefixes(queries.namespaces, namespaces)
     as_json = output is not None and output.suffix == ".ndjson"
     with open_results(output) as results:
         lines: list[str] = []
-        for number, expression in enumerate(expressions, start=1):
+        for number, expression in enumerate(queries, start=1):
             if as_json:
                 results.write({"id": f"q{number}", "expression": expression})
                 continue
-            if "\n" in expression or "\r" in expression:
-                raise UsageError(
-                    "an expression has a line end in a string: write --output FILE.ndjson"
-                )
             lines.append(f"q{number}\t{expression}\n")
             if len(lines) == _LINES:
                 _write_lines(results, lines)
         _write_lines(results, lines)
+
+
+def _write_prefixes(prefixes: Mapping[str, str], file: Path | None) -> None:
+    if file is not None:
+        with open_results(file) as results:
+            results.write_bytes("".join(f"{p} {uri}\n" for p, uri in prefixes.items()).encode())
+    elif prefixes:
+        raise UsageError(
+            f"the queries may use prefixes ({', '.join(list(prefixes)[:5])}): name a file to write "
+            "them to, with --namespaces FILE"
+        )
 
 
 def _write_lines(results: Results, lines: list[str]) -> None:

@@ -35,6 +35,7 @@ Examples:
 
 
 def queries(  # noqa: PLR0913, PLR0917 - one for each option
+    context: typer.Context,
     dtd: Annotated[
         Path | None,
         typer.Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}"),
@@ -45,8 +46,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
             "--documents",
             metavar="DOCUMENT",
             help="Draw from these documents instead: paths that are there and values they have, "
-            "with all that subscriptions may say; about half with a fault. Of the other options, "
-            "those from --depth to --selectivity do not apply.",
+            "with all that subscriptions may say; about half with a fault.",
         ),
     ] = None,
     count: Count = 1000,
@@ -98,16 +98,16 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     if (dtd is None) == (not documents):
         raise UsageError("give either --dtd or --documents")
     if documents:
+        _refuse_those_of_dtds(context)
         _from_documents(documents, count, seed, distinct, matching, namespaces, output)
         return
     if matching is not None:
         raise UsageError("--matching is for --documents: what matches is not known without any")
     assert dtd is not None
-    from tamis.workload.queries.paths import QueryOdds, queries_from_dtd  # noqa: PLC0415 - --help is fast
-    from tamis.workload.queries.terrain import Terrain  # noqa: PLC0415
+    from tamis.workload.queries.paths import QueryOptions, queries_from_dtd  # noqa: PLC0415 - --help is fast
 
     graph = read_graph(dtd, catalog, root)
-    odds = QueryOdds(
+    options = QueryOptions(
         depth=parse_range(depth, 1),
         wildcard=wildcard,
         descendant=descendant,
@@ -119,9 +119,20 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
         values=chosen_values(values, values_skew, values_kind),
         selectivity=selectivity,
     )
-    write_prefixes(Terrain(graph).namespaces, namespaces)
-    drawn = queries_from_dtd(graph, count, odds=odds, distinct=distinct, seed=seed)
-    write_queries(drawn, output)
+    drawn = queries_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
+    write_queries(drawn, output, namespaces)
+
+
+def _refuse_those_of_dtds(context: typer.Context) -> None:
+    """Raise UsageError for options that say nothing of documents."""
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name)
+        if given is not None and given.name == "COMMANDLINE" and name not in _OF_DOCUMENTS:
+            raise UsageError(f"{parameter.opts[0]} is for --dtd, not for --documents")
+
+
+_OF_DOCUMENTS = ("documents", "count", "seed", "distinct", "matching", "namespaces", "output")
 
 
 def _from_documents(
@@ -133,7 +144,7 @@ def _from_documents(
     namespaces: Path | None,
     output: Path | None,
 ) -> None:
-    from tamis.workload.observed.drawing import draw_from_documents  # noqa: PLC0415 - keeps --help fast
+    from tamis.workload.observed.generator import draw_from_documents  # noqa: PLC0415 - keeps --help fast
 
     found = [target.document for target in find_documents(documents)]
     for document in found:
@@ -147,24 +158,4 @@ def _from_documents(
         distinct=distinct,
         one_line=output is None or output.suffix != ".ndjson",
     )
-    write_prefixes(drawn.namespaces, namespaces)
-    write_queries(drawn.subscriptions, output)
-
-
-def write_prefixes(prefixes: dict[str, str], file: Path | None) -> None:
-    """Write the file of prefixes that queries need.
-
-    Raises:
-        UsageError: they need some, and no file is named.
-    """
-    if file is None:
-        if prefixes:
-            raise UsageError(
-                f"the queries may use prefixes ({', '.join(list(prefixes)[:5])}): name a file to "
-                "write them to, with --namespaces FILE"
-            )
-        return
-    from tamis.cli.results import open_results  # noqa: PLC0415
-
-    with open_results(file) as results:
-        results.write_bytes("".join(f"{p} {uri}\n" for p, uri in prefixes.items()).encode())
+    write_queries(drawn, output, namespaces)

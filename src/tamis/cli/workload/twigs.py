@@ -23,7 +23,6 @@ from tamis.cli.workload.options import (
     chosen_values,
     write_queries,
 )
-from tamis.cli.workload.queries import write_prefixes
 
 EXAMPLES = """\b
 Examples:
@@ -62,11 +61,10 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
 
     Each is consistent with the DTD, so that some document may match it.
     """
-    from tamis.workload.queries.terrain import Terrain  # noqa: PLC0415 - keeps --help fast
-    from tamis.workload.queries.twigs import TwigOdds, twigs_from_dtd  # noqa: PLC0415
+    from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd  # noqa: PLC0415
 
     graph = read_graph(dtd, catalog, root)
-    odds = TwigOdds(
+    options = TwigOptions(
         nodes=nodes,
         splits=splits,
         children=children,
@@ -76,5 +74,5 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
         values=chosen_values(values, values_skew, values_kind),
         selectivity=selectivity,
     )
-    write_prefixes(Terrain(graph).namespaces, namespaces)
-    write_queries(twigs_from_dtd(graph, count, odds=odds, distinct=distinct, seed=seed), output)
+    drawn = twigs_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
+    write_queries(drawn, output, namespaces)

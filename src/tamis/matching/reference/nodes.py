@@ -43,7 +43,7 @@ class NodeTable(NamedTuple):
 
 def build_nodes(batch: EventBatch) -> NodeTable:
     """Walk the events once, with a stack of open elements."""
-    walk = _Walk(batch)
+    walk = _PathGenerator(batch)
     for document in range(batch.documents):
         if batch.document_starts[document] < batch.document_starts[document + 1]:
             walk.document(document)
@@ -60,7 +60,7 @@ def build_nodes(batch: EventBatch) -> NodeTable:
     )
 
 
-class _Walk:
+class _PathGenerator:
     """The growing columns, and where the walk is in attributes, text and misc."""
 
     def __init__(self, batch: EventBatch) -> None:

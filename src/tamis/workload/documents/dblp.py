@@ -1,7 +1,8 @@
 """A bibliography like DBLP's, of any size: valid by DBLP's DTD, some 16 bytes an event.
 
-The records, fields and lengths are those of the real one, by and large; names and titles are drawn
-from lists of real words, by Zipf's law. Names of authors are some 200,000.
+The kinds of records, their fields and the lengths of these are those of the real one, by and large;
+there are 200,000 authors, and names and titles are drawn from lists of real words by Zipf's law.
+Each field is drawn by itself: a key may come twice, and a year need not be that of the volume.
 """
 
 from __future__ import annotations
@@ -9,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-from tamis.workload.documents.expansion import Bounds, Expansion
+from tamis.errors import UsageError
+from tamis.workload.documents.expansion import SIZE_MAX, Bounds, Expansion
 from tamis.workload.documents.template import Template, TemplateBuilder
 from tamis.workload.values import Values
 from tamis.workload.words import FIRST_NAMES, JOINING_WORDS, LAST_NAMES, TITLE_WORDS, VENUES
 
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
-_SIZE_MAX = 1 << 60
 _LEVELS = 6
 _AUTHORS = 200_000
 
 
 def dblp(size: int | None = None, records: int | None = None, seed: int = 0) -> Iterator[bytes]:
-    """One document, in pieces of a mebibyte at most.
+    """One document, in pieces of some mebibyte.
 
     Args:
         size: bytes of the document, at most; the last records get shorter so that it fits.
@@ -29,17 +30,16 @@ def dblp(size: int | None = None, records: int | None = None, seed: int = 0) -> 
         seed: another one makes another document.
 
     Raises:
-        ValueError: neither is given, or both are.
-        UsageError: the size is too small for any document.
+        UsageError: neither is given, or both are; the size is too small for any document.
 
     >>> document = b"".join(dblp(records=2))
     >>> document.count(b"<title>")
     2
     """
     if (size is None) == (records is None):
-        raise ValueError("give either size or records")
+        raise UsageError("give either size or records")
     if size is None:
-        bounds = Bounds(_LEVELS, _SIZE_MAX, records=records or 0)
+        bounds = Bounds(_LEVELS, SIZE_MAX, records=records or 0)
     else:
         bounds = Bounds(_LEVELS, size - len(HEAD), fill=True)
     return _pieces(Expansion(template(), bounds), seed)

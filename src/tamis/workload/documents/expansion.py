@@ -13,6 +13,7 @@ from tamis.errors import UsageError
 from tamis.workload.documents import kernels
 from tamis.workload.documents.template import Kind, Template
 
+SIZE_MAX = 1 << 40
 _BUFFER_BYTES = 1 << 20
 _ATTEMPTS = 100
 
@@ -41,11 +42,15 @@ class Expansion:
     """
 
     def __init__(self, template: Template, bounds: Bounds) -> None:
+        if bounds.size > SIZE_MAX:
+            raise UsageError(f"a document has {SIZE_MAX:,} bytes at most, not {bounds.size:,}")
         self._template = template
         self._bounds = bounds
+        # Each takes this many bytes and its markup, so there are never more of them than numbers.
+        self._id_digits = len(str(bounds.size // 8))
         self._frame_count = (bounds.depth + 2) * (template.nesting + 1)
         leaves = np.concatenate([template.of_kind(Kind.TEXT)[:, :2], template.values[:, :2]])
-        self._longest = max(kernels.ID_BYTES, int((leaves[:, 1] - leaves[:, 0]).max(initial=0)))
+        self._longest = max(self._id_digits, int((leaves[:, 1] - leaves[:, 0]).max(initial=0)))
         self._elements = len(template.of_kind(Kind.ELEMENT))
         self._references = len(template.of_kind(Kind.REFERENCE)) > 0
         self._costs = self._fewest_bytes(without_references=False)
@@ -55,7 +60,8 @@ class Expansion:
         # The rows stop changing after at most as many levels as there are elements.
         rows = min(self._bounds.depth, self._elements) + 1
         table = np.empty((rows, len(self._template.nodes)), np.int64)
-        return table[: kernels.costs(self._template, without_references, table)]
+        rows = kernels.costs(self._template, self._id_digits, without_references, table)
+        return table[:rows]
 
     def _check(self) -> None:
         depth, size = self._bounds.depth, self._bounds.size
@@ -67,7 +73,7 @@ class Expansion:
                     f"ask for a size of that at least, not {size:,}"
                 )
             return
-        more = self._fewest_bytes_at_any_depth()
+        more = self._fewest_levels()
         if more is None:
             raise UsageError(
                 "there is no finite document: what is required has in it what is required again, "
@@ -75,10 +81,10 @@ class Expansion:
             )
         raise UsageError(f"the shallowest document has {more} levels, more than {depth}")
 
-    def _fewest_bytes_at_any_depth(self) -> int | None:
+    def _fewest_levels(self) -> int | None:
         """The fewest levels that a document takes, or None where there is no document."""
         table = np.empty((self._elements + 1, len(self._template.nodes)), np.int64)
-        rows = kernels.costs(self._template, False, table)
+        rows = kernels.costs(self._template, self._id_digits, False, table)
         possible = np.flatnonzero(table[:rows, self._template.root] < kernels.IMPOSSIBLE)
         return int(possible[0]) if len(possible) else None
 
@@ -87,7 +93,7 @@ class Expansion:
         return b"".join(self.pieces(seed, number))
 
     def pieces(self, seed: int, number: int) -> Iterator[bytes]:
-        """One document, in pieces of a mebibyte at most: it never has to fit into memory."""
+        """One document, in pieces of some mebibyte: it never has to fit into memory."""
         if not self._references:
             yield from self._expand(_random(seed, number, 0), 0, self._costs)
             return
@@ -130,7 +136,7 @@ class Expansion:
     ) -> Iterator[NDArray[np.uint8]]:
         """The part of the buffer that was written, each time that it is full, and in the end."""
         depth, size, records, fill = self._bounds
-        options = (ids, records, fill)
+        options = kernels.Options(ids, self._id_digits, records, fill)
         frames = np.empty((self._frame_count, kernels.COLUMNS), np.int64)
         buffer = np.empty(min(size, _BUFFER_BYTES) + self._longest, np.uint8)
         slack = size - int(costs[min(depth, len(costs) - 1), self._template.root])

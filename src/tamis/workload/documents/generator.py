@@ -7,19 +7,20 @@ from collections.abc import Iterator
 from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.workload.documents.expansion import Bounds, Expansion
-from tamis.workload.documents.grammar import Odds, template_of
+from tamis.workload.documents.grammar import DocumentOptions, template_of
 
 
 class Documents:
     """The documents of a DTD: the n-th is the same whatever else is made.
 
     Args:
-        graph: the DTD; of several roots, the one that reaches the most elements is taken.
-        odds: how what the DTD leaves open is drawn.
+        graph: the DTD; documents begin with its ``root``.
+        options: how what the DTD leaves open is drawn.
         depth: levels of elements, at most.
-        size: bytes of a document, at most. Elements are left out where the DTD lets them be.
+        size: bytes of a document, at most (2**40). Where they run short, what the DTD lets be left
+            out is: so small documents have more of what comes first.
         records: how often what may repeat without end, and is in nothing else that may, repeats; 0
-            leaves that to the odds.
+            leaves that to the options.
         fill: let it repeat until the size is reached, as nearly as can be.
         seed: another one makes others.
 
@@ -37,7 +38,7 @@ class Documents:
         self,
         graph: SchemaGraph,
         *,
-        odds: Odds | None = None,
+        options: DocumentOptions | None = None,
         depth: int = 12,
         size: int = 65_536,
         records: int = 0,
@@ -48,10 +49,9 @@ class Documents:
             raise UsageError(f"the depth of documents is 1 to 1,000, not {depth:,}")
         if not 0 <= records <= 1 << 40:
             raise UsageError(f"the number of records is 0 to {1 << 40:,}, not {records:,}")
-        if not graph.roots:
-            raise UsageError("the DTD declares no element that a document could begin with")
-        self.root = max(graph.roots, key=lambda root: len(graph.reaches(root)))
-        template = template_of(graph.dtd, self.root, odds or Odds())
+        if records and fill:
+            raise UsageError("ask for a number of records or for filled documents, not for both")
+        template = template_of(graph.dtd, graph.root, options or DocumentOptions())
         self._expansion = Expansion(template, Bounds(depth, size, records, fill))
         self._seed = seed
 
@@ -60,5 +60,5 @@ class Documents:
         return self._expansion.document(self._seed, number)
 
     def pieces(self, number: int) -> Iterator[bytes]:
-        """One of them, in pieces of a mebibyte at most: it need not fit into memory."""
+        """One of them, in pieces of some mebibyte: it need not fit into memory."""
         return self._expansion.pieces(self._seed, number)

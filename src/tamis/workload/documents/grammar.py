@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,21 +17,22 @@ from tamis.schema.dtd import (
     Particle,
     Presence,
 )
-from tamis.schema.namespaces import Bindings
 from tamis.workload.documents.template import Template, TemplateBuilder
+from tamis.workload.namespaces import Bindings
 from tamis.workload.values import Values
 
 Range = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Odds:
+class DocumentOptions:
     """How what a DTD leaves open is drawn.
 
     Attributes:
         repeats: how often what has ``*`` or ``+`` is there, from and to, each number as likely;
-            once at least for ``+``.
-        repeats_of: the same for elements of some names.
+            once at least for ``+``, and less where depth or size leave no room.
+        repeats_of: the same for elements of some names, where they have a ``*`` or ``+`` of their
+            own.
         optional: the probability of what has ``?``, of attributes that may be left out, and of text
             beside elements.
         values: the texts of elements and attributes.
@@ -52,26 +52,45 @@ class Odds:
             raise UsageError(f"the probability of what is optional is 0 to 1, not {self.optional}")
 
 
-def template_of(dtd: Dtd, root: str, odds: Odds) -> Template:
+def template_of(dtd: Dtd, root: str, options: DocumentOptions) -> Template:
     """The template of the valid documents with this root element.
 
     An element or attribute whose prefix is nowhere declared is left out: the document would not be
     well-formed in XML with namespaces.
     """
-    unknown = sorted(set(odds.repeats_of) - set(dtd.elements))
-    if unknown:
-        raise UsageError(f"repeats of <{unknown[0]}>, which the DTD does not declare")
-    return _Grammar(dtd, root, odds).template()
+    grammar = _Grammar(dtd, root, options)
+    template = grammar.template()
+    for name in options.repeats_of:
+        if name not in dtd.elements:
+            raise UsageError(f"repeats of <{name}>, which the DTD does not declare")
+        if name not in grammar.repeated:
+            raise UsageError(f"repeats of <{name}>, which nowhere has a * or + of its own")
+    return template
+
+
+def escaped(value: str) -> str:
+    r"""The value of an attribute as it is written in double quotes: reading gives it back.
+
+    >>> escaped('a < "b" & \n')
+    'a &lt; &quot;b&quot; &amp; &#10;'
+    """
+    return value.translate(_ESCAPES)
+
+
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+)
 
 
 class _Grammar:
-    def __init__(self, dtd: Dtd, root: str, odds: Odds) -> None:
+    def __init__(self, dtd: Dtd, root: str, options: DocumentOptions) -> None:
         self.dtd = dtd
         self.root = root
-        self.odds = odds
+        self.options = options
         self.bindings = Bindings(dtd, root)
         self.builder = TemplateBuilder()
-        self.text = self.builder.value(odds.values)
+        self.repeated: set[str] = set()
+        self.text = self.builder.value(options.values)
         # Each element has a node before any content: elements can be inside themselves.
         self.elements = {name: self.builder.element() for name in dtd.elements}
         self.impossible = self.builder.element()
@@ -90,7 +109,7 @@ class _Grammar:
         if not self.bindings.is_bound(name, name):
             return self.impossible
         declared = [
-            build.text(f' xmlns:{prefix}="{html.escape(uri)}"')
+            build.text(f' xmlns:{prefix}="{escaped(uri)}"')
             for prefix, uri in self.bindings.written_on(name)
         ]
         attributes = [
@@ -115,28 +134,29 @@ class _Grammar:
         if not inside:
             return [self.text]
         # Each text is between elements, so that it is one value and no two values run together.
-        sometimes = self.builder.optional(self.text, self.odds.optional)
+        sometimes = self.builder.optional(self.text, self.options.optional)
         one = self.builder.sequence(self.builder.choice(*inside), sometimes)
-        low, high = self.odds.repeats
-        return [sometimes, self.builder.loop(one, low, high, grows=True)]
+        low, high = self.options.repeats
+        return [sometimes, self.builder.loop(one, low, high, least=0, grows=True)]
 
     def particle(self, particle: Particle) -> int:
         build = self.builder
         if isinstance(particle, Child):
             part = self.elements.get(particle.name, self.impossible)
-            repeats = self.odds.repeats_of.get(particle.name, self.odds.repeats)
+            repeats = self.options.repeats_of.get(particle.name, self.options.repeats)
         else:
             parts = [self.particle(part) for part in particle.parts]
             part = build.choice(*parts) if particle.is_choice else build.sequence(*parts)
-            repeats = self.odds.repeats
+            repeats = self.options.repeats
         if particle.occurs is Occurs.ONCE:
             return part
         if particle.occurs is Occurs.OPTIONAL:
-            return build.optional(part, self.odds.optional)
+            return build.optional(part, self.options.optional)
+        if isinstance(particle, Child):
+            self.repeated.add(particle.name)
         low, high = repeats
-        if particle.occurs is Occurs.SOME:
-            low, high = max(low, 1), max(high, 1)
-        return build.loop(part, low, high, grows=True)
+        least = 1 if particle.occurs is Occurs.ONE_OR_MORE else 0
+        return build.loop(part, max(low, least), max(high, least), least=least, grows=True)
 
     # -- attributes ----------------------------------------------------------------------------
 
@@ -151,13 +171,15 @@ class _Grammar:
         if value is None or not self.bindings.is_bound(element, name):
             return [self.impossible] if required else []
         part = build.sequence(build.text(f' {name}="'), value, build.text('"'))
-        return [part if required else build.optional(part, self.odds.optional)]
+        return [part if required else build.optional(part, self.options.optional)]
 
     def attribute_value(self, attribute: AttributeType) -> int | None:
         """A node for the value, or None where no value is valid."""
         build = self.builder
         if attribute.presence is Presence.FIXED:
-            return build.text(html.escape(attribute.default or ""))
+            if "&" in (attribute.default or "") or "<" in (attribute.default or ""):
+                return None  # libxml2 takes no such value for the fixed one; it can be left out
+            return build.text(escaped(attribute.default or ""))
         match attribute.kind:
             case AttributeKind.CDATA | AttributeKind.NMTOKEN | AttributeKind.NMTOKENS:
                 return self.text
@@ -166,12 +188,13 @@ class _Grammar:
             case AttributeKind.NOTATION:
                 return self.one_of([v for v in attribute.values if v in self.dtd.notations])
             case AttributeKind.ID:
-                return build.id()
+                return build.sequence(build.text("id"), build.id())
             case AttributeKind.IDREF:
-                return build.reference()
+                return build.sequence(build.text("id"), build.reference())
             case AttributeKind.IDREFS:
-                more = build.sequence(build.text(" "), build.reference())
-                return build.sequence(build.reference(), build.loop(more, 0, 2))
+                one = build.sequence(build.text("id"), build.reference())
+                more = build.sequence(build.text(" id"), build.reference())
+                return build.sequence(one, build.loop(more, 0, 2))
             case AttributeKind.ENTITY | AttributeKind.ENTITIES:
                 return self.one_of(self.dtd.unparsed_entities)
 

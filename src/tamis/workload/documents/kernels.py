@@ -8,7 +8,7 @@ and what one of them leaves goes to the next.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +21,34 @@ if TYPE_CHECKING:
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
-Options = tuple[int, int, bool]
+
+
+class Options(NamedTuple):
+    """What is the same for the whole of a document.
+
+    Attributes:
+        ids: how many IDs it has, if that is known, else 0.
+        id_digits: digits of an ID.
+        records: how often the outermost growing loops go round; 0: as the others.
+        fill: whether these go round until the slack is spent.
+    """
+
+    ids: int
+    id_digits: int
+    records: int
+    fill: bool
+
 
 # Kinds of nodes (template.Kind; plain numbers, since Numba reads them as constants).
 TEXT, VALUE, ID, REFERENCE, SEQUENCE, CHOICE, LOOP, OPTIONAL, ELEMENT = range(9)
-ID_BYTES = 10
-
 # Columns of Template.nodes, .parts, .values and .tables; all but parts begin with START, END.
-START, END, KIND, LOW, HIGH, GROWS, NODE_COLUMNS = range(7)
+START, END, KIND, LEAST, LOW, HIGH, GROWS, NODE_COLUMNS = range(8)
 PART, SHARES, PART_COLUMNS = range(3)
 THRESHOLD, ALIAS, VALUE_COLUMNS = 2, 3, 4
 SHORTEST, TABLE_COLUMNS = 2, 3
 
-IMPOSSIBLE = 1 << 40
-"""The cost of what cannot be written at all."""
+IMPOSSIBLE = 1 << 50
+"""The cost of what cannot be written at all: more than any document may have."""
 
 # What ``write`` returns.
 DONE, FULL = 0, 1
@@ -47,7 +61,7 @@ TOP, WRITTEN, IDS, REFERENCES, STATES = range(5)
 
 
 @kernel
-def costs(template: Template, without_references: bool, table: Ints) -> int:
+def costs(template: Template, id_digits: int, without_references: bool, table: Ints) -> int:
     """Fill ``table[levels, node]`` with the fewest bytes, row by row; the number of rows filled.
 
     After the last row nothing changes any more. Levels are those that elements below may take.
@@ -61,7 +75,7 @@ def costs(template: Template, without_references: bool, table: Ints) -> int:
         changed = levels == 0
         for node in range(len(nodes)):
             if nodes[node, KIND] != ELEMENT:
-                cost = _cost(template, node, without_references, table, levels)
+                cost = _cost(template, node, id_digits, without_references, table, levels)
                 table[levels, node] = min(cost, IMPOSSIBLE)
             changed |= table[levels, node] != table[levels - 1, node]
         if not changed:
@@ -70,7 +84,14 @@ def costs(template: Template, without_references: bool, table: Ints) -> int:
 
 
 @inlined
-def _cost(template: Template, node: int, without_references: bool, table: Ints, levels: int) -> int:
+def _cost(
+    template: Template,
+    node: int,
+    id_digits: int,
+    without_references: bool,
+    table: Ints,
+    levels: int,
+) -> int:
     """The cost of a node that is no element, given those of its parts."""
     nodes, parts = template.nodes, template.parts
     kind, start, end = nodes[node, KIND], nodes[node, START], nodes[node, END]
@@ -80,17 +101,17 @@ def _cost(template: Template, node: int, without_references: bool, table: Ints, 
         value = template.tables[start, SHORTEST]
         return template.values[value, END] - template.values[value, START]
     if kind == ID or (kind == REFERENCE and not without_references):
-        return ID_BYTES
+        return id_digits
     if kind == REFERENCE:
         return IMPOSSIBLE
-    if kind == OPTIONAL or (kind == LOOP and nodes[node, LOW] == 0):
+    if kind == OPTIONAL or (kind == LOOP and nodes[node, LEAST] == 0):
         return 0
     if kind == LOOP:
-        return nodes[node, LOW] * table[levels, parts[start, PART]]
+        return nodes[node, LEAST] * table[levels, parts[start, PART]]
     cost = 0 if kind == SEQUENCE else IMPOSSIBLE
     for index in range(start, end):
         part = table[levels, parts[index, PART]]
-        cost = min(cost, part) if kind == CHOICE else cost + part
+        cost = min(cost, part) if kind == CHOICE else min(cost + part, IMPOSSIBLE)
     return cost
 
 
@@ -106,7 +127,7 @@ def _draw(random: Words) -> np.uint64:
 
 @inlined
 def _below(random: Words, count: int) -> int:
-    """One of 0, …, count - 1 (count < 2**31), each as likely as the others to some 2**-32."""
+    """One of 0, …, count - 1, each as likely as the others to some 2**-32; count < 2**31."""
     return np.int64(((_draw(random) >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
 
@@ -118,19 +139,17 @@ def _copy(source: Bytes, start: int, end: int, buffer: Bytes, position: int) -> 
 
 
 @inlined
-def _write_id(number: int, buffer: Bytes, position: int) -> int:
-    buffer[position] = 105  # i
-    buffer[position + 1] = 100  # d
-    for digit in range(ID_BYTES - 1, 1, -1):
+def _write_number(number: int, digits: int, buffer: Bytes, position: int) -> int:
+    for digit in range(digits - 1, -1, -1):
         buffer[position + digit] = 48 + number % 10
         number //= 10
-    return position + ID_BYTES
+    return position + digits
 
 
 @inlined
 def _write_leaf(
-    template: Template, node: int, slack: int, ids: int, random: Words, state: Ints, buffer: Bytes,
-    position: int,
+    template: Template, node: int, slack: int, options: Options, random: Words, state: Ints,
+    buffer: Bytes, position: int,
 ) -> int:  # fmt: skip
     """Write a node without parts; the new position."""
     nodes, values = template.nodes, template.values
@@ -139,10 +158,11 @@ def _write_leaf(
         return _copy(template.texts, start, nodes[node, END], buffer, position)
     if kind == ID:
         state[IDS] += 1
-        return _write_id(state[IDS], buffer, position)
+        return _write_number(state[IDS], options.id_digits, buffer, position)
     if kind == REFERENCE:
         state[REFERENCES] += 1
-        return _write_id(1 + _below(random, max(ids, 1)), buffer, position)
+        number = 1 + _below(random, max(options.ids, 1))
+        return _write_number(number, options.id_digits, buffer, position)
     first, shortest = template.tables[start, START], template.tables[start, SHORTEST]
     bits = _draw(random)
     count = np.uint64(template.tables[start, END] - first)
@@ -182,13 +202,12 @@ def _choose(
 @inlined
 def _times(nodes: Ints, node: int, inside: int, options: Options, random: Words) -> int:
     """How often a loop is to go round."""
-    _, records, fill = options
     low, high = nodes[node, LOW], nodes[node, HIGH]
     if nodes[node, GROWS] and not inside:
-        if fill:
+        if options.fill:
             return np.int64(1) << 60
-        if records > 0:
-            return max(records, low)
+        if options.records > 0:
+            return max(options.records, nodes[node, LEAST])
     return low + _below(random, high - low + 1)
 
 
@@ -206,7 +225,7 @@ def _enter(
         kind = nodes[node, KIND]
         row = min(levels, len(fewest) - 1)
         if kind < SEQUENCE:
-            return _write_leaf(template, node, slack, options[0], random, state, buffer, position)
+            return _write_leaf(template, node, slack, options, random, state, buffer, position)
         if kind == CHOICE:
             allowed = fewest[row, node] + slack
             node = _choose(template, node, allowed, fewest, row, random)
@@ -253,7 +272,7 @@ def _next_part(template: Template, fewest: Ints, frames: Ints, top: int) -> tupl
         if frames[top, LEFT] == 0:
             return np.int64(-1), slack
         frames[top, EXPECTED] = fewest[row, part]
-        if frames[top, NEXT] >= nodes[node, LOW]:  # the loop's cost has no more than those
+        if frames[top, NEXT] >= nodes[node, LEAST]:  # the loop's cost has no more than those
             frames[top, EXPECTED] = 0
             slack -= fewest[row, part]
             if slack < 0:
@@ -276,8 +295,7 @@ def write(
         template: a ``Template``.
         fewest: of :func:`costs`.
         frames: int64[frames, COLUMNS], the stack; kept between calls.
-        options: IDs of the document if that is known, else 0; how often the outermost growing loops
-            go round (0: as the others); whether they go round until the slack is spent.
+        options: what is the same for the whole document.
         longest: bytes of the longest leaf.
         random: uint64[1], the state of the random draws; kept between calls.
         state: int64[STATES]; kept between calls.

@@ -9,11 +9,11 @@ The parts of a template are nodes, known by number:
 =========  ==================================================================================
 TEXT       bytes as they are
 VALUE      one of a table of values, by their probabilities
-ID         a name that nothing else in the document is called
-REFERENCE  the name of some ID in the document
+ID         a number that no other ID in the document has
+REFERENCE  the number of some ID in the document
 SEQUENCE   parts, one after the other
 CHOICE     one of its parts, each as likely; a part that is listed twice is twice as likely
-LOOP       its part, ``low`` to ``high`` times, each number as likely
+LOOP       its part, ``low`` to ``high`` times, each number as likely; ``least`` at the least
 OPTIONAL   its part, with a probability
 ELEMENT    its part, one level deeper
 =========  ==================================================================================
@@ -28,25 +28,22 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.workload.documents import kernels
 from tamis.workload.values import Values
 
 
 class Kind(enum.IntEnum):
     """What a node is; the leaves come first."""
 
-    TEXT = 0
-    VALUE = 1
-    ID = 2
-    REFERENCE = 3
-    SEQUENCE = 4
-    CHOICE = 5
-    LOOP = 6
-    OPTIONAL = 7
-    ELEMENT = 8
-
-
-ID_BYTES = 10
-"""Bytes of an ID, all of the same length: ``id00000001``."""
+    TEXT = kernels.TEXT
+    VALUE = kernels.VALUE
+    ID = kernels.ID
+    REFERENCE = kernels.REFERENCE
+    SEQUENCE = kernels.SEQUENCE
+    CHOICE = kernels.CHOICE
+    LOOP = kernels.LOOP
+    OPTIONAL = kernels.OPTIONAL
+    ELEMENT = kernels.ELEMENT
 
 
 class Template(NamedTuple):
@@ -54,9 +51,9 @@ class Template(NamedTuple):
 
     Attributes:
         nodes: int64[n, NODE_COLUMNS]. START and END: of TEXT its bytes in ``texts``, of VALUE its
-            table as START, of the others their range in ``parts``; KIND; LOW and HIGH of LOOP, of
-            OPTIONAL its probability times 2**32 as LOW; GROWS, whether a LOOP has no bound of its
-            own.
+            table as START, of the others their range in ``parts``; KIND; of LOOP what it must go
+            round, LEAST, and from LOW to HIGH what it does if there is room; of OPTIONAL its
+            probability times 2**32 as LOW; GROWS, whether a LOOP has no bound of its own.
         parts: int64[p, PART_COLUMNS]. PART, a node; SHARES, into how many shares a SEQUENCE divides
             its slack at this part: one for it, and one for each part behind it that can grow.
         values: int64[v, VALUE_COLUMNS]. START and END in ``texts``; THRESHOLD and ALIAS, for
@@ -77,7 +74,7 @@ class Template(NamedTuple):
 
     def of_kind(self, kind: Kind) -> NDArray[np.int64]:
         """The rows of ``nodes`` of a kind."""
-        rows: NDArray[np.int64] = self.nodes[self.nodes[:, 2] == kind]
+        rows: NDArray[np.int64] = self.nodes[self.nodes[:, kernels.KIND] == kind]
         return rows
 
 
@@ -86,6 +83,7 @@ class _Node(NamedTuple):
     parts: tuple[int, ...] = ()
     text: bytes = b""
     table: int = 0
+    least: int = 0
     low: int = 0
     high: int = 0
     grows: bool = False
@@ -137,9 +135,20 @@ class TemplateBuilder:
         """One of these parts; there must be one."""
         return parts[0] if len(parts) == 1 else self._add(_Node(Kind.CHOICE, parts))
 
-    def loop(self, part: int, low: int, high: int, grows: bool = False) -> int:
-        """A part, again and again; ``grows`` if a document may be filled with it."""
-        return self._add(_Node(Kind.LOOP, (part,), low=low, high=high, grows=grows))
+    def loop(
+        self, part: int, low: int, high: int, *, least: int | None = None, grows: bool = False
+    ) -> int:
+        """A part, again and again.
+
+        Args:
+            part: a node.
+            low: how often, from this…
+            high: …to this, where there is room.
+            least: how often in any case; without it, that is ``low``.
+            grows: whether a document may be filled with it.
+        """
+        least = low if least is None else least
+        return self._add(_Node(Kind.LOOP, (part,), b"", 0, least, low, high, grows))
 
     def optional(self, part: int, probability: float) -> int:
         """A part, or nothing."""
@@ -165,16 +174,16 @@ class TemplateBuilder:
                 start, end = len(texts), len(texts) + len(node.text)
             elif node.kind is Kind.VALUE:
                 start = end = node.table
-            nodes.append((start, end, node.kind, node.low, node.high, node.grows))
+            nodes.append((start, end, node.kind, node.least, node.low, node.high, node.grows))
             texts += node.text
             growing = [part in grows for part in node.parts]
             parts += [(part, 1 + sum(growing[i + 1 :])) for i, part in enumerate(node.parts)]
         values, tables = _tables(self._tables, texts)
         return Template(
-            nodes=_frozen(nodes, 6),
-            parts=_frozen(parts, 2),
+            nodes=_frozen(nodes, kernels.NODE_COLUMNS),
+            parts=_frozen(parts, kernels.PART_COLUMNS),
             values=values,
-            tables=_frozen(tables, 3),
+            tables=_frozen(tables, kernels.TABLE_COLUMNS),
             texts=np.frombuffer(bytes(texts), np.uint8),
             root=root,
             nesting=self._nesting(),
@@ -207,7 +216,7 @@ def _tables(
     tables: Sequence[Values], texts: bytearray
 ) -> tuple[NDArray[np.int64], list[tuple[int, int, int]]]:
     """The rows of values and of tables; the texts of the values are added to ``texts``."""
-    rows = [np.empty((0, 4), np.int64)]
+    rows = [np.empty((0, kernels.VALUE_COLUMNS), np.int64)]
     ranges = []
     first = 0
     for values in tables:
@@ -218,7 +227,7 @@ def _tables(
         rows.append(np.column_stack([starts, ends, *values.alias_table()]))
         ranges.append((first, first + len(encoded), first + int(np.argmin(ends - starts))))
         first += len(encoded)
-    return _frozen(np.concatenate(rows), 4), ranges
+    return _frozen(np.concatenate(rows), kernels.VALUE_COLUMNS), ranges
 
 
 def _frozen(rows: object, columns: int) -> NDArray[np.int64]:

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-from tamis.schema.dtd import AttributeType
+from functools import cached_property
+
+from tamis.errors import UsageError
+from tamis.schema.dtd import AttributeType, Presence
 from tamis.workload.draws import Draws
-from tamis.workload.queries.terrain import Terrain, fixed_value
+from tamis.workload.queries.names import QueryNames
 from tamis.workload.values import Values
 
+_OPERATORS = ("=", "<", ">", "<=", ">=", "!=")
+_NEAR = 0.01
 
-class Predicates:
+
+class ValuePredicates:
     """Draws predicates for elements of a DTD.
 
     Args:
-        terrain: the elements.
+        names: the elements.
         values: what documents have in texts and attributes; give their generator the same.
         selectivity: the share of those texts that a predicate is true of, as nearly as the values
-            permit; None draws operator and constant freely, as YFilter's generator does.
+            permit; it is a comparison with a range of numbers, and never of an enumeration. None
+            draws operator and constant freely.
+
+    Raises:
+        UsageError: words have no ranges.
     """
 
-    def __init__(self, terrain: Terrain, values: Values, selectivity: float | None) -> None:
-        self._terrain = terrain
+    def __init__(self, names: QueryNames, values: Values, selectivity: float | None) -> None:
+        if selectivity is not None and values.kind != "numbers":
+            raise UsageError("a selectivity needs values that are numbers: words have no ranges")
+        self._names = names
         self._values = values
         self._selectivity = selectivity
         self._sources: dict[str, list[str | AttributeType]] = {}
@@ -28,36 +40,41 @@ class Predicates:
         """What can be compared in an element: its attributes, its text, that of its children."""
         found = self._sources.get(element)
         if found is None:
-            found = [*self._terrain.attributes(element)]
-            if self._terrain.has_text(element):
+            found = [a for a in self._names.attributes(element) if self._can_compare(a)]
+            if self._names.has_text(element):
                 found.append("text()")
-            found += [c for c in self._terrain.children[element] if self._terrain.has_text(c)]
+            found += [c for c in self._names.children[element] if self._names.has_text(c)]
             self._sources[element] = found
         return found
+
+    def _can_compare(self, attribute: AttributeType) -> bool:
+        if self._selectivity is not None:  # which others, with few values of their own, have not
+            return not attribute.values and attribute.presence is not Presence.FIXED
+        return not ("'" in (attribute.default or "") and '"' in (attribute.default or ""))
 
     def draw(self, element: str, draws: Draws) -> str:
         """A predicate in brackets for an element that has something to compare."""
         source = draws.choice(self.sources(element))
         if isinstance(source, str):
             return f"[{source} {self._comparison(draws)}]"
-        fixed = fixed_value(source)
-        if fixed is not None:
-            return f"[@{source.name} = {literal(fixed)}]"
+        if source.presence is Presence.FIXED:
+            return f"[@{source.name} = {_literal(source.default or '')}]"
         if source.values:
-            return f"[@{source.name} = {literal(draws.choice(source.values))}]"
+            return f"[@{source.name} = {_literal(draws.choice(source.values))}]"
         return f"[@{source.name} {self._comparison(draws)}]"
 
     def _comparison(self, draws: Draws) -> str:
         values = self._values
         if values.kind == "words":
-            return f"= {literal(values.text(values.draw(draws)))}"
-        if self._selectivity is None:
-            return f"{draws.choice(('=', '<', '>', '<=', '>=', '!='))} {values.draw(draws)}"
-        return draws.choice(self._ranges(self._selectivity))
+            return f"= {_literal(values.text(values.draw(draws)))}"
+        if self._selectivity is not None:
+            return draws.choice(self._ranges)
+        return f"{draws.choice(_OPERATORS)} {values.draw(draws)}"
 
-    def _ranges(self, selectivity: float) -> list[str]:
+    @cached_property
+    def _ranges(self) -> list[str]:
         """The likeliest values, or the others: what is nearest to the share, both if both are."""
-        values = self._values
+        values, selectivity = self._values, self._selectivity or 0.0
         first, rest = values.rank_for(selectivity), values.rank_for(1 - selectivity)
         off = {
             f"<= {first}": abs(values.share_to(first) - selectivity),
@@ -66,10 +83,6 @@ class Predicates:
         return [text for text, error in off.items() if error <= min(off.values()) + _NEAR]
 
 
-_NEAR = 0.01
-
-
-def literal(text: str) -> str:
-    """A string literal of XPath 1.0, which has no way to write both kinds of quotes."""
-    quote = '"' if "'" in text else "'"
-    return f"{quote}{text.replace(quote, '')}{quote}"
+def _literal(text: str) -> str:
+    """A string literal of a text that has not both kinds of quotes."""
+    return f'"{text}"' if "'" in text else f"'{text}'"

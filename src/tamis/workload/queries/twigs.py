@@ -6,21 +6,22 @@ most 4 children. A shape is drawn first, and then an element of the DTD for each
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.workload.draws import Draws
-from tamis.workload.queries.paths import relative, repeated
-from tamis.workload.queries.predicates import Predicates
-from tamis.workload.queries.terrain import Terrain
+from tamis.workload.queries.names import QueryNames
+from tamis.workload.queries.paths import relative
+from tamis.workload.queries.predicates import ValuePredicates
+from tamis.workload.queries.queries import Queries, check_number, check_share, take
 from tamis.workload.values import Values
 
 
 @dataclass(frozen=True)
-class TwigOdds:
+class TwigOptions:
     """How twigs are drawn.
 
     Attributes:
@@ -31,7 +32,7 @@ class TwigOdds:
         descendant: P(//), the probability that a node is below its parent instead of in it.
         predicates: value predicates of a twig, each on a node drawn at random.
         values: what documents have in texts and attributes.
-        selectivity: of a value predicate, see :class:`Predicates`.
+        selectivity: of a value predicate, see :class:`ValuePredicates`.
     """
 
     nodes: int = 15
@@ -49,24 +50,28 @@ class TwigOdds:
                 f"{self.splits} split nodes with 2 to {self.children} children need "
                 f"{2 * self.splits + 1} nodes at least, not {self.nodes}"
             )
-        if self.nodes > 400:
-            raise UsageError(f"a twig has 400 nodes at most, not {self.nodes}")
+        check_number(nodes=(self.nodes, 1, 400), predicates=(self.predicates, 0, 100))
+        check_share(
+            wildcard=self.wildcard, descendant=self.descendant, selectivity=self.selectivity
+        )
 
 
 def twigs_from_dtd(
     graph: SchemaGraph,
     count: int,
     *,
-    odds: TwigOdds | None = None,
+    options: TwigOptions | None = None,
     distinct: bool = False,
     seed: int = 0,
-) -> Iterator[str]:
-    """Draw twigs, each with a match in some document that the DTD's graph permits.
+) -> Queries:
+    """Draw twigs, each a part of some tree that the DTD's graph permits.
+
+    Value predicates are drawn one by one, so several of them may contradict each other.
 
     Args:
         graph: the DTD, with its roots.
         count: how many.
-        odds: how they are drawn.
+        options: how they are drawn.
         distinct: no two alike.
         seed: another one draws others.
 
@@ -75,11 +80,12 @@ def twigs_from_dtd(
 
     >>> from tamis.schema.reader import parse_dtd
     >>> dtd = parse_dtd("<!ELEMENT a (b | c)*> <!ELEMENT b (a*)> <!ELEMENT c (a*)>")
-    >>> list(twigs_from_dtd(SchemaGraph.of(dtd), 2, odds=TwigOdds(nodes=6, splits=2)))
-    ['/b[a]/a/c[a]/a', '/a[b[a][a]/a]/*']
+    >>> list(twigs_from_dtd(SchemaGraph.of(dtd), 2, options=TwigOptions(nodes=6, splits=2)))
+    ['/a[c]/b/a[c]/b', '/a[b[a][a]/a]/*']
     """
-    planter = _Planter(Terrain(graph), odds or TwigOdds(), Draws(seed, "twigs"))
-    return repeated(planter.twig, count, distinct)
+    names = QueryNames(graph)
+    generator = _TwigGenerator(names, options or TwigOptions(), Draws(seed, "twigs"))
+    return Queries(take(generator.twig, count, distinct), names.namespaces)
 
 
 class _Shape(NamedTuple):
@@ -94,42 +100,44 @@ class _Shape(NamedTuple):
     heights: list[int]
 
 
-class _Planter:
-    def __init__(self, terrain: Terrain, odds: TwigOdds, draws: Draws) -> None:
-        self.terrain = terrain
-        self.odds = odds
+class _TwigGenerator:
+    def __init__(self, names: QueryNames, options: TwigOptions, draws: Draws) -> None:
+        self.names = names
+        self.options = options
         self.draws = draws
-        self.predicates = Predicates(terrain, odds.values, odds.selectivity)
+        self.predicates = ValuePredicates(names, options.values, options.selectivity)
         self._tall: dict[tuple[str, int], tuple[str, ...]] = {}
 
     def twig(self) -> str:
         """One twig."""
-        odds = self.odds
+        options = self.options
         for _ in range(_ATTEMPTS):
             shape = self.shape()
-            is_below = self.draws.chance(odds.descendant)
-            elements = self.plant(shape, self.terrain.names if is_below else self.terrain.roots)
+            is_below = self.draws.chance(options.descendant)
+            elements = self.plant(shape, self.names.elements if is_below else (self.names.root,))
             predicates = self.values(elements) if elements else None
             if predicates is not None:
                 text = self.text(0, shape, elements, predicates)
                 return ("//" if is_below else "/") + text
         raise UsageError(
-            f"the DTD has no room for twigs of {odds.nodes} nodes with {odds.splits} splits"
-            f"{' and values to compare' if odds.predicates else ''}: {_ATTEMPTS:,} shapes were "
+            f"the DTD has no room for twigs of {options.nodes} nodes with {options.splits} splits"
+            f"{' and values to compare' if options.predicates else ''}: {_ATTEMPTS:,} shapes were "
             "tried; ask for fewer nodes"
         )
 
     def shape(self) -> _Shape:
         """A random tree with the numbers of nodes and splits that were asked for."""
-        odds, random = self.odds, self.draws.random
-        numbers = [2] * odds.splits
-        for _ in range(odds.nodes - 2 * odds.splits - 1):  # nodes left over make chains or branches
-            index = int(random() * (odds.splits + 1))
-            if index < odds.splits and numbers[index] < odds.children:
+        options, random = self.options, self.draws.random
+        numbers = [2] * options.splits
+        for _ in range(
+            options.nodes - 2 * options.splits - 1
+        ):  # nodes left over make chains or branches
+            index = int(random() * (options.splits + 1))
+            if index < options.splits and numbers[index] < options.children:
                 numbers[index] += 1
             else:
                 numbers.append(1)
-        children = [_NONE] * odds.nodes
+        children = [_NONE] * options.nodes
         slots = [0]  # nodes that were given no children yet
         next_node = 1
         for left in range(len(numbers), 0, -1):
@@ -138,8 +146,8 @@ class _Planter:
             children[node] = range(next_node, next_node + number)
             slots += children[node]
             next_node += number
-        heights = [1] * odds.nodes
-        for node in range(odds.nodes - 1, -1, -1):
+        heights = [1] * options.nodes
+        for node in range(options.nodes - 1, -1, -1):
             for child in children[node]:
                 if heights[child] >= heights[node]:
                     heights[node] = heights[child] + 1
@@ -147,7 +155,7 @@ class _Planter:
 
     def plant(self, shape: _Shape, starts: tuple[str, ...]) -> list[str]:
         """An element for each node; none where the shape is too tall for the DTD."""
-        levels, random = self.terrain.levels, self.draws.random
+        levels, random = self.names.levels, self.draws.random
         children, heights = shape
         tall: Sequence[str] = [name for name in starts if levels[name] >= heights[0]]
         if not tall:
@@ -169,21 +177,21 @@ class _Planter:
         """The elements in an element that have so many levels, themselves included."""
         found = self._tall.get((element, height))
         if found is None:
-            levels = self.terrain.levels
-            below = self.terrain.children[element]
+            levels = self.names.levels
+            below = self.names.children[element]
             found = tuple(name for name in below if levels[name] >= height)
             self._tall[element, height] = found
         return found
 
     def values(self, elements: list[str]) -> dict[int, str] | None:
         """The value predicates of nodes; None where no node has a value to compare."""
-        if not self.odds.predicates:
+        if not self.options.predicates:
             return {}
         with_values = [n for n, element in enumerate(elements) if self.predicates.sources(element)]
         if not with_values:
             return None
         found: dict[int, str] = {}
-        for _ in range(self.odds.predicates):
+        for _ in range(self.options.predicates):
             node = self.draws.choice(with_values)
             predicate = self.predicates.draw(elements[node], self.draws)
             found[node] = found.get(node, "") + predicate
@@ -193,13 +201,13 @@ class _Planter:
         self, node: int, shape: _Shape, elements: list[str], predicates: dict[int, str]
     ) -> str:
         """A node and what is below it: its last child goes on, the others are in brackets."""
-        odds, random = self.odds, self.draws.random
-        text = "*" if random() < odds.wildcard else elements[node]
+        options, random = self.options, self.draws.random
+        text = "*" if random() < options.wildcard else elements[node]
         if node in predicates:
             text += predicates[node]
         below = shape.children[node]
         for child in below:
-            axis = "//" if random() < odds.descendant else "/"
+            axis = "//" if random() < options.descendant else "/"
             path = axis + self.text(child, shape, elements, predicates)
             text += path if child == below.stop - 1 else f"[{relative(path)}]"
         return text

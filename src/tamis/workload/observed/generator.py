@@ -1,7 +1,7 @@
 """Subscriptions drawn from documents: from their paths, names and values.
 
 >>> drawn = draw_from_documents(["<shop><item id='7'>cup</item></shop>"], 4, seed=9)
->>> for subscription in drawn.subscriptions:
+>>> for subscription in drawn.expressions:
 ...     print(subscription)
 /*[starts-with(local-name(), 'shop')]
 /descendant::shop[*/shop or starts-with(local-name(), 'sh')]/*[2]
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from tamis.workload.draws import Draws
 from tamis.workload.observed.paths import Expressions
 from tamis.workload.observed.predicates import Predicates
 from tamis.workload.observed.trees import Tree, read_trees
+from tamis.workload.queries.queries import Queries
 
 # With the near misses that are true elsewhere, about half match.
 _BUILT_TRUE = 0.45
@@ -38,19 +38,6 @@ _BATCH_CANDIDATES = (64, 16_384)  # fewest and most that are answered at a time
 _NESTING = 16  # more than the expressions drawn here ever have
 
 
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """Subscriptions, and the prefixes that they are written with.
-
-    Attributes:
-        subscriptions: the expressions.
-        namespaces: prefix → URI, to be given with them to :func:`tamis.compile`.
-    """
-
-    subscriptions: list[str]
-    namespaces: dict[str, str]
-
-
 def draw_from_documents(
     documents: Iterable[Document],
     count: int,
@@ -60,7 +47,7 @@ def draw_from_documents(
     distinct: bool = False,
     one_line: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Drawn:
+) -> Queries:
     r"""Draw subscriptions from the structure and the values of documents.
 
     Nearly half are paths to an element that a document has, loosened, with predicates that are true
@@ -86,8 +73,8 @@ def draw_from_documents(
 
     >>> document = "<shop><item id='7'>cup</item><item id='8'>pot</item></shop>"
     >>> drawn = draw_from_documents([document], 200, matching=0.25, distinct=True)
-    >>> matcher = compile_subscriptions(enumerate(drawn.subscriptions))
-    >>> len(matcher.match(document)), len(set(drawn.subscriptions))
+    >>> matcher = compile_subscriptions(enumerate(drawn.expressions))
+    >>> len(matcher.match(document)), len(set(drawn.expressions))
     (50, 200)
     """
     count = operator.index(count)
@@ -108,7 +95,7 @@ def draw_from_documents(
         _check_found(len(true), wanted, "that are true of some document", distinct)
         _check_found(len(false), count - wanted, "that are true of no document", distinct)
         texts = _interleaved(true, false, Draws(seed, "order of subscriptions"))
-    return Drawn(texts, candidates.namespaces)
+    return Queries(texts, candidates.namespaces)
 
 
 class _Candidates:
