@@ -11,6 +11,7 @@ Subscriptions that take lxml longer than a second on a document are left out, an
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -26,6 +27,7 @@ import tamis
 from tamis.documents.source import Source
 from tamis.matching.slow import lxml_tree
 from tamis.workload.observed.generator import draw_from_documents
+from tamis.workload.queries.queries import Queries
 from tests.corpora import CORPORA, ROOT
 from tests.oracles import lxml_xpath, read
 
@@ -35,12 +37,22 @@ LXML_SECONDS = 1.0  # for one subscription on one document
 EXPONENT = re.compile(rb"&#x\w+;|[0-9][eE](?=[-+]?[0-9])")
 
 
+def draw(paths: list[Path], count: int, seed: int = SEED) -> tuple[dict[Path, bytes], Queries]:
+    """The documents that lxml can read, and subscriptions drawn from them: some to spare."""
+    documents = {path: data for path in paths if (data := read(path)) is not None}
+    return documents, draw_from_documents(documents.values(), count + count // 4, seed=seed)
+
+
+def digest(drawn: Queries) -> str:
+    """A hash of what was drawn: another one, and a record is of other subscriptions."""
+    return hashlib.sha256("\n".join(drawn).encode()).hexdigest()[:16]
+
+
 def compare(paths: list[Path], count: int, seed: int = SEED) -> dict[str, object]:
     """Answers of Tamis and lxml for ``count`` subscriptions on some documents."""
-    documents = {path: data for path in paths if (data := read(path)) is not None}
+    documents, found = draw(paths, count, seed)
     trees = {path: lxml_tree(Source(data)) for path, data in documents.items()}
-    found = draw_from_documents(documents.values(), count + count // 4, seed=seed)
-    drawn, namespaces = found.expressions, found.namespaces
+    drawn, namespaces = list(found), found.namespaces
     matcher = tamis.compile(enumerate(drawn), namespaces=namespaces)
     oracles = [lxml_xpath(text, namespaces) for text in drawn]
     started = time.perf_counter()
@@ -60,6 +72,7 @@ def compare(paths: list[Path], count: int, seed: int = SEED) -> dict[str, object
                 {"document": path.name, "subscription": drawn[number]}
             )
     return {
+        "drawn": digest(found),
         "documents": len(documents),
         "unparsed": sorted(path.name for path in paths if path not in documents),
         "subscriptions": len(compared),

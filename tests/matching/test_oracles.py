@@ -21,7 +21,7 @@ from tamis.language.xpath import parse
 from tamis.matching.slow import lxml_tree
 from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, ROOT, corpus
-from tests.matching.compare_corpora import RECORD, compare
+from tests.matching.compare_corpora import RECORD, compare, digest, draw
 from tests.matching.xpath_sets import REFUSED, invented_document, queries, refused
 from tests.oracles import elementpath_true, lxml_xpath
 
@@ -53,6 +53,12 @@ def test_the_record_is_whole() -> None:
         assert result["documents_matched"] == result["documents"], name
 
 
+@pytest.mark.parametrize("name", ["usecases", "entrez", "dblp", "mondial", "shakespeare"])
+def test_the_record_is_of_what_is_drawn_today(name: str) -> None:
+    _, drawn = draw(corpus(name), 2000)
+    assert digest(drawn) == json.loads(RECORD.read_text())[name]["drawn"]
+
+
 @pytest.mark.parametrize("name", ["usecases", "entrez", "dblp"])
 def test_elementpath(name: str) -> None:
     """elementpath is slow: small documents and few subscriptions."""
@@ -60,11 +66,14 @@ def test_elementpath(name: str) -> None:
     trees = [lxml_tree(Source(path.read_bytes())) for path in paths]
     drawn = draw_from_documents(paths, 60, seed=11)
     matcher = tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces)
+    answered = 0
     for tree, match in zip(trees, matcher.match_many(paths), strict=True):
         for number, text in enumerate(drawn.expressions):
             expected = elementpath_true(text, drawn.namespaces, tree)
             if expected is not None:
+                answered += 1
                 assert (number in set(match)) == expected, text
+    assert answered >= 7 * len(trees)  # known faults of elementpath's bar the others
 
 
 def test_public_sets_refused() -> None:
