@@ -106,3 +106,10 @@ def test_without_graphviz_an_old_drawing_stays(
     assert (outcome.status, outcome.out) == (2, "")
     assert "Graphviz" in outcome.err
     assert Path("a.svg").read_text() == "old"
+
+
+def test_paths(write: Write) -> None:
+    write({"a.dtd": "<!ELEMENT a (b?, c*)> <!ELEMENT b (c)> <!ELEMENT c (#PCDATA)>"})
+    assert run("schema", "a.dtd", "--format", "paths").out == "/a\n/a/b\n/a/c\n/a/b/c\n"
+    write({"b.dtd": "<!ELEMENT b (b | c | d)*> <!ELEMENT c (b | d)*> <!ELEMENT d (b | c | d)*>"})
+    assert len(run("schema", "b.dtd", "--format", "paths").out.splitlines()) == 10_000

@@ -128,7 +128,7 @@ def test_prefixes_of_a_dtd() -> None:
         ("documents --dtd book.dtd --repeat author=5..2", "0 to 1,000,000, not 5..2"),
         ("documents --dtd book.dtd --output book.dtd/x", "cannot make the folder book.dtd/x"),
         ("dblp", "give either --size or --records"),
-        ("dblp --size 10", "ask for a size of that at least"),
+        ("dblp --size 10", "has 54 bytes at least, not 10"),
     ],
 )
 def test_wrong_usage(command: str, message: str) -> None:

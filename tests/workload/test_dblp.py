@@ -51,7 +51,7 @@ def test_valid() -> None:
 
 
 def test_refused() -> None:
-    with pytest.raises(UsageError, match="ask for a size of that at least"):
+    with pytest.raises(UsageError, match="has 54 bytes at least, not 50"):
         list(dblp(size=50))
     with pytest.raises(UsageError, match="either size or records"):
         dblp()

@@ -142,7 +142,7 @@ def test_interleaved_generators_do_not_disturb_each_other() -> None:
         ("<!ELEMENT a (b)> <!ELEMENT b (c)> <!ELEMENT c EMPTY>", 40, "has 3 levels, more than 2"),
         ("<!ELEMENT a (b, b)> <!ELEMENT b EMPTY>", 14, "has 15 bytes: ask for"),
         ("<!ELEMENT a EMPTY> <!ATTLIST a b IDREF #REQUIRED>", 40, "an IDREF is required"),
-        ("<!ELEMENT p:a EMPTY>", 40, "no finite document"),
+        ("<!ELEMENT p:a EMPTY>", 40, "cannot be written"),
         ("<!-- nothing -->", 40, "no element that a document could begin with"),
     ],
 )
@@ -200,6 +200,55 @@ def test_options_that_say_nothing_are_refused(options: dict[str, object], messag
     graph = graph_of("<!ELEMENT a (#PCDATA | b)*> <!ELEMENT b EMPTY>")
     with pytest.raises(UsageError, match=re.escape(message)):
         Documents(graph, options=DocumentOptions(**options))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "model", ["(a?)*", "(a*)*", "(a | b?)*", "(" * 100 + "a?" + ")*" * 100, "((((a?)*)*)*)*"]
+)
+def test_rounds_that_write_nothing_come_to_an_end(model: str) -> None:
+    dtd = f"<!ELEMENT r {model}> <!ELEMENT a EMPTY> <!ELEMENT b EMPTY>"
+    for bounds in ({"fill": True}, {"records": 10**12}, {}):
+        documents = Documents(
+            graph_of(dtd), size=2_000, options=DocumentOptions(repeats=(0, 10**6)), **bounds
+        )
+        sizes = {len(documents.document(number)) for number in range(5)}
+        assert max(sizes) <= 2_000
+        if bounds and len(model) < 10:  # in deep loops each has too small a share to write anything
+            assert max(sizes) > 1_000
+
+
+@pytest.mark.parametrize(
+    ("attributes", "expected"),
+    [
+        # Two prefixes of one namespace: the second would be the first again.
+        ('xmlns:p CDATA "u" xmlns:q CDATA "u" p:a (1) #REQUIRED q:a (1) #IMPLIED',
+         '<r xmlns:p="u" xmlns:q="u" p:a="1"/>'),
+        ("xmlns CDATA #REQUIRED xmlns:p CDATA #REQUIRED", '<r xmlns:p="urn:p" xmlns=""/>'),
+        ("xmlns:p (u1|u2) #REQUIRED", '<r xmlns:p="u1"/>'),
+        ('xmlns:p CDATA #FIXED "" p:a CDATA #IMPLIED', "<r/>"),
+        ("a:b:c CDATA #IMPLIED a: CDATA #IMPLIED :b CDATA #IMPLIED", "<r/>"),
+        ('a IDREF #FIXED "x"', "<r/>"),
+        ("xml:id CDATA #IMPLIED", "<r/>"),
+        ("xml:id ID #IMPLIED", '<r xml:id="id00008"/>'),
+    ],
+)  # fmt: skip
+def test_attributes_that_could_spoil_a_document(attributes: str, expected: str) -> None:
+    dtd = f"<!ELEMENT r EMPTY> <!ATTLIST r {attributes}>"
+    documents = Documents(graph_of(dtd), options=DocumentOptions(optional=1))
+    document = documents.document(0)
+    assert document.decode() == expected.replace("id00008", "id0001")
+    assert_valid(validator_of(dtd), document)
+
+
+def test_large_models_take_no_time_to_speak_of() -> None:
+    """Each took minutes when something was quadratic in its size."""
+    names = [f"e{number}" for number in range(20_000)]
+    elements = "".join(f"<!ELEMENT {name} EMPTY>" for name in names)
+    for model in (f"({'|'.join(names)})*", f"({','.join(name + '?' for name in names)})"):
+        Documents(graph_of(f"<!ELEMENT r {model}> {elements}")).document(0)
+    values = "|".join(f"v{number}" for number in range(50_000))
+    dtd = f"<!ELEMENT r EMPTY> <!ATTLIST r a ({values}) #REQUIRED>"
+    assert Documents(graph_of(dtd)).document(0).startswith(b'<r a="v')
 
 
 def test_references_have_targets_even_where_ids_are_rare() -> None:

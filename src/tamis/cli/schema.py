@@ -17,6 +17,9 @@ Examples:
 """
 
 
+_PATHS_MAX = 10_000
+
+
 def schema(
     dtd: Annotated[
         Path,
@@ -25,11 +28,12 @@ def schema(
     root: RootNames = None,
     catalog: CatalogFolders = None,
     format: Annotated[
-        Literal["text", "json", "dot", "svg"],
+        Literal["text", "json", "paths", "dot", "svg"],
         typer.Option(
             "--format",
             help="text: a summary, and a tree of the elements. json: one object with that and the "
-            "declarations. dot: a drawing in the language of Graphviz. svg: as Graphviz draws it.",
+            "declarations. paths: those from a root to an element, one a line, 10,000 at most. "
+            "dot: a drawing in the language of Graphviz. svg: as Graphviz draws it.",
         ),
     ] = "text",
     output: Annotated[
@@ -42,16 +46,20 @@ def schema(
     In the drawing, roots have a double border, cycles are red, and what no document can have is
     grey. Elements whose content is ANY are dashed, without the edges to all others.
     """
-    from tamis.schema import drawing  # noqa: PLC0415 - keeps --help fast
+    from tamis.schema import facts, graphviz, outline  # noqa: PLC0415 - keeps --help fast
 
     graph = read_graph(dtd, catalog, root)
     with open_results(output) as results:
         match format:
             case "text":
-                results.write_text(drawing.describe(graph))
+                results.write_text(outline.describe(graph))
             case "json":
-                results.write(drawing.facts(graph))
+                results.write(facts.facts(graph))
+            case "paths":
+                _, steps = facts.count_paths(graph)
+                for path in graph.paths(steps, _PATHS_MAX):
+                    results.write_text("/" + "/".join(path))
             case "dot":
-                results.write_bytes(drawing.dot(graph).encode())
+                results.write_bytes(graphviz.dot(graph).encode())
             case "svg":
-                results.write_bytes(drawing.svg(graph))
+                results.write_bytes(graphviz.svg(graph))

@@ -130,6 +130,22 @@ class ElementType:
         """The names in the content model, each once, in order; ``ANY`` has none of its own."""
         return tuple(dict.fromkeys(_names(self.model)))
 
+    @property
+    def occurrences(self) -> dict[str, Occurs]:
+        """The children, each with how often it may occur in all.
+
+        >>> from tamis.schema.reader import parse_dtd
+        >>> dtd = parse_dtd("<!ELEMENT a ((b, c?) | (b, b, d*))>")
+        >>> {name: occurs.value for name, occurs in dtd.elements["a"].occurrences.items()}
+        {'b': '+', 'c': '?', 'd': '*'}
+        """
+        return {
+            name: (Occurs.ONCE if least else Occurs.OPTIONAL)
+            if most == 1
+            else (Occurs.ONE_OR_MORE if least else Occurs.ZERO_OR_MORE)
+            for name, (least, most) in _counts(self.model).items()
+        }
+
 
 def _names(particle: Particle | None) -> Iterator[str]:
     if isinstance(particle, Child):
@@ -137,6 +153,46 @@ def _names(particle: Particle | None) -> Iterator[str]:
     elif particle is not None:
         for part in particle.parts:
             yield from _names(part)
+
+
+def _counts(particle: Particle | None) -> dict[str, tuple[int, int]]:
+    """How often each child occurs, at least and at most; 2 stands for more than once."""
+    if particle is None:
+        return {}
+    if isinstance(particle, Child):
+        counts = {particle.name: (1, 1)}
+    else:
+        merge = _merged_choice if particle.is_choice else _merged_sequence
+        counts = merge([_counts(part) for part in particle.parts])
+    may_miss = particle.occurs in (Occurs.OPTIONAL, Occurs.ZERO_OR_MORE)
+    may_repeat = particle.occurs in (Occurs.ONE_OR_MORE, Occurs.ZERO_OR_MORE)
+    return {
+        name: (0 if may_miss else least, 2 if may_repeat else most)
+        for name, (least, most) in counts.items()
+    }
+
+
+def _merged_choice(parts: list[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    merged: dict[str, tuple[int, int]] = {}
+    holding: dict[str, int] = {}
+    for part in parts:
+        for name, (least, most) in part.items():
+            before = merged.get(name, (least, most))
+            merged[name] = (min(least, before[0]), max(most, before[1]))
+            holding[name] = holding.get(name, 0) + 1
+    return {
+        name: (least if holding[name] == len(parts) else 0, most)
+        for name, (least, most) in merged.items()
+    }
+
+
+def _merged_sequence(parts: list[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
+    merged: dict[str, tuple[int, int]] = {}
+    for part in parts:
+        for name, (least, most) in part.items():
+            before = merged.get(name, (0, 0))
+            merged[name] = (min(2, least + before[0]), min(2, most + before[1]))
+    return merged
 
 
 @dataclass(frozen=True, slots=True)

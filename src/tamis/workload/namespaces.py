@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tamis.language.grammar import is_ncname
 from tamis.language.xpath import XML_NAMESPACE
-from tamis.schema.dtd import ContentKind, Dtd
+from tamis.schema.dtd import ContentKind, Dtd, Presence
 
 
 def prefixes(dtd: Dtd) -> dict[str, str]:
@@ -28,16 +29,37 @@ def prefixes(dtd: Dtd) -> dict[str, str]:
 
 def _declared(dtd: Dtd, element: str) -> dict[str, str]:
     """The prefixes that an element may declare; a URI is made up where the DTD leaves it open."""
+    found = {}
+    for attribute in dtd.elements[element].attributes:
+        start, _, prefix = attribute.name.partition(":")
+        uri = attribute.default
+        if uri is None:
+            uri = attribute.values[0] if attribute.values else f"urn:{prefix}"
+        if start == "xmlns" and is_ncname(prefix) and uri not in _NOT_FOR_PREFIXES:
+            found[prefix] = uri
+    return found
+
+
+_NOT_FOR_PREFIXES = ("", XML_NAMESPACE, "http://www.w3.org/2000/xmlns/")
+
+
+def _required(dtd: Dtd, element: str) -> set[str]:
+    """The prefixes that an element has to declare, used or not; "" is the default namespace."""
     return {
-        prefix: attribute.default or f"urn:{prefix}"
+        attribute.name.partition(":")[2]
         for attribute in dtd.elements[element].attributes
-        if (prefix := attribute.name.removeprefix("xmlns:")) != attribute.name
-        and attribute.default != XML_NAMESPACE
+        if attribute.presence is Presence.REQUIRED
+        and (attribute.name == "xmlns" or attribute.name.startswith("xmlns:"))
     }
 
 
 def _prefix(name: str) -> str:
     return name.partition(":")[0] if ":" in name else ""
+
+
+def _is_qualified(name: str) -> bool:
+    """Whether a name has the form that namespaces demand: one colon at most, between names."""
+    return all(map(is_ncname, name.split(":", 1)))
 
 
 class Bindings:
@@ -49,6 +71,8 @@ class Bindings:
 
     def __init__(self, dtd: Dtd, root: str) -> None:
         self._declared = {name: _declared(dtd, name) for name in dtd.elements}
+        self._required = {name: _required(dtd, name) for name in dtd.elements}
+        self._uris = prefixes(dtd)
         self._used = _used(dtd)
         every = frozenset(prefixes(dtd))
         # What is bound above an element: at first all, then less and less until it is consistent.
@@ -69,17 +93,31 @@ class Bindings:
         return self._above[element].union(written)
 
     def written_on(self, element: str) -> list[tuple[str, str]]:
-        """The prefixes with their URIs that an element declares."""
-        return [
+        """The prefixes with their URIs that an element declares; "" is the default namespace.
+
+        Where that has to be declared, it is none: names without a prefix stay what they are.
+        """
+        required, used, above = (
+            self._required[element],
+            self._used[element],
+            self._above[element],
+        )
+        found = [
             (prefix, uri)
             for prefix, uri in self._declared[element].items()
-            if prefix in self._used[element] and prefix not in self._above[element]
+            if prefix in required or (prefix in used and prefix not in above)
         ]
+        return [*found, ("", "")] if "" in required else found
 
     def is_bound(self, element: str, name: str) -> bool:
         """Whether an element can have this name, or an attribute of this name."""
         prefix = _prefix(name)
-        return prefix in ("", "xml") or prefix in self._bound(element)
+        return _is_qualified(name) and (prefix in ("", "xml") or prefix in self._bound(element))
+
+    def expanded(self, name: str) -> tuple[str, str]:
+        """The namespace and local name of an attribute."""
+        prefix = _prefix(name)
+        return self._uris.get(prefix, prefix), name.removeprefix(f"{prefix}:")
 
 
 def _children(dtd: Dtd, element: str) -> Iterable[str]:

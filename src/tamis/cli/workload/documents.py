@@ -99,7 +99,9 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         fill=fill,
         seed=seed,
     )
-    to_folder = output is not None and (count != 1 or output.is_dir() or not output.suffix)
+    to_folder = output is not None and (
+        count != 1 or output.is_dir() or not (output.suffix or output.exists())
+    )
     if count != 1 and not to_folder:
         raise UsageError("several documents need a folder: give --output FOLDER")
     if output is not None and to_folder:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -90,7 +91,7 @@ def parse_bytes(text: str) -> int:
     unit = (_UNITS | _BINARY).get(match[2].lower()) if match else None
     if match is None or unit is None:
         raise UsageError(f"expected a number of bytes such as 64KB, 24MB or 1GB, not {text!r}")
-    return int(float(match[1]) * unit)
+    return int(Decimal(match[1]) * unit)
 
 
 def write_queries(queries: Queries, output: Path | None, namespaces: Path | None) -> None:

@@ -18,6 +18,7 @@ from tamis.workload.words import FIRST_NAMES, JOINING_WORDS, LAST_NAMES, TITLE_W
 
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 _LEVELS = 6
+_EMPTY_BYTES = len("<dblp>\n</dblp>\n")
 _AUTHORS = 200_000
 
 
@@ -40,6 +41,10 @@ def dblp(size: int | None = None, records: int | None = None, seed: int = 0) -> 
         raise UsageError("give either size or records")
     if size is None:
         bounds = Bounds(_LEVELS, SIZE_MAX, records=records or 0)
+    elif size < len(HEAD) + _EMPTY_BYTES:
+        raise UsageError(
+            f"a bibliography has {len(HEAD) + _EMPTY_BYTES} bytes at least, not {size:,}"
+        )
     else:
         bounds = Bounds(_LEVELS, size - len(HEAD), fill=True)
     return _pieces(Expansion(template(), bounds), seed)

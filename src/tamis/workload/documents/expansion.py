@@ -15,7 +15,7 @@ from tamis.workload.documents.template import Kind, Template
 
 SIZE_MAX = 1 << 40
 _BUFFER_BYTES = 1 << 20
-_ATTEMPTS = 100
+_ATTEMPTS = 20
 
 
 class Bounds(NamedTuple):
@@ -53,6 +53,7 @@ class Expansion:
         self._longest = max(self._id_digits, int((leaves[:, 1] - leaves[:, 0]).max(initial=0)))
         self._elements = len(template.of_kind(Kind.ELEMENT))
         self._references = len(template.of_kind(Kind.REFERENCE)) > 0
+        self._has_ids = len(template.of_kind(Kind.ID)) > 0
         self._costs = self._fewest_bytes(without_references=False)
         self._check()
 
@@ -66,27 +67,16 @@ class Expansion:
     def _check(self) -> None:
         depth, size = self._bounds.depth, self._bounds.size
         fewest = int(self._costs[min(depth, len(self._costs) - 1), self._template.root])
-        if fewest < kernels.IMPOSSIBLE:
-            if fewest > size:
-                raise UsageError(
-                    f"the smallest document of {depth} levels has {fewest:,} bytes: "
-                    f"ask for a size of that at least, not {size:,}"
-                )
-            return
-        more = self._fewest_levels()
-        if more is None:
+        if fewest >= kernels.IMPOSSIBLE:
             raise UsageError(
-                "there is no finite document: what is required has in it what is required again, "
-                "or is not declared"
+                f"there is no document of {depth} levels: each has to go deeper, or has to have "
+                "what is not declared or cannot be written"
             )
-        raise UsageError(f"the shallowest document has {more} levels, more than {depth}")
-
-    def _fewest_levels(self) -> int | None:
-        """The fewest levels that a document takes, or None where there is no document."""
-        table = np.empty((self._elements + 1, len(self._template.nodes)), np.int64)
-        rows = kernels.costs(self._template, self._id_digits, False, table)
-        possible = np.flatnonzero(table[:rows, self._template.root] < kernels.IMPOSSIBLE)
-        return int(possible[0]) if len(possible) else None
+        if fewest > size:
+            raise UsageError(
+                f"the smallest document of {depth} levels has {fewest:,} bytes: "
+                f"ask for a size of that at least, not {size:,}"
+            )
 
     def document(self, seed: int, number: int) -> bytes:
         """One document."""
@@ -97,7 +87,7 @@ class Expansion:
         if not self._references:
             yield from self._expand(_random(seed, number, 0), 0, self._costs)
             return
-        for attempt in range(_ATTEMPTS):
+        for attempt in range(_ATTEMPTS if self._has_ids else 0):
             # References go to IDs before and after them: how many there are is known in the end.
             random = _random(seed, number, attempt)
             ids, references = self._count(random.copy(), self._costs)
@@ -107,9 +97,8 @@ class Expansion:
         costs = self._fewest_bytes(without_references=True)
         if costs[min(self._bounds.depth, len(costs) - 1), self._template.root] > self._bounds.size:
             raise UsageError(
-                f"an IDREF is required, and none of {_ATTEMPTS} documents has an ID that it can "
-                f"refer to: ask for more levels than {self._bounds.depth}, or more bytes than "
-                f"{self._bounds.size:,}"
+                "an IDREF is required, and no document was found that has an ID for it: ask for "
+                f"more levels than {self._bounds.depth}, or more bytes than {self._bounds.size:,}"
             )
         yield from self._expand(_random(seed, number, _ATTEMPTS), 0, costs)
 

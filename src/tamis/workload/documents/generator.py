@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 
 from tamis.errors import UsageError
@@ -45,12 +46,21 @@ class Documents:
         fill: bool = False,
         seed: int = 0,
     ) -> None:
+        depth, size, records = map(operator.index, (depth, size, records))
         if not 1 <= depth <= 1000:
             raise UsageError(f"the depth of documents is 1 to 1,000, not {depth:,}")
         if not 0 <= records <= 1 << 40:
             raise UsageError(f"the number of records is 0 to {1 << 40:,}, not {records:,}")
         if records and fill:
             raise UsageError("ask for a number of records or for filled documents, not for both")
+        height = graph.height(graph.root)
+        if height is None:
+            raise UsageError(
+                f"there is no finite document: what <{graph.root}> has to have in it has to have "
+                "itself in it, or what is not declared"
+            )
+        if height > depth:
+            raise UsageError(f"the shallowest document has {height:,} levels, more than {depth:,}")
         template = template_of(graph.dtd, graph.root, options or DocumentOptions())
         self._expansion = Expansion(template, Bounds(depth, size, records, fill))
         self._seed = seed

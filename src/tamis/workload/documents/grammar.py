@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from tamis.errors import UsageError
 from tamis.schema.dtd import (
@@ -109,12 +110,15 @@ class _Grammar:
         if not self.bindings.is_bound(name, name):
             return self.impossible
         declared = [
-            build.text(f' xmlns:{prefix}="{escaped(uri)}"')
+            build.text(f' xmlns{prefix and ":"}{prefix}="{escaped(uri)}"')
             for prefix, uri in self.bindings.written_on(name)
         ]
-        attributes = [
-            part for attribute in element.attributes for part in self.attribute(name, attribute)
-        ]
+        attributes = []
+        taken: set[tuple[str, str]] = set()  # two prefixes of one namespace make equal names
+        for attribute in element.attributes:
+            expanded = self.bindings.expanded(attribute.name)
+            attributes += self.attribute(name, attribute, is_possible=expanded not in taken)
+            taken.add(expanded)
         opening = [build.text(f"<{name}"), *declared, *attributes]
         if element.kind is ContentKind.EMPTY:
             return build.sequence(*opening, build.text("/>"))
@@ -124,12 +128,21 @@ class _Grammar:
     # -- content -------------------------------------------------------------------------------
 
     def content(self, element: ElementType) -> Iterable[int]:
+        """What is between the tags."""
         if element.kind is ContentKind.CHILDREN:
             assert element.model is not None
             return [self.particle(element.model)]
-        names: Iterable[str] = element.children
         if element.kind is ContentKind.ANY:
-            names = self.elements
+            return self.any_content
+        return self.mixed(element.children)
+
+    @cached_property
+    def any_content(self) -> list[int]:
+        """The same nodes for all elements with ``ANY`` content."""
+        return self.mixed(self.elements)
+
+    def mixed(self, names: Iterable[str]) -> list[int]:
+        """Text, and elements of these names among it."""
         inside = [self.elements[name] for name in names if name in self.elements]
         if not inside:
             return [self.text]
@@ -160,7 +173,7 @@ class _Grammar:
 
     # -- attributes ----------------------------------------------------------------------------
 
-    def attribute(self, element: str, attribute: AttributeType) -> list[int]:
+    def attribute(self, element: str, attribute: AttributeType, is_possible: bool) -> list[int]:
         """An attribute, if it is ever written."""
         name = attribute.name
         if name == "xmlns" or name.startswith("xmlns:"):
@@ -168,7 +181,7 @@ class _Grammar:
         build = self.builder
         required = attribute.presence is Presence.REQUIRED
         value = self.attribute_value(attribute)
-        if value is None or not self.bindings.is_bound(element, name):
+        if not is_possible or value is None or not self.bindings.is_bound(element, name):
             return [self.impossible] if required else []
         part = build.sequence(build.text(f' {name}="'), value, build.text('"'))
         return [part if required else build.optional(part, self.options.optional)]
@@ -176,7 +189,11 @@ class _Grammar:
     def attribute_value(self, attribute: AttributeType) -> int | None:
         """A node for the value, or None where no value is valid."""
         build = self.builder
+        if attribute.name == "xml:id" and attribute.kind is not AttributeKind.ID:
+            return None  # its values have to be names, and all different, whatever the DTD says
         if attribute.presence is Presence.FIXED:
+            if attribute.kind in (AttributeKind.IDREF, AttributeKind.IDREFS):
+                return None  # nobody has that ID
             if "&" in (attribute.default or "") or "<" in (attribute.default or ""):
                 return None  # libxml2 takes no such value for the fixed one; it can be left out
             return build.text(escaped(attribute.default or ""))

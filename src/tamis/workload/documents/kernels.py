@@ -50,11 +50,14 @@ SHORTEST, TABLE_COLUMNS = 2, 3
 IMPOSSIBLE = 1 << 50
 """The cost of what cannot be written at all: more than any document may have."""
 
+EMPTY_ROUNDS = 64
+"""An outermost loop ends after so many rounds that write nothing, one after the other."""
+
 # What ``write`` returns.
 DONE, FULL = 0, 1
 
 # Columns of a frame: a sequence or loop that is being written.
-NODE, NEXT, LEFT, LEVELS, SLACK, INSIDE, MARK, EXPECTED, COLUMNS = range(9)
+NODE, NEXT, LEFT, LEVELS, SLACK, INSIDE, MARK, EXPECTED, EMPTY, EMPTY_MAX, COLUMNS = range(11)
 
 # Places in the state.
 TOP, WRITTEN, IDS, REFERENCES, STATES = range(5)
@@ -249,6 +252,9 @@ def _enter(
             frames[top, INSIDE] = inside
             frames[top, MARK] = -1
             if kind == LOOP:
+                frames[top, EMPTY] = 0
+                # Loops inside loops that write nothing would go round for ever.
+                frames[top, EMPTY_MAX] = 1 if inside else EMPTY_ROUNDS
                 frames[top, LEFT] = _times(nodes, node, inside, options, random)
                 frames[top, INSIDE] = max(inside, nodes[node, GROWS])
             return position
@@ -269,7 +275,7 @@ def _next_part(template: Template, fewest: Ints, frames: Ints, top: int) -> tupl
         frames[top, EXPECTED] = fewest[row, part]
     else:
         part = parts[nodes[node, START], PART]
-        if frames[top, LEFT] == 0:
+        if frames[top, LEFT] == 0 or frames[top, EMPTY] >= frames[top, EMPTY_MAX]:
             return np.int64(-1), slack
         frames[top, EXPECTED] = fewest[row, part]
         if frames[top, NEXT] >= nodes[node, LEAST]:  # the loop's cost has no more than those
@@ -314,6 +320,7 @@ def write(
         written = before + position
         if frames[top, MARK] >= 0:  # what the last part took beyond what was expected
             frames[top, SLACK] -= written - frames[top, MARK] - frames[top, EXPECTED]
+            frames[top, EMPTY] = frames[top, EMPTY] + 1 if written == frames[top, MARK] else 0
         part, slack = _next_part(template, fewest, frames, top)
         if part < 0:
             state[TOP] -= 1

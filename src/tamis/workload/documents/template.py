@@ -23,6 +23,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 import numpy as np
@@ -176,8 +177,8 @@ class TemplateBuilder:
                 start = end = node.table
             nodes.append((start, end, node.kind, node.least, node.low, node.high, node.grows))
             texts += node.text
-            growing = [part in grows for part in node.parts]
-            parts += [(part, 1 + sum(growing[i + 1 :])) for i, part in enumerate(node.parts)]
+            shares = list(accumulate((part in grows for part in reversed(node.parts)), initial=1))
+            parts += zip(node.parts, reversed(shares[:-1]), strict=True)
         values, tables = _tables(self._tables, texts)
         return Template(
             nodes=_frozen(nodes, kernels.NODE_COLUMNS),

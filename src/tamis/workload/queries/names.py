@@ -71,16 +71,17 @@ class QueryNames:
     @cached_property
     def levels(self) -> dict[str, int]:
         """How many levels of elements there can be, from each element on; ``ENDLESS`` if any."""
-        found: dict[str, int] = {}
-        waiting = list(self.elements)
-        while True:
-            again = []
-            for name in waiting:
-                below = [found.get(child, 0) for child in self.children[name]]
-                if all(below):
-                    found[name] = 1 + max(below, default=0)
-                else:
-                    again.append(name)
-            if len(again) == len(waiting):
-                return {name: found.get(name, ENDLESS) for name in self.elements}
-            waiting = again
+        parents: dict[str, list[str]] = {name: [] for name in self.elements}
+        for name, children in self.children.items():
+            for child in children:
+                parents[child].append(name)
+        unknown = {name: len(children) for name, children in self.children.items()}
+        found = dict.fromkeys(self.elements, ENDLESS)
+        waiting = [name for name in self.elements if not unknown[name]]
+        for name in waiting:  # it grows by those whose children are all known
+            found[name] = 1 + max((found[child] for child in self.children[name]), default=0)
+            for parent in parents[name]:
+                unknown[parent] -= 1
+                if not unknown[parent]:
+                    waiting.append(parent)
+        return found

@@ -50,7 +50,8 @@ class ValuePredicates:
     def _can_compare(self, attribute: AttributeType) -> bool:
         if self._selectivity is not None:  # which others, with few values of their own, have not
             return not attribute.values and attribute.presence is not Presence.FIXED
-        return not ("'" in (attribute.default or "") and '"' in (attribute.default or ""))
+        fixed = attribute.default or ""  # which must fit into a literal, on a line
+        return not ("'" in fixed and '"' in fixed) and fixed.isprintable()
 
     def draw(self, element: str, draws: Draws) -> str:
         """A predicate in brackets for an element that has something to compare."""
