@@ -54,15 +54,15 @@ def test_the_description() -> None:
             "│  └─ name: text",
             "├─ chapter*",
             "│  ├─ title: text",
-            "│  ├─ chapter*: see book",
+            "│  ├─ chapter*: as in book",
             "│  └─ para*: text",
             "│     └─ note*",
-            "│        ├─ para: see chapter",
+            "│        ├─ para: as in chapter",
             "│        └─ link: not declared",
             "├─ index?: empty",
             "└─ extra: any element",
             "   └─ aside*",
-            "      └─ aside: see extra",
+            "      └─ aside: as in extra",
         ]
     )
 
@@ -78,7 +78,7 @@ def test_what_no_root_reaches_is_told() -> None:
 def test_any_content_shows_what_content_models_do_not_lead_to() -> None:
     dtd = parse_dtd("<!ELEMENT a ANY> <!ELEMENT c (b)> <!ELEMENT b ANY> <!ELEMENT d EMPTY>")
     tree = describe(SchemaGraph.of(dtd, ["a"])).split("\n\n")[1]
-    assert tree == "a: any element\n├─ c*\n│  └─ b: see a\n├─ b*: any element\n└─ d*: empty"
+    assert tree == "a: any element\n├─ c*\n│  └─ b: as in a\n├─ b*: any element\n└─ d*: empty"
 
 
 def test_a_dtd_without_elements_is_told() -> None:

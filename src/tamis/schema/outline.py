@@ -35,7 +35,7 @@ def describe(graph: SchemaGraph) -> str:
     ├─ title: text
     └─ section*
        ├─ title: text
-       ├─ section*: see book
+       ├─ section*: as in book
        └─ para*: text
     """
     return "\n".join([*_summary(graph), "", *_outline(graph)])
@@ -140,7 +140,7 @@ def _parts(
         elif not graph.children(child):
             yield text + _content(graph.dtd.elements[child]), None
         else:
-            yield f"{text}: {'a root' if homes[child] is None else f'see {homes[child]}'}", None
+            yield f"{text}: {'a root' if homes[child] is None else f'as in {homes[child]}'}", None
 
 
 _CONTENT = {
