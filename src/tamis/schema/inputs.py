@@ -261,7 +261,8 @@ def _decoded(path: Path, name: str, limits: Limits) -> str:
     except DocumentLimitError as error:
         raise SchemaLimitError(error.message, name) from None
     except DocumentError as error:
-        raise UnreadableSchema(error.message, name, error.line, error.column) from None
+        message = error.message.removeprefix(f"cannot read {name}: ")
+        raise UnreadableSchema(message, name, error.line, error.column) from None
     except UnicodeDecodeError as error:
         good = bytes(source.data)[: error.start].decode(error.encoding)
         line, column = good.count("\n") + 1, len(good) - (good.rfind("\n") + 1) + 1

@@ -29,7 +29,8 @@ def dblp(
 ) -> None:
     """Generate a bibliography: realistic text, some 16 bytes an event, of any size.
 
-    It is valid by DBLP's DTD, and written as it is made: no memory is needed for it.
+    An event is the start or the end of an element. The document is valid by DBLP's DTD, and written
+    as it is made: it takes no more memory if it is larger.
     """
     from tamis.workload.documents import dblp as bibliography  # noqa: PLC0415 - keeps --help fast
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, read_graph
-from tamis.cli.console import progress
+from tamis.cli.console import progress, warn
 from tamis.cli.results import open_results
 from tamis.cli.workload.options import (
     Count,
@@ -80,6 +80,8 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     """Generate valid documents, within a depth and a size.
 
     Each is the same whatever the count is: the seventh of ten is the seventh of a thousand.
+    Prefixes are declared as the DTD has them; a default namespace that it fixes is left out, so
+    that queries name the elements as the DTD does.
     """
     from tamis.workload.documents.generator import Documents  # noqa: PLC0415 - keeps --help fast
     from tamis.workload.documents.grammar import DocumentOptions  # noqa: PLC0415
@@ -106,6 +108,8 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         raise UsageError("several documents need a folder: give --output FOLDER")
     if output is not None and to_folder:
         _make_folder(output)
+        if any(output.iterdir()):
+            warn(f"{output} is not empty: what has other names stays there")
     with progress(count, output_is_terminal=output is None) as advance:
         for number in range(count):
             path = output / f"{number:06}.xml" if output is not None and to_folder else output

@@ -57,7 +57,8 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             "--matching",
             metavar="SHARE",
-            help="Of --documents: the share of the queries that are true of some of them, exactly.",
+            help="Of --documents: the share of the queries that are true of some of them, exactly. "
+            "It takes longer, since the documents are matched.",
         ),
     ] = None,
     root: RootNames = None,

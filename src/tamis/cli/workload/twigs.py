@@ -59,7 +59,8 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
 ) -> None:
     """Generate twigs (queries with branches), as a file of subscriptions.
 
-    Each is consistent with the DTD, so that some document may match it.
+    Each follows the DTD in what may stand in what; elements of which the DTD permits only one may
+    both be asked for, and then no valid document matches.
     """
     from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd  # noqa: PLC0415
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from tamis.errors import UsageError
 
-_MISSES_MAX = 50_000
+# Where so few of so many draws are new, the rest would take for ever.
+_NEW_OF_DRAWS, _DRAWS = 100, 50_000
 
 
 @dataclass(frozen=True)
@@ -37,17 +38,20 @@ def take(draw: Callable[[], str], count: int, distinct: bool) -> Iterator[str]:
             yield draw()
         return
     seen: set[str] = set()
-    misses = 0
     while len(seen) < count:
-        text = draw()
-        if text not in seen:
-            seen.add(text)
-            misses = 0
-            yield text
-        elif (misses := misses + 1) > _MISSES_MAX:
+        before = len(seen)
+        for _ in range(_DRAWS):
+            text = draw()
+            if text not in seen:
+                seen.add(text)
+                yield text
+                if len(seen) == count:
+                    return
+        if len(seen) - before < _NEW_OF_DRAWS:
             raise UsageError(
-                f"only {len(seen):,} distinct queries were found, {misses:,} draws brought nothing "
-                "new: ask for fewer, for more steps or predicates, or do not ask for distinct ones"
+                f"only {len(seen):,} distinct queries were found, {len(seen) - before:,} of them "
+                f"in the last {_DRAWS:,} draws: ask for fewer, for more steps or predicates, or do "
+                "not ask for distinct ones"
             )
 
 

@@ -66,7 +66,8 @@ def twigs_from_dtd(
 ) -> Queries:
     """Draw twigs, each a part of some tree that the DTD's graph permits.
 
-    Value predicates are drawn one by one, so several of them may contradict each other.
+    The graph knows no order and no choice: some twigs ask for elements that exclude each other. So
+    may value predicates, which are drawn one by one.
 
     Args:
         graph: the DTD, with its roots.
