@@ -12,7 +12,8 @@ from functools import cache
 
 from tamis.errors import UsageError
 from tamis.workload.documents.expansion import SIZE_MAX, Bounds, Expansion
-from tamis.workload.documents.template import Template, TemplateBuilder
+from tamis.workload.documents.kernels import Template
+from tamis.workload.documents.template import TemplateBuilder
 from tamis.workload.values import Values
 from tamis.workload.words import FIRST_NAMES, JOINING_WORDS, LAST_NAMES, TITLE_WORDS, VENUES
 

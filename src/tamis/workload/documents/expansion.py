@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from tamis.errors import UsageError
 from tamis.workload.documents import kernels
-from tamis.workload.documents.template import Kind, Template
+from tamis.workload.documents.kernels import Template
+from tamis.workload.documents.template import Kind
 
 SIZE_MAX = 1 << 40
 _BUFFER_BYTES = 1 << 20

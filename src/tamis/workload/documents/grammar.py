@@ -18,7 +18,8 @@ from tamis.schema.dtd import (
     Particle,
     Presence,
 )
-from tamis.workload.documents.template import Template, TemplateBuilder
+from tamis.workload.documents.kernels import Template
+from tamis.workload.documents.template import TemplateBuilder
 from tamis.workload.namespaces import Bindings
 from tamis.workload.values import Values
 

@@ -8,15 +8,12 @@ and what one of them leaves goes to the next.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.jit import inlined, kernel
-
-if TYPE_CHECKING:
-    from tamis.workload.documents.template import Template
 
 Ints = NDArray[np.int64]
 Words = NDArray[np.uint64]
@@ -61,6 +58,38 @@ NODE, NEXT, LEFT, LEVELS, SLACK, INSIDE, MARK, EXPECTED, EMPTY, EMPTY_MAX, COLUM
 
 # Places in the state.
 TOP, WRITTEN, IDS, REFERENCES, STATES = range(5)
+
+
+class Template(NamedTuple):
+    """A grammar of texts as arrays, made by ``template.TemplateBuilder``.
+
+    Attributes:
+        nodes: int64[n, NODE_COLUMNS]. START and END: of TEXT its bytes in ``texts``, of VALUE its
+            table as START, of the others their range in ``parts``; KIND; of LOOP what it must go
+            round, LEAST, and from LOW to HIGH what it does if there is room; of OPTIONAL its
+            probability times 2**32 as LOW; GROWS, whether a LOOP has no bound of its own.
+        parts: int64[p, PART_COLUMNS]. PART, a node; SHARES, into how many shares a SEQUENCE divides
+            its slack at this part: one for it, and one for each part behind it that can grow.
+        values: int64[v, VALUE_COLUMNS]. START and END in ``texts``; THRESHOLD and ALIAS, for
+            drawing one by its probability (Walker's method).
+        tables: int64[t, TABLE_COLUMNS]. START and END in ``values``; SHORTEST, one of them.
+        texts: uint8, all bytes.
+        root: the node to expand.
+        nesting: the most nodes inside each other on one level.
+    """
+
+    nodes: NDArray[np.int64]
+    parts: NDArray[np.int64]
+    values: NDArray[np.int64]
+    tables: NDArray[np.int64]
+    texts: NDArray[np.uint8]
+    root: int
+    nesting: int
+
+    def of_kind(self, kind: int) -> NDArray[np.int64]:
+        """The rows of ``nodes`` of a kind."""
+        rows: NDArray[np.int64] = self.nodes[self.nodes[:, KIND] == kind]
+        return rows
 
 
 @kernel
