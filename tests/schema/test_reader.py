@@ -654,7 +654,7 @@ def test_wrong_bytes(data: bytes, line: int, column: int, write: Write) -> None:
 def test_files_that_are_not_there() -> None:
     for read in (read_dtd, read_doctype):
         for path in ("gone.dtd", "src", "a\0b"):
-            with pytest.raises(UnreadableSchema, match="No such file|Is a directory|cannot read"):
+            with pytest.raises(UnreadableSchema, match=r"No such file|Is a directory|cannot read"):
                 read(Path(path))
 
 
