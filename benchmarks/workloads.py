@@ -27,6 +27,7 @@ from tamis.workload.documents.dblp import dblp
 from tamis.workload.documents.generator import Documents
 from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
+from tamis.workload.values import Values
 
 RECORD = Path(__file__).with_suffix(".json")
 CORPORA = Path(__file__).parent.parent.parent / "shared" / "data"
@@ -75,10 +76,13 @@ def of_queries() -> dict[str, object]:
     """Of a million queries each, over a DTD of 22 elements, many of them recursive."""
     graph = SchemaGraph.of(parse_dtd(MANUAL))
     compared = QueryOptions(predicates=1)
+    different = QueryOptions(predicates=2, values=Values(100))
     twig = TwigOptions(nodes=15, splits=6, wildcard=0.5, descendant=0.5)
     made: dict[str, Callable[[], Iterable[str]]] = {
         "paths": lambda: queries_from_dtd(graph, QUERIES),
-        "distinct paths": lambda: queries_from_dtd(graph, QUERIES, distinct=True),
+        "distinct paths with two predicates": lambda: queries_from_dtd(
+            graph, QUERIES, options=different, distinct=True
+        ),
         "paths with a predicate": lambda: queries_from_dtd(graph, QUERIES, options=compared),
         "twigs of 15 nodes": lambda: twigs_from_dtd(graph, QUERIES, options=twig),
     }

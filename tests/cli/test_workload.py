@@ -101,6 +101,15 @@ def test_prefixes_of_a_dtd() -> None:
     assert found.answers["p.xml"]
 
 
+def test_of_several_roots_one_is_named(write: Write) -> None:
+    write({"many.dtd": "<!ELEMENT lost EMPTY> <!ELEMENT a (b)> <!ELEMENT b EMPTY>"})
+    made = run("workload", "documents", "--dtd", "many.dtd")
+    assert made.out == "<a><b/></a>"
+    assert "several roots (lost, a): <a> is taken" in made.err
+    named = run("workload", "queries", "--dtd", "many.dtd", "--root", "lost", "--count", "1")
+    assert named.err == ""
+
+
 @pytest.mark.parametrize(
     ("command", "message"),
     [

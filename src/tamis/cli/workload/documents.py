@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, read_graph
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
 from tamis.cli.console import progress, warn
 from tamis.cli.results import open_results
 from tamis.cli.workload.options import (
@@ -19,6 +19,7 @@ from tamis.cli.workload.options import (
     chosen_values,
     parse_bytes,
     parse_range,
+    read_one_root,
 )
 from tamis.errors import UsageError
 
@@ -93,7 +94,7 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         values=chosen_values(values, values_skew, values_kind),
     )
     made = Documents(
-        read_graph(dtd, catalog, root),
+        read_one_root(dtd, catalog, root),
         options=options,
         depth=depth,
         size=parse_bytes(size),

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from tamis.cli.arguments import read_graph
+from tamis.cli.console import warn
 from tamis.cli.results import Results, open_results
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:
+    from tamis.schema.graph import SchemaGraph
     from tamis.workload.queries.queries import Queries
     from tamis.workload.values import Values
 
@@ -63,6 +66,19 @@ def chosen_values(count: int, skew: float, kind: Literal["numbers", "words"]) ->
     from tamis.workload.values import Values  # noqa: PLC0415 - keeps --help fast
 
     return Values(count, skew, kind)
+
+
+def read_one_root(
+    file: Path, catalog: Sequence[Path] | None, roots: Sequence[str] | None
+) -> SchemaGraph:
+    """The DTD of a file; says with which root workloads begin, where that is not plain."""
+    graph = read_graph(file, catalog, roots)
+    if len(graph.roots) > 1:
+        some = ", ".join(graph.roots[:5]) + (", …" if len(graph.roots) > 5 else "")
+        warn(
+            f"{file} has several roots ({some}): <{graph.root}> is taken, name another with --root"
+        )
+    return graph
 
 
 def parse_range(text: str, lowest: int) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, find_documents, read_graph
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, find_documents
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -22,6 +22,7 @@ from tamis.cli.workload.options import (
     Wildcard,
     chosen_values,
     parse_range,
+    read_one_root,
     write_queries,
 )
 from tamis.errors import DocumentError, UsageError
@@ -107,7 +108,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     assert dtd is not None
     from tamis.workload.queries.paths import QueryOptions, queries_from_dtd  # noqa: PLC0415 - --help is fast
 
-    graph = read_graph(dtd, catalog, root)
+    graph = read_one_root(dtd, catalog, root)
     options = QueryOptions(
         depth=parse_range(depth, 1),
         wildcard=wildcard,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, read_graph
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -21,6 +21,7 @@ from tamis.cli.workload.options import (
     ValueSkew,
     Wildcard,
     chosen_values,
+    read_one_root,
     write_queries,
 )
 
@@ -64,7 +65,7 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
     """
     from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd  # noqa: PLC0415
 
-    graph = read_graph(dtd, catalog, root)
+    graph = read_one_root(dtd, catalog, root)
     options = TwigOptions(
         nodes=nodes,
         splits=splits,
