@@ -35,7 +35,7 @@ ROUNDS = 3
 QUERIES = 1_000_000
 BYTES = 1_000_000_000
 MANUAL = """
-<!ELEMENT manual (title, author+, chapter+, index?)>
+<!ELEMENT manual (title, author+, index?, chapter+)>
 <!ATTLIST manual id ID #REQUIRED  version CDATA #IMPLIED  status (draft | final) "draft">
 <!ELEMENT chapter (title, (para | list | note)*, section*)>  <!ATTLIST chapter id ID #IMPLIED>
 <!ELEMENT section (title, (para | list | table | note)*, section*)>

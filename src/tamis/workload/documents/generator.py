@@ -22,7 +22,8 @@ class Documents:
             out is: so small documents have more of what comes first.
         records: how often what may repeat without end, and is in nothing else that may, repeats; 0
             leaves that to the options.
-        fill: let it repeat until the size is reached, as nearly as can be.
+        fill: let it repeat until the size is reached, as nearly as can be: what was kept for a part
+            at the end that is optional, and then left out, stays unused.
         seed: another one makes others.
 
     Raises:
