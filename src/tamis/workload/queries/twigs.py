@@ -14,7 +14,6 @@ from tamis.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.workload.draws import Draws
 from tamis.workload.queries.names import QueryNames
-from tamis.workload.queries.paths import relative
 from tamis.workload.queries.predicates import ValuePredicates
 from tamis.workload.queries.queries import Queries, check_number, check_share, take
 from tamis.workload.values import Values
@@ -204,13 +203,17 @@ class _TwigGenerator:
         """A node and what is below it: its last child goes on, the others are in brackets."""
         options, random = self.options, self.draws.random
         text = "*" if random() < options.wildcard else elements[node]
-        if node in predicates:
-            text += predicates[node]
-        below = shape.children[node]
-        for child in below:
-            axis = "//" if random() < options.descendant else "/"
-            path = axis + self.text(child, shape, elements, predicates)
-            text += path if child == below.stop - 1 else f"[{relative(path)}]"
+        if predicates:
+            text += predicates.get(node, "")
+        children = shape.children[node]
+        last = children.stop - 1
+        for child in children:
+            is_below = random() < options.descendant
+            path = self.text(child, shape, elements, predicates)
+            if child == last:
+                text += f"//{path}" if is_below else f"/{path}"
+            else:
+                text += f"[.//{path}]" if is_below else f"[{path}]"
         return text
 
 
