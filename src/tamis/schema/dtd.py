@@ -140,11 +140,17 @@ class ElementType:
         {'b': '+', 'c': '?', 'd': '*'}
         """
         return {
-            name: (Occurs.ONCE if least else Occurs.OPTIONAL)
-            if most == 1
-            else (Occurs.ONE_OR_MORE if least else Occurs.ZERO_OR_MORE)
+            name: _OCCURS[least > 0, most > 1]
             for name, (least, most) in _counts(self.model).items()
         }
+
+
+_OCCURS = {  # whether something must be there, and whether it may be again
+    (True, False): Occurs.ONCE,
+    (False, False): Occurs.OPTIONAL,
+    (True, True): Occurs.ONE_OR_MORE,
+    (False, True): Occurs.ZERO_OR_MORE,
+}
 
 
 def _names(particle: Particle | None) -> Iterator[str]:

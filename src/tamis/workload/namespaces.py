@@ -6,11 +6,10 @@ Documents have to have them above whatever uses a prefix, and without need on no
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from tamis.language.grammar import is_ncname
 from tamis.language.xpath import XML_NAMESPACE
-from tamis.schema.dtd import ContentKind, Dtd, Presence
+from tamis.schema.dtd import Dtd, Presence
+from tamis.schema.graph import SchemaGraph
 
 
 def prefixes(dtd: Dtd) -> dict[str, str]:
@@ -67,23 +66,27 @@ class Bindings:
 
     Each element that may declare a prefix does so, unless it is bound above it on every way, or
     nothing in the element uses it.
+
+    Attributes:
+        uris: the URI of each prefix.
     """
 
-    def __init__(self, dtd: Dtd, root: str) -> None:
+    def __init__(self, graph: SchemaGraph) -> None:
+        dtd = graph.dtd
         self._declared = {name: _declared(dtd, name) for name in dtd.elements}
         self._required = {name: _required(dtd, name) for name in dtd.elements}
-        self._uris = prefixes(dtd)
-        self._used = _used(dtd)
-        every = frozenset(prefixes(dtd))
+        self.uris = prefixes(dtd)
+        self._used = _used(graph)
+        every = frozenset(self.uris)
         # What is bound above an element: at first all, then less and less until it is consistent.
         self._above = dict.fromkeys(dtd.elements, every)
-        self._above[root] = frozenset()
+        self._above[graph.root] = frozenset()
         waiting = dict.fromkeys(dtd.elements)
         while waiting:
             name = next(iter(waiting))
             del waiting[name]
             bound = self._bound(name)
-            for child in _children(dtd, name):
+            for child in graph.children(name):
                 if not self._above[child] <= bound:
                     self._above[child] &= bound
                     waiting[child] = None
@@ -117,16 +120,10 @@ class Bindings:
     def expanded(self, name: str) -> tuple[str, str]:
         """The namespace and local name of an attribute."""
         prefix = _prefix(name)
-        return self._uris.get(prefix, prefix), name.removeprefix(f"{prefix}:")
+        return self.uris.get(prefix, prefix), name.removeprefix(f"{prefix}:")
 
 
-def _children(dtd: Dtd, element: str) -> Iterable[str]:
-    if dtd.elements[element].kind is ContentKind.ANY:
-        return dtd.elements
-    return [name for name in dtd.elements[element].children if name in dtd.elements]
-
-
-def _used(dtd: Dtd) -> dict[str, set[str]]:
+def _used(graph: SchemaGraph) -> dict[str, set[str]]:
     """The prefixes that elements use, or what can be inside them."""
     used = {
         element.name: {
@@ -134,17 +131,13 @@ def _used(dtd: Dtd) -> dict[str, set[str]]:
             for name in (element.name, *(attribute.name for attribute in element.attributes))
         }
         - {"", "xml", "xmlns"}
-        for element in dtd.elements.values()
+        for element in graph.dtd.elements.values()
     }
-    parents: dict[str, list[str]] = {name: [] for name in dtd.elements}
-    for name in dtd.elements:
-        for child in _children(dtd, name):
-            parents[child].append(name)
-    waiting = dict.fromkeys(name for name in dtd.elements if used[name])
+    waiting = dict.fromkeys(name for name, found in used.items() if found)
     while waiting:
         name = next(iter(waiting))
         del waiting[name]
-        for parent in parents[name]:
+        for parent in graph.parents(name):
             if not used[name] <= used[parent]:
                 used[parent] |= used[name]
                 waiting[parent] = None

@@ -102,18 +102,19 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         fill=fill,
         seed=seed,
     )
-    to_folder = output is not None and (
+    folder = None
+    if output is not None and (
         count != 1 or output.is_dir() or not (output.suffix or output.exists())
-    )
-    if count != 1 and not to_folder:
+    ):
+        folder = output
+        _make_folder(folder)
+        if any(folder.iterdir()):
+            warn(f"{folder} is not empty: what has other names stays there")
+    elif count != 1:
         raise UsageError("several documents need a folder: give --output FOLDER")
-    if output is not None and to_folder:
-        _make_folder(output)
-        if any(output.iterdir()):
-            warn(f"{output} is not empty: what has other names stays there")
     with progress(count, output_is_terminal=output is None) as advance:
         for number in range(count):
-            path = output / f"{number:06}.xml" if output is not None and to_folder else output
+            path = output if folder is None else folder / f"{number:06}.xml"
             with open_results(path) as results:
                 for piece in made.pieces(number):
                     results.write_bytes(piece)

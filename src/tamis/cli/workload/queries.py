@@ -148,12 +148,13 @@ def _from_documents(
 ) -> None:
     from tamis.workload.observed.generator import draw_from_documents  # noqa: PLC0415 - keeps --help fast
 
-    found = [target.document for target in find_documents(documents)]
-    for document in found:
-        if isinstance(document, DocumentError):
-            raise document
+    found = []
+    for target in find_documents(documents):
+        if isinstance(target.document, DocumentError):
+            raise target.document
+        found.append(target.document)
     drawn = draw_from_documents(
-        [document for document in found if not isinstance(document, DocumentError)],
+        found,
         count,
         seed=seed,
         matching=matching,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +66,10 @@ class Expansion:
         rows = kernels.costs(self._template, self._id_digits, without_references, table)
         return table[:rows]
 
+    @cached_property
+    def _costs_without_references(self) -> NDArray[np.int64]:
+        return self._fewest_bytes(without_references=True)
+
     def _check(self) -> None:
         depth, size = self._bounds.depth, self._bounds.size
         fewest = int(self._costs[min(depth, len(self._costs) - 1), self._template.root])
@@ -95,7 +100,7 @@ class Expansion:
             if ids or not references:
                 yield from self._expand(random, ids, self._costs)
                 return
-        costs = self._fewest_bytes(without_references=True)
+        costs = self._costs_without_references
         if costs[min(self._bounds.depth, len(costs) - 1), self._template.root] > self._bounds.size:
             raise UsageError(
                 "an IDREF is required, and no document was found that has an ID for it: ask for "

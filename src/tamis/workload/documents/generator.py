@@ -62,7 +62,7 @@ class Documents:
             )
         if height > depth:
             raise UsageError(f"the shallowest document has {height:,} levels, more than {depth:,}")
-        template = template_of(graph.dtd, graph.root, options or DocumentOptions())
+        template = template_of(graph, options or DocumentOptions())
         self._expansion = Expansion(template, Bounds(depth, size, records, fill))
         self._seed = seed
 

@@ -12,12 +12,12 @@ from tamis.schema.dtd import (
     AttributeType,
     Child,
     ContentKind,
-    Dtd,
     ElementType,
     Occurs,
     Particle,
     Presence,
 )
+from tamis.schema.graph import SchemaGraph
 from tamis.workload.documents.kernels import Template
 from tamis.workload.documents.template import TemplateBuilder
 from tamis.workload.namespaces import Bindings
@@ -54,16 +54,16 @@ class DocumentOptions:
             raise UsageError(f"the probability of what is optional is 0 to 1, not {self.optional}")
 
 
-def template_of(dtd: Dtd, root: str, options: DocumentOptions) -> Template:
-    """The template of the valid documents with this root element.
+def template_of(graph: SchemaGraph, options: DocumentOptions) -> Template:
+    """The template of the valid documents of a DTD, which begin with its root.
 
     An element or attribute whose prefix is nowhere declared is left out: the document would not be
     well-formed in XML with namespaces.
     """
-    grammar = _Grammar(dtd, root, options)
+    grammar = _Grammar(graph, options)
     template = grammar.template()
     for name in options.repeats_of:
-        if name not in dtd.elements:
+        if name not in graph.dtd.elements:
             raise UsageError(f"repeats of <{name}>, which the DTD does not declare")
         if name not in grammar.repeated:
             raise UsageError(f"repeats of <{name}>, which nowhere has a * or + of its own")
@@ -85,16 +85,16 @@ _ESCAPES = str.maketrans(
 
 
 class _Grammar:
-    def __init__(self, dtd: Dtd, root: str, options: DocumentOptions) -> None:
-        self.dtd = dtd
-        self.root = root
+    def __init__(self, graph: SchemaGraph, options: DocumentOptions) -> None:
+        self.dtd = graph.dtd
+        self.root = graph.root
         self.options = options
-        self.bindings = Bindings(dtd, root)
+        self.bindings = Bindings(graph)
         self.builder = TemplateBuilder()
         self.repeated: set[str] = set()
         self.text = self.builder.value(options.values)
         # Each element has a node before any content: elements can be inside themselves.
-        self.elements = {name: self.builder.element() for name in dtd.elements}
+        self.elements = {name: self.builder.element() for name in graph.dtd.elements}
         self.impossible = self.builder.element()
         self.builder.set_element(self.impossible, self.impossible)
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from tamis.errors import UsageError
 from tamis.schema.dtd import AttributeKind, AttributeType, ContentKind
 from tamis.schema.graph import SchemaGraph
-from tamis.workload.namespaces import Bindings, prefixes
+from tamis.workload.namespaces import Bindings
 
 ENDLESS = 1 << 30
 _COMPARED = (AttributeKind.CDATA, AttributeKind.NMTOKEN, AttributeKind.ENUMERATION)
@@ -27,8 +27,8 @@ class QueryNames:
     """
 
     def __init__(self, graph: SchemaGraph) -> None:
-        self._dtd = graph.dtd
-        self._bindings = Bindings(graph.dtd, graph.root)
+        self._graph = graph
+        self._bindings = Bindings(graph)
         self.root = graph.root
         reached = {self.root} | graph.reaches(self.root)
         usable = {
@@ -50,13 +50,13 @@ class QueryNames:
         used = {name.partition(":")[0] for name in self.elements if ":" in name}
         for name in self.elements:
             used.update(a.name.partition(":")[0] for a in self.attributes(name) if ":" in a.name)
-        return {prefix: uri for prefix, uri in prefixes(self._dtd).items() if prefix in used}
+        return {prefix: uri for prefix, uri in self._bindings.uris.items() if prefix in used}
 
     def attributes(self, element: str) -> list[AttributeType]:
         """The attributes whose values queries can compare: no namespaces, IDs or references."""
         return [
             attribute
-            for attribute in self._dtd.elements[element].attributes
+            for attribute in self._graph.dtd.elements[element].attributes
             if attribute.kind in _COMPARED
             and attribute.name != "xmlns"
             and not attribute.name.startswith("xmlns:")
@@ -65,22 +65,20 @@ class QueryNames:
 
     def has_text(self, element: str) -> bool:
         """Whether documents have a value of their own in the element, and nothing else."""
-        declared = self._dtd.elements[element]
+        declared = self._graph.dtd.elements[element]
         return declared.kind is ContentKind.MIXED and declared.model is None
 
     @cached_property
     def levels(self) -> dict[str, int]:
         """How many levels of elements there can be, from each element on; ``ENDLESS`` if any."""
-        parents: dict[str, list[str]] = {name: [] for name in self.elements}
-        for name, children in self.children.items():
-            for child in children:
-                parents[child].append(name)
         unknown = {name: len(children) for name, children in self.children.items()}
         found = dict.fromkeys(self.elements, ENDLESS)
         waiting = [name for name in self.elements if not unknown[name]]
         for name in waiting:  # it grows by those whose children are all known
             found[name] = 1 + max((found[child] for child in self.children[name]), default=0)
-            for parent in parents[name]:
+            for parent in self._graph.parents(name):
+                if parent not in unknown:
+                    continue
                 unknown[parent] -= 1
                 if not unknown[parent]:
                     waiting.append(parent)

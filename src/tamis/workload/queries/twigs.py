@@ -129,9 +129,8 @@ class _TwigGenerator:
         """A random tree with the numbers of nodes and splits that were asked for."""
         options, random = self.options, self.draws.random
         numbers = [2] * options.splits
-        for _ in range(
-            options.nodes - 2 * options.splits - 1
-        ):  # nodes left over make chains or branches
+        left_over = options.nodes - 2 * options.splits - 1  # they make chains or branches
+        for _ in range(left_over):
             index = int(random() * (options.splits + 1))
             if index < options.splits and numbers[index] < options.children:
                 numbers[index] += 1
