@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import pytest
 
 import tamis
-from tamis.documents.batch import EVERYTHING
+from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat import parse as parse_documents
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tamis.documents.batch import EVERYTHING, Demand, EventBatch
+from tamis.documents.batch import EventBatch
+from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.expat import parse
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from tamis.documents.batch import EVERYTHING, BatchBuilder, Demand, EventBatch
+from tamis.documents.batch import BatchBuilder, EventBatch
+from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand, Names
 from tamis.documents.vocabulary import Vocabulary
 from tests.cases.table import cases
 from tests.documents.parsing import batch_of, texts, values
@@ -120,7 +121,7 @@ def test_by_hand() -> None:
 )
 def test_text_boundaries(document: str, expected: list[tuple[int, str]]) -> None:
     """Text nodes, each with the event before it; asking for comments too changes none of them."""
-    for demand in (Demand(text=True), EVERYTHING):
+    for demand in (Demand(text=ALL_NAMES), EVERYTHING):
         batch, errors = batch_of(document, demand=demand)
         assert not errors
         assert list(zip(batch.text_event.tolist(), texts(batch), strict=True)) == expected
@@ -172,7 +173,9 @@ def test_arrays_agree_with_each_other() -> None:
 @pytest.mark.parametrize("number", range(32))
 def test_demand(number: int) -> None:
     """What is not asked for is empty; nothing else changes, nor do errors."""
-    flags = Demand(*(bool(number >> place & 1) for place in range(5)))
+    asked = [bool(number >> place & 1) for place in range(5)]
+    names = [ALL_NAMES if all_names else NO_NAMES for all_names in asked[:2]]
+    flags = Demand(*names, *asked[2:])
     broken = [b"", b"<a x='1'>t<!--c-->", b"<a>" * 20_000, b"<a>&b;</a>", b"<a><?p d?></b>"]
     documents = [document for pair in zip(DOCUMENTS, itertools.cycle(broken)) for document in pair]
     vocabulary = Vocabulary()
@@ -190,6 +193,67 @@ def test_demand(number: int) -> None:
     if not flags.text:
         expected["misc_text"] = [0] * len(batch.misc_text)
     assert listed(batch) == expected
+
+
+@pytest.mark.parametrize("misc", [False, True])
+@pytest.mark.parametrize("names", [["a"], ["b"], ["x", "c"], ["p", "a", "y"]])
+def test_demand_by_names(names: list[str], misc: bool) -> None:
+    """Attributes of these names are recorded, and text inside elements of these names."""
+    spaces = ["", "urn:p", "urn:x", "http://www.w3.org/XML/1998/namespace"]
+    some = Names((space, name) for space in spaces for name in names)
+    more = [b"<a>1<b>2<a>3</a>4<!--c-->5</b>6<c/>7<b/></a>", b"<b>1<a>2<b x='1' y='2'/></a>3</b>"]
+    documents = [document for pair in zip(DOCUMENTS, itertools.cycle(more)) for document in pair]
+    vocabulary = Vocabulary()
+    everything, _ = batch_of(*documents, vocabulary=vocabulary)
+    batch, _ = batch_of(
+        *documents,
+        demand=Demand(some, some, misc=misc, prefixes=True, lines=True),
+        vocabulary=vocabulary,
+    )
+    assert batch.tags.tolist() == everything.tags.tolist()
+
+    demanded = [vocabulary.expanded(name) in some for name in everything.attribute_name.tolist()]
+    assert 0 < sum(demanded) < len(demanded)
+    for name in ("attribute_event", "attribute_name", "attribute_prefixes"):
+        assert getattr(batch, name).tolist() == getattr(everything, name)[demanded].tolist()
+    assert values(batch) == list(itertools.compress(values(everything), demanded))
+
+    inside = np.array(text_is_inside(everything, vocabulary, some))
+    assert 0 < sum(inside) < len(inside)
+    assert batch.text_event.tolist() == everything.text_event[inside].tolist()
+    assert texts(batch) == list(itertools.compress(texts(everything), inside))
+    if misc:
+        before = np.append(0, np.cumsum(inside))
+        assert batch.misc_event.tolist() == everything.misc_event.tolist()
+        assert batch.misc_text.tolist() == before[everything.misc_text].tolist()
+
+
+def text_is_inside(batch: EventBatch, vocabulary: Vocabulary, names: Names) -> list[bool]:
+    """For each text node whether an element of one of the names is around it."""
+    around: list[list[bool]] = []
+    open_elements: list[bool] = []
+    for tag in batch.tags.tolist():
+        if tag < 0:
+            open_elements.pop()
+        else:
+            open_elements.append(vocabulary.expanded(tag) in names)
+        around.append(list(open_elements))
+    return [any(around[event]) for event in batch.text_event.tolist()]
+
+
+def test_demanded_text_of_documents_with_entities() -> None:
+    document = (
+        "<!DOCTYPE a [<!ENTITY e '1<b>2<c>3</c>4</b>5'><!ENTITY f '6'>]><a>&e;<b>&f;</b>&f;&e;</a>"
+    )
+    batch, _ = batch_of(document, demand=Demand(text=Names([("", "b")])))
+    assert texts(batch) == ["2", "3", "4", "6", "2", "3", "4"]
+    assert batch.text_event.tolist() == [1, 2, 3, 5, 7, 8, 9]
+
+
+def test_names_that_are_not_demanded_are_not_interned() -> None:
+    vocabulary = Vocabulary()
+    batch_of("<a x='1' y='2'/>", demand=Demand(Names([("", "y")])), vocabulary=vocabulary)
+    assert list(vocabulary) == [("", "a"), ("", "y")]
 
 
 def test_documents_in_error_leave_nothing_behind() -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tamis.documents.batch import EVERYTHING, Demand
+from tamis.documents.demand import EVERYTHING, Demand
 from tamis.errors import DocumentLimitError
 from tamis.limits import Limits
 from tests.documents.parsing import batch_of, error_of

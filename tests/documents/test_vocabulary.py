@@ -6,7 +6,7 @@ import random
 import threading
 
 import tamis
-from tamis.documents.batch import EVERYTHING
+from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat import parse
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import UNKNOWN, Vocabulary

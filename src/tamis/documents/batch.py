@@ -13,30 +13,6 @@ Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 
-class Demand(NamedTuple):
-    """What a program reads of documents; the parser skips the rest, still checking that it is XML.
-
-    Attributes:
-        attributes: attribute names and values.
-        text: text nodes.
-        misc: comments and processing instructions (needed by ``node()``).
-        prefixes: the prefixes that names were written with (needed by ``name()``).
-        lines: the line of each event (needed by ``explain``).
-    """
-
-    attributes: bool = False
-    text: bool = False
-    misc: bool = False
-    prefixes: bool = False
-    lines: bool = False
-
-    def __or__(self, other: Demand) -> Demand:
-        return Demand(*(a or b for a, b in zip(self, other, strict=True)))
-
-
-EVERYTHING = Demand(True, True, True, True, True)
-
-
 class EventBatch(NamedTuple):
     """Many documents, parsed: the start and end of each element, and what the demand asked for.
 
@@ -54,7 +30,8 @@ class EventBatch(NamedTuple):
         attribute_values: uint8[].
         text_event: int64[t]; the event before the text node.
         text_start, text_end: int64[t], into ``text_values``; the text nodes of a document follow
-            each other without gaps, so that an element's string value is one slice.
+            each other without gaps, so that the string value of an element whose text was demanded
+            is one slice.
         text_values: uint8[].
         misc_starts: int64[d + 1]; the comments and PIs of document i.
         misc_event: int64[m]; the event before it, one less than the document's first in its prolog.

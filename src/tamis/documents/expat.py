@@ -12,10 +12,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterable
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
-from tamis.documents.batch import BatchBuilder, Demand, EventBatch
+from tamis.documents.batch import BatchBuilder, EventBatch
+from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import (
@@ -100,8 +101,10 @@ class ExpatParser:
         self.vocabulary = vocabulary
         self.demand = demand
         self.limits = limits
-        # Expat's spelling of a name → its id and its prefix's, kept across documents.
-        self.names: dict[str, tuple[int, int]] = {}
+        # Expat's spelling of a name → what is known of it, kept across documents; None for the
+        # attributes that are not demanded.
+        self.elements: dict[str, _Name] = {}
+        self.attributes: dict[str, _Name | None] = {}
 
     def parse(self, source: Source, builder: BatchBuilder) -> None:
         """Append one document.
@@ -134,6 +137,28 @@ class ExpatParser:
             )
 
 
+class _Name(NamedTuple):
+    """A name of the documents: its id, that of its prefix or -1, and what is demanded of it."""
+
+    id: int
+    prefix: int
+    is_text_demanded: bool
+
+
+def _split(name: str) -> tuple[str, str, str | None]:
+    r"""The parts of a name that expat spells ``local``, ``uri local`` or ``uri local prefix``.
+
+    >>> _split("urn:x\fa\fp"), _split("urn:x\fa"), _split("a")
+    (('urn:x', 'a', 'p'), ('urn:x', 'a', None), ('', 'a', None))
+    """
+    match name.split(_SEPARATOR):
+        case [namespace, local, prefix]:
+            return namespace, local, prefix
+        case [namespace, local]:
+            return namespace, local, None
+    return "", name, None
+
+
 def _error_class(code: int) -> type[DocumentError]:
     if code in _ENCODING:
         return DocumentEncodingError
@@ -153,11 +178,13 @@ class _Handlers:
         self.owner = owner
         self.parser = parser
         self.builder = builder
-        self.names = owner.names
+        self.elements = owner.elements
+        self.attributes = owner.attributes
         self.demand = demand = owner.demand
         self.limits = owner.limits
         self.first_event = len(builder.tags)
         self.depth = 0
+        self.text_depth = 0  # of the outermost open element whose text is demanded, or 0
         self.pieces: list[str] = []  # of the text node that is being read
         self.skipped = 0
         self.first_skipped_line = 0
@@ -179,7 +206,6 @@ class _Handlers:
         if demand.text:
             parser.buffer_text = True
             parser.buffer_size = 1 << 16
-            parser.CharacterDataHandler = self.pieces.append
         self.set_misc_handlers()
 
     def set_misc_handlers(self) -> None:
@@ -195,10 +221,13 @@ class _Handlers:
         builder = self.builder
         if self.pieces:
             self.end_text()
-        identity = self.names.get(name) or self.intern(name)
-        builder.tags.append(identity[0])
+        found = self.elements.get(name) or self.intern_element(name)
+        builder.tags.append(found.id)
+        if found.is_text_demanded and not self.text_depth:
+            self.text_depth = self.depth
+            self.set_text_handler()
         if self.demand.prefixes:
-            builder.prefixes.append(identity[1])
+            builder.prefixes.append(found.prefix)
         if self.demand.lines:
             builder.lines.append(self.parser.CurrentLineNumber)
         if attributes:
@@ -216,23 +245,35 @@ class _Handlers:
         event = len(builder.tags) - 1
         for index in range(0, len(attributes), 2):
             name = attributes[index]
-            identity = self.names.get(name) or self.intern(name)
+            if name not in self.attributes:
+                self.intern_attribute(name)
+            found = self.attributes[name]
+            if found is None:
+                continue
             builder.attribute_event.append(event)
-            builder.attribute_name.append(identity[0])
+            builder.attribute_name.append(found.id)
             if self.demand.prefixes:
-                builder.attribute_prefixes.append(identity[1])
+                builder.attribute_prefixes.append(found.prefix)
             builder.attribute_values.add(attributes[index + 1].encode())
 
     def end(self, _name: str) -> None:
-        self.depth -= 1
         if self.pieces:
             self.end_text()
+        if self.depth == self.text_depth:
+            self.text_depth = 0
+            self.set_text_handler()
+        self.depth -= 1
         builder = self.builder
         builder.tags.append(-1)
         if self.demand.prefixes:
             builder.prefixes.append(-1)
         if self.demand.lines:
             builder.lines.append(self.parser.CurrentLineNumber)
+
+    def set_text_handler(self) -> None:
+        """Take text only where it is demanded: to be told of it is what costs."""
+        if not self.counting:
+            self.parser.CharacterDataHandler = self.pieces.append if self.text_depth else None
 
     def end_text(self) -> None:
         self.builder.text_event.append(len(self.builder.tags) - 1)
@@ -258,18 +299,23 @@ class _Handlers:
         builder.misc_name.append(name)
         builder.misc_values.add(data.encode())
 
-    def intern(self, name: str) -> tuple[int, int]:
-        """The id of a name that expat spells ``local``, ``uri local`` or ``uri local prefix``."""
+    def intern_element(self, name: str) -> _Name:
+        namespace, local, prefix = _split(name)
+        found = self.interned(namespace, local, prefix, (namespace, local) in self.demand.text)
+        self.elements[name] = found
+        return found
+
+    def intern_attribute(self, name: str) -> None:
+        namespace, local, prefix = _split(name)
+        demanded = (namespace, local) in self.demand.attributes
+        self.attributes[name] = self.interned(namespace, local, prefix) if demanded else None
+
+    def interned(
+        self, namespace: str, local: str, prefix: str | None, is_text_demanded: bool = False
+    ) -> _Name:
         vocabulary = self.owner.vocabulary
-        match name.split(_SEPARATOR):
-            case [namespace, local, prefix]:
-                identity = vocabulary.add(namespace, local), vocabulary.add_prefix(prefix)
-            case [namespace, local]:
-                identity = vocabulary.add(namespace, local), -1
-            case _:
-                identity = vocabulary.add("", name), -1
-        self.names[name] = identity
-        return identity
+        prefix_id = -1 if prefix is None else vocabulary.add_prefix(prefix)
+        return _Name(vocabulary.add(namespace, local), prefix_id, is_text_demanded)
 
     # -- DTD and entities ----------------------------------------------------------------------
 
@@ -292,7 +338,7 @@ class _Handlers:
 
     def counted_text(self, data: str) -> None:
         self.count(len(data))
-        if self.demand.text:
+        if self.text_depth:
             self.pieces.append(data)
 
     def count(self, produced: int) -> None:

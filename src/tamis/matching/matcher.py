@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tamis.documents.batch import EVERYTHING, Int32
+from tamis.documents.batch import Int32
+from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat import parse
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary

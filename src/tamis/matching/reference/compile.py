@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import Demand, Int32
+from tamis.documents.batch import Int32
+from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
 from tamis.matching.demand import demand_of

@@ -11,7 +11,8 @@ import os
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 
-from tamis.documents.batch import Demand, EventBatch
+from tamis.documents.batch import EventBatch
+from tamis.documents.demand import ALL_NAMES, Demand
 from tamis.documents.expat import parse
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
@@ -21,7 +22,7 @@ from tamis.limits import DEFAULT_LIMITS, Limits
 Name = tuple[str, str]
 """An expanded name: namespace URI or "", and local name."""
 
-_DEMAND = Demand(attributes=True, text=True, misc=True, prefixes=True)
+_DEMAND = Demand(ALL_NAMES, ALL_NAMES, misc=True, prefixes=True)
 
 
 class Element:

@@ -1,0 +1,90 @@
+"""``Demand``: what a program reads of documents, so that parsers can skip the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+Name = tuple[str, str]
+"""An expanded name: namespace URI or "", and local name."""
+
+
+class Names:
+    """A set of expanded names: none, some, or all that there are. Immutable.
+
+    Attributes:
+        some: the names, where they are listed, or None for all.
+
+    >>> names = Names([("", "a")]) | Names([("urn:x", "b")])
+    >>> ("", "a") in names, ("", "b") in names, ("", "b") in names | ALL_NAMES
+    (True, False, True)
+    >>> bool(NO_NAMES), bool(names), bool(ALL_NAMES)
+    (False, True, True)
+    """
+
+    __slots__ = ("some",)
+
+    some: frozenset[Name] | None
+
+    def __init__(self, some: Iterable[Name] | None = ()) -> None:
+        self.some = None if some is None else frozenset(some)
+
+    def __or__(self, other: Names) -> Names:
+        if self.some is None or other.some is None:
+            return ALL_NAMES
+        return Names(self.some | other.some)
+
+    def __contains__(self, name: object) -> bool:
+        return self.some is None or name in self.some
+
+    def __bool__(self) -> bool:
+        return self.some is None or bool(self.some)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Names) and self.some == other.some
+
+    def __hash__(self) -> int:
+        return hash(self.some)
+
+    def __repr__(self) -> str:
+        if self.some is None:
+            return "ALL_NAMES"
+        return f"Names({sorted(self.some)})" if self.some else "NO_NAMES"
+
+
+NO_NAMES = Names()
+ALL_NAMES = Names(None)
+
+
+class Demand(NamedTuple):
+    """What a program reads of documents; the parser skips the rest, still checking that it is XML.
+
+    Attributes:
+        attributes: the names of the attributes to record.
+        text: the names of the elements whose string values are read: each text node inside one of
+            them, at any depth, is recorded, and so the string value is one slice.
+        misc: comments and processing instructions (needed by ``node()``).
+        prefixes: the prefixes that names were written with (needed by ``name()``).
+        lines: the line of each event (needed by ``explain``).
+
+    >>> Demand(text=Names([("", "a")])) | Demand(attributes=ALL_NAMES, misc=True)
+    Demand(attributes=ALL_NAMES, text=Names([('', 'a')]), misc=True, prefixes=False, lines=False)
+    """
+
+    attributes: Names = NO_NAMES
+    text: Names = NO_NAMES
+    misc: bool = False
+    prefixes: bool = False
+    lines: bool = False
+
+    def __or__(self, other: Demand) -> Demand:
+        return Demand(
+            self.attributes | other.attributes,
+            self.text | other.text,
+            self.misc or other.misc,
+            self.prefixes or other.prefixes,
+            self.lines or other.lines,
+        )
+
+
+EVERYTHING = Demand(ALL_NAMES, ALL_NAMES, True, True, True)

@@ -1,0 +1,90 @@
+"""What expressions read of documents: worked out by hand, and never too little."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+
+import tamis
+from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Names
+from tamis.documents.expat import parse as parse_documents
+from tamis.documents.source import read
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.xpath import parse
+from tamis.matching.demand import demand_of
+from tamis.matching.planner import ENGINES
+from tests.matching.replay import command
+from tests.strategies import NAMESPACES, documents, subscriptions
+
+A, B, X = (Names([("", name)]) for name in "abx")
+
+
+@pytest.mark.parametrize(
+    ("expression", "attributes", "text"),
+    [
+        ("//a", NO_NAMES, NO_NAMES),
+        ("/", NO_NAMES, NO_NAMES),
+        ("//a[@x]", X, NO_NAMES),
+        ("//a[@x = 'x' or @b > 1]", X | B, NO_NAMES),
+        ("//@xml:x", Names([("http://www.w3.org/XML/1998/namespace", "x")]), NO_NAMES),
+        ("//@*", ALL_NAMES, NO_NAMES),
+        ("//@p:*", ALL_NAMES, NO_NAMES),
+        ("//@node()", ALL_NAMES, NO_NAMES),
+        ("//a/@x[. = '1']", X, NO_NAMES),
+        ("//a/@x/self::node()[. = '1']", X, NO_NAMES),
+        ("//p:a = '1'", NO_NAMES, Names([("urn:p", "a")])),
+        ("//a[b = '1']", NO_NAMES, B),
+        ("//a[. = '1']", NO_NAMES, A),
+        ("//a[.//b > 1]", NO_NAMES, B),
+        ("//a/text()", NO_NAMES, A),
+        ("//a//text()", NO_NAMES, A),
+        ("//a[text() = '1']", NO_NAMES, A),
+        ("//a/text()[. = '1']", NO_NAMES, A),
+        ("//a/descendant-or-self::text()", NO_NAMES, A),
+        ("//text()", NO_NAMES, ALL_NAMES),
+        ("//a/*[. = '1']", NO_NAMES, A),
+        ("//a[* = '1']", NO_NAMES, A),
+        ("//a//p:*[. = '1']/b", NO_NAMES, A),
+        ("//a/b/self::*[. = '1']", NO_NAMES, B),
+        ("//*[self::a = '1']", NO_NAMES, A),
+        ("//a/node()", NO_NAMES, A),
+        ("//a/node()[b = '1']", NO_NAMES, A | B),
+        ("//a[count(node()) = 1]", NO_NAMES, A),
+        ("//a[node()/b]", NO_NAMES, NO_NAMES),
+        (". = '1'", NO_NAMES, ALL_NAMES),
+        ("* = '1'", NO_NAMES, ALL_NAMES),
+        ("(a | b) = '1'", NO_NAMES, A | B),
+        ("contains(//a, '1') and not(starts-with(//@x, '1'))", X, A),
+        ("//a[normalize-space() = '1']", NO_NAMES, A),
+        ("//a[string-length(b) > 1]", NO_NAMES, B),
+        ("//a[name(b) = 'b']", NO_NAMES, NO_NAMES),
+        ("//a[name(text()) = '']", NO_NAMES, A),
+    ],
+)
+def test_names(expression: str, attributes: Names, text: Names) -> None:
+    demand = demand_of(parse(expression, {"p": "urn:p"}).expression)
+    assert (demand.attributes, demand.text) == (attributes, text)
+
+
+@settings(
+    max_examples=600,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(subscriptions(), documents())
+def test_demand_is_enough(subscription: str, document: str) -> None:
+    """The answer is the same as where everything was recorded."""
+    note(command(subscription, document, NAMESPACES))
+    query = parse(subscription, NAMESPACES)
+    for engine in ENGINES:
+        if engine.refuses(query) is not None:
+            continue
+        vocabulary = Vocabulary()
+        program = engine.compile([query], vocabulary)
+        found = []
+        for demand in (program.demand, EVERYTHING):
+            names = vocabulary.fork()
+            source = read(document, tamis.Limits())
+            batch, _ = parse_documents([source], names, demand, tamis.Limits())
+            found.append(engine.match(program, batch, names).numbers(0).tolist())
+        assert found[0] == found[1]
