@@ -13,7 +13,7 @@ class Limits:
     """What one document, one subscription, and one DTD may cost.
 
     Attributes:
-        document_bytes: size of a document.
+        document_bytes: size of a document, as it is and decompressed.
         depth: open elements at a time.
         attributes: attributes of one element.
         entity_amplification: characters that entities and attribute defaults may expand to, as a

@@ -83,8 +83,8 @@ def test_a_huge_attribute_is_answered(write: Write) -> None:
     ("path", "message"),
     [
         ("none.xml", "cannot read none.xml: No such file or directory"),
-        ("empty", "a folder without *.xml"),
-        ("folder.xml", "a folder without *.xml"),
+        ("empty", "a folder without *.xml or *.xml.gz"),
+        ("folder.xml", "a folder without *.xml or *.xml.gz"),
         ("dangling.xml", "cannot read dangling.xml: No such file or directory"),
         ("loop.xml", "cannot read loop.xml: Too many levels of symbolic links"),
         ("1.xml/2.xml", "cannot read 1.xml/2.xml: Not a directory"),

@@ -1,9 +1,11 @@
 """``tamis match``: results, exit statuses, and where results go."""
 
+import gzip
 import os
 import stat
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -257,3 +259,47 @@ def test_memory_does_not_grow_with_the_documents(write: Write) -> None:
         return int(done.stderr) * (1 if sys.platform == "darwin" else 1024)
 
     assert peak_bytes(80) < peak_bytes(2) + 40 * size
+
+
+# -- compressed documents ----------------------------------------------------------------------
+
+
+def test_gzip_is_read_from_files_folders_and_standard_input(write: Write) -> None:
+    data = gzip.compress(b"<a/>")
+    write({"s": "//a", "in/1.xml": "<a/>", "in/2.xml.gz": data, "in/3.gz": data, "4": data})
+    outcome = run_process("match", "--subscriptions", "s", "in", "4", "-", stdin=data)
+    assert outcome.status == 0
+    assert outcome.answers == {name: ["1"] for name in ("in/1.xml", "in/2.xml.gz", "4", "-")}
+
+
+def test_the_members_of_a_zip_archive_are_documents(write: Write) -> None:
+    write({"s": "//a", "empty.zip": b"PK\x05\x06" + b"\0" * 18, "bad.zip": b"PK\x03\x04"})
+    with zipfile.ZipFile("some.zip", "w") as archive:
+        archive.writestr("in/2.xml", "<a/>")
+        archive.writestr("1.xml.gz", gzip.compress(b"<b/>"))
+        archive.writestr("readme", "")
+        archive.writestr("3.xml", "<a>")
+    outcome = run("match", "--subscriptions", "s", "some.zip", "empty.zip", "bad.zip")
+    assert outcome.status == 3
+    assert outcome.results == [
+        {"document": "some.zip/in/2.xml", "matches": ["1"]},
+        {"document": "some.zip/1.xml.gz", "matches": []},
+        {
+            "document": "some.zip/3.xml",
+            "error": "the document ends inside <a>: no element found",
+            "line": 1,
+            "column": 4,
+        },
+        {
+            "document": "empty.zip",
+            "error": "a zip archive without *.xml or *.xml.gz",
+            "line": None,
+            "column": None,
+        },
+        {
+            "document": "bad.zip",
+            "error": "cannot read the zip archive: File is not a zip file",
+            "line": None,
+            "column": None,
+        },
+    ]

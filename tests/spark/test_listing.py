@@ -48,7 +48,7 @@ def test_what_leads_nowhere_is_listed_all_the_same(folder: Path) -> None:
     assert list_documents(["gone.xml", "*.html", "empty", "pipe", "odd[1].xml"]) == [
         Listed("gone.xml"),
         Listed("*.html", problem="no file has a name like this"),
-        Listed("empty", problem="a folder without *.xml"),
+        Listed("empty", problem="a folder without *.xml or *.xml.gz"),
         Listed("pipe", problem="not a regular file"),
         Listed("odd[1].xml", 3),
     ]

@@ -77,7 +77,10 @@ CatalogFolders = Annotated[
     ),
 ]
 DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
-DOCUMENT_HELP = "A file, a folder (its *.xml, as the shell has it), or - for standard input."
+DOCUMENT_HELP = (
+    "A file, a folder (its *.xml and *.xml.gz, as the shell has them), a zip archive (the same, of "
+    "its members), or - for standard input. What is gzip is decompressed."
+)
 
 
 def read_subscriptions(
@@ -184,10 +187,18 @@ def find_document(argument: str) -> Target:
 
 
 def _documents_of(argument: str) -> list[Target]:
-    if argument == "-" or not os.path.isdir(argument):
-        return [find_document(argument)]
-    from tamis.documents.folder import folder_documents  # noqa: PLC0415 - keeps --help fast
+    from tamis.documents.archive import is_zip, zip_members  # noqa: PLC0415 - keeps --help fast
+    from tamis.documents.folder import folder_documents  # noqa: PLC0415
 
+    if argument == "-":
+        return [find_document(argument)]
+    if is_zip(argument):
+        try:
+            return [Target(f"{argument}/{found.name}", found) for found in zip_members(argument)]
+        except UnreadableDocument as error:
+            return [Target(argument, error)]
+    if not os.path.isdir(argument):
+        return [find_document(argument)]
     return [
         Target(path, Path(path) if problem is None else UnreadableDocument(problem))
         for path, problem in folder_documents(argument)

@@ -23,7 +23,8 @@ from tamis.cli.results import of_error, open_results
 EXAMPLES = """\b
 Examples:
   tamis match --subscriptions orders.tsv incoming/ > matches.ndjson
-  zcat order.xml.gz | tamis match --subscriptions orders.tsv -
+  tamis match --subscriptions orders.tsv archive.zip more.xml.gz
+  curl -s https://example.org/feed.xml | tamis match --subscriptions orders.tsv -
 
 \b
 Results:

@@ -42,7 +42,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             "--input",
             metavar="PATH",
-            help="A file, a folder (its *.xml) or a quoted pattern; or several of these.",
+            help="A file, a folder (its *.xml and *.xml.gz) or a quoted pattern; or several of "
+            "these.",
         ),
     ],
     output: Annotated[

@@ -10,6 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from tamis.documents.archive import ZipMember
+from tamis.documents.gzipped import MAGIC, gunzipped
 from tamis.errors import (
     DocumentEncodingError,
     DocumentLimitError,
@@ -19,8 +21,21 @@ from tamis.errors import (
 )
 from tamis.limits import Limits
 
-Document = bytes | bytearray | memoryview | mmap.mmap | str | os.PathLike[str] | IO[bytes] | IO[str]
-"""What may be given as a document. A ``str`` is XML; a file is named by a :class:`pathlib.Path`."""
+Document = (
+    bytes
+    | bytearray
+    | memoryview
+    | mmap.mmap
+    | str
+    | os.PathLike[str]
+    | ZipMember
+    | IO[bytes]
+    | IO[str]
+)
+"""What may be given as a document. A ``str`` is XML; a file is named by a :class:`pathlib.Path`.
+
+Whatever begins as gzip does is decompressed.
+"""
 
 
 class Source(NamedTuple):
@@ -29,7 +44,7 @@ class Source(NamedTuple):
     Attributes:
         data: the bytes.
         encoding: the encoding that overrules the document's declaration, or None.
-        name: what messages call it: the file's path, or "".
+        name: what messages call it: the path of the file or member, or "".
     """
 
     data: bytes | memoryview | mmap.mmap
@@ -75,15 +90,15 @@ def read(document: Document, limits: Limits) -> Source:
     """The bytes of a document, transcoded to UTF-8 where libexpat would not know the encoding.
 
     Raises:
-        UnreadableDocument: the file or stream cannot be read.
+        UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
         DocumentEncodingError: the bytes are not in the declared encoding, or nobody knows it.
-        DocumentLimitError: it is larger than ``limits.document_bytes``.
+        DocumentLimitError: it is larger than ``limits.document_bytes``, or its gzip is.
         UsageError: it is no document at all.
 
     >>> read("<a/>", Limits())
     Source(data=b'<a/>', encoding='utf-8', name='')
     """
-    name = str(document) if isinstance(document, os.PathLike) else ""
+    name = str(document) if isinstance(document, os.PathLike | ZipMember) else ""
     if isinstance(document, str):
         return Source(_encoded(document, limits), "utf-8")
     try:
@@ -94,6 +109,8 @@ def read(document: Document, limits: Limits) -> Source:
     if isinstance(data, str):
         return Source(_encoded(data, limits), "utf-8")
     _check_size(size, limits)
+    if data[: len(MAGIC)] == MAGIC:
+        data = _decompressed(data, limits)
     return _transcoded(data)._replace(name=name)
 
 
@@ -106,6 +123,8 @@ def _bytes(document: object, limits: Limits) -> bytes | memoryview | mmap.mmap |
         return document.cast("B") if document.c_contiguous else document.tobytes()
     if isinstance(document, os.PathLike):
         return _file_bytes(Path(document), limits)
+    if isinstance(document, ZipMember):
+        return document.read(limits.document_bytes + 1)
     if hasattr(document, "read"):
         return _stream_content(document, limits)
     raise UsageError(
@@ -150,6 +169,16 @@ def _file_bytes(path: Path, limits: Limits) -> bytes:
     return data
 
 
+def _decompressed(data: bytes | memoryview | mmap.mmap, limits: Limits) -> bytes:
+    pieces = []
+    size = 0
+    for piece in gunzipped([memoryview(data)]):
+        size += len(piece)
+        _check_size(size, limits)
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
 def _check_size(size: int, limits: Limits) -> None:
     if size > limits.document_bytes:
         raise DocumentLimitError(
@@ -180,8 +209,6 @@ def _encoded(text: str, limits: Limits) -> bytes:
 
 def _transcoded(data: bytes | memoryview | mmap.mmap) -> Source:
     head = bytes(data[:_SNIFF_BYTES])
-    if head.startswith(b"\x1f\x8b"):
-        raise UnreadableDocument("gzip, not XML: decompress it first")
     for mark, encoding, size in _MARKS:
         if head.startswith(mark):
             _check_agreement(head[size:], encoding)

@@ -73,7 +73,8 @@ def run(
     Args:
         spark: any session.
         subscriptions: as for :func:`tamis.spark.match`.
-        paths: files, folders (their ``*.xml``) and patterns; a document found twice is read once.
+        paths: files, folders (their ``*.xml`` and ``*.xml.gz``) and patterns; a document found
+            twice is read once.
         output: the folder to hold the folders ``matches`` and ``errors``.
         overwrite: replace these two, if they exist; nothing else in ``output`` is touched.
 

@@ -37,9 +37,9 @@ class Listed(NamedTuple):
 def list_documents(paths: Iterable[str]) -> list[Listed]:
     """The documents that paths stand for, each once.
 
-    A path is a file, a folder (its ``*.xml``, not those in folders below) or, where there is
-    neither, a pattern with ``*``, ``?`` or ``[…]``. One that leads nowhere is listed with its
-    problem, or is found missing by whoever reads it.
+    A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
+    where there is neither, a pattern with ``*``, ``?`` or ``[…]``. One that leads nowhere is listed
+    with its problem, or is found missing by whoever reads it.
     """
     return list({found.path: found for path in paths for found in _expanded(path)}.values())
 
