@@ -43,11 +43,11 @@ class Run(NamedTuple):
     seed: int
     families: tuple[str, ...]
 
-    def again(self, batch: int) -> str:
-        """The command that compares one batch again."""
+    def again(self, what: str, number: int) -> str:
+        """The command that compares one batch, or one block, again."""
         return (
             f"python -m tests.documents.fuzz --seed {self.seed} "
-            f"--families {' '.join(self.families)} --batch {batch}"
+            f"--families {' '.join(self.families)} --{what} {number}"
         )
 
 
@@ -93,12 +93,12 @@ def paths(block: int) -> BothPaths:
 
 
 def compare_block(run: Run, block: int, batches: range) -> Findings:
-    """Compare some batches of a block."""
+    """Compare the batches of a block; that they come in this order may matter for a difference."""
     logging.getLogger("tamis").setLevel(logging.ERROR)  # entities that are left out are many
     both = paths(block)
     counts = Counts()
     for batch in batches:
-        counts = counts.plus(both.compare(sources(run, batch), run.again(batch)))
+        counts = counts.plus(both.compare(sources(run, batch), run.again("batch", batch)))
     return Findings(counts, both.messages, both.sizes)
 
 
@@ -145,11 +145,9 @@ def _findings(run: Run, blocks: list[range], processes: int) -> Iterator[Finding
             pool.shutdown(wait=False, cancel_futures=True)
             if isinstance(error, Difference):
                 raise
-            # A crash takes the process with it; it was in one of these.
-            spans = [blocks[block] for block in running.values()]
-            where = ", ".join(run.again(b)[: -len(str(b))] + f"{s.start}..{s.stop - 1}"
-                              for s in spans for b in [s.start])  # fmt: skip
-            raise Difference(f"{error!r} in one of: {where}") from error
+            # A crash takes the process with it, so which block it was is not known.
+            again = "\n".join(run.again("block", block) for block in sorted(running.values()))
+            raise Difference(f"{error!r} in one of:\n{again}") from error
 
 
 def record(
@@ -193,7 +191,7 @@ def replay(run: Run, batch: int, number: int | None) -> Counts:
         for limits in (Limits(), TIGHT):
             for fast_first in (False, True):
                 both = BothPaths(demand, limits, fast_first)
-                counts = both.compare(chosen, run.again(batch))
+                counts = both.compare(chosen, run.again("batch", batch))
     return counts
 
 
@@ -203,12 +201,16 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=available())
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--block", type=int, help=f"compare these {BLOCK} batches only")
     parser.add_argument("--batch", type=int, help="compare this batch only, with every demand")
     parser.add_argument("--document", type=int, help="show and compare this document of it only")
     options = parser.parse_args()
     run = Run(options.seed, tuple(options.families))
     try:
-        if options.batch is not None:
+        if options.block is not None:
+            first = options.block * BLOCK
+            print(compare_block(run, options.block, range(first, first + BLOCK)).counts)
+        elif options.batch is not None:
             print(replay(run, options.batch, options.document))
         else:
             print(json.dumps(fuzz(run, options.count, options.processes, progress=True), indent=1))
