@@ -90,6 +90,9 @@ class Ranges:
         self.values += value
         self.ends.append(len(self.values))
 
+    def __len__(self) -> int:
+        return len(self.ends)
+
     def truncate(self, count: int) -> None:
         """Forget all but the first ``count``."""
         del self.ends[count:]
@@ -129,27 +132,7 @@ class BatchBuilder:
         self.misc_text = array("q")
         self.misc_name = array("i")
         self.misc_values = Ranges()
-
-    def end_document(self) -> None:
-        """Everything since the last call is one document."""
-        self.document_starts.append(len(self.tags))
-        self.misc_starts.append(len(self.misc_event))
-
-    def drop_document(self, mark: tuple[int, ...]) -> None:
-        """Forget everything since :meth:`mark`; the document stays, without events."""
-        for target, length in zip(self._growing(), mark, strict=True):
-            if isinstance(target, Ranges):
-                target.truncate(length)
-            else:
-                del target[length:]
-        self.end_document()
-
-    def mark(self) -> tuple[int, ...]:
-        """The present lengths, for :meth:`drop_document`."""
-        return tuple(len(t.ends) if isinstance(t, Ranges) else len(t) for t in self._growing())
-
-    def _growing(self) -> tuple[array[int] | Ranges, ...]:
-        return (
+        self._growing: tuple[array[int] | Ranges, ...] = (
             self.tags,
             self.prefixes,
             self.lines,
@@ -164,6 +147,24 @@ class BatchBuilder:
             self.misc_name,
             self.misc_values,
         )
+
+    def end_document(self) -> None:
+        """Everything since the last call is one document."""
+        self.document_starts.append(len(self.tags))
+        self.misc_starts.append(len(self.misc_event))
+
+    def drop_document(self, mark: tuple[int, ...]) -> None:
+        """Forget everything since :meth:`mark`; the document stays, without events."""
+        for target, length in zip(self._growing, mark, strict=True):
+            if isinstance(target, Ranges):
+                target.truncate(length)
+            else:
+                del target[length:]
+        self.end_document()
+
+    def mark(self) -> tuple[int, ...]:
+        """The present lengths, for :meth:`drop_document`."""
+        return tuple(map(len, self._growing))
 
     def freeze(self) -> EventBatch:
         """The arrays, read-only."""

@@ -90,6 +90,8 @@ def parse(
         try:
             parser.parse(source, builder)
         except DocumentError as error:
+            # Where it was raised would keep its parser, some 10 KB for each document in error.
+            error.__traceback__ = error.__context__ = None
             errors[number] = error
     return builder.freeze(), errors
 

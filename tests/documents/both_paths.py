@@ -1,0 +1,172 @@
+"""Both ways of parsing, compared: the fast tokenizer has to give what expat gives.
+
+Whole arrays of a batch are compared; only where they differ are documents looked at one by one. The
+two share a vocabulary, and the one that comes second finds all names there, so the ids are equal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from tamis.documents import expat
+from tamis.documents.batch import EVERYTHING, Demand
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError
+from tamis.limits import Limits
+from tests.documents.differences import Both, Parsed, Sources, report, same
+
+try:
+    from tamis.documents.parser import Parser
+
+    STAND_IN = False
+except ModuleNotFoundError:  # TEMPORARY: expat stands in for the fast path until that exists
+    STAND_IN = True
+
+    class Parser:  # type: ignore[no-redef]
+        def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
+            self.arguments = (vocabulary, demand, limits)
+            self.declined = 0
+
+        def parse(self, sources: Any) -> Parsed:
+            sources = list(sources)
+            batch, errors = expat.parse(sources, *self.arguments)
+            self.declined += sum(isinstance(sources[number], Source) for number in errors)
+            return batch, errors
+
+
+ALL = EVERYTHING._replace(lines=False)
+# What may be asked of the parser; where it is lines, it is expat that answers.
+DEMANDS = {
+    "nothing": Demand(),
+    "attributes": Demand(attributes=True),
+    "text": Demand(text=True),
+    "misc": Demand(misc=True),
+    "prefixes": Demand(prefixes=True),
+    "attributes and prefixes": Demand(attributes=True, prefixes=True),
+    "text and misc": Demand(text=True, misc=True),
+    "all": ALL,
+    "lines too": EVERYTHING,
+}
+
+
+class Difference(AssertionError):  # noqa: N818 - says what it is
+    """The two paths disagree; the text says where, and how to see it again."""
+
+
+class Counts(NamedTuple):
+    """What became of documents.
+
+    Attributes:
+        declined: accepted by expat, though the fast path had left them to it. (It leaves all that
+            is rejected.)
+    """
+
+    documents: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    declined: int = 0
+
+    def plus(self, other: Counts) -> Counts:
+        return Counts(*(a + b for a, b in zip(self, other, strict=True)))
+
+    def __str__(self) -> str:
+        return (
+            f"{self.documents:,} documents, {self.rejected:,} rejected, {self.accepted:,} accepted "
+            f"({self.declined:,} of these declined by the fast path)"
+        )
+
+
+class BothPaths:
+    """Compares batch after batch with one vocabulary and one parser, as a long run has them.
+
+    Args:
+        fast_first: the fast path meets new names before expat has put them into the vocabulary.
+        fast: compared instead of the fast path: the canaries' wrong parsers.
+    """
+
+    def __init__(
+        self,
+        demand: Demand = ALL,
+        limits: Limits | None = None,
+        fast_first: bool = False,
+        fast: Any = None,
+    ) -> None:
+        self.vocabulary = Vocabulary()
+        self.demand = demand
+        self.limits = limits or Limits()
+        self.fast_first = fast_first
+        self.fast = fast or Parser
+        self.parser = self.fast(self.vocabulary, demand, self.limits)
+        self.messages: Counter[str] = Counter()
+        self.sizes: Counter[str] = Counter()
+
+    def compare(self, sources: Sources, again: str = "") -> Counts:
+        """Compare the two paths on these documents.
+
+        Args:
+            again: how to see a difference again, for the message.
+
+        Raises:
+            Difference: the paths disagree.
+        """
+        declined = self.parser.declined
+        try:
+            both = self.both(self.vocabulary, self.parser, sources)
+        except Exception as error:
+            raise Difference(self.described(sources, again, None)) from error
+        if not same(both):
+            raise Difference(self.described(sources, again, both))
+        return self.count(sources, both.trusted, self.parser.declined - declined)
+
+    def both(self, vocabulary: Vocabulary, parser: Any, sources: Sources) -> Both:
+        if self.fast_first:
+            fast = parser.parse(sources)
+            return Both(
+                vocabulary, expat.parse(sources, vocabulary, self.demand, self.limits), fast
+            )
+        trusted = expat.parse(sources, vocabulary, self.demand, self.limits)
+        return Both(vocabulary, trusted, parser.parse(sources))
+
+    def anew(self, sources: Sources) -> Both:
+        """Both results, from a parser and a vocabulary that have seen nothing."""
+        vocabulary = Vocabulary()
+        return self.both(vocabulary, self.fast(vocabulary, self.demand, self.limits), sources)
+
+    def described(self, sources: Sources, again: str, both: Both | None) -> str:
+        return (
+            f"{report(sources, self.anew, both)}\n"
+            f"BothPaths({self.demand}, {self.limits}, fast_first={self.fast_first})\n"
+            f"again: {again or 'BothPaths(...).compare([Source(...)])'}"
+        )
+
+    def count(self, sources: Sources, trusted: Parsed, handed_over: int) -> Counts:
+        batch, errors = trusted
+        unread = sum(isinstance(source, DocumentError) for source in sources)
+        declined = handed_over - (len(errors) - unread)
+        if self.demand.lines:
+            declined = 0
+        elif declined < 0:
+            raise Difference(
+                f"{handed_over} documents declined, {len(errors) - unread} rejected: "
+                "all errors are expat's, so that cannot be"
+            )
+        self.messages.update(error.message for error in errors.values())
+        self.sizes["events"] += len(batch.tags)
+        self.sizes["attributes"] += len(batch.attribute_name)
+        self.sizes["texts"] += len(batch.text_event)
+        self.sizes["comments_and_pis"] += len(batch.misc_event)
+        return Counts(len(sources), len(sources) - len(errors), len(errors), declined)
+
+
+def compare(sources: Sources, demands: Iterable[str] = tuple(DEMANDS)) -> Counts:
+    """Compare with each demand, and with either path first."""
+    counts = [
+        BothPaths(DEMANDS[name], fast_first=fast_first).compare(sources)
+        for name in demands
+        for fast_first in (False, True)
+    ]
+    # With lines nothing is counted as declined; with the others it must not matter what is asked.
+    return max(counts)

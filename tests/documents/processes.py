@@ -1,0 +1,29 @@
+"""Runs comparisons in processes of their own, which may crash, or be set up otherwise."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+_ROOT = Path(__file__).parent.parent.parent
+
+
+def start(module: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    """Start ``python -m module arguments``."""
+    paths = [str(_ROOT), str(_ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, paths)), **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def output(process: subprocess.Popen[str]) -> str:
+    """What a process printed, when it has ended well."""
+    out, err = process.communicate()
+    assert process.returncode == 0, f"status {process.returncode}: {err[-5_000:]}"
+    return out
