@@ -47,7 +47,7 @@ def kernel(function: F) -> F:
 
 def inlined(function: F) -> F:
     """Compile a function into each kernel that calls it."""
-    compiled: F = numba.njit(inline="always", **_OPTIONS)(function)
+    compiled: F = numba.njit(forceinline=True, **_OPTIONS)(function)
     return compiled
 
 

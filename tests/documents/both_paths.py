@@ -11,42 +11,23 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from tamis.documents import expat
-from tamis.documents.batch import EVERYTHING, Demand
-from tamis.documents.source import Source
+from tamis.documents.demand import ALL_NAMES, EVERYTHING, Demand
+from tamis.documents.parser import Parser
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError
 from tamis.limits import Limits
 from tests.documents.differences import Both, Parsed, Sources, report, same
 
-try:
-    from tamis.documents.parser import Parser
-
-    STAND_IN = False
-except ModuleNotFoundError:  # TEMPORARY: expat stands in for the fast path until that exists
-    STAND_IN = True
-
-    class Parser:  # type: ignore[no-redef]
-        def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
-            self.arguments = (vocabulary, demand, limits)
-            self.declined = 0
-
-        def parse(self, sources: Any) -> Parsed:
-            sources = list(sources)
-            batch, errors = expat.parse(sources, *self.arguments)
-            self.declined += sum(isinstance(sources[number], Source) for number in errors)
-            return batch, errors
-
-
 ALL = EVERYTHING._replace(lines=False)
 # What may be asked of the parser; where it is lines, it is expat that answers.
 DEMANDS = {
     "nothing": Demand(),
-    "attributes": Demand(attributes=True),
-    "text": Demand(text=True),
+    "attributes": Demand(attributes=ALL_NAMES),
+    "text": Demand(text=ALL_NAMES),
     "misc": Demand(misc=True),
     "prefixes": Demand(prefixes=True),
-    "attributes and prefixes": Demand(attributes=True, prefixes=True),
-    "text and misc": Demand(text=True, misc=True),
+    "attributes and prefixes": Demand(attributes=ALL_NAMES, prefixes=True),
+    "text and misc": Demand(text=ALL_NAMES, misc=True),
     "all": ALL,
     "lines too": EVERYTHING,
 }

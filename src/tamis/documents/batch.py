@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -196,6 +197,96 @@ class BatchBuilder:
         )
         freeze(*batch)
         return batch
+
+
+def part(batch: EventBatch, first: int, last: int) -> EventBatch:
+    """The documents from number ``first`` on up to ``last``, as a batch of their own."""
+    starts = batch.document_starts[first : last + 1]
+    attributes = slice(*np.searchsorted(batch.attribute_event, starts[[0, -1]]))
+    texts = slice(*np.searchsorted(batch.text_event, starts[[0, -1]]))
+    misc = slice(*batch.misc_starts[[first, last]])
+    events = slice(*starts[[0, -1]])
+    value_start, value_end, attribute_values = _ranges_part(
+        batch.value_start[attributes], batch.value_end[attributes], batch.attribute_values
+    )
+    text_start, text_end, text_values = _ranges_part(
+        batch.text_start[texts], batch.text_end[texts], batch.text_values
+    )
+    misc_start, misc_end, misc_values = _ranges_part(
+        batch.misc_start[misc], batch.misc_end[misc], batch.misc_values
+    )
+    return EventBatch(
+        document_starts=starts - events.start,
+        tags=batch.tags[events],
+        attribute_event=batch.attribute_event[attributes] - events.start,
+        attribute_name=batch.attribute_name[attributes],
+        value_start=value_start,
+        value_end=value_end,
+        attribute_values=attribute_values,
+        text_event=batch.text_event[texts] - events.start,
+        text_start=text_start,
+        text_end=text_end,
+        text_values=text_values,
+        misc_starts=batch.misc_starts[first : last + 1] - misc.start,
+        misc_event=batch.misc_event[misc] - events.start,
+        misc_text=batch.misc_text[misc] - texts.start,
+        misc_name=batch.misc_name[misc],
+        misc_start=misc_start,
+        misc_end=misc_end,
+        misc_values=misc_values,
+        prefixes=batch.prefixes[events],
+        attribute_prefixes=batch.attribute_prefixes[attributes],
+        lines=batch.lines[events],
+    )
+
+
+def _ranges_part(start: Int64, end: Int64, values: Bytes) -> tuple[Int64, Int64, Bytes]:
+    """Ranges that follow each other without gaps, and the bytes that they are in."""
+    if len(start) == 0:
+        return start, end, values[:0]
+    return start - start[0], end - start[0], values[start[0] : end[-1]]
+
+
+# What the numbers in an array count: they grow by as many as there are before.
+_COUNTED = {
+    "document_starts": "tags",
+    "attribute_event": "tags",
+    "value_start": "attribute_values",
+    "value_end": "attribute_values",
+    "text_event": "tags",
+    "text_start": "text_values",
+    "text_end": "text_values",
+    "misc_starts": "misc_event",
+    "misc_event": "tags",
+    "misc_text": "text_event",
+    "misc_start": "misc_values",
+    "misc_end": "misc_values",
+}
+
+
+def joined(batches: Sequence[EventBatch]) -> EventBatch:
+    """The documents of several batches, at least one, as one.
+
+    >>> builder = BatchBuilder()
+    >>> builder.tags.extend([0, -1])
+    >>> builder.end_document()
+    >>> batch = builder.freeze()
+    >>> joined([batch, batch]).document_starts
+    array([0, 2, 4])
+    """
+    arrays = {}
+    for name in EventBatch._fields:
+        pieces = [getattr(batch, name) for batch in batches]
+        if name in _COUNTED:
+            lengths = [len(getattr(batch, _COUNTED[name])) for batch in batches]
+            before = np.cumsum([0, *lengths[:-1]])
+            pieces = [piece + count for piece, count in zip(pieces, before, strict=True)]
+        if name in ("document_starts", "misc_starts"):  # each ends where the next one begins
+            pieces = [*(piece[:-1] for piece in pieces[:-1]), pieces[-1]]
+        arrays[name] = np.concatenate(pieces)
+    batch = EventBatch(**arrays)
+    freeze(*batch)
+    return batch
 
 
 def freeze(*arrays: NDArray[Any]) -> None:

@@ -130,13 +130,18 @@ class ExpatParser:
             del handlers.parser  # a cycle, which would keep the parser's buffers for a while
         builder.end_document()
         if handlers.skipped:
-            log.warning(
-                "%s: entities that the document does not declare itself were left out: "
-                "%d times, first in line %d",
-                source.name or "a document",
-                handlers.skipped,
-                handlers.first_skipped_line,
-            )
+            log_skipped(source, handlers.skipped, handlers.first_skipped_line)
+
+
+def log_skipped(source: Source, count: int, first_line: int) -> None:
+    """Log that references to entities were left out of a document."""
+    log.warning(
+        "%s: entities that the document does not declare itself were left out: "
+        "%d times, first in line %d",
+        source.name or "a document",
+        count,
+        first_line,
+    )
 
 
 class _Name(NamedTuple):

@@ -1,0 +1,130 @@
+"""The parser that everything uses: the tokenizer where it can, libexpat for the rest.
+
+The tokenizer declines whatever it does not do, and whatever may be wrong, so that odd documents and
+all errors are libexpat's. Both give the same events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tamis.documents import expat
+from tamis.documents.batch import BatchBuilder, EventBatch, joined, part
+from tamis.documents.demand import Demand
+from tamis.documents.source import Source
+from tamis.documents.tokenizer.tokenizer import Tokenizer
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError
+from tamis.limits import Limits
+
+Errors = dict[int, DocumentError]
+
+
+class Parser:
+    """Parses batches of documents, one after the other, and remembers the names that it met.
+
+    It belongs to one thread at a time.
+
+    Args:
+        vocabulary: takes the names of the documents.
+        demand: what to record.
+        limits: bounds on each document.
+
+    Attributes:
+        declined: how many documents libexpat has read so far.
+
+    >>> parser = Parser(Vocabulary(), Demand(), Limits())
+    >>> batch, errors = parser.parse([Source(b"<a><b/></a>"), Source(b"<a>")])
+    >>> batch.tags
+    array([ 0,  1, -1, -1], dtype=int32)
+    >>> print(errors[1])
+    line 1, column 4: the document ends inside <a>: no element found
+    """
+
+    def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
+        self.vocabulary = vocabulary
+        self.demand = demand
+        self.limits = limits
+        self.declined = 0
+        # Lines are counted by libexpat alone.
+        self._tokenizer = None if demand.lines else Tokenizer(vocabulary, demand, limits)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so many names were met that it is better to begin anew, with another one."""
+        return self._tokenizer is not None and self._tokenizer.is_full
+
+    def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[EventBatch, Errors]:
+        """Parse documents into one batch.
+
+        Args:
+            sources: the documents; one that could not even be read is given by its error.
+
+        Returns:
+            The batch, and the errors by the number of the document; such a document has no events.
+        """
+        documents = list(sources)
+        errors = {
+            number: document
+            for number, document in enumerate(documents)
+            if isinstance(document, DocumentError)
+        }
+        if self._tokenizer is None:
+            self.declined += len(documents) - len(errors)
+            return expat.parse(documents, self.vocabulary, self.demand, self.limits)
+        reading = self._tokenizer.read(
+            [None if isinstance(document, DocumentError) else document for document in documents]
+        )
+        for number, skipped in reading.skipped.items():
+            source = documents[number]
+            assert isinstance(source, Source)
+            expat.log_skipped(source, skipped.count, _line(source, skipped.first))
+        left = [number for number in reading.declined if number not in errors]
+        if not left:
+            return reading.batch, errors
+        others = self._parse_left(documents, left, errors)
+        return _interleaved(reading.batch, others, left), dict(sorted(errors.items()))
+
+    def _parse_left(
+        self, documents: list[Source | DocumentError], left: list[int], errors: Errors
+    ) -> EventBatch:
+        """Parse some of the documents with libexpat, into a batch of just these."""
+        self.declined += len(left)
+        builder = BatchBuilder()
+        parser = expat.ExpatParser(self.vocabulary, self.demand, self.limits)
+        for number in left:
+            source = documents[number]
+            assert isinstance(source, Source)
+            try:
+                parser.parse(source, builder)
+            except DocumentError as error:
+                error.__traceback__ = error.__context__ = None  # they keep the parser alive
+                errors[number] = error
+        return builder.freeze()
+
+
+def parse(
+    sources: Iterable[Source | DocumentError],
+    vocabulary: Vocabulary,
+    demand: Demand,
+    limits: Limits,
+) -> tuple[EventBatch, Errors]:
+    """Parse documents into one batch, as :meth:`Parser.parse` does."""
+    return Parser(vocabulary, demand, limits).parse(sources)
+
+
+def _interleaved(batch: EventBatch, others: EventBatch, numbers: list[int]) -> EventBatch:
+    """A batch in which the documents with these numbers come from another one."""
+    parts = []
+    done = 0
+    for index, number in enumerate(numbers):
+        parts += [part(batch, done, number), part(others, index, index + 1)]
+        done = number + 1
+    parts.append(part(batch, done, batch.documents))
+    return joined(parts)
+
+
+def _line(source: Source, place: int) -> int:
+    """The line of a place, from 1."""
+    before = bytes(source.data[:place])
+    return before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n") + 1

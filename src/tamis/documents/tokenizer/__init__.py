@@ -1,0 +1,1 @@
+"""The fast path: a Numba tokenizer of UTF-8."""

@@ -1,0 +1,173 @@
+"""What the tokenizer has met: names in their scopes, and the scopes that declarations make."""
+
+from __future__ import annotations
+
+import re
+from xml.parsers import expat
+
+import numpy as np
+
+from tamis.documents.batch import freeze
+from tamis.documents.demand import Demand
+from tamis.documents.tokenizer import kernels
+from tamis.documents.vocabulary import Vocabulary
+
+NAMES_MAX = 1 << 15
+"""Names, counted in each scope that they are met in; half of the table."""
+SCOPES_MAX = 1 << 10
+
+# Random once a process: whoever writes documents cannot know which names collide.
+_MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(1)
+
+_ASCII_NAME = re.compile(rb"(?:([A-Za-z_][A-Za-z0-9._-]*):)?([A-Za-z_][A-Za-z0-9._-]*)")
+_XML = "http://www.w3.org/XML/1998/namespace"
+
+
+class NameTable:
+    """The hash tables of the kernels, and what they stand for.
+
+    Args:
+        vocabulary: takes the names that documents have.
+        demand: which values are read.
+        record: the tag of records, or ``b""``.
+        multiplier: of the hash; tests give 0, so that all names collide.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        demand: Demand,
+        record: bytes = b"",
+        multiplier: int | None = None,
+    ) -> None:
+        self.vocabulary = vocabulary
+        self.demand = demand
+        self.count = 0
+        self.scopes: list[dict[str, str]] = [{"xml": _XML}]
+        self.spelled = 0
+        padded = np.frombuffer(record + bytes(8), np.uint8)
+        factor = _MULTIPLIER if multiplier is None else np.array([multiplier], np.uint64)
+        freeze(padded, factor)
+        self.arrays = kernels.Names(
+            table=np.zeros(2 * NAMES_MAX * kernels.NAME_COLUMNS, np.uint64),
+            offsets=np.zeros(2 * NAMES_MAX, np.int64),
+            prefixes=np.zeros(2 * NAMES_MAX, np.int32),
+            spelled=np.zeros(1 << 12, np.uint8),
+            scopes=np.zeros(2 * SCOPES_MAX * kernels.SCOPE_COLUMNS, np.int64),
+            stamps=np.zeros(len(vocabulary) + 64, np.int64),
+            declarations=np.zeros(1 << 20, np.uint8),
+            record=padded,
+            multiplier=factor,
+        )
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much was met that it is better to begin anew."""
+        return self.count > NAMES_MAX // 2 or len(self.scopes) > SCOPES_MAX // 2
+
+    def add_name(self, name: bytes, kind: int, scope: int, slot: int) -> bool:
+        """Add a name, as it is written, to a slot; False if it is none, or there is no room."""
+        parts = _split(name)
+        if parts is None or self.count == NAMES_MAX:
+            return False
+        prefix, local = parts
+        id, flags, prefix_id = 0, 0, -1
+        if kind == kernels.TARGET:
+            if prefix or local.lower() == "xml":
+                return False
+            id = self.vocabulary.add("", local)
+        elif kind == kernels.ATTRIBUTE and "xmlns" in (prefix, name.decode()):
+            flags = kernels.DECLARES
+        else:
+            namespace = self._namespace(prefix, kind, scope)
+            if namespace is None:
+                return False
+            id = self.vocabulary.add(namespace, local)
+            if kind == kernels.ELEMENT and (namespace, local) in self.demand.text:
+                flags = kernels.READ_TEXT
+            if kind == kernels.ATTRIBUTE and (namespace, local) in self.demand.attributes:
+                flags = kernels.READ_VALUE
+            prefix_id = self.vocabulary.add_prefix(prefix) if prefix else -1
+        self._put(name, kind, scope, slot, id | flags << 32, prefix_id)
+        return True
+
+    def add_scope(self, declarations: bytes, parent: int, slot: int) -> bool:
+        """Add the scope that declarations make in another, to a slot of the scopes."""
+        if len(self.scopes) == SCOPES_MAX:
+            return False
+        scope = dict(self.scopes[parent])
+        try:
+            declared = _declared(declarations)
+        except expat.ExpatError:
+            return False
+        for prefix, namespace in declared:
+            scope[prefix] = namespace
+        start = self._spell(declarations)
+        row = slot * kernels.SCOPE_COLUMNS
+        made = parent, start, self.spelled, len(self.scopes)
+        self.arrays.scopes[row : row + kernels.SCOPE_COLUMNS] = made
+        self.scopes.append(scope)
+        return True
+
+    def _namespace(self, prefix: str, kind: int, scope: int) -> str | None:
+        """The namespace of a prefix, ``""`` for none, or None where it is not declared."""
+        if prefix:
+            return self.scopes[scope].get(prefix)
+        return self.scopes[scope].get("", "") if kind == kernels.ELEMENT else ""
+
+    def _put(
+        self, name: bytes, kind: int, scope: int, slot: int, answer: int, prefix: int
+    ) -> None:
+        arrays = self.arrays
+        head, neck = np.frombuffer(name[:16].ljust(16, b"\0"), "<u8")
+        key = len(name) | kind << 24 | scope << 32
+        row = slot * kernels.NAME_COLUMNS
+        arrays.table[row : row + kernels.NAME_COLUMNS] = head, neck, key, answer
+        arrays.prefixes[slot] = prefix
+        if len(name) > 16:
+            arrays.offsets[slot] = self._spell(name)
+        if len(self.vocabulary) > len(arrays.stamps):
+            self.arrays = arrays._replace(stamps=_grown(arrays.stamps, len(self.vocabulary)))
+        self.count += 1
+
+    def _spell(self, text: bytes) -> int:
+        """Keep bytes, with 8 more behind them, and return where."""
+        start, self.spelled = self.spelled, self.spelled + len(text)
+        spelled = self.arrays.spelled
+        if self.spelled + 8 > len(spelled):
+            spelled = _grown(spelled, self.spelled + 8)
+            self.arrays = self.arrays._replace(spelled=spelled)
+        spelled[start : self.spelled] = np.frombuffer(text, np.uint8)
+        return start
+
+
+def _grown(values: np.ndarray, size: int) -> np.ndarray:
+    grown = np.zeros(2 * size, values.dtype)
+    grown[: len(values)] = values
+    return grown
+
+
+def _split(name: bytes) -> tuple[str, str] | None:
+    """The prefix (``""`` for none) and local part of a name, or None if it is none."""
+    if match := _ASCII_NAME.fullmatch(name):
+        return (match[1] or b"").decode(), match[2].decode()
+    if name.isascii() or re.search(rb"[\0- =/<>&'\"]", name):
+        return None
+    prefix, colon, local = name.partition(b":")
+    try:  # libexpat decides which characters a name may have
+        for part in (prefix, local) if colon else (prefix,):
+            if b":" in part:
+                return None
+            expat.ParserCreate("utf-8").Parse(b"<%b/>" % part, True)
+    except expat.ExpatError:
+        return None
+    return (prefix.decode(), local.decode()) if colon else ("", prefix.decode())
+
+
+def _declared(declarations: bytes) -> list[tuple[str, str]]:
+    """The prefixes and namespaces of ``xmlns`` attributes, as libexpat reads them."""
+    found: list[tuple[str, str]] = []
+    parser = expat.ParserCreate("utf-8", "\f")
+    parser.StartNamespaceDeclHandler = lambda prefix, uri: found.append((prefix or "", uri or ""))
+    parser.Parse(b"<x %b/>" % declarations, True)
+    return found
