@@ -109,6 +109,10 @@ class Matcher:
         """See :meth:`CompiledMatcher.match_many`; the set stays as it is at the call."""
         return self.compiled().match_many(documents)
 
+    def match_records(self, document: Document, tag: str) -> Iterator[Match]:
+        """See :meth:`CompiledMatcher.match_records`; the set stays as it is at the call."""
+        return self.compiled().match_records(document, tag)
+
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """See :meth:`CompiledMatcher.explain`."""
         return self.compiled().explain(document, id)

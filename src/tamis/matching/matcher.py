@@ -11,7 +11,9 @@ import numpy as np
 from tamis.documents.batch import Int32
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat import parse
+from tamis.documents.records import check_tag, parse_records
 from tamis.documents.source import Document, Source, read
+from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
@@ -35,19 +37,27 @@ class Match:
 
     Attributes:
         error: the document's error, or None.
+        record: the number of the record in its document, from 0; None for a whole document.
 
     >>> match = compile_subscriptions({"x": "//a", "y": "//b"}).match(b"<a/>")
     >>> bool(match), len(match), list(match)
     (True, 1, ['x'])
     """
 
-    __slots__ = ("_document", "_ids", "_matches", "error")
+    __slots__ = ("_document", "_ids", "_matches", "error", "record")
 
-    def __init__(self, ids: Sequence[SubscriptionId], matches: MatchSet, document: int) -> None:
+    def __init__(
+        self,
+        ids: Sequence[SubscriptionId],
+        matches: MatchSet,
+        document: int,
+        record: int | None = None,
+    ) -> None:
         self._ids = ids
         self._matches = matches
         self._document = document
         self.error = matches.errors.get(document)
+        self.record = record
 
     @property
     def indices(self) -> Int32:
@@ -141,6 +151,45 @@ class CompiledMatcher:
             for number in range(len(sources)):
                 yield Match(self.ids, matches, number)
 
+    def match_records(self, document: Document | DocumentError, tag: str) -> Iterator[Match]:
+        """Match the records of a document of any size: each is a document of its own.
+
+        The records are the outermost elements of a tag, in their order; each is the root of its
+        document, with its namespaces in scope. The document is read while it is matched, by some
+        hundred records or 4 MiB at a time. Where it cannot be read any further, the last match
+        carries the error.
+
+        Args:
+            tag: as documents write it, with its prefix: ``page``, ``w:p``.
+
+        Raises:
+            UsageError: that is no tag, or some subscriptions go through the slow lane.
+
+        >>> matcher = compile_subscriptions({"x": "/a[b]"})
+        >>> [(m.record, list(m)) for m in matcher.match_records("<all><a/><a><b/></a></all>", "a")]
+        [(0, []), (1, ['x'])]
+        """
+        if self._slow is not None:
+            raise UsageError(
+                "subscriptions that go through lxml cannot be matched with records: leave them out"
+            )
+        return self._record_matches(document, check_tag(tag))
+
+    def _record_matches(self, document: Document | DocumentError, tag: str) -> Iterator[Match]:
+        try:
+            if isinstance(document, DocumentError):
+                raise document
+            stream = open_stream(document)
+        except DocumentError as error:
+            yield Match(self.ids, match_set([_NO_NUMBERS], {0: error}), 0, record=0)
+            return
+        demand = self._program.demand
+        for found in parse_records(stream, tag, self._vocabulary, demand, self.limits):
+            matches = self._engine.match(self._program, found.batch, found.vocabulary)
+            matches = matches._replace(errors=found.errors)
+            for number in range(found.batch.documents):
+                yield Match(self.ids, matches, number, found.places.first + number)
+
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
         vocabulary = self._vocabulary.fork()
@@ -223,6 +272,9 @@ class CompiledMatcher:
 
     def __repr__(self) -> str:
         return f"<CompiledMatcher: {len(self):,} subscriptions, engine {self.engine}>"
+
+
+_NO_NUMBERS = np.zeros(0, dtype=np.int32)
 
 
 def compile_subscriptions(
