@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Generator, Iterable, Iterator
-from itertools import chain
+from itertools import chain, starmap
 from typing import NamedTuple
 from xml.parsers import expat
 
@@ -245,7 +245,8 @@ class _RecordHandlers(Handlers):
         self.prolog: bytearray | None = bytearray()  # until the root element begins
         self.has_doctype = False
         self.head = b""
-        self.around: list[tuple[str, bytes]] = []  # open elements: local name and start tag
+        # Open elements: their names as written, and the namespaces that they declare.
+        self.around: list[tuple[str, tuple[tuple[str | None, str | None], ...]]] = []
         self.declared: list[tuple[str | None, str | None]] = []  # by the next start tag
         self.record_context: bytes | None = None  # of the next record, while it is known
         self.counted_from = 0
@@ -311,8 +312,7 @@ class _RecordHandlers(Handlers):
             if self.has_doctype:
                 self.head = bytes(self.prolog[: self.parser.CurrentByteIndex])
             self.prolog = None
-        _, local, prefix = split_name(name)
-        qualified = f"{prefix}:{local}" if prefix else local
+        qualified = _qualified(name)
         if qualified == self.tag:
             self.start_record(name, attributes)
             return
@@ -323,7 +323,7 @@ class _RecordHandlers(Handlers):
                 "an element with more attributes than the limit attributes = "
                 f"{self.limits.attributes:,}"
             )
-        self.around.append((local, _start_tag(qualified, self.declared)))
+        self.around.append((qualified, tuple(self.declared)))
         self.declared.clear()
         self.record_context = None
 
@@ -340,7 +340,7 @@ class _RecordHandlers(Handlers):
         self.is_refused = False
         self.record_start = self.parser.CurrentByteIndex
         if self.record_context is None:
-            self.record_context = self.head + b"".join(tag for _, tag in self.around)
+            self.record_context = self.head + b"".join(starmap(_start_tag, self.around))
         self.starts.append(self.record_start)
         self.contexts.append(self.record_context)
         self.declared.clear()
@@ -488,7 +488,7 @@ class _RecordHandlers(Handlers):
             self.drop_record(error)
         else:
             self.starts.append(offset)
-            self.contexts.append(self.head + b"".join(tag for _, tag in self.around))
+            self.contexts.append(self.head + b"".join(starmap(_start_tag, self.around)))
             self.errors[len(self.starts) - 1] = error
             self.builder.end_document()
         self.ends.append(offset)
@@ -505,7 +505,17 @@ class _RecordHandlers(Handlers):
         """The local name of the innermost open element."""
         if self.is_inside:
             return super().innermost() or self.tag.rpartition(":")[2]
-        return self.around[-1][0] if self.around else None
+        return self.around[-1][0].rpartition(":")[2] if self.around else None
+
+
+def _qualified(name: str) -> str:
+    r"""A name as it is written, of one as expat spells it.
+
+    >>> _qualified("urn:x\fa\fp"), _qualified("urn:x\fa"), _qualified("a")
+    ('p:a', 'a', 'a')
+    """
+    _, local, prefix = split_name(name)
+    return f"{prefix}:{local}" if prefix else local
 
 
 def _start_tag(name: str, declared: Iterable[tuple[str | None, str | None]]) -> bytes:
