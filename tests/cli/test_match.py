@@ -137,7 +137,7 @@ def test_an_engine_is_used_or_refused() -> None:
 
 
 @pytest.mark.usefixtures("orders")
-@pytest.mark.parametrize("option", ["--dtd", "--root", "--nodes", "--threads"])
+@pytest.mark.parametrize("option", ["--dtd", "--root", "--nodes"])
 def test_options_of_later_versions_are_refused(option: str) -> None:
     outcome = run("match", "--subscriptions", "orders.tsv", option, "1", "in")
     assert (outcome.status, outcome.out) == (2, "")
@@ -390,3 +390,29 @@ def test_memory_does_not_grow_with_the_records(write: Write) -> None:
         return int(error)
 
     assert peak_kb(100) < peak_kb(10) + 30_000
+
+
+# -- threads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "7"])
+def test_any_number_of_threads_answers_the_same(write: Write, threads: str) -> None:
+    write({"s": "/a\n//b"})
+    write({f"in/{n:04}.xml": "<a/>" if n % 3 else "<a><b>" for n in range(700)})
+    args = ("match", "--subscriptions", "s", "--threads", threads)
+    outcome = run(*args, "in")
+    assert outcome.status == 3
+    assert [found["document"] for found in outcome.results] == [
+        f"in/{n:04}.xml" for n in range(700)
+    ]
+    assert [n for n, found in enumerate(outcome.results) if "error" in found] == [*range(0, 700, 3)]
+    outcome = run(*args, "--record", "b", "-", stdin=b"<a>" + b"<b/>" * 700 + b"</a>")
+    assert [found["record"] for found in outcome.results] == list(range(700))
+    assert outcome.status == 0
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_number_of_threads_that_is_none() -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", "--threads", "0", "in")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "--threads" in outcome.err

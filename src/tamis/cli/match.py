@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +14,6 @@ from tamis.cli.arguments import (
     NamespacesFile,
     SkipBad,
     SubscriptionsFile,
-    Target,
     Unsupported,
     find_documents,
     read_subscriptions,
@@ -23,7 +22,7 @@ from tamis.cli.console import Status, progress, warn
 from tamis.cli.results import Results, of_document, of_error, open_results
 
 if TYPE_CHECKING:
-    from tamis.matching.matcher import CompiledMatcher, Match
+    from tamis.matching.matcher import Match
 
 EXAMPLES = """\b
 Examples:
@@ -56,6 +55,15 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             "they are matched.",
         ),
     ] = None,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="How many threads match at once.",
+            show_default="as many as there are usable cores",
+        ),
+    ] = None,
     matching_only: Annotated[
         bool,
         typer.Option(
@@ -82,6 +90,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     further, the records before that are answered.
     """
     from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - keeps --help fast
+    from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
     usable = read_subscriptions(subscriptions, namespaces, unsupported, skip_bad)
     matcher = compile_subscriptions(usable, engine=engine)
@@ -92,9 +101,16 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     ):
         answers = _Answers(results, matching_only)
         if record is None:
-            answers.of_documents(matcher, targets, advance)
+            given = (target.document for target in targets)
+            matches = matcher.match_many(given, threads or usable_cores())
+            for target, found in zip(targets, matches, strict=True):
+                answers.write(target.name, found)
+                advance()
         else:
-            answers.of_records(matcher, record, targets, advance)
+            for target in targets:
+                matches = matcher.match_records(target.document, record, threads or usable_cores())
+                answers.write_records(target.name, record, matches)
+                advance()
     if answers.errors:
         raise typer.Exit(Status.DOCUMENTS)
 
@@ -107,32 +123,16 @@ class _Answers:
         self.matching_only = matching_only
         self.errors = 0
 
-    def of_documents(
-        self, matcher: CompiledMatcher, targets: Sequence[Target], advance: Callable[[], None]
-    ) -> None:
-        matches = matcher.match_many(target.document for target in targets)
-        for target, found in zip(targets, matches, strict=True):
-            self.write(target.name, found)
-            advance()
-
-    def of_records(
-        self,
-        matcher: CompiledMatcher,
-        tag: str,
-        targets: Sequence[Target],
-        advance: Callable[[], None],
-    ) -> None:
-        for target in targets:
-            found = None
-            for found in matcher.match_records(target.document, tag):
-                self.write(target.name, found)
-            if found is None:
-                warn(f"{target.name} has no element {tag}: it has no records")
-            advance()
-
     def write(self, name: str, found: Match) -> None:
         if found.error is not None:
             self.errors += 1
             self.results.write(of_error(name, found.error, found.record))
         elif found or not self.matching_only:
             self.results.write({**of_document(name, found.record), "matches": list(found)})
+
+    def write_records(self, name: str, tag: str, matches: Iterable[Match]) -> None:
+        found = None
+        for found in matches:
+            self.write(name, found)
+        if found is None:
+            warn(f"{name} has no element {tag}: it has no records")

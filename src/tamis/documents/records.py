@@ -99,7 +99,7 @@ def check_tag(tag: str) -> str:
 
 def parse_records(
     stream: Stream, tag: str, vocabulary: Vocabulary, demand: Demand, limits: Limits
-) -> Iterator[RecordBatch]:
+) -> Generator[RecordBatch, None, None]:
     """Parse the records of a stream, in batches.
 
     An error of one record, a limit that it reaches, concerns it alone. Where the stream is not

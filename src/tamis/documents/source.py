@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -85,6 +86,17 @@ def read(document: Document, limits: Limits) -> Source:
 def name_of(document: Document) -> str:
     """What messages call a document: the path of the file or member, or ""."""
     return str(document) if isinstance(document, os.PathLike | ZipMember) else ""
+
+
+def file_size(document: object) -> int | None:
+    """How large a file is, in bytes: 0 if that is not known, None if it is not a regular file."""
+    if not isinstance(document, os.PathLike):
+        return 0
+    try:
+        found = os.stat(document)
+    except (OSError, ValueError):  # as its reader will find
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | Iterator[str]:
