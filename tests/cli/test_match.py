@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import sys
+import threading
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -136,7 +137,7 @@ def test_an_engine_is_used_or_refused() -> None:
 
 
 @pytest.mark.usefixtures("orders")
-@pytest.mark.parametrize("option", ["--dtd", "--root", "--record", "--nodes", "--threads"])
+@pytest.mark.parametrize("option", ["--dtd", "--root", "--nodes"])
 def test_options_of_later_versions_are_refused(option: str) -> None:
     outcome = run("match", "--subscriptions", "orders.tsv", option, "1", "in")
     assert (outcome.status, outcome.out) == (2, "")
@@ -303,3 +304,115 @@ def test_the_members_of_a_zip_archive_are_documents(write: Write) -> None:
             "column": None,
         },
     ]
+
+
+# -- records -----------------------------------------------------------------------------------
+
+FEED = b"<feed xmlns:p='u'><p:entry><a/></p:entry>\n<entry/><p:entry>1</p:entry></feed>"
+
+
+def test_records_are_answered_one_by_one(write: Write) -> None:
+    write({"s": "/p:entry/a\n/p:entry\n/entry", "ns": "p\tu", "1.xml": FEED})
+    args = ("match", "--subscriptions", "s", "--namespaces", "ns", "--record")
+    outcome = run_process(*args, "p:entry", "1.xml", "-", stdin=gzip.compress(FEED))
+    assert outcome.status == 0
+    assert outcome.out == "".join(
+        f'{{"document": "{name}", "record": 0, "matches": ["1", "2"]}}\n'
+        f'{{"document": "{name}", "record": 1, "matches": ["2"]}}\n'
+        for name in ("1.xml", "-")
+    )
+    outcome = run(*args, "entry", "1.xml")
+    assert outcome.results == [{"document": "1.xml", "record": 0, "matches": ["3"]}]
+
+
+def test_records_that_match_nothing_are_left_out(write: Write) -> None:
+    write({"s": "//b", "1.xml": "<x><a/><a><b/></a><a/><a><c></a></x>"})
+    outcome = run("match", "--subscriptions", "s", "--record", "a", "--matching-only", "1.xml")
+    assert outcome.status == 3
+    assert outcome.results == [
+        {"document": "1.xml", "record": 1, "matches": ["1"]},
+        {
+            "document": "1.xml",
+            "record": 3,
+            "error": "mismatched tag: <c> is open; the rest was not read",
+            "line": 1,
+            "column": 31,
+        },
+    ]
+
+
+def test_documents_without_records_are_told_of(write: Write) -> None:
+    write({"s": "//a", "1.xml": "<x/>", "2.xml": "<a/>", "3.xml": "<"})
+    outcome = run("match", "--subscriptions", "s", "--record", "a", "1.xml", "2.xml", "3.xml", "4")
+    assert outcome.status == 3
+    assert outcome.err == "tamis: warning: 1.xml has no element a: it has no records\n"
+    assert outcome.results[0] == {"document": "2.xml", "record": 0, "matches": ["1"]}
+    assert outcome.results[1]["error"] == "unclosed token"
+    assert outcome.results[2]["record"] == 0
+    assert outcome.results[2]["error"].startswith("cannot read 4: No such file")
+
+
+def test_what_cannot_be_done_with_records(write: Write) -> None:
+    write({"s": "//a[last()]", "1.xml": "<a/>"})
+    args = ("match", "--subscriptions", "s", "1.xml", "--unsupported", "slow", "--record")
+    outcome = run(*args, "a")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "subscriptions that go through lxml cannot be matched with records" in outcome.err
+    outcome = run(*args, "<a>")
+    assert (outcome.status, outcome.out) == (2, "")
+
+
+def test_memory_does_not_grow_with_the_records(write: Write) -> None:
+    write({"s": "//b[. = 'x']"})
+    code = (
+        "import resource, sys; from tamis.cli import main\n"
+        "try: main()\n"
+        "finally: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+    )
+    command = [sys.executable, "-c", code, "match", "--subscriptions", "s", "--record", "a", "-"]
+
+    def peak_kb(megabytes: int) -> int:
+        record = b"<a n='1'><b>" + b"text " * 2000 + b"</b></a>\n"
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
+            reader = threading.Thread(target=lambda: lines.append(process.stdout.read()))
+            lines: list[bytes] = []
+            reader.start()
+            process.stdin.write(b"<x>")
+            for _ in range(megabytes):
+                process.stdin.write(record * 100)
+            process.stdin.write(b"</x>")
+            process.stdin.close()
+            reader.join()
+            error = process.stderr.read()
+        assert lines[0].count(b"\n") == 100 * megabytes
+        return int(error)
+
+    assert peak_kb(100) < peak_kb(10) + 30_000
+
+
+# -- threads -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "7"])
+def test_any_number_of_threads_answers_the_same(write: Write, threads: str) -> None:
+    write({"s": "/a\n//b"})
+    write({f"in/{n:04}.xml": "<a/>" if n % 3 else "<a><b>" for n in range(700)})
+    args = ("match", "--subscriptions", "s", "--threads", threads)
+    outcome = run(*args, "in")
+    assert outcome.status == 3
+    assert [found["document"] for found in outcome.results] == [
+        f"in/{n:04}.xml" for n in range(700)
+    ]
+    assert [n for n, found in enumerate(outcome.results) if "error" in found] == [*range(0, 700, 3)]
+    outcome = run(*args, "--record", "b", "-", stdin=b"<a>" + b"<b/>" * 700 + b"</a>")
+    assert [found["record"] for found in outcome.results] == list(range(700))
+    assert outcome.status == 0
+
+
+@pytest.mark.usefixtures("orders")
+def test_a_number_of_threads_that_is_none() -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", "--threads", "0", "in")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "--threads" in outcome.err

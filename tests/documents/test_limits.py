@@ -105,7 +105,10 @@ def test_document_bytes(kind: str, size: int, tmp_path: Path) -> None:
     if size == 40:
         assert list(match) == ["x"]
     else:
-        assert str(match.error) == "larger than the limit document_bytes = 40"
+        assert str(match.error) == (
+            "larger than the limit document_bytes = 40: read it as records (--record TAG, or "
+            "match_records)"
+        )
 
 
 def test_a_stream_without_end_is_not_read_to_it() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import mmap
+import os
 import pickle
 import subprocess
 import sys
@@ -191,6 +193,56 @@ def test_slow_lane_needs_lxml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lxml", None)
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[slow\]'"):
         tamis.compile(tamis.Subscriptions(ODD, unsupported="slow"))
+
+
+# -- records -----------------------------------------------------------------------------------
+
+
+def test_records_are_documents(tmp_path: Path) -> None:
+    matcher = tamis.compile({"root": "/r[@n]", "inside": "//r/r", "outside": "/x"})
+    document = "<x><r n='1'/><y><r><r/></r></y><r/></x>"
+    path = tmp_path / "x.xml"
+    path.write_text(document)
+    for given in (document, document.encode(), path, io.BytesIO(document.encode())):
+        found = list(matcher.match_records(given, "r"))
+        assert [match.record for match in found] == [0, 1, 2]
+        assert [list(match) for match in found] == [["root"], ["inside"], []]
+    assert matcher.match(document).record is None
+    live = tamis.Matcher()
+    live.add("s", "/r/r")
+    assert [bool(match) for match in live.match_records(document, "r")] == [False, True, False]
+
+
+def test_records_before_an_error_are_answered() -> None:
+    matcher = tamis.compile({"x": "/r"})
+    *good, bad = matcher.match_records("<x><r/><r/></y>", "r")
+    assert [list(match) for match in good] == [["x"], ["x"]]
+    assert (bad.record, str(bad.error)) == (
+        2,
+        "line 1, column 14: mismatched tag: <x> is open; the rest was not read",
+    )
+    (bad,) = matcher.match_records(Path("no such file"), "r")
+    assert (bad.record, bad.error.code) == (0, "document-unreadable")
+
+
+def test_what_no_records_can_be_made_of() -> None:
+    matcher = tamis.compile({"x": "/r"})
+    with pytest.raises(UsageError, match="is no tag"):
+        matcher.match_records("<r/>", "<r>")
+    with pytest.raises(UsageError, match="not int"):
+        list(matcher.match_records(1, "r"))  # type: ignore[arg-type]
+    slow = tamis.compile(tamis.Subscriptions({"x": "//a[last()]"}, unsupported="slow"))
+    with pytest.raises(UsageError, match="lxml"):
+        slow.match_records("<r/>", "r")
+
+
+def test_a_file_is_closed_with_its_records(tmp_path: Path) -> None:
+    path = tmp_path / "x.xml"
+    path.write_bytes(b"<x>" + b"<r/>" * 200_000 + b"</x>")
+    matches = tamis.compile({"x": "/r"}).match_records(path, "r")
+    assert next(matches)
+    matches.close()
+    assert not [link for link in os.scandir("/proc/self/fd") if os.path.realpath(link) == str(path)]
 
 
 # -- live subscriptions ------------------------------------------------------------------------

@@ -75,10 +75,15 @@ def encode(result: Mapping[str, object]) -> bytes:
         return json.dumps(result).encode() + b"\n"
 
 
-def of_error(document: str, error: DocumentError) -> dict[str, object]:
-    """The result of a document in error."""
+def of_document(document: str, record: int | None) -> dict[str, object]:
+    """How a result begins: with the document, and the number of the record if it is of one."""
+    return {"document": document} if record is None else {"document": document, "record": record}
+
+
+def of_error(document: str, error: DocumentError, record: int | None = None) -> dict[str, object]:
+    """The result of a document in error, or of a record."""
     return {
-        "document": document,
+        **of_document(document, record),
         "error": error.message,
         "line": error.line,
         "column": error.column,

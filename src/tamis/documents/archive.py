@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import zipfile
+from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -36,18 +37,18 @@ class ZipMember(NamedTuple):
     def __str__(self) -> str:
         return f"{self.archive}/{self.name}"
 
-    def read(self, size: int) -> bytes:
-        """The first ``size`` bytes, or all.
+    def chunks(self, size: int) -> Iterator[bytes]:
+        """The bytes, in chunks of at most ``size``.
 
         Raises:
             UnreadableDocument: it is encrypted or damaged, or the archive cannot be read.
         """
         try:
-            return self._content(size)
+            yield from self._chunks(size)
         except Exception as error:  # whatever zipfile and its decompressors raise
             raise UnreadableDocument(f"cannot read it from the archive: {_reason(error)}") from None
 
-    def _content(self, size: int) -> bytes:
+    def _chunks(self, size: int) -> Iterator[bytes]:
         with _opening:
             archive = _opened(self.archive, os.stat(self.archive).st_mtime_ns)
             info = archive.infolist()[self.number]
@@ -55,7 +56,8 @@ class ZipMember(NamedTuple):
                 raise zipfile.BadZipFile("it is encrypted")
             file = archive.open(info)
         try:
-            return file.read(size)
+            while chunk := file.read(size):
+                yield chunk
         finally:
             with _opening:
                 file.close()

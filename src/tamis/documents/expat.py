@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
@@ -33,7 +33,7 @@ log = logging.getLogger("tamis")
 _SEPARATOR = "\f"
 
 # What an element, a comment or a PI counts beside its characters, where entities may multiply it.
-_EVENT_CHARS = 16
+EVENT_CHARS = 16
 _REFERENCE = re.compile("[&%][^#&%; ]+;")
 
 _CODES = expat.errors.codes
@@ -115,30 +115,35 @@ class ExpatParser:
             DocumentError: with line and column; the builder then has the document without events.
         """
         mark = builder.mark()
-        parser = expat.ParserCreate(source.encoding, _SEPARATOR)
-        handlers = _Handlers(self, parser, builder, len(source.data))
+        parser = create_parser(source.encoding)
+        handlers = Handlers(self, parser, builder, len(source.data))
+        handlers.handle_elements(handlers.start, handlers.end)
         try:
             parser.Parse(source.data, True)
         except expat.ExpatError as error:
-            message = handlers.explanation(error.code)
+            failure = handlers.failure(error)
             builder.drop_document(mark)
-            raise _error_class(error.code)(message, error.lineno, error.offset + 1) from None
+            raise failure from None
         except DocumentLimitError:
             builder.drop_document(mark)
             raise
         finally:
-            del handlers.parser  # a cycle, which would keep the parser's buffers for a while
+            handlers.close()
         builder.end_document()
-        if handlers.skipped:
-            log_skipped(source, handlers.skipped, handlers.first_skipped_line)
+        handlers.warn_of_skipped(source.name)
 
 
-def log_skipped(source: Source, count: int, first_line: int) -> None:
+def create_parser(encoding: str | None) -> expat.XMLParserType:
+    """A parser for :class:`Handlers`; ``encoding`` overrules what documents declare."""
+    return expat.ParserCreate(encoding, _SEPARATOR)
+
+
+def log_skipped(name: str, count: int, first_line: int) -> None:
     """Log that references to entities were left out of a document."""
     log.warning(
         "%s: entities that the document does not declare itself were left out: "
         "%d times, first in line %d",
-        source.name or "a document",
+        name or "a document",
         count,
         first_line,
     )
@@ -152,10 +157,10 @@ class _Name(NamedTuple):
     is_text_demanded: bool
 
 
-def _split(name: str) -> tuple[str, str, str | None]:
+def split_name(name: str) -> tuple[str, str, str | None]:
     r"""The parts of a name that expat spells ``local``, ``uri local`` or ``uri local prefix``.
 
-    >>> _split("urn:x\fa\fp"), _split("urn:x\fa"), _split("a")
+    >>> split_name("urn:x\fa\fp"), split_name("urn:x\fa"), split_name("a")
     (('urn:x', 'a', 'p'), ('urn:x', 'a', None), ('', 'a', None))
     """
     match name.split(_SEPARATOR):
@@ -172,8 +177,8 @@ def _error_class(code: int) -> type[DocumentError]:
     return DocumentLimitError if code == _AMPLIFICATION else MalformedDocument
 
 
-class _Handlers:
-    """The handlers of one document."""
+class Handlers:
+    """The handlers of one document; made with a parser, and to be closed with it."""
 
     def __init__(
         self,
@@ -201,8 +206,6 @@ class _Handlers:
         self.referring_entities = 0
         parser.ordered_attributes = True
         parser.namespace_prefixes = True
-        parser.StartElementHandler = self.start
-        parser.EndElementHandler = self.end
         parser.StartDoctypeDeclHandler = self.start_doctype
         parser.EntityDeclHandler = self.declare_entity
         parser.SkippedEntityHandler = self.skip
@@ -215,6 +218,18 @@ class _Handlers:
             parser.buffer_size = 1 << 16
         self.set_misc_handlers()
 
+    def close(self) -> None:
+        """Undo the cycles, which would keep the parser and the builder for a while."""
+        del self.parser, self.on_start
+
+    def handle_elements(
+        self, start: Callable[[str, list[str]], None], end: Callable[[str], None]
+    ) -> None:
+        """Have elements handled by these from now on."""
+        self.on_start = start
+        self.parser.StartElementHandler = self.counted_start if self.counting else start
+        self.parser.EndElementHandler = end
+
     def set_misc_handlers(self) -> None:
         # Comments and PIs divide text nodes, and may come from entities.
         if self.demand.text or self.demand.misc or self.counting:
@@ -224,7 +239,7 @@ class _Handlers:
     def start(self, name: str, attributes: list[str]) -> None:
         self.depth += 1
         if self.depth > self.limits.depth:
-            self.refuse(f"deeper than the limit depth = {self.limits.depth:,}")
+            return self.refuse(f"deeper than the limit depth = {self.limits.depth:,}")
         builder = self.builder
         if self.pieces:
             self.end_text()
@@ -236,13 +251,13 @@ class _Handlers:
         if self.demand.prefixes:
             builder.prefixes.append(found.prefix)
         if self.demand.lines:
-            builder.lines.append(self.parser.CurrentLineNumber)
+            builder.lines.append(self.place()[0])
         if attributes:
             self.start_attributes(attributes)
 
     def start_attributes(self, attributes: list[str]) -> None:
         if len(attributes) > 2 * self.limits.attributes:
-            self.refuse(
+            return self.refuse(
                 "an element with more attributes than the limit attributes = "
                 f"{self.limits.attributes:,}"
             )
@@ -275,7 +290,7 @@ class _Handlers:
         if self.demand.prefixes:
             builder.prefixes.append(-1)
         if self.demand.lines:
-            builder.lines.append(self.parser.CurrentLineNumber)
+            builder.lines.append(self.place()[0])
 
     def set_text_handler(self) -> None:
         """Take text only where it is demanded: to be told of it is what costs."""
@@ -295,7 +310,7 @@ class _Handlers:
 
     def misc(self, name: int, data: str) -> None:
         if self.counting:
-            self.count(_EVENT_CHARS + len(data))
+            self.count(EVENT_CHARS + len(data))
         if self.pieces:
             self.end_text()
         if not self.demand.misc:
@@ -307,13 +322,13 @@ class _Handlers:
         builder.misc_values.add(data.encode())
 
     def intern_element(self, name: str) -> _Name:
-        namespace, local, prefix = _split(name)
+        namespace, local, prefix = split_name(name)
         found = self.interned(namespace, local, prefix, (namespace, local) in self.demand.text)
         self.elements[name] = found
         return found
 
     def intern_attribute(self, name: str) -> None:
-        namespace, local, prefix = _split(name)
+        namespace, local, prefix = split_name(name)
         demanded = (namespace, local) in self.demand.attributes
         self.attributes[name] = self.interned(namespace, local, prefix) if demanded else None
 
@@ -340,8 +355,8 @@ class _Handlers:
             parser.CharacterDataHandler = self.counted_text
 
     def counted_start(self, name: str, attributes: list[str]) -> None:
-        self.count(_EVENT_CHARS + sum(map(len, attributes[1::2])))
-        self.start(name, attributes)
+        self.count(EVENT_CHARS + sum(map(len, attributes[1::2])))
+        self.on_start(name, attributes)
 
     def counted_text(self, data: str) -> None:
         self.count(len(data))
@@ -355,7 +370,7 @@ class _Handlers:
         if self.produced > limits.entity_free_chars and (
             self.produced > limits.entity_amplification * self.document_bytes
         ):
-            self.refuse(
+            self.give_up(
                 f"entities and defaults expand to more than {limits.entity_amplification} times "
                 "the document: the limit entity_amplification"
             )
@@ -374,7 +389,12 @@ class _Handlers:
         if self.pieces:
             self.end_text()
         self.skipped += 1
-        self.first_skipped_line = self.first_skipped_line or self.parser.CurrentLineNumber
+        self.first_skipped_line = self.first_skipped_line or self.place()[0]
+
+    def warn_of_skipped(self, name: str) -> None:
+        """Log what was left out of the document of this name, if anything."""
+        if self.skipped:
+            log_skipped(name, self.skipped, self.first_skipped_line)
 
     def declare_entity(
         self, _name: str, _is_parameter: bool, value: str | None, *_: object
@@ -383,19 +403,33 @@ class _Handlers:
             return
         self.referring_entities += 1
         if self.referring_entities > self.limits.entity_references:
-            self.refuse(
+            self.give_up(
                 "more entities that refer to entities than the limit entity_references = "
                 f"{self.limits.entity_references:,}"
             )
 
     # -- errors --------------------------------------------------------------------------------
 
-    def refuse(self, message: str) -> NoReturn:
+    def refuse(self, message: str) -> None:
+        """Refuse the document for a limit; the caller returns at once."""
+        self.give_up(message)
+
+    def give_up(self, message: str) -> NoReturn:
+        """End parsing at a limit."""
         raise DocumentLimitError(message, *self.place())
+
+    def failure(self, error: expat.ExpatError) -> DocumentError:
+        """What expat found wrong, in words and classes of our own."""
+        place = self.located(error.lineno, error.offset)
+        return _error_class(error.code)(self.explanation(error.code), *place)
 
     def place(self) -> tuple[int, int]:
         """Line and column, from 1, of what is being read."""
-        return self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
+        return self.located(self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber)
+
+    def located(self, line: int, column: int) -> tuple[int, int]:
+        """Line and column, from 1, of a place that expat tells: its columns are from 0."""
+        return line, column + 1
 
     def explanation(self, code: int) -> str:
         """Explain an error code: expat's message, and the element that is open where that helps."""

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-import codecs
 import mmap
 import os
-import re
-from contextlib import suppress
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from tamis.documents.archive import ZipMember
+from tamis.documents.encodings import (
+    HEAD_BYTES,
+    check_text,
+    encoding_of,
+    in_utf8,
+    in_utf8_of_text,
+)
 from tamis.documents.gzipped import MAGIC, gunzipped
 from tamis.errors import (
-    DocumentEncodingError,
     DocumentLimitError,
     MalformedDocument,
     UnreadableDocument,
@@ -52,40 +58,6 @@ class Source(NamedTuple):
     name: str = ""
 
 
-# What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
-# does not know all aliases. UTF-16 without its marks is left to expat to refuse.
-_NATIVE = {"utf-8": "utf-8", "iso8859-1": "iso-8859-1", "ascii": "us-ascii", "utf-16": None}
-# A document's own marks → how to decode what follows a byte order mark, or the whole, and how many
-# bytes the mark takes.
-_MARKS = (
-    (b"\xff\xfe\0\0", "utf-32-le", 4),
-    (b"\0\0\xfe\xff", "utf-32-be", 4),
-    (b"<\0\0\0", "utf-32-le", 0),
-    (b"\0\0\0<", "utf-32-be", 0),
-    (b"\xef\xbb\xbf", "utf-8", 3),
-    (b"\xff\xfe", "utf-16-le", 2),
-    (b"\xfe\xff", "utf-16-be", 2),
-    (b"<\0", "utf-16-le", 0),
-    (b"\0<", "utf-16-be", 0),
-)
-# Names in XML's recommendation that Python does not know.
-_UCS = {
-    "iso-10646-ucs-2": "utf-16",
-    "ucs-2": "utf-16",
-    "iso-10646-ucs-4": "utf-32",
-    "ucs-4": "utf-32",
-}
-# Text encodings of Python's that are no encodings of documents.
-_NOT_FOR_DOCUMENTS = frozenset(
-    "charmap idna palmos punycode raw-unicode-escape undefined unicode-escape utf-7".split()
-)
-_DECLARATION = re.compile(
-    r"<\?xml[ \t\r\n](?:[^>]*?[ \t\r\n])?encoding[ \t\r\n]*=[ \t\r\n]*"
-    r"""["']([A-Za-z][A-Za-z0-9._\-]*)["']"""
-)
-_SNIFF_BYTES = 1024
-
-
 def read(document: Document, limits: Limits) -> Source:
     """The bytes of a document, transcoded to UTF-8 where libexpat would not know the encoding.
 
@@ -98,196 +70,157 @@ def read(document: Document, limits: Limits) -> Source:
     >>> read("<a/>", Limits())
     Source(data=b'<a/>', encoding='utf-8', name='')
     """
-    name = str(document) if isinstance(document, os.PathLike | ZipMember) else ""
-    if isinstance(document, str):
-        return Source(_encoded(document, limits), "utf-8")
-    try:
-        data = _bytes(document, limits)
-        size = len(data)
-    except ValueError as error:  # a closed mmap, a released memoryview
-        raise UnreadableDocument(f"cannot read it: {error}") from None
+    data = _content(document, limits)
     if isinstance(data, str):
         return Source(_encoded(data, limits), "utf-8")
-    _check_size(size, limits)
+    _check_size(len(data), limits)
     if data[: len(MAGIC)] == MAGIC:
-        data = _decompressed(data, limits)
-    return _transcoded(data)._replace(name=name)
+        data = b"".join(_limited(gunzipped([memoryview(data)]), limits))
+    encoding = encoding_of(bytes(data[:HEAD_BYTES]))
+    data = data[encoding.mark :]
+    if encoding.codec is not None:
+        data = b"".join(in_utf8([data], encoding.codec))
+    return Source(data, encoding.overrules, name_of(document))
 
 
-def _bytes(document: object, limits: Limits) -> bytes | memoryview | mmap.mmap | str:
-    if isinstance(document, bytes | mmap.mmap):
-        return document
-    if isinstance(document, bytearray):
-        return bytes(document)
-    if isinstance(document, memoryview):
-        return document.cast("B") if document.c_contiguous else document.tobytes()
+def name_of(document: Document) -> str:
+    """What messages call a document: the path of the file or member, or ""."""
+    return str(document) if isinstance(document, os.PathLike | ZipMember) else ""
+
+
+def file_size(document: object) -> int | None:
+    """How large a file is, in bytes: 0 if that is not known, None if it is not a regular file."""
+    if not isinstance(document, os.PathLike):
+        return 0
+    try:
+        found = os.stat(document)
+    except (OSError, ValueError):  # as its reader will find
+        return 0
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
+
+
+def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | Iterator[str]:
+    """What a document is made of, in chunks of at most ``size``, none of them empty.
+
+    Raises:
+        UnreadableDocument: while iterating.
+        UsageError: it is no document at all.
+    """
+    if isinstance(document, str):
+        return _slices(document, size)
+    if isinstance(document, bytes | bytearray | memoryview | mmap.mmap):
+        return _slices(_view(document), size)
     if isinstance(document, os.PathLike):
-        return _file_bytes(Path(document), limits)
+        return _file_chunks(Path(document), size)
     if isinstance(document, ZipMember):
-        return document.read(limits.document_bytes + 1)
+        return document.chunks(size)
     if hasattr(document, "read"):
-        return _stream_content(document, limits)
+        return _stream_chunks(document, size)
     raise UsageError(
         "a document is bytes, a memoryview, an mmap, a str of XML, a pathlib.Path or an open file, "
         f"not {type(document).__name__}"
     )
 
 
-def _stream_content(stream: Any, limits: Limits) -> bytes | str:
-    """All of a stream; raw ones give what they have, so it is asked until it has no more."""
-    pieces: list[bytes | bytearray | str] = []
+def _content(document: Document, limits: Limits) -> bytes | memoryview | mmap.mmap | str:
+    """All of a document; of one that is too large, a little more than is allowed."""
+    if isinstance(document, str | bytes):
+        return document
+    if isinstance(document, mmap.mmap):
+        _view(document).release()  # it may be closed
+        return document
+    if isinstance(document, memoryview):
+        return _view(document)
+    if isinstance(document, os.PathLike):
+        with _opened(Path(document)) as file:
+            _check_size(os.fstat(file.fileno()).st_size, limits)
+            return file.read(limits.document_bytes + 1)
+    pieces: list[Any] = []
     size = 0
-    while size <= limits.document_bytes:
-        try:
-            piece = stream.read(limits.document_bytes + 1 - size)
-        except Exception as error:  # whatever the stream's own code raises, gzip's for instance
-            raise UnreadableDocument(f"cannot read the stream: {error}") from None
-        if not isinstance(piece, bytes | bytearray | str) or (
-            pieces and isinstance(piece, str) != isinstance(pieces[0], str)
-        ):
-            raise UnreadableDocument(
-                f"cannot read the stream: it gave {type(piece).__name__}, not always bytes or str"
-            )
-        if not piece:
-            break
+    for piece in raw_chunks(document, limits.document_bytes + 1):
         pieces.append(piece)
         size += len(piece)
-    if pieces and isinstance(pieces[0], str):
-        return "".join(piece for piece in pieces if isinstance(piece, str))
-    return b"".join(piece for piece in pieces if not isinstance(piece, str))
+        if size > limits.document_bytes:
+            break
+    return ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
 
 
-def _file_bytes(path: Path, limits: Limits) -> bytes:
+def _view(data: bytes | bytearray | memoryview | mmap.mmap) -> memoryview:
+    """The bytes of what is in memory.
+
+    Raises:
+        UnreadableDocument: it was closed or released.
+    """
+    try:
+        view = memoryview(data)
+        return view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
+    except ValueError as error:
+        raise UnreadableDocument(f"cannot read it: {error}") from None
+
+
+def _slices(data: Any, size: int) -> Iterator[Any]:
+    return (data[start : start + size] for start in range(0, len(data), size))
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[bytes]]:
     try:
         with path.open("rb") as file:
-            _check_size(os.fstat(file.fileno()).st_size, limits)
-            data = file.read(limits.document_bytes + 1)
+            yield file
     except OSError as error:
         raise UnreadableDocument(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
         raise UnreadableDocument(f"cannot read {str(path)!r}: {error}") from None
-    return data
 
 
-def _decompressed(data: bytes | memoryview | mmap.mmap, limits: Limits) -> bytes:
-    pieces = []
+def _file_chunks(path: Path, size: int) -> Iterator[bytes]:
+    with _opened(path) as file:
+        while chunk := file.read(size):
+            yield chunk
+
+
+def _stream_chunks(stream: Any, size: int) -> Iterator[Any]:
+    """All of a stream; raw ones give what they have, so it is asked until it has no more."""
+    kind: type | None = None
+    while True:
+        try:
+            chunk = stream.read(size)
+        except Exception as error:  # whatever the stream's own code raises
+            raise UnreadableDocument(f"cannot read the stream: {error}") from None
+        if isinstance(chunk, bytearray):
+            chunk = bytes(chunk)
+        if not isinstance(chunk, bytes | str) or type(chunk) is not (kind or type(chunk)):
+            raise UnreadableDocument(
+                f"cannot read the stream: it gave {type(chunk).__name__}, not always bytes or str"
+            )
+        if not chunk:
+            return
+        kind = type(chunk)
+        yield chunk
+
+
+def _limited(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
     size = 0
-    for piece in gunzipped([memoryview(data)]):
+    for piece in pieces:
         size += len(piece)
         _check_size(size, limits)
-        pieces.append(piece)
-    return b"".join(pieces)
+        yield piece
 
 
 def _check_size(size: int, limits: Limits) -> None:
     if size > limits.document_bytes:
         raise DocumentLimitError(
-            f"larger than the limit document_bytes = {limits.document_bytes:,}"
+            f"larger than the limit document_bytes = {limits.document_bytes:,}: read it as records "
+            "(--record TAG, or match_records)"
         )
 
 
 def _encoded(text: str, limits: Limits) -> bytes:
-    declared = _DECLARATION.match(text.removeprefix("\ufeff")[:_SNIFF_BYTES])
-    if declared and declared[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
-        raise DocumentEncodingError(
-            f"a str that declares the encoding {declared[1]!r}: pass the bytes instead", 1, 1
-        )
+    check_text(text)
     if "<" not in text and text.strip():
         raise MalformedDocument(
             "a str is XML, and this has no markup: a file is named by a pathlib.Path", 1, 1
         )
-    try:
-        data = text.encode()
-    except UnicodeEncodeError as error:
-        line, column = _place(text[: error.start])
-        raise DocumentEncodingError(
-            "a lone surrogate, which is no character", line, column
-        ) from None
+    data = b"".join(in_utf8_of_text([text]))
     _check_size(len(data), limits)
     return data
-
-
-def _transcoded(data: bytes | memoryview | mmap.mmap) -> Source:
-    head = bytes(data[:_SNIFF_BYTES])
-    for mark, encoding, size in _MARKS:
-        if head.startswith(mark):
-            _check_agreement(head[size:], encoding)
-            data = data[size:]
-            if encoding == "utf-8":
-                return Source(data, encoding)
-            # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
-            return Source(_in_utf8(data, codecs.lookup(encoding)), "utf-8")
-    codec = _declared_codec(head)
-    if codec is None:
-        return Source(data)
-    if codec.name in _NATIVE:
-        return Source(data, _NATIVE[codec.name])
-    return Source(_in_utf8(data, codec), "utf-8")
-
-
-def _check_agreement(head: bytes, encoding: str) -> None:
-    """Refuse a declaration that the document's own marks contradict."""
-    declared = _DECLARATION.match(head.decode(encoding, "ignore"))
-    if declared is None:
-        return
-    name = _UCS.get(declared[1].lower(), declared[1])
-    with suppress(LookupError, UnicodeError):
-        name = codecs.lookup(name).name
-    if not name.startswith(encoding[:6].rstrip("-")):
-        line, column = _place(declared[0][: declared.start(1) - declared.start()])
-        raise DocumentEncodingError(
-            f"the encoding is declared as {declared[1]!r}, but the first bytes say {encoding}",
-            line,
-            column,
-        )
-
-
-def _in_utf8(data: bytes | memoryview | mmap.mmap, codec: codecs.CodecInfo) -> bytes:
-    try:
-        text, _ = codec.decode(bytes(data), "strict")
-    except UnicodeDecodeError as error:
-        good, _ = codec.decode(bytes(data[: error.start]), "replace")
-        line, column = _place(good)
-        raise DocumentEncodingError(
-            f"bytes that are not {codec.name}, the document's encoding: {error.reason}",
-            line,
-            column,
-        ) from None
-    return text.removeprefix("\ufeff").encode("utf-8", "replace")
-
-
-def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
-    """Python's codec for the encoding that a document declares, or None where it declares none."""
-    ebcdic = head.startswith(b"\x4c\x6f\xa7\x94")  # "<?xm" in every EBCDIC code page
-    text = head.decode("cp037" if ebcdic else "latin-1")
-    declared = _DECLARATION.match(text)
-    if declared is None:
-        if re.match(r"<\?xml[ \t\r\n]", text) and "?>" not in text and len(head) == _SNIFF_BYTES:
-            raise DocumentLimitError(
-                f"the XML declaration is longer than {_SNIFF_BYTES:,} bytes", 1, 1
-            )
-        return codecs.lookup("cp037") if ebcdic else None
-    line, column = _place(declared[0][: declared.start(1)])
-    try:
-        codec = codecs.lookup(declared[1])
-    except (LookupError, UnicodeError):
-        codec = None
-    if codec is not None and codec.name in _NATIVE:
-        return codec
-    if codec is None or not codec._is_text_encoding or codec.name in _NOT_FOR_DOCUMENTS:
-        raise DocumentEncodingError(f"unknown encoding {declared[1]!r}", line, column)
-    try:
-        agrees = codec.decode(head[: declared.end()], "strict")[0] == declared[0]
-    except UnicodeError:
-        agrees = False
-    if not agrees:
-        raise DocumentEncodingError(
-            f"the encoding is declared as {declared[1]!r}, which these bytes are not", line, column
-        )
-    return codec
-
-
-def _place(text: str) -> tuple[int, int]:
-    """Line and column, from 1, of the character after ``text``."""
-    lines = text.replace("\r\n", "\n").replace("\r", "\n")
-    return lines.count("\n") + 1, len(lines) - (lines.rfind("\n") + 1) + 1

@@ -105,9 +105,13 @@ class Matcher:
         """See :meth:`CompiledMatcher.match`."""
         return self.compiled().match(document)
 
-    def match_many(self, documents: Iterable[Document]) -> Iterator[Match]:
+    def match_many(self, documents: Iterable[Document], threads: int = 1) -> Iterator[Match]:
         """See :meth:`CompiledMatcher.match_many`; the set stays as it is at the call."""
-        return self.compiled().match_many(documents)
+        return self.compiled().match_many(documents, threads)
+
+    def match_records(self, document: Document, tag: str, threads: int = 1) -> Iterator[Match]:
+        """See :meth:`CompiledMatcher.match_records`; the set stays as it is at the call."""
+        return self.compiled().match_records(document, tag, threads)
 
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """See :meth:`CompiledMatcher.explain`."""

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
 
+from tamis.documents.archive import ZipMember
 from tamis.documents.batch import Int32
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat import parse
-from tamis.documents.source import Document, Source, read
+from tamis.documents.records import RecordBatch, check_tag, parse_records
+from tamis.documents.source import Document, Source, file_size, read
+from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
@@ -20,10 +24,11 @@ from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, match_set
 from tamis.matching.planner import choose
 from tamis.matching.slow import SlowLane
+from tamis.matching.threads import Flush, check_threads, in_order
 
 # Documents are matched in groups, since much of an engine's cost is per batch: as many as fit in
 # these bounds, which also bound how far match_many() reads ahead.
-BATCH_DOCUMENTS = 64
+BATCH_DOCUMENTS = 256
 BATCH_BYTES = 4 << 20
 
 
@@ -35,19 +40,27 @@ class Match:
 
     Attributes:
         error: the document's error, or None.
+        record: the number of the record in its document, from 0; None for a whole document.
 
     >>> match = compile_subscriptions({"x": "//a", "y": "//b"}).match(b"<a/>")
     >>> bool(match), len(match), list(match)
     (True, 1, ['x'])
     """
 
-    __slots__ = ("_document", "_ids", "_matches", "error")
+    __slots__ = ("_document", "_ids", "_matches", "error", "record")
 
-    def __init__(self, ids: Sequence[SubscriptionId], matches: MatchSet, document: int) -> None:
+    def __init__(
+        self,
+        ids: Sequence[SubscriptionId],
+        matches: MatchSet,
+        document: int,
+        record: int | None = None,
+    ) -> None:
         self._ids = ids
         self._matches = matches
         self._document = document
         self.error = matches.errors.get(document)
+        self.record = record
 
     @property
     def indices(self) -> Int32:
@@ -118,14 +131,21 @@ class CompiledMatcher:
             raise match.error
         return match
 
-    def match_many(self, documents: Iterable[Document | DocumentError]) -> Iterator[Match]:
+    def match_many(
+        self, documents: Iterable[Document | DocumentError], threads: int = 1
+    ) -> Iterator[Match]:
         """Match documents, in their order; one in error carries it in its ``Match``.
 
-        What could not even be read may be given as its error, to keep its place. Reads ahead by at
-        most 64 documents, or 4 MiB and one document.
+        What could not even be read may be given as its error, to keep its place. Documents are
+        taken in groups of at most 256, or 4 MiB and one document: one at a time, and with several
+        threads at most one more than there are threads. Regular files are read by the thread that
+        matches them, all else by the caller's.
+
+        Args:
+            threads: how many match at once. They end with the iterator, also where it is closed.
 
         Raises:
-            UsageError: ``documents`` is itself a document.
+            UsageError: ``documents`` is itself a document, or ``threads`` is less than 1.
 
         >>> matcher = compile_subscriptions({"x": "//a"})
         >>> [match.error or list(match) for match in matcher.match_many([b"<a/>", b"<b/>", b"<"])]
@@ -133,13 +153,73 @@ class CompiledMatcher:
         """
         if isinstance(documents, str | bytes | bytearray | memoryview | os.PathLike):
             raise UsageError("match_many() takes many documents: give one to match()")
-        return self._matches(documents)
+        return self._matches(documents, check_threads(threads))
 
-    def _matches(self, documents: Iterable[Document | DocumentError]) -> Iterator[Match]:
-        for sources in self._batches(documents):
-            matches = self.match_batch(sources)
-            for number in range(len(sources)):
-                yield Match(self.ids, matches, number)
+    def _matches(
+        self, documents: Iterable[Document | DocumentError], threads: int
+    ) -> Iterator[Match]:
+        with closing(in_order(self._match_group, self._groups(documents), threads)) as answered:
+            for several in answered:
+                for matches in several:
+                    for number in range(matches.documents):
+                        yield Match(self.ids, matches, number)
+
+    def _match_group(self, group: Sequence[Document | Source | DocumentError]) -> list[MatchSet]:
+        """Match a group, in smaller ones where what is read turns out to be large."""
+        return [self.match_batch(sources) for sources in self._batches(group)]
+
+    def match_records(
+        self, document: Document | DocumentError, tag: str, threads: int = 1
+    ) -> Iterator[Match]:
+        """Match the records of a document of any size: each is a document of its own.
+
+        The records are the outermost elements of a tag, in their order; each is the root of its
+        document, with its namespaces in scope. The document is read while it is matched, by some
+        hundred records or 4 MiB at a time. Where it cannot be read any further, the last match
+        carries the error.
+
+        Args:
+            tag: as documents write it, with its prefix: ``page``, ``w:p``.
+            threads: how many match at once; the caller's reads.
+
+        Raises:
+            UsageError: that is no tag, or some subscriptions go through the slow lane, or
+                ``threads`` is less than 1.
+
+        >>> matcher = compile_subscriptions({"x": "/a[b]"})
+        >>> [(m.record, list(m)) for m in matcher.match_records("<all><a/><a><b/></a></all>", "a")]
+        [(0, []), (1, ['x'])]
+        """
+        if self._slow is not None:
+            raise UsageError(
+                "subscriptions that go through lxml cannot be matched with records: leave them out"
+            )
+        return self._record_matches(document, check_tag(tag), check_threads(threads))
+
+    def _record_matches(
+        self, document: Document | DocumentError, tag: str, threads: int
+    ) -> Iterator[Match]:
+        try:
+            if isinstance(document, DocumentError):
+                raise document
+            stream = open_stream(document)
+        except DocumentError as error:
+            yield Match(self.ids, match_set([_NO_NUMBERS], {0: error}), 0, record=0)
+            return
+        demand = self._program.demand
+        parsed = parse_records(stream, tag, self._vocabulary, demand, self.limits)
+        with (
+            closing(parsed),
+            closing(in_order(self._match_record_batch, parsed, threads)) as answered,
+        ):
+            for first, matches in answered:
+                for number in range(matches.documents):
+                    yield Match(self.ids, matches, number, first + number)
+
+    def _match_record_batch(self, found: RecordBatch) -> tuple[int, MatchSet]:
+        """The number of the first record, and what matched."""
+        matches = self._engine.match(self._program, found.batch, found.vocabulary)
+        return found.places.first, matches._replace(errors=found.errors)
 
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
@@ -187,28 +267,55 @@ class CompiledMatcher:
             raise errors[0]
         return explain(item.query, batch, vocabulary)
 
-    def _batches(
+    def _groups(
         self, documents: Iterable[Document | DocumentError]
-    ) -> Iterator[list[Source | DocumentError]]:
-        sources: list[Source | DocumentError] = []
+    ) -> Iterator[list[Document | Source | DocumentError] | Flush]:
+        """What is matched by one thread: regular files are still to be read, all else was read."""
+        group: list[Document | Source | DocumentError] = []
         size = 0
         try:
             for document in documents:
-                source = self._read(document)
-                sources.append(source)
-                size += len(source.data) if isinstance(source, Source) else 0
-                if len(sources) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
-                    yield sources
-                    sources, size = [], 0
+                is_path = isinstance(document, os.PathLike | ZipMember)
+                if is_path and (found := file_size(document)) is not None:
+                    group.append(document)
+                    size += found
+                else:
+                    if is_path:  # a pipe: it may be long until somebody writes to it
+                        if group:
+                            yield group
+                        group, size = [], 0
+                        yield Flush.FLUSH
+                    source = self._read(document)
+                    group.append(source)
+                    size += len(source.data) if isinstance(source, Source) else 0
+                if len(group) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
+                    yield group
+                    group, size = [], 0
         except Exception:  # of the caller's iterator: what it gave before is answered first
-            if sources:
-                yield sources
+            if group:
+                yield group
             raise
+        if group:
+            yield group
+
+    def _batches(
+        self, group: Iterable[Document | Source | DocumentError]
+    ) -> Iterator[list[Source | DocumentError]]:
+        """A group with its files read, divided again, since only now their sizes are known."""
+        sources: list[Source | DocumentError] = []
+        size = 0
+        for document in group:
+            source = self._read(document)
+            sources.append(source)
+            size += len(source.data) if isinstance(source, Source) else 0
+            if size >= BATCH_BYTES:
+                yield sources
+                sources, size = [], 0
         if sources:
             yield sources
 
-    def _read(self, document: Document | DocumentError) -> Source | DocumentError:
-        if isinstance(document, DocumentError):
+    def _read(self, document: Document | Source | DocumentError) -> Source | DocumentError:
+        if isinstance(document, Source | DocumentError):
             return document
         try:
             return read(document, self.limits)
@@ -223,6 +330,9 @@ class CompiledMatcher:
 
     def __repr__(self) -> str:
         return f"<CompiledMatcher: {len(self):,} subscriptions, engine {self.engine}>"
+
+
+_NO_NUMBERS = np.zeros(0, dtype=np.int32)
 
 
 def compile_subscriptions(

@@ -1,0 +1,242 @@
+"""In what encoding a document is, and its bytes in UTF-8 where libexpat would not know that one."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from tamis.errors import DocumentEncodingError, DocumentLimitError
+
+# What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
+# does not know all aliases. UTF-16 without its marks is left to expat to refuse.
+_NATIVE = {"utf-8": "utf-8", "iso8859-1": "iso-8859-1", "ascii": "us-ascii", "utf-16": None}
+# A document's own marks → how to decode what follows a byte order mark, or the whole, and how many
+# bytes the mark takes.
+_MARKS = (
+    (b"\xff\xfe\0\0", "utf-32-le", 4),
+    (b"\0\0\xfe\xff", "utf-32-be", 4),
+    (b"<\0\0\0", "utf-32-le", 0),
+    (b"\0\0\0<", "utf-32-be", 0),
+    (b"\xef\xbb\xbf", "utf-8", 3),
+    (b"\xff\xfe", "utf-16-le", 2),
+    (b"\xfe\xff", "utf-16-be", 2),
+    (b"<\0", "utf-16-le", 0),
+    (b"\0<", "utf-16-be", 0),
+)
+# Names in XML's recommendation that Python does not know.
+_UCS = {
+    "iso-10646-ucs-2": "utf-16",
+    "ucs-2": "utf-16",
+    "iso-10646-ucs-4": "utf-32",
+    "ucs-4": "utf-32",
+}
+# Text encodings of Python's that are no encodings of documents.
+_NOT_FOR_DOCUMENTS = frozenset(
+    "charmap idna palmos punycode raw-unicode-escape undefined unicode-escape utf-7".split()
+)
+_DECLARATION = re.compile(
+    r"<\?xml[ \t\r\n](?:[^>]*?[ \t\r\n])?encoding[ \t\r\n]*=[ \t\r\n]*"
+    r"""["']([A-Za-z][A-Za-z0-9._\-]*)["']"""
+)
+HEAD_BYTES = 1024
+"""The part of a document that says what its encoding is."""
+
+
+class Encoding(NamedTuple):
+    """How to read the bytes of a document.
+
+    Attributes:
+        mark: the size of the byte order mark, which is no part of the document.
+        codec: what to decode them with first, or None where libexpat is to decode them.
+        overrules: what libexpat is to take for the encoding, whatever is declared; or None.
+    """
+
+    mark: int
+    codec: codecs.CodecInfo | None
+    overrules: str | None
+
+
+def encoding_of(head: bytes) -> Encoding:
+    """The encoding that a document says it is in, by its first ``HEAD_BYTES``.
+
+    Raises:
+        DocumentEncodingError: it contradicts itself, or nobody knows the encoding.
+        DocumentLimitError: its declaration is too long.
+
+    >>> encoding_of(b"<?xml version='1.0' encoding='latin1'?><a/>").overrules
+    'iso-8859-1'
+    """
+    for mark, encoding, size in _MARKS:
+        if head.startswith(mark):
+            _check_agreement(head[size:], encoding)
+            # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
+            codec = None if encoding == "utf-8" else codecs.lookup(encoding)
+            return Encoding(size, codec, "utf-8")
+    codec = _declared_codec(head)
+    if codec is None:
+        return Encoding(0, None, None)
+    if codec.name in _NATIVE:
+        return Encoding(0, None, _NATIVE[codec.name])
+    return Encoding(0, codec, "utf-8")
+
+
+def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> Iterator[bytes]:
+    r"""Transcode the chunks of a document.
+
+    Raises:
+        DocumentEncodingError: with line and column; what is before them was yielded.
+
+    >>> b"".join(in_utf8([b"<\0a", b"\0/\0>\0"], codecs.lookup("utf-16-le")))
+    b'<a/>'
+    """
+    assert codec.incrementaldecoder is not None, codec.name
+    decoder = codec.incrementaldecoder("strict")
+    place = Place()
+    is_first = True
+    for chunk, is_last in _with_end(chunks):
+        state = decoder.getstate()
+        error = None
+        try:
+            text = decoder.decode(chunk, is_last)
+        except UnicodeDecodeError as found:
+            error = found
+            earlier = len(found.object) - len(chunk)
+            decoder.setstate(state)
+            text = decoder.decode(chunk[: max(0, found.start - earlier)], False)
+        if is_first and text:
+            text = text.removeprefix("\ufeff")
+            is_first = False
+        place.pass_over(text)
+        if text:
+            yield text.encode("utf-8", "replace")
+        if error is not None:
+            raise DocumentEncodingError(
+                f"bytes that are not {codec.name}, the document's encoding: {error.reason}",
+                place.line,
+                place.column,
+            )
+
+
+def _with_end(chunks: Iterable[bytes | memoryview]) -> Iterator[tuple[bytes, bool]]:
+    for chunk in chunks:
+        yield bytes(chunk), False
+    yield b"", True
+
+
+def in_utf8_of_text(chunks: Iterable[str]) -> Iterator[bytes]:
+    """The chunks of a document that is text, in UTF-8.
+
+    Raises:
+        DocumentEncodingError: some of it is no character.
+    """
+    place = Place()
+    for text in chunks:
+        try:
+            data = text.encode()
+        except UnicodeEncodeError as error:
+            place.pass_over(text[: error.start])
+            yield text[: error.start].encode()
+            raise DocumentEncodingError(
+                "a lone surrogate, which is no character", place.line, place.column
+            ) from None
+        place.pass_over(text)
+        yield data
+
+
+def check_text(head: str) -> None:
+    """Refuse text that declares to be bytes of another encoding than UTF-8.
+
+    Raises:
+        DocumentEncodingError: it does.
+    """
+    declared = _DECLARATION.match(head.removeprefix("\ufeff")[:HEAD_BYTES])
+    if declared and declared[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
+        raise DocumentEncodingError(
+            f"a str that declares the encoding {declared[1]!r}: pass the bytes instead", 1, 1
+        )
+
+
+class Place:
+    r"""Line and column, from 1, of the character after the text that was passed over.
+
+    >>> place = Place()
+    >>> place.pass_over("a\n\r")
+    >>> place.pass_over("\nbc")
+    >>> place.line, place.column
+    (3, 3)
+    """
+
+    def __init__(self) -> None:
+        self.line = 1
+        self.column = 1
+        self._is_after_return = False
+
+    def pass_over(self, text: str) -> None:
+        """Go on by a piece of text, which may begin or end inside a line end."""
+        if not text:
+            return
+        if self._is_after_return:
+            text = text.removeprefix("\n")
+        self._is_after_return = text.endswith("\r")
+        lines = text.replace("\r\n", "\n").replace("\r", "\n")
+        self.line += lines.count("\n")
+        start = lines.rfind("\n")
+        self.column = len(lines) - start if start >= 0 else self.column + len(lines)
+
+
+def _check_agreement(head: bytes, encoding: str) -> None:
+    """Refuse a declaration that the document's own marks contradict."""
+    declared = _DECLARATION.match(head.decode(encoding, "ignore"))
+    if declared is None:
+        return
+    name = _UCS.get(declared[1].lower(), declared[1])
+    with suppress(LookupError, UnicodeError):
+        name = codecs.lookup(name).name
+    if not name.startswith(encoding[:6].rstrip("-")):
+        line, column = _place(declared[0][: declared.start(1) - declared.start()])
+        raise DocumentEncodingError(
+            f"the encoding is declared as {declared[1]!r}, but the first bytes say {encoding}",
+            line,
+            column,
+        )
+
+
+def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
+    """Python's codec for the encoding that a document declares, or None where it declares none."""
+    ebcdic = head.startswith(b"\x4c\x6f\xa7\x94")  # "<?xm" in every EBCDIC code page
+    text = head.decode("cp037" if ebcdic else "latin-1")
+    declared = _DECLARATION.match(text)
+    if declared is None:
+        if re.match(r"<\?xml[ \t\r\n]", text) and "?>" not in text and len(head) == HEAD_BYTES:
+            raise DocumentLimitError(
+                f"the XML declaration is longer than {HEAD_BYTES:,} bytes", 1, 1
+            )
+        return codecs.lookup("cp037") if ebcdic else None
+    line, column = _place(declared[0][: declared.start(1)])
+    try:
+        codec = codecs.lookup(declared[1])
+    except (LookupError, UnicodeError):
+        codec = None
+    if codec is not None and codec.name in _NATIVE:
+        return codec
+    if codec is None or not codec._is_text_encoding or codec.name in _NOT_FOR_DOCUMENTS:
+        raise DocumentEncodingError(f"unknown encoding {declared[1]!r}", line, column)
+    try:
+        agrees = codec.decode(head[: declared.end()], "strict")[0] == declared[0]
+    except UnicodeError:
+        agrees = False
+    if not agrees:
+        raise DocumentEncodingError(
+            f"the encoding is declared as {declared[1]!r}, which these bytes are not", line, column
+        )
+    return codec
+
+
+def _place(text: str) -> tuple[int, int]:
+    """Line and column of the character after ``text``."""
+    place = Place()
+    place.pass_over(text)
+    return place.line, place.column

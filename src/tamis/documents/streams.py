@@ -1,0 +1,88 @@
+"""Documents of any size, as streams of UTF-8 that are read while they are parsed."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from typing import Any, NamedTuple
+
+from tamis.documents.encodings import (
+    HEAD_BYTES,
+    check_text,
+    encoding_of,
+    in_utf8,
+    in_utf8_of_text,
+)
+from tamis.documents.gzipped import MAGIC, gunzipped
+from tamis.documents.source import Document, name_of, raw_chunks
+
+CHUNK_BYTES = 1 << 18
+"""What is read at a time."""
+
+
+class Stream(NamedTuple):
+    """A document that is being read.
+
+    Attributes:
+        chunks: its bytes: UTF-8 without a byte order mark, or what libexpat will refuse. Iterating
+            may raise ``UnreadableDocument`` and ``DocumentEncodingError``. A file is closed at the
+            end, or where the chunks are closed.
+        encoding: the encoding that overrules the document's declaration, or None.
+        name: what messages call it: the path of the file or member, or "".
+    """
+
+    chunks: Iterator[bytes | memoryview]
+    encoding: str | None
+    name: str
+
+
+def open_stream(document: Document) -> Stream:
+    """Begin to read a document: gzip is decompressed, and other encodings are transcoded to UTF-8.
+
+    Raises:
+        UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
+        DocumentEncodingError: nobody knows the declared encoding.
+        DocumentLimitError: the XML declaration is too long.
+        UsageError: it is no document at all.
+
+    >>> stream = open_stream("<a/>".encode("utf-16"))
+    >>> b"".join(stream.chunks), stream.encoding
+    (b'<a/>', 'utf-8')
+    """
+    head, chunks = _with_head(raw_chunks(document, CHUNK_BYTES), HEAD_BYTES)
+    if isinstance(head, str):
+        check_text(head)
+        chunks = _without(int(head.startswith("\ufeff")), chunks)
+        return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document))
+    if head[: len(MAGIC)] == MAGIC:
+        head, chunks = _with_head(gunzipped(chunks), HEAD_BYTES)
+    encoding = encoding_of(bytes(head[:HEAD_BYTES]))
+    overrules, codec = encoding.overrules, encoding.codec
+    if overrules == "iso-8859-1":  # libexpat knows it, but then offsets would not be of UTF-8
+        overrules, codec = "utf-8", codecs.lookup(overrules)
+    chunks = _without(encoding.mark, chunks)
+    if codec is not None:
+        chunks = in_utf8(chunks, codec)
+    return Stream(chunks, overrules, name_of(document))
+
+
+def _with_head(chunks: Iterator[Any], size: int) -> tuple[Any, Iterator[Any]]:
+    """At least the first ``size`` bytes or characters, if there are so many; and all chunks."""
+    pieces: list[Any] = []
+    found = 0
+    for chunk in chunks:
+        pieces.append(chunk)
+        found += len(chunk)
+        if found >= size:
+            break
+    if len(pieces) == 1:
+        return pieces[0], chain(pieces, chunks)
+    head = ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
+    return head, chain([head], chunks)
+
+
+def _without(mark: int, chunks: Iterable[Any]) -> Iterator[Any]:
+    for chunk in chunks:
+        yield chunk[mark:]
+        mark = 0
