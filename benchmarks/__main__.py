@@ -52,7 +52,7 @@ def main(words: Sequence[str] | None = None) -> int:
             path = options.record
             if path.suffix != ".json":
                 path /= f"{experiment.name}.json"
-            records.write(path, records.record(experiment, workloads))
+            records.write(path, records.record(experiment, workloads, busy))
     return 0 if is_good else 1
 
 

@@ -17,14 +17,19 @@ from benchmarks.running import ROOT
 _PACKAGES = ("tamis", "numpy", "numba", "llvmlite", "lxml", "pygixml")
 
 
-def record(experiment: Experiment, workloads: dict[str, Any]) -> dict[str, Any]:
-    """The record of one experiment: ``workloads`` are figures, or why there are none."""
+def record(experiment: Experiment, workloads: dict[str, Any], load: float) -> dict[str, Any]:
+    """The record of one experiment.
+
+    Args:
+        workloads: the figures of each, or why there are none.
+        load: how many processes wanted to run before ours did.
+    """
     return {
         "experiment": experiment.name,
         "about": experiment.about,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "commit": commit(),
-        "machine": machine(),
+        "machine": machine(load),
         "versions": versions(),
         "workloads": workloads,
     }
@@ -36,13 +41,13 @@ def write(path: Path, table: dict[str, Any]) -> None:
     path.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def machine() -> dict[str, Any]:
-    """The processor, and how busy the machine was before (processes that wanted to run)."""
+def machine(load: float) -> dict[str, Any]:
+    """What programs ran on."""
     return {
         "processor": processor(),
         "cores": os.cpu_count(),
         "system": f"{platform.system()} {platform.machine()}",
-        "load": round(os.getloadavg()[0], 2),
+        "load": round(load, 2),
     }
 
 
