@@ -9,6 +9,7 @@ export PYTHON
 
 VENV := .venv
 INSTALLED := $(VENV)/.installed
+RIVALS := $(VENV)/.rivals
 
 .PHONY: help
 help: ## list these targets
@@ -38,15 +39,22 @@ format: $(INSTALLED) ## format the code, and mend what can be mended safely
 	$(VENV)/bin/ruff format --quiet
 
 .PHONY: bench
-bench: $(INSTALLED) ## run the benchmarks
-	@$(VENV)/bin/python -m benchmarks.against_lxml
-	$(VENV)/bin/python -m benchmarks.workloads
+bench: $(RIVALS) ## run all benchmarks (half an hour); see benchmarks/README.md
+	@$(VENV)/bin/python -m benchmarks
+
+.PHONY: plots
+plots: $(RIVALS) ## draw the committed records of the benchmarks into docs/
+	@$(VENV)/bin/python -m benchmarks.plots
 
 .PHONY: venv
 venv: $(INSTALLED) ## make the virtual environment only
 
 $(INSTALLED): pyproject.toml scripts/make-venv
 	@scripts/make-venv $(VENV)
+	touch $@
+
+$(RIVALS): $(INSTALLED)
+	@$(VENV)/bin/python -m pip install --disable-pip-version-check -qq -e '.[bench]'
 	touch $@
 
 .PHONY: clean

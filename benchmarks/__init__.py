@@ -1,1 +1,1 @@
-"""Measurements, side by side in one run, with the answers verified equal."""
+"""Declared measurements: programs side by side in one run, their answers verified equal."""

@@ -1,0 +1,177 @@
+"""What an experiment is: the TOML files of ``benchmarks/experiments``, read and checked."""
+
+from __future__ import annotations
+
+import shlex
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+EXPERIMENTS = Path(__file__).parent / "experiments"
+
+
+class DeclarationError(Exception):
+    """An experiment's file that cannot be used."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """A contender: a command that speaks the protocol (see README.md).
+
+    Attributes:
+        name: what tables, plots and records call it.
+        command: its words, before the places in braces are filled in.
+        engine: what it has to say that it used, or None where that is its own affair.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    engine: str | None = None
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the project wants to reach; missing it is said, and is no failure.
+
+    Attributes:
+        program: whose target it is.
+        ratio: at least so many times as fast as the baseline, or None.
+        seconds: at most so many, or None.
+    """
+
+    program: str
+    ratio: float | None = None
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What programs are given.
+
+    Attributes:
+        documents: how they are made (see ``documents.py``); empty where there are none.
+        subscriptions: how they are drawn; empty where there are none.
+        expected: counts that the first repetition has to give, beside being equal.
+    """
+
+    name: str
+    documents: Mapping[str, Any]
+    subscriptions: Mapping[str, Any]
+    expected: Mapping[str, int]
+    target: Target | None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Programs and workloads; each program gets each workload.
+
+    Attributes:
+        about: what is measured, in a sentence or two.
+        measure: the phases whose sum is compared.
+        baseline: the program that the others are compared with, or None.
+        repetitions: how often all of it is done, each time with other documents.
+        cores: processor cores that programs may use.
+        timeout_s: after so many seconds a program has failed.
+    """
+
+    name: str
+    about: str
+    measure: tuple[str, ...]
+    programs: tuple[Program, ...]
+    workloads: tuple[Workload, ...]
+    baseline: str | None = None
+    repetitions: int = 5
+    cores: int = 1
+    timeout_s: float = 600
+
+
+def names() -> list[str]:
+    """The declared experiments."""
+    return sorted(path.stem for path in EXPERIMENTS.glob("*.toml"))
+
+
+def load(path: Path) -> Experiment:
+    """Read one experiment.
+
+    Raises:
+        DeclarationError: something in it is missing, unknown or contradicts the rest.
+    """
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise DeclarationError(
+            f"there is no experiment {path.stem}: {', '.join(names())}"
+        ) from None
+    except tomllib.TOMLDecodeError as error:
+        raise DeclarationError(f"{path.name}: {error}") from None
+    try:
+        experiment = _experiment(path.stem, table)
+        _check(experiment)
+    except DeclarationError as error:
+        raise DeclarationError(f"{path.name}: {error}") from None
+    return experiment
+
+
+def _experiment(name: str, table: dict[str, Any]) -> Experiment:
+    _known(
+        table, "about measure baseline repetitions cores timeout_s programs workloads", "the file"
+    )
+    for key in ("about", "measure", "programs", "workloads"):
+        if not table.get(key):
+            raise DeclarationError(f"{key} is missing")
+    return Experiment(
+        name=name,
+        about=" ".join(table["about"].split()),
+        measure=tuple(table["measure"]),
+        programs=tuple(_program(key, value) for key, value in table["programs"].items()),
+        workloads=tuple(_workload(key, value) for key, value in table["workloads"].items()),
+        **{
+            key: table[key]
+            for key in ("baseline", "repetitions", "cores", "timeout_s")
+            if key in table
+        },
+    )
+
+
+def _program(name: str, table: dict[str, Any]) -> Program:
+    _known(table, "command engine", f"program {name}")
+    if not table.get("command"):
+        raise DeclarationError(f"program {name} has no command")
+    return Program(name, tuple(shlex.split(table["command"])), table.get("engine"))
+
+
+def _workload(name: str, table: dict[str, Any]) -> Workload:
+    _known(table, "documents subscriptions expected target", f"workload {name}")
+    target = table.get("target")
+    if target is not None:
+        _known(target, "program ratio seconds", f"the target of {name}")
+        if ("ratio" in target) == ("seconds" in target) or "program" not in target:
+            raise DeclarationError(f"the target of {name} is a program and a ratio or seconds")
+    return Workload(
+        name=name,
+        documents=table.get("documents", {}),
+        subscriptions=table.get("subscriptions", {}),
+        expected=table.get("expected", {}),
+        target=None if target is None else Target(**target),
+    )
+
+
+def _check(experiment: Experiment) -> None:
+    programs = {program.name for program in experiment.programs}
+    if experiment.baseline not in (None, *programs):
+        raise DeclarationError(f"the baseline {experiment.baseline} is no program")
+    for workload in experiment.workloads:
+        if workload.target is None:
+            continue
+        if workload.target.program not in programs:
+            raise DeclarationError(f"the target of {workload.name} is of no program")
+        if workload.target.ratio is not None and experiment.baseline is None:
+            raise DeclarationError(f"the target of {workload.name} is a ratio, without a baseline")
+
+
+def _known(table: Mapping[str, Any], keys: str, where: str) -> None:
+    unknown = sorted(set(table) - set(keys.split()))
+    if unknown:
+        raise DeclarationError(f"{where} has what nobody knows: {', '.join(unknown)}")

@@ -1,0 +1,182 @@
+"""Makes the documents and subscriptions of one repetition of a workload, in a folder.
+
+    python -m benchmarks.documents DECLARATION FOLDER
+
+The declaration is JSON, made by ``measuring.py`` of a workload in TOML. ``FOLDER/documents`` gets
+what is measured, ``FOLDER/warmup`` documents of the same kind to begin with, and
+``FOLDER/subscriptions.tsv`` the subscriptions. No two of all these documents are equal, and each
+repetition gets others. Prints what was made, as JSON, or why it cannot be made: ``{"skip": …}``.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+Table = Mapping[str, Any]
+
+WARMUP_BYTES = 1_000_000  # of documents to warm up with, some
+_SEEDS = 1_000_000  # of one repetition, before those of the next
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_TEXT = re.compile(rb">[^<>&]+")
+
+
+class AbsentError(Exception):
+    """What a workload is made of is not at hand."""
+
+
+def dblp(table: Table, seed: int) -> Iterator[bytes]:
+    """Bibliographies without end, of ``size`` bytes or of ``records``."""
+    from tamis.workload.documents.dblp import dblp as bibliography  # noqa: PLC0415 - needs Numba
+
+    while True:
+        yield b"".join(bibliography(table.get("size"), table.get("records"), seed))
+        seed += 1
+
+
+def dtd(table: Table, seed: int) -> Iterator[bytes]:
+    """Documents of a DTD without end, of ``size`` bytes and ``depth``."""
+    from tamis.schema.graph import SchemaGraph  # noqa: PLC0415 - slow to import
+    from tamis.schema.reader import parse_dtd  # noqa: PLC0415
+    from tamis.workload import DocumentOptions, Documents  # noqa: PLC0415
+
+    made = Documents(
+        SchemaGraph.of(parse_dtd(table["dtd"])),
+        options=DocumentOptions(optional=table.get("optional", 0.5)),
+        depth=table["depth"],
+        size=table["size"],
+        fill=True,
+        seed=seed,
+    )
+    number = 0
+    while True:
+        yield made.document(number)
+        number += 1
+
+
+def corpus(table: Table, data: Path) -> list[bytes]:
+    """The real documents of a folder, as they are.
+
+    Raises:
+        AbsentError: there are none.
+    """
+    paths = sorted((data / table["folder"]).glob(table.get("pattern", "*.xml")))
+    if not paths:
+        raise AbsentError(f"the real documents {table['folder']} are not in {data.name}/")
+    return [path.read_bytes() for path in paths]
+
+
+def copies(originals: list[bytes], size: int, repetition: int) -> Iterator[bytes]:
+    """Altered copies of documents, ``size`` bytes at least, each whole set in an order of its own.
+
+    Raises:
+        ValueError: there are no more alterations.
+    """
+    wanted = -(-size // sum(map(len, originals)))
+    if wanted > len(_LETTERS) - 1:
+        raise ValueError(f"{wanted} copies of documents, but there are 25 ways to alter them")
+    for copy in range(wanted):
+        turn = (repetition * wanted + copy) % 25 + 1
+        order = random.Random(repetition * 25 + copy).sample(originals, len(originals))
+        yield from (altered(data, turn) for data in order)
+
+
+def altered(data: bytes, turn: int) -> bytes:
+    """A document with other text of the same length: letters moved on by ``turn`` in the alphabet.
+
+    Of each text, the part before the first reference is altered. Tags, attributes, CDATA sections
+    without ``>`` and all bytes that are no ASCII letters stay as they are.
+
+    >>> altered(b"<a b='c'>Zoo &amp; zoo</a>", 1)
+    b"<a b='c'>App &amp; zoo</a>"
+    """
+    moved = _LETTERS[turn:] + _LETTERS[:turn]
+    letters = bytes.maketrans(
+        (_LETTERS + _LETTERS.upper()).encode(), (moved + moved.upper()).encode()
+    )
+    return _TEXT.sub(lambda text: text[0].translate(letters), data)
+
+
+def make(declared: Table, folder: Path) -> dict[str, int]:
+    """Write all of a repetition; gives the number, the bytes and the seed of what is measured."""
+    table = declared["documents"]
+    repetition = declared["repetition"]
+    documents: Iterator[bytes]
+    warmup: Iterator[bytes]
+    if table["kind"] == "corpus":
+        originals = corpus(table, Path(declared["data"]))
+        seed = repetition
+        documents = copies(originals, table["size"], seed)
+        warmup = iter(originals)
+    elif table["kind"] in ("dblp", "dtd"):
+        kind = {"dblp": dblp, "dtd": dtd}[table["kind"]]
+        seed = (table.get("seed", 0) + repetition + 1) * _SEEDS
+        documents = islice(kind(table, seed), table.get("number", 1))
+        smaller = {**table, "size": min(table["size"], WARMUP_BYTES)} if "size" in table else table
+        warmup = kind(smaller, table.get("seed", 0))
+    else:
+        raise ValueError(f"documents of the kind {table['kind']}, which nobody knows how to make")
+    made = _write(documents, folder / "documents")
+    _write(_some(warmup), folder / "warmup")
+    if declared["subscriptions"]:
+        _write_subscriptions(declared["subscriptions"], table, folder / "subscriptions.tsv")
+    return {**made, "seed": seed}
+
+
+def _some(documents: Iterator[bytes]) -> Iterator[bytes]:
+    """A hundred documents at most, and no more after as many bytes as are enough to warm up."""
+    size = 0
+    for data in islice(documents, 100):
+        yield data
+        size += len(data)
+        if size >= WARMUP_BYTES:
+            return
+
+
+def _write(documents: Iterator[bytes], folder: Path) -> dict[str, int]:
+    folder.mkdir(parents=True)
+    number = size = 0
+    for data in documents:
+        (folder / f"{number:06}.xml").write_bytes(data)
+        number += 1
+        size += len(data)
+    return {"documents": number, "bytes": size}
+
+
+def _write_subscriptions(wanted: Table, table: Table, path: Path) -> None:
+    """Draw from documents that are neither measured nor warmed up with.
+
+    Paths are written as absolute ones, since engines do not agree on where others begin.
+    """
+    from tamis.language.xpath import parse_for_slow_lane  # noqa: PLC0415 - slow to import
+    from tamis.workload.observed.generator import draw_from_documents  # noqa: PLC0415
+
+    if table["kind"] == "corpus":
+        raise ValueError("subscriptions are drawn from generated documents only")
+    kind = {"dblp": dblp, "dtd": dtd}[table["kind"]]
+    source = list(islice(kind(table, table.get("seed", 0) + _SEEDS // 2), wanted.get("from", 20)))
+    drawn = draw_from_documents(
+        source, wanted["count"], matching=wanted["matching"], seed=wanted.get("seed", 0),
+        one_line=True,
+    )  # fmt: skip
+    with path.open("w", encoding="utf-8") as file:
+        for number, expression in enumerate(drawn.expressions):
+            file.write(f"s{number}\t{parse_for_slow_lane(expression)}\n")
+
+
+def main() -> None:
+    declared, folder = sys.argv[1:]
+    try:
+        print(json.dumps(make(json.loads(declared), Path(folder))))
+    except AbsentError as reason:
+        print(json.dumps({"skip": str(reason)}))
+
+
+if __name__ == "__main__":
+    main()

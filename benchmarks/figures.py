@@ -1,0 +1,128 @@
+"""Medians, spreads and ratios of what was measured, as they are printed and recorded."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.declared import Experiment, Target
+from benchmarks.measuring import Measured, measured_s
+from benchmarks.running import Answer
+
+Table = dict[str, Any]
+
+
+def spread(values: Sequence[float]) -> Table:
+    """The median, the least and the most, with four digits.
+
+    >>> spread([3.0, 1.0, 2.00004])
+    {'median': 2.0, 'min': 1.0, 'max': 3.0}
+    """
+    found = {"median": statistics.median(values), "min": min(values), "max": max(values)}
+    return {key: float(f"{value:.4g}") for key, value in found.items()}
+
+
+def figures(experiment: Experiment, measured: Measured) -> Table:
+    """All that is said about one workload.
+
+    Returns:
+        ``programs``: by name, each with ``seconds`` (the measured phases together, ``runs`` has
+        those of each repetition), ``phases``, ``ratio`` to the baseline, ``megabytes_per_second``
+        and ``events_per_second`` where there are documents, ``wall_seconds``
+        and ``cpu_seconds`` of whole processes, ``peak_bytes``. A
+        ratio above one is faster than the baseline; it is taken in each repetition, whose
+        documents are the same, and of these the median.
+    """
+    programs = {
+        name: _of_program(experiment, measured, answers)
+        for name, answers in measured.answers.items()
+    }
+    return {
+        **_sizes(measured),
+        "cores": measured.cores,
+        "measure": list(experiment.measure),
+        "baseline": experiment.baseline,
+        "repetitions": max(map(len, measured.answers.values())),
+        "programs": programs,
+        "skipped": measured.skipped,
+        "target": _reached(measured.workload.target, programs),
+    }
+
+
+def _sizes(measured: Measured) -> Table:
+    """How the documents were made and how large they are on average, and the first counts."""
+    first: dict[str, int] = {}
+    for answers in measured.answers.values():
+        first |= answers[0].counts
+    workload = measured.workload
+    sizes: Table = {
+        "documents": workload.documents,
+        "subscriptions": workload.subscriptions,
+        "counts": first,
+    }
+    if measured.sizes:
+        sizes["seeds"] = [size["seed"] for size in measured.sizes]
+        sizes["bytes"] = round(statistics.mean(size["bytes"] for size in measured.sizes))
+    return sizes
+
+
+def _of_program(experiment: Experiment, measured: Measured, answers: Sequence[Answer]) -> Table:
+    seconds = [measured_s(experiment, answer) for answer in answers]
+    phases = {
+        phase: [answer.times.get(phase, 0.0) for answer in answers] for phase in answers[0].times
+    }
+    table: Table = {
+        "version": answers[0].version,
+        "engine": answers[0].engine,
+        "note": answers[-1].note,
+        "seconds": {**spread(seconds), "runs": [float(f"{value:.4g}") for value in seconds]},
+        "phases": {phase: spread(values) for phase, values in phases.items()},
+        "wall_seconds": spread([answer.wall_s for answer in answers]),
+        "cpu_seconds": spread([answer.cpu_s for answer in answers]),
+        "peak_bytes": max(answer.peak_bytes for answer in answers),
+    }
+    if measured.sizes:
+        sizes = [size["bytes"] for size in measured.sizes]
+        table["megabytes_per_second"] = spread(
+            [size / value / 1e6 for size, value in zip(sizes, seconds, strict=True)]
+        )
+    elements = _elements(measured)
+    if elements:
+        table["events_per_second"] = spread(
+            [2 * count / value for count, value in zip(elements, seconds, strict=True)]
+        )
+    baseline = measured.answers.get(experiment.baseline or "")
+    if baseline:
+        others = [measured_s(experiment, answer) for answer in baseline]
+        table["ratio"] = spread(
+            [other / value for other, value in zip(others, seconds, strict=True)]
+        )
+    return table
+
+
+def _elements(measured: Measured) -> list[int]:
+    """The number of elements of each repetition, of whoever counted them; empty if nobody did."""
+    for answers in measured.answers.values():
+        if "elements" in answers[0].counts:
+            return [answer.counts["elements"] for answer in answers]
+    return []
+
+
+def _reached(target: Target | None, programs: Table) -> Table | None:
+    """The target and whether it was met; None where it cannot be told."""
+    if target is None:
+        return None
+    found = programs.get(target.program, {})
+    table: Table = {"program": target.program, "met": None, "reached": None}
+    if target.ratio is not None:
+        table["ratio"] = target.ratio
+        if "ratio" in found:
+            table["reached"] = found["ratio"]["median"]
+            table["met"] = table["reached"] >= target.ratio
+    else:
+        table["seconds"] = target.seconds
+        if found:
+            table["reached"] = found["seconds"]["median"]
+            table["met"] = table["reached"] <= target.seconds
+    return table

@@ -1,0 +1,48 @@
+"""What a matcher of Tamis does, its phases timed apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from benchmarks.programs.protocol import Digest, Phases
+from benchmarks.programs.tamis_parsing import groups, open_parser
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.subscriptions import Subscriptions
+from tamis.matching.matchset import MatchSet
+from tamis.matching.planner import choose
+
+
+class Matching:
+    """Compiled subscriptions, given as (id, expression) pairs."""
+
+    def __init__(self, pairs: Sequence[tuple[str, str]], engine: str) -> None:
+        self.ids = [id for id, _ in pairs]
+        queries = [entry.query for entry in Subscriptions(pairs) if entry.query is not None]
+        assert len(queries) == len(pairs), "subscriptions that no engine takes"
+        self.vocabulary = Vocabulary()
+        self.engine = choose(queries, engine)
+        self.program = self.engine.compile(queries, self.vocabulary)
+
+    def answer(self, documents: Sequence[bytes], phases: Phases) -> tuple[dict[str, int], Digest]:
+        """Answer documents; gives what was counted, and the hash of the answers."""
+        counts = {"documents": 0, "matches": 0}
+        digest = Digest()
+        for group in groups(documents):
+            with phases("parse"):
+                # Names that no query knows are forgotten with their group, as in a matcher.
+                vocabulary = self.vocabulary.fork()
+                parse, _ = open_parser("default", vocabulary, self.program.demand)
+                batch = parse(group)
+            with phases("match"):
+                matches = self.engine.match(self.program, batch, vocabulary)
+            with phases("report"):
+                found = [self._reported(matches, number) for number in range(len(group))]
+            for ids in found:
+                digest.add(" ".join([str(counts["documents"]), *ids]))
+                counts["documents"] += 1
+                counts["matches"] += len(ids)
+        return counts, digest
+
+    def _reported(self, matches: MatchSet, number: int) -> list[str]:
+        """The ids of the subscriptions that matched a document."""
+        return [self.ids[index] for index in matches.numbers(number).tolist()]

@@ -1,0 +1,1 @@
+"""The harness of the benchmarks, on tiny documents and programs that misbehave."""

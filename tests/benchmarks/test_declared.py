@@ -1,0 +1,68 @@
+"""Experiments are read whole, and what is wrong in them is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benchmarks.declared import EXPERIMENTS, DeclarationError, Target, load, names
+
+GOOD = """
+about = "x"
+measure = ["parse"]
+baseline = "p"
+[programs]
+p.command = "run '{documents}' fast"
+[workloads.w]
+documents = { kind = "dblp", size = 1000 }
+target = { program = "p", ratio = 2 }
+"""
+
+
+def test_all_experiments_can_be_read() -> None:
+    assert names() == [
+        "end-to-end",
+        "generators",
+        "matching",
+        "start",
+        "threads",
+        "tokenizer",
+    ]
+    for name in names():
+        assert load(EXPERIMENTS / f"{name}.toml").about
+
+
+def test_what_is_declared(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(GOOD)
+    experiment = load(path)
+    assert experiment.name == "x"
+    assert experiment.programs[0].command == ("run", "{documents}", "fast")
+    assert experiment.workloads[0].target == Target("p", ratio=2)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ('about = "x"', "", "about is missing"),
+        ('about = "x"', 'about = "x"\ncolour = 1', "the file has what nobody knows: colour"),
+        ('baseline = "p"', 'baseline = "q"', "the baseline q is no program"),
+        ('baseline = "p"', "", "the target of w is a ratio, without a baseline"),
+        ("p.command", "p.commando", "program p has what nobody knows: commando"),
+        ("ratio = 2", "ratio = 2, seconds = 1", "the target of w is a program and a ratio or sec"),
+        ('program = "p"', 'program = "q"', "the target of w is of no program"),
+        ("[workloads.w]", "[workloads.w", "x.toml: "),
+    ],
+)
+def test_what_is_wrong(tmp_path: Path, before: str, after: str, message: str) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(GOOD.replace(before, after))
+    with pytest.raises(DeclarationError) as error:
+        load(path)
+    assert message in str(error.value)
+
+
+def test_an_experiment_that_is_not_there() -> None:
+    with pytest.raises(DeclarationError, match="there is no experiment warp: end-to-end, "):
+        load(EXPERIMENTS / "warp.toml")

@@ -1,0 +1,79 @@
+"""No two documents of a workload are equal, and all are what was declared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from lxml import etree
+
+from benchmarks.documents import AbsentError, altered, copies, make
+
+
+def declared(documents: dict[str, Any], repetition: int = 0, **more: Any) -> dict[str, Any]:
+    return {
+        "documents": documents,
+        "subscriptions": {},
+        "repetition": repetition,
+        "data": "",
+        **more,
+    }
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [path.read_bytes() for path in sorted(folder.glob("*.xml"))]
+
+
+def test_altered_documents_have_other_text_of_the_same_length() -> None:
+    document = b"<a b='c'><!-- d > e -->Zoo f\xc3\xbcr &lt; alle<d/>\n12 x]]</a>"
+    other = altered(document, 1)
+    assert other == b"<a b='c'><!-- d > f -->App g\xc3\xbcs &lt; alle<d/>\n12 y]]</a>"
+    texts = {altered(document, turn) for turn in range(26)}
+    assert len(texts) == 26
+    assert altered(document, 0) == document
+
+
+def test_copies_are_all_different() -> None:
+    originals = [b"<a>one</a>", b"<a>two</a>", b"<a>three</a>"]
+    made = list(copies(originals, 10 * sum(map(len, originals)), 0))
+    assert len(made) == 30
+    assert len({*made, *originals}) == 33
+    with pytest.raises(ValueError, match="there are 25 ways to alter"):
+        next(copies(originals, 10_000, 0))
+
+
+def test_a_corpus(data: Path, tmp_path: Path) -> None:
+    table = {"kind": "corpus", "folder": "tiny", "size": 150}
+    size = make(declared(table, data=str(data)), tmp_path / "first")
+    made = contents(tmp_path / "first" / "documents")
+    assert size == {"documents": len(made), "bytes": sum(map(len, made)), "seed": 0}
+    assert size["bytes"] >= 150
+    assert contents(tmp_path / "first" / "warmup") == contents(data / "tiny")
+    make(declared(table, 1, data=str(data)), tmp_path / "second")
+    assert not set(made) & set(contents(tmp_path / "second" / "documents"))
+    with pytest.raises(AbsentError, match="the real documents none are not in data/"):
+        make(declared({**table, "folder": "none"}, data=str(data)), tmp_path / "third")
+
+
+def test_generated_documents(tmp_path: Path) -> None:
+    table = {"kind": "dblp", "number": 3, "records": 2}
+    wanted = {"count": 4, "matching": 0.5, "from": 2}
+    for name, repetition in (("first", 0), ("again", 0), ("second", 1)):
+        make(declared(table, repetition, subscriptions=wanted), tmp_path / name)
+    first, again, second = (
+        contents(tmp_path / name / "documents") for name in ("first", "again", "second")
+    )
+    assert first == again
+    warmup = contents(tmp_path / "first" / "warmup")
+    assert len({*first, *second, *warmup}) == 6 + 100
+    for line in (tmp_path / "first" / "subscriptions.tsv").read_text().splitlines():
+        etree.XPath(line.partition("\t")[2])
+
+
+def test_documents_of_a_dtd(tmp_path: Path) -> None:
+    table = {"kind": "dtd", "size": 2000, "depth": 9, "dtd": "<!ELEMENT a (b*)> <!ELEMENT b (a?)>"}
+    size = make(declared(table), tmp_path)
+    (document,) = contents(tmp_path / "documents")
+    assert 1500 < size["bytes"] == len(document) <= 2000
+    assert document not in contents(tmp_path / "warmup")
