@@ -10,7 +10,7 @@ import pytest
 
 import tamis
 from tamis.documents.demand import EVERYTHING
-from tamis.documents.expat import parse as parse_documents
+from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import EVERYTHING, Demand
-from tamis.documents.expat import parse
+from tamis.documents.parser import parse
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError

@@ -7,7 +7,7 @@ import threading
 
 import tamis
 from tamis.documents.demand import EVERYTHING
-from tamis.documents.expat import parse
+from tamis.documents.parser import parse
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import UNKNOWN, Vocabulary
 

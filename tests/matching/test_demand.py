@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, note, settings
 
 import tamis
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Names
-from tamis.documents.expat import parse as parse_documents
+from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse

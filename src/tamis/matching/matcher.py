@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
@@ -12,7 +13,7 @@ import numpy as np
 from tamis.documents.archive import ZipMember
 from tamis.documents.batch import Int32
 from tamis.documents.demand import EVERYTHING
-from tamis.documents.expat import parse
+from tamis.documents.parser import Parser, parse
 from tamis.documents.records import RecordBatch, check_tag, parse_records
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
@@ -108,6 +109,7 @@ class CompiledMatcher:
         self._engine = choose(queries, engine)
         self._program = self._engine.compile(queries, self._vocabulary)
         self._slow = SlowLane.of(subscriptions)
+        self._of_thread = threading.local()
 
     @property
     def engine(self) -> str:
@@ -221,11 +223,19 @@ class CompiledMatcher:
         matches = self._engine.match(self._program, found.batch, found.vocabulary)
         return found.places.first, matches._replace(errors=found.errors)
 
+    def _parser(self) -> Parser:
+        """The parser of this thread; the names that documents bring are kept within bounds."""
+        parser: Parser | None = getattr(self._of_thread, "parser", None)
+        if parser is None or parser.is_full:
+            parser = Parser(self._vocabulary.fork(), self._program.demand, self.limits)
+            self._of_thread.parser = parser
+        return parser
+
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
-        vocabulary = self._vocabulary.fork()
-        batch, errors = parse(sources, vocabulary, self._program.demand, self.limits)
-        matches = self._engine.match(self._program, batch, vocabulary)
+        parser = self._parser()
+        batch, errors = parser.parse(sources)
+        matches = self._engine.match(self._program, batch, parser.vocabulary)
         if self._slow is None:
             return matches._replace(errors=errors)
         by_document: list[Int32] = []

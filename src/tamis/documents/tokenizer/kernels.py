@@ -71,7 +71,9 @@ PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
 
 # What ``scan`` returns.
 (DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, DOCTYPE, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
- FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, FULL_DOCUMENTS, DECLINE) = range(15)  # fmt: skip
+ FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, FULL_DOCUMENTS, DECLINE) = range(
+    15
+)  # fmt: skip
 
 # Places in the state. First what the caller sets; then where the scan is; what it asks; and arrays,
 # each as its address and length.
@@ -1259,11 +1261,20 @@ def scan_document(state: Int64, end: int) -> int:
             slot = find_name(state, table, address + 1, place + 1, length, ELEMENT, scope)
             behind = -1
             if slot >= 0:
-                after = byte(address + 1 + length if length <= BLOCK else at(state, place + 1 + length))
+                after = byte(
+                    address + 1 + length if length <= BLOCK else at(state, place + 1 + length)
+                )
                 if after == GT:
                     behind = place + 2 + length
                 elif after == SLASH:
-                    if byte(address + 2 + length if length <= BLOCK else at(state, place + 2 + length)) == GT:
+                    if (
+                        byte(
+                            address + 2 + length
+                            if length <= BLOCK
+                            else at(state, place + 2 + length)
+                        )
+                        == GT
+                    ):
                         behind = place + 3 + length
                         closes = True
                 elif after == SPACE:

@@ -115,9 +115,7 @@ class NameTable:
             return self.scopes[scope].get(prefix)
         return self.scopes[scope].get("", "") if kind == kernels.ELEMENT else ""
 
-    def _put(
-        self, name: bytes, kind: int, scope: int, slot: int, answer: int, prefix: int
-    ) -> None:
+    def _put(self, name: bytes, kind: int, scope: int, slot: int, answer: int, prefix: int) -> None:
         arrays = self.arrays
         head, neck = np.frombuffer(name[:16].ljust(16, b"\0"), "<u8")
         key = len(name) | kind << 24 | scope << 32

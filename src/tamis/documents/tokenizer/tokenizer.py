@@ -27,7 +27,9 @@ _DECLARATION = re.compile(
 )
 _NAME = rb"[A-Za-z_][A-Za-z0-9._-]*"
 _LITERAL = rb"""(?:"[^"]*"|'[^']*')"""
-_PUBLIC_ID = rb"""(?:"[-'()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*"|'[-()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*')"""
+_PUBLIC_ID = (
+    rb"""(?:"[-'()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*"|'[-()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*')"""
+)
 _SPACE = rb"[ \t\r\n]+"
 _DOCTYPE = re.compile(
     rb"<!DOCTYPE" + _SPACE + _NAME + rb"(?::" + _NAME + rb")?"
@@ -35,6 +37,7 @@ _DOCTYPE = re.compile(
     rb"[ \t\r\n]*>"
 )
 _DOCTYPE_BYTES = 1 << 12
+_NO_CHARACTER = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 # With the last two, ASCII is UTF-8 too.
 _ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
@@ -182,7 +185,7 @@ class Tokenizer:
             return self.names.add_scope(declarations, int(state[kernels.ASKED_SCOPE]), slot)
         assert status == kernels.DOCTYPE
         doctype = _DOCTYPE.match(data[at : at + _DOCTYPE_BYTES].tobytes())
-        if doctype is None:
+        if doctype is None or not _is_xml(doctype[0]):
             return False
         state[kernels.POSITION] = at + doctype.end()
         state[kernels.HAS_DOCTYPE] = 1
@@ -278,6 +281,14 @@ class _Document(NamedTuple):
         if source.encoding is None and encoding.lower() != b"utf-8":
             return cls(None)
         return cls(data, declaration.end(), b"yes" in (declaration[3], declaration[4]))
+
+
+def _is_xml(text: bytes) -> bool:
+    """Whether these are characters that a document may have."""
+    try:
+        return _NO_CHARACTER.search(text.decode()) is None
+    except UnicodeDecodeError:
+        return False
 
 
 def _is_ascii(data: bytes | memoryview) -> bool:
