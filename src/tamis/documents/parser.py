@@ -12,7 +12,6 @@ from tamis.documents import expat
 from tamis.documents.batch import BatchBuilder, EventBatch, joined, part
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
-from tamis.documents.tokenizer.tokenizer import Tokenizer
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError
 from tamis.limits import Limits
@@ -46,6 +45,8 @@ class Parser:
         self.demand = demand
         self.limits = limits
         self.declined = 0
+        from tamis.documents.tokenizer.tokenizer import Tokenizer  # noqa: PLC0415 - imports Numba
+
         # Lines are counted by libexpat alone.
         self._tokenizer = None if demand.lines else Tokenizer(vocabulary, demand, limits)
 
