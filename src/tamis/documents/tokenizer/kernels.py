@@ -61,7 +61,7 @@ BANG, QUESTION, HASH, SEMICOLON, COLON, DASH = (ord(c) for c in "!?#;:-")
 QUOTE, APOSTROPHE, SPACE, TAB, NEWLINE, RETURN = (ord(c) for c in "\"' \t\n\r")
 
 # Kinds of names; part of the key of a name.
-ELEMENT, ATTRIBUTE, TARGET = range(3)
+ELEMENT, ATTRIBUTE, TARGET = range(1, 4)
 # What is to be done about a name.
 READ_TEXT, READ_VALUE, DECLARES, IS_RECORD = 1, 2, 4, 8
 # Columns of Names.table.
@@ -84,12 +84,13 @@ PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
  EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
  MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, RECORD_FROM,
  ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE,
- BODY, TAIL, SWITCH, MULTIPLIER, ARRAYS) = range(50)  # fmt: skip
+ BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(51)  # fmt: skip
 (TABLE, OFFSETS, NAME_PREFIXES, SPELLED, SCOPES, STAMPS, DECLARATIONS, RECORD, STACK,
  TAGS, PREFIXES, ATTRIBUTE_EVENT, ATTRIBUTE_NAME, ATTRIBUTE_PREFIXES, VALUE_START, VALUE_END,
  ATTRIBUTE_VALUES, TEXT_EVENT, TEXT_START, TEXT_END, TEXT_VALUES, MISC_EVENT, MISC_TEXT, MISC_NAME,
  MISC_START, MISC_END, MISC_VALUES, DOCUMENT_STARTS, MISC_STARTS, RECORD_STARTS, RECORD_ENDS,
- RECORD_SCOPES, STATES) = range(ARRAYS, ARRAYS + 66, 2)  # fmt: skip
+ RECORD_SCOPES, ORIGINS, STARTS, ENDS, DECLINED, SKIPPED_COUNTS, SKIPPED_PLACES,
+ STATES) = range(ARRAYS, ARRAYS + 78, 2)  # fmt: skip
 
 # Values of ROOT.
 NO_ROOT, ROOT_IS_OPEN, ROOT_IS_CLOSED = range(3)
@@ -1351,30 +1352,35 @@ def record_prefix(state: Int64, event: int, slot: int) -> None:
 
 
 @kernel
-def scan(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> int:
-    """Read documents from where the state is: why it stops.
-
-    Args:
-        stack: of the open elements, from 1: the slot of the name, and from bit 32 on the scope that
-            the element is in.
-    """
-    bind(text, names, out, stack, state)
+def scan(state: Int64) -> int:
+    """Read documents from where the state is: why it stops. All arrays were noted by ``bind``."""
+    starts = int64s_at(state[STARTS], state[STARTS + 1])
+    ends = int64s_at(state[ENDS], state[ENDS + 1])
     while state[DOCUMENT] < state[DOCUMENTS_MAX]:
-        status = scan_document(state, text.ends[state[DOCUMENT] - text.first])
+        number = state[DOCUMENT] - state[FIRST_DOCUMENT]
+        status = scan_document(state, ends[number])
         if state[IN_RECORDS] or status not in (DONE, DECLINE):
             return status
         if status == DECLINE:
             forget(state)
             state[SKIPPED] = 0
-        number = state[DOCUMENT]
-        out.declined[number] = status == DECLINE
-        out.skipped[number] = state[SKIPPED]
-        out.first_skipped[number] = state[FIRST_SKIPPED] - text.origins[number - text.first]
+        note_outcome(state, number, status == DECLINE)
         end_document(state)
-        state[DOCUMENT] = number + 1
-        if number + 1 < state[DOCUMENTS_MAX]:
-            begin_document(state, text.starts[number + 1 - text.first])
+        state[DOCUMENT] += 1
+        if state[DOCUMENT] < state[DOCUMENTS_MAX]:
+            begin_document(state, starts[number + 1])
     return DONE
+
+
+@inlined
+def note_outcome(state: Int64, number: int, declined: bool) -> None:
+    """Note what became of document ``number`` of the text."""
+    document = state[DOCUMENT]
+    origins = int64s_at(state[ORIGINS], state[ORIGINS + 1])
+    bytes_at(state[DECLINED], state[DECLINED + 1])[document] = declined
+    int64s_at(state[SKIPPED_COUNTS], state[SKIPPED_COUNTS + 1])[document] = state[SKIPPED]
+    first_skipped = int64s_at(state[SKIPPED_PLACES], state[SKIPPED_PLACES + 1])
+    first_skipped[document] = state[FIRST_SKIPPED] - origins[number]
 
 
 @inlined
@@ -1384,12 +1390,18 @@ def bind_array(state: Int64, place: int, values: NDArray[np.generic]) -> None:
     state[place + 1] = len(values)
 
 
-@inlined
+@kernel
 def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> None:
-    """Note where all arrays are: handing them over at each call would take longer than the work."""
+    """Note where all arrays are: handing them over at each call would take longer than the work.
+
+    Args:
+        stack: of the open elements, from 1: the slot of the name, and from bit 32 on the scope that
+            the element is in.
+    """
     state[BODY] = np.int64(text.data.ctypes.data)
     state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
     state[SWITCH] = text.switch
+    state[FIRST_DOCUMENT] = text.first
     state[MULTIPLIER] = np.int64(names.multiplier[0])
     bind_array(state, TABLE, names.table)
     bind_array(state, OFFSETS, names.offsets)
@@ -1423,3 +1435,9 @@ def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> N
     bind_array(state, RECORD_STARTS, out.record_starts)
     bind_array(state, RECORD_ENDS, out.record_ends)
     bind_array(state, RECORD_SCOPES, out.record_scopes)
+    bind_array(state, ORIGINS, text.origins)
+    bind_array(state, STARTS, text.starts)
+    bind_array(state, ENDS, text.ends)
+    bind_array(state, DECLINED, out.declined)
+    bind_array(state, SKIPPED_COUNTS, out.skipped)
+    bind_array(state, SKIPPED_PLACES, out.first_skipped)

@@ -16,8 +16,10 @@ from tamis.documents.tokenizer.names import NameTable
 from tamis.documents.vocabulary import Vocabulary
 from tamis.limits import Limits
 
-JOINED_BYTES = 1 << 15
+JOINED_BYTES = 1 << 16
 """Documents up to this size are read together, from one buffer; others where they are."""
+BUFFER_BYTES = 1 << 19
+"""What is joined at a time: it should still be in the processor's cache when it is read."""
 
 _PADDING = bytes(kernels.PADDING)
 _DECLARATION = re.compile(
@@ -96,14 +98,17 @@ class Tokenizer:
         documents = [_Document.of(source) for source in sources]
         self._begin(documents)
         joined: list[_Document] = []
+        size = 0
         for document in documents:
-            if document.is_small:
-                joined.append(document)
-                continue
-            self._read_joined(joined)
-            joined.clear()
+            if not document.is_small or size >= BUFFER_BYTES:
+                self._read_joined(joined)
+                joined.clear()
+                size = 0
             if document.data is None:
                 self._skip_document()
+            elif document.is_small:
+                joined.append(document)
+                size += len(document.data)
             else:
                 self._read_in_place(document)
         self._read_joined(joined)
@@ -162,8 +167,12 @@ class Tokenizer:
         state = self.state
         state[kernels.DOCUMENTS_MAX] = text.first + len(standalone)
         kernels.begin_document(state, text.starts[0])
+        bound: tuple[object, object] = (None, None)
         while True:
-            status = kernels.scan(text, self.names.arrays, self.output, self.stack, state)
+            if bound != (arrays := (id(self.names.arrays), id(self.output))):
+                kernels.bind(text, self.names.arrays, self.output, self.stack, state)
+                bound = arrays
+            status = kernels.scan(state)
             if status == kernels.DONE:
                 return
             if status in _FULL:
