@@ -27,9 +27,10 @@ from tamis.documents.tokenizer.vectors import (
     int32s_at,
     int64s_at,
     name_ends,
+    not_ascii,
+    ones,
     returns,
     structure,
-    tabs_and_returns,
     utf8_leads,
     utf8_traps,
     value_ends,
@@ -83,14 +84,14 @@ PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
  EVENTS, ATTRIBUTES, VALUE_BYTES, TEXTS, TEXT_BYTES, MISC, MISC_BYTES, TEXT_FROM, DOCUMENTS,
  EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
  MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, RECORD_FROM,
- ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE,
- BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(51)  # fmt: skip
+ ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE, INDEXED, CARRY, IS_FAULTY,
+ BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(54)  # fmt: skip
 (TABLE, OFFSETS, NAME_PREFIXES, SPELLED, SCOPES, STAMPS, DECLARATIONS, RECORD, STACK,
  TAGS, PREFIXES, ATTRIBUTE_EVENT, ATTRIBUTE_NAME, ATTRIBUTE_PREFIXES, VALUE_START, VALUE_END,
  ATTRIBUTE_VALUES, TEXT_EVENT, TEXT_START, TEXT_END, TEXT_VALUES, MISC_EVENT, MISC_TEXT, MISC_NAME,
  MISC_START, MISC_END, MISC_VALUES, DOCUMENT_STARTS, MISC_STARTS, RECORD_STARTS, RECORD_ENDS,
  RECORD_SCOPES, ORIGINS, STARTS, ENDS, DECLINED, SKIPPED_COUNTS, SKIPPED_PLACES,
- STATES) = range(ARRAYS, ARRAYS + 78, 2)  # fmt: skip
+ INDEX, STATES) = range(ARRAYS, ARRAYS + 80, 2)  # fmt: skip
 
 # Values of ROOT.
 NO_ROOT, ROOT_IS_OPEN, ROOT_IS_CLOSED = range(3)
@@ -193,6 +194,13 @@ def at(state: Int64, place: int) -> int:
     return (state[BODY] if place < state[SWITCH] else state[TAIL]) + place
 
 
+WINDOW = 1 << 13
+"""So many bytes are checked, and then read."""
+INDEX_SIZE = WINDOW + 2 * BLOCK
+BEYOND = 1 << 62
+"""More than any place."""
+
+
 # -- blocks ----------------------------------------------------------------------------------------
 
 
@@ -227,49 +235,63 @@ def utf8_faults(address: int, valid: np.uint64, carry: np.uint64) -> tuple[np.ui
     faults |= after_ef_bf & be_or_bf
     carried |= e0 >> U(63) << U(4) | ed >> U(63) << U(5) | f0 >> U(63) << U(6)
     carried |= f4 >> U(63) << U(7) | ef >> U(63) << U(8) | ef_bf >> U(63) << U(9)
-    return faults & valid | (~high & not_ascii(address)) & valid, carried
+    return (faults | ~high & not_ascii(address)) & valid, carried
 
 
 @inlined
-def not_ascii(address: int) -> np.uint64:
-    return structure(address)[5]
+def note(index: Int64, count: int, block: int, mask: np.uint64) -> int:
+    """Note the places of a mask, and return how many there are then.
 
-
-@inlined
-def enter(
-    address: int, block: int, end: int, carry: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, bool]:
-    """Check a block and find its structure.
-
-    Args:
-        address: of the block.
-        block: its place.
-        end: of the document; its place counts as structure, and nothing behind it counts.
-        carry: from the block before; bit 3 is a ``]`` at its end, for the others see
-            ``utf8_faults``.
-
-    Returns:
-        Where ``<``, ``&`` and the second of ``]]`` are; where names end; the carry; whether all of
-        it may be in a document.
+    Eight at a time, some of them in vain: how many there are is what a processor cannot guess.
     """
-    special, brackets, ends, controls, newlines, high = structure(address)
-    special |= brackets & (brackets << ONE | carry >> U(3) & ONE)
-    valid = ALL
-    if end - block < BLOCK:
-        valid = (ONE << U(end - block)) - ONE
-        special = special & valid | ONE << U(end - block)
-        high &= valid
-        controls &= valid
-    sound = True
-    controls &= ~newlines
-    if controls:
-        sound = controls & ~tabs_and_returns(address) == ZERO
-    carried = brackets >> U(63) << U(3)
-    if high | carry & U(0xFFFFFFFFFFFFFFF7):
-        faults, more = utf8_faults(address, valid, carry)
-        sound = sound and faults == ZERO
-        carried |= more
-    return special, ends, carried, sound
+    after = count + ones(mask)
+    while True:
+        for i in range(8):
+            index[U(count + i)] = block + first(mask)
+            mask &= mask - ONE
+        if mask == ZERO:
+            return after
+        count += 8
+
+
+@kernel
+def index_window(state: Int64, end: int) -> None:
+    """Check the next blocks of a document, and note the places where its structure is.
+
+    These are ``<``, ``&``, the second of two ``]``, and the end of the document. Behind the last is
+    ``BEYOND``. What may not be in a document ends the window, and is noted.
+    """
+    index = int64s_at(state[INDEX], state[INDEX + 1])
+    body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
+    block = state[INDEXED]
+    stop = block + WINDOW
+    carry = U(state[CARRY])
+    count = 0
+    while block < stop and block <= end:
+        address = (body if block < switch else tail) + block
+        special, brackets, controls, high = structure(address)
+        special |= brackets & (brackets << ONE | carry >> U(3) & ONE)
+        valid = ALL
+        if end - block < BLOCK:
+            valid = (ONE << U(end - block)) - ONE
+            special = special & valid | ONE << U(end - block)
+            high &= valid
+            controls &= valid
+        if high | carry & U(0xFFFFFFFFFFFFFFF7):
+            faults, carry = utf8_faults(address, valid, carry)
+            controls |= faults
+        else:
+            carry = ZERO
+        if controls:
+            state[IS_FAULTY] = 1
+            break
+        carry |= brackets >> U(63) << U(3)
+        if special:
+            count = note(index, count, block, special)
+        block += BLOCK
+    index[count] = BEYOND
+    state[INDEXED] = block
+    state[CARRY] = np.int64(carry)
 
 
 @inlined
@@ -1174,28 +1196,27 @@ def scan_document(state: Int64, end: int) -> int:
     floor = state[FLOOR]
     watching = depth == 0 or state[TEXT_DEPTH] >= 0
     seeking = state[IN_RECORDS] != 0 and not emitting
-    block = place - BLOCK
-    special = ends = carry = ZERO
+    index = int64s_at(state[INDEX], state[INDEX + 1])
+    state[INDEXED] = place
+    state[CARRY] = 0
+    state[IS_FAULTY] = 0
+    index[0] = BEYOND
+    next = 0
     status = DECLINE if state[IS_REFUSED] else -1
     state[IS_REFUSED] = 0
     while status < 0:
-        mask = ZERO
-        if place - block < BLOCK:
-            mask = special & (ALL << U(place - block))
-        while mask == ZERO:
-            block += BLOCK
-            address = (body if block < switch else tail) + block
-            special, ends, carry, sound = enter(address, block, end, carry)
-            if not sound:
+        here = index[U(next)]
+        next += 1
+        if here < place:  # inside of what was read
+            continue
+        if here == BEYOND:
+            if state[IS_FAULTY] or state[INDEXED] > end:
                 status = DECLINE
                 break
-            if place <= block:
-                mask = special
-            elif place - block < BLOCK:
-                mask = special & (ALL << U(place - block))
-        if status >= 0:
-            break
-        place = block + first(mask)
+            index_window(state, end)
+            next = 0
+            continue
+        place = here
         address = (body if place < switch else tail) + place
         text = word(address)
         if text & U(0xFF) != U(LT):
@@ -1248,8 +1269,8 @@ def scan_document(state: Int64, end: int) -> int:
                 break
             place = behind
         else:
-            rest = ends & (ALL << U(place - block))
-            length = block + first(rest) - place - 1 if rest else name_length(state, place + 1)
+            mask = name_ends(address + 1)
+            length = first(mask) if mask else name_length(state, place + 1)
             if seeking and is_record(state, place + 1, length):
                 begin_record(state, place, event, depth, scope)
                 emitting = 1
@@ -1391,12 +1412,15 @@ def bind_array(state: Int64, place: int, values: NDArray[np.generic]) -> None:
 
 
 @kernel
-def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> None:
+def bind(
+    text: Text, names: Names, out: Output, stack: Int64, index: Int64, state: Int64
+) -> None:
     """Note where all arrays are: handing them over at each call would take longer than the work.
 
     Args:
         stack: of the open elements, from 1: the slot of the name, and from bit 32 on the scope that
             the element is in.
+        index: of ``INDEX_SIZE``; where structure is.
     """
     state[BODY] = np.int64(text.data.ctypes.data)
     state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
@@ -1412,6 +1436,7 @@ def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> N
     bind_array(state, DECLARATIONS, names.declarations)
     bind_array(state, RECORD, names.record)
     bind_array(state, STACK, stack)
+    bind_array(state, INDEX, index)
     bind_array(state, TAGS, out.tags)
     bind_array(state, PREFIXES, out.prefixes)
     bind_array(state, ATTRIBUTE_EVENT, out.attribute_event)

@@ -81,6 +81,7 @@ class Tokenizer:
         self.names = NameTable(vocabulary, demand, multiplier=multiplier)
         self.demand = demand
         self.stack = np.zeros(2 * limits.depth + 8, np.int64)
+        self.index = np.zeros(kernels.INDEX_SIZE, np.int64)
         self.state = np.zeros(kernels.STATES, np.int64)
         self.state[kernels.IS_FINAL] = 1
         self.state[kernels.WITH_PREFIXES] = demand.prefixes
@@ -170,7 +171,9 @@ class Tokenizer:
         bound: tuple[object, object] = (None, None)
         while True:
             if bound != (arrays := (id(self.names.arrays), id(self.output))):
-                kernels.bind(text, self.names.arrays, self.output, self.stack, state)
+                kernels.bind(
+                    text, self.names.arrays, self.output, self.stack, self.index, state
+                )
                 bound = arrays
             status = kernels.scan(state)
             if status == kernels.DONE:

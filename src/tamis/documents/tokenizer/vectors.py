@@ -47,6 +47,9 @@ class _Block:
     def below(self, value: int) -> Vector:
         return self.builder.icmp_unsigned("<", self.bytes, self._splat(value))
 
+    def not_ascii(self) -> Vector:
+        return self.builder.icmp_signed("<", self.bytes, self._splat(0))
+
     def any_of(self, *conditions: Vector) -> Vector:
         result = conditions[0]
         for condition in conditions[1:]:
@@ -71,31 +74,25 @@ def _masks(count: int, arguments: int, make: Callable[..., list[Vector]]) -> Any
 
 
 def _structure(block: _Block) -> list[Vector]:
-    control = block.below(0x20)
+    white = block.any_of(*(block.equal(ord(character)) for character in "\t\n\r"))
     return [
         block.any_of(block.equal(ord("<")), block.equal(ord("&"))),
         block.equal(ord("]")),
-        block.any_of(block.below(0x21), block.equal(ord("/")), block.equal(ord(">"))),
-        control,
-        block.equal(ord("\n")),
-        block.builder.icmp_signed("<", block.bytes, block._splat(0)),
+        block.builder.and_(block.below(0x20), block.builder.not_(white)),
+        block.not_ascii(),
     ]
 
 
 @intrinsic
 def structure(_typing: Any, _address: Any) -> Any:
-    """Of a block: ``<`` and ``&``; ``]``; ends of names; controls; newlines; beyond ASCII."""
-    return _masks(6, 1, _structure)
-
-
-def _whitespace(block: _Block) -> list[Vector]:
-    return [block.any_of(block.equal(ord("\t")), block.equal(ord("\r")))]
+    """Of a block: ``<`` and ``&``; ``]``; controls that no document has; beyond ASCII."""
+    return _masks(4, 1, _structure)
 
 
 @intrinsic
-def tabs_and_returns(_typing: Any, _address: Any) -> Any:
-    """Of a block: tabs and carriage returns."""
-    return _masks(1, 1, _whitespace)
+def not_ascii(_typing: Any, _address: Any) -> Any:
+    """Of a block: beyond ASCII."""
+    return _masks(1, 1, lambda block: [block.not_ascii()])
 
 
 def _returns(block: _Block) -> list[Vector]:
@@ -227,10 +224,20 @@ def byte(_typing: Any, _address: Any) -> Any:
 
 @intrinsic
 def first(_typing: Any, _mask: Any) -> Any:
-    """The number of the lowest bit that is set; the mask is not 0."""
+    """The number of the lowest bit that is set, 64 for none."""
 
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        return builder.cttz(values[0], ir.IntType(1)(1))
+        return builder.cttz(values[0], ir.IntType(1)(0))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def ones(_typing: Any, _mask: Any) -> Any:
+    """How many bits are set."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
+        return builder.ctpop(values[0])
 
     return types.int64(types.uint64), generate
 
