@@ -49,6 +49,7 @@ PADDING = 256
 
 U = np.uint64
 ALL = U(0xFFFFFFFFFFFFFFFF)
+GOLDEN = U(0x9E3779B97F4A7C15)
 ONE = U(1)
 ZERO = U(0)
 BLOCK = 64
@@ -58,7 +59,8 @@ PLAIN_ATTRIBUTES_MAX = 32
 """Attributes of a tag that is read the fast way."""
 
 LT, AMP, BRACKET_OPEN, BRACKET, SLASH, GT, EQUALS = (ord(c) for c in "<&[]/>=")
-BANG, QUESTION, HASH, SEMICOLON, COLON, DASH = (ord(c) for c in "!?#;:-")
+BANG, QUESTION, HASH, SEMICOLON, COLON, DASH, DOT = (ord(c) for c in "!?#;:-.")
+PUBLIC = tuple(ord(c) for c in "=?!#@$_%")
 QUOTE, APOSTROPHE, SPACE, TAB, NEWLINE, RETURN = (ord(c) for c in "\"' \t\n\r")
 
 # Kinds of names; part of the key of a name.
@@ -71,27 +73,25 @@ HEAD, NECK, KEY, ANSWER, NAME_COLUMNS = range(5)
 PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
 
 # What ``scan`` returns.
-(DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, DOCTYPE, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
- FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, FULL_DOCUMENTS, DECLINE) = range(
-    15
-)  # fmt: skip
+(DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES, FULL_TEXTS,
+ FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, DECLINE) = range(13)  # fmt: skip
 
 # Places in the state. First what the caller sets; then where the scan is; what it asks; and arrays,
 # each as its address and length.
 (IN_RECORDS, IS_FINAL, WITH_PREFIXES, WITH_MISC, DEPTH_MAX, ATTRIBUTES_MAX, RECORDS_MAX, EVENTS_MAX,
- DOCUMENTS_MAX, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED,
+ DOCUMENTS_MAX, IS_STANDALONE, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED,
  POSITION, DOCUMENT, DEPTH, CURRENT_SCOPE, ROOT, IS_EMITTING, FLOOR, TEXT_DEPTH, SERIAL,
  EVENTS, ATTRIBUTES, VALUE_BYTES, TEXTS, TEXT_BYTES, MISC, MISC_BYTES, TEXT_FROM, DOCUMENTS,
  EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
  MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, RECORD_FROM,
  ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE, INDEXED, CARRY, IS_FAULTY,
- BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(54)  # fmt: skip
+ BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(55)  # fmt: skip
 (TABLE, OFFSETS, NAME_PREFIXES, SPELLED, SCOPES, STAMPS, DECLARATIONS, RECORD, STACK,
  TAGS, PREFIXES, ATTRIBUTE_EVENT, ATTRIBUTE_NAME, ATTRIBUTE_PREFIXES, VALUE_START, VALUE_END,
  ATTRIBUTE_VALUES, TEXT_EVENT, TEXT_START, TEXT_END, TEXT_VALUES, MISC_EVENT, MISC_TEXT, MISC_NAME,
  MISC_START, MISC_END, MISC_VALUES, DOCUMENT_STARTS, MISC_STARTS, RECORD_STARTS, RECORD_ENDS,
- RECORD_SCOPES, ORIGINS, STARTS, ENDS, DECLINED, SKIPPED_COUNTS, SKIPPED_PLACES,
- INDEX, STATES) = range(ARRAYS, ARRAYS + 80, 2)  # fmt: skip
+ RECORD_SCOPES, ORIGINS, STARTS, ENDS, STANDALONE, DECLINED, SKIPPED_COUNTS, SKIPPED_PLACES,
+ INDEX, STATES) = range(ARRAYS, ARRAYS + 82, 2)  # fmt: skip
 
 # Values of ROOT.
 NO_ROOT, ROOT_IS_OPEN, ROOT_IS_CLOSED = range(3)
@@ -106,6 +106,7 @@ class Text(NamedTuple):
         tail_from: the place in ``data`` of the first byte of ``tail``.
         origins, starts, ends: int64[d]; where in ``data`` each document begins, where it does
             behind its XML declaration, and where it ends.
+        standalone: uint8[d]; whether the declaration says so.
         first: the number of the first of them.
     """
 
@@ -116,6 +117,7 @@ class Text(NamedTuple):
     origins: Int64
     starts: Int64
     ends: Int64
+    standalone: Bytes
     first: int
 
 
@@ -242,16 +244,16 @@ def utf8_faults(address: int, valid: np.uint64, carry: np.uint64) -> tuple[np.ui
 def note(index: Int64, count: int, block: int, mask: np.uint64) -> int:
     """Note the places of a mask, and return how many there are then.
 
-    Eight at a time, some of them in vain: how many there are is what a processor cannot guess.
+    Four at a time, some of them in vain: how many there are is what a processor cannot guess.
     """
     after = count + ones(mask)
     while True:
-        for i in range(8):
+        for i in range(4):
             index[U(count + i)] = block + first(mask)
             mask &= mask - ONE
         if mask == ZERO:
             return after
-        count += 8
+        count += 4
 
 
 @kernel
@@ -286,8 +288,7 @@ def index_window(state: Int64, end: int) -> None:
             state[IS_FAULTY] = 1
             break
         carry |= brackets >> U(63) << U(3)
-        if special:
-            count = note(index, count, block, special)
+        count = note(index, count, block, special)
         block += BLOCK
     index[count] = BEYOND
     state[INDEXED] = block
@@ -335,8 +336,8 @@ def name_length(state: Int64, place: int) -> int:
 
 @inlined
 def low_bytes(value: np.uint64, count: int) -> np.uint64:
-    """The first ``count`` of 8 bytes, from 1 to 8; 0 for the others."""
-    return value & (ALL >> U(64 - 8 * count))
+    """The first ``count`` of 8 bytes, from 0 to 8; 0 for the others."""
+    return value & (ALL >> U(64 - 8 * count) if count > 0 else ZERO)
 
 
 @kernel
@@ -353,7 +354,14 @@ def same_bytes(state: Int64, place: int, address: int, length: int) -> bool:
 
 @inlined
 def find_name(
-    state: Int64, table: Words, address: int, place: int, length: int, kind: int, scope: int
+    state: Int64,
+    table: Words,
+    multiplier: np.uint64,
+    address: int,
+    place: int,
+    length: int,
+    kind: int,
+    scope: int,
 ) -> int:
     """The slot of a name; if it is not known, ``~slot`` of where to put it.
 
@@ -361,20 +369,12 @@ def find_name(
         address: of the name, good for 16 bytes.
         place: of the name.
     """
-    multiplier = U(state[MULTIPLIER])
     key = U(length) | U(kind) << U(24) | U(scope) << U(32)
-    mixed = key * multiplier
-    head = word(address)
-    neck = ZERO
-    if length <= 8:
-        head = low_bytes(head, length)
-    else:
-        neck = low_bytes(word(address + 8), min(8, length - 8))
-        mixed = (mixed ^ mixed >> U(32) ^ neck) * multiplier
-        if length > 16:
-            last = word(at(state, place + length - 8))
-            mixed = (mixed ^ mixed >> U(32) ^ last) * multiplier
-    mixed = (mixed ^ head) * multiplier
+    head = low_bytes(word(address), min(8, length))
+    neck = low_bytes(word(address + 8), min(8, max(0, length - 8)))
+    mixed = head * multiplier ^ (neck + key) * (multiplier * GOLDEN)
+    if length > 16:
+        mixed ^= word(at(state, place + length - 8)) * multiplier
     last_slot = U(len(table) // NAME_COLUMNS - 1)
     slot = (mixed ^ mixed >> U(32)) & last_slot
     while True:
@@ -392,21 +392,6 @@ def is_spelled(state: Int64, place: int, slot: int, length: int) -> bool:
     """Whether a name of more than 16 bytes is at a place."""
     start = int64s_at(state[OFFSETS], state[OFFSETS + 1])[slot]
     return same_bytes(state, place, state[SPELLED] + start, length)
-
-
-@kernel
-def is_named(state: Int64, place: int, slot: int, length: int) -> bool:
-    """Whether the name of an open element is at a place, byte by byte."""
-    table = words_at(state[TABLE], state[TABLE + 1])
-    row = NAME_COLUMNS * slot
-    address = at(state, place)
-    if low_bytes(word(address) ^ table[row], min(8, length)) != ZERO:
-        return False
-    if length <= 8:
-        return True
-    if low_bytes(word(address + 8) ^ table[row + NECK], min(8, length - 8)) != ZERO:
-        return False
-    return length <= 16 or is_spelled(state, place, slot, length)
 
 
 @inlined
@@ -663,6 +648,7 @@ def attributes(
         The place behind the tag, or the negative of a status; whether the element is empty.
     """
     table = words_at(state[TABLE], state[TABLE + 1])
+    multiplier = U(state[MULTIPLIER])
     stamps = int64s_at(state[STAMPS], state[STAMPS + 1])
     count = state[ATTRIBUTES]
     used = state[VALUE_BYTES]
@@ -680,7 +666,7 @@ def attributes(
         length = name_length(state, behind)
         if behind == place or length == 0 or length > NAME_MAX or left == 0:
             return -DECLINE, False
-        slot = find_name(state, table, address, behind, length, ATTRIBUTE, scope)
+        slot = find_name(state, table, multiplier, address, behind, length, ATTRIBUTE, scope)
         if slot < 0:
             return ask(state, NEW_NAME, behind, length, ATTRIBUTE, ~slot, scope), False
         answer = table[slot * NAME_COLUMNS + ANSWER]
@@ -818,7 +804,8 @@ def start_tag(
     if behind < 0:
         return behind, 0, False, 0
     table = words_at(state[TABLE], state[TABLE + 1])
-    slot = find_name(state, table, at(state, place), place, length, ELEMENT, scope)
+    multiplier = U(state[MULTIPLIER])
+    slot = find_name(state, table, multiplier, at(state, place), place, length, ELEMENT, scope)
     if slot < 0:  # the tag is read once more when that is known
         state[ATTRIBUTES], state[VALUE_BYTES] = count, used
         return ask(state, NEW_NAME, place, length, ELEMENT, ~slot, scope), 0, False, 0
@@ -930,7 +917,8 @@ def instruction(state: Int64, place: int, event: int) -> int:
     if length == 0 or length > NAME_MAX:
         return -DECLINE
     table = words_at(state[TABLE], state[TABLE + 1])
-    slot = find_name(state, table, at(state, target), target, length, TARGET, 0)
+    multiplier = U(state[MULTIPLIER])
+    slot = find_name(state, table, multiplier, at(state, target), target, length, TARGET, 0)
     if slot < 0:
         return ask(state, NEW_NAME, target, length, TARGET, ~slot, 0)
     start = skip_space(state, here)
@@ -978,8 +966,81 @@ def markup(state: Int64, place: int, event: int) -> int:
         return cdata(state, place)
     is_prolog = state[ROOT] == NO_ROOT and not state[HAS_DOCTYPE]
     if text == U(0x45505954434F4421) and is_prolog:  # !DOCTYPE
-        return ask(state, DOCTYPE, place, 0, 0, 0, 0)
+        return doctype(state, place + 9)
     return -DECLINE
+
+
+@kernel
+def doctype(state: Int64, place: int) -> int:
+    """Read a DOCTYPE without internal subset from behind its keyword: the place behind it."""
+    name = skip_space(state, place)
+    length = doctype_name_length(state, name)
+    here = skip_space(state, name + length)
+    if name == place or length == 0:
+        return -DECLINE
+    text = word(at(state, here)) & U(0xFFFFFFFFFFFF)
+    is_external = text in (U(0x4D4554535953), U(0x43494C425550))  # SYSTEM, PUBLIC
+    if is_external:
+        if here == name + length:
+            return -DECLINE
+        here += 6
+        if text == U(0x43494C425550):
+            here = literal_end(state, here, True)
+        if here > 0:
+            here = literal_end(state, here, False)
+        if here < 0:
+            return -DECLINE
+        here = skip_space(state, here)
+    if byte(at(state, here)) != GT:
+        return -DECLINE
+    state[HAS_DOCTYPE] = 1
+    state[IS_EXTERNAL] = is_external and not state[IS_STANDALONE]
+    return here + 1
+
+
+@kernel
+def doctype_name_length(state: Int64, place: int) -> int:
+    """The length of an ASCII name with at most one colon, inside; 0 if there is none."""
+    here = place
+    colons = 0
+    is_start = True
+    while True:
+        character = byte(at(state, here))
+        letter = character | 0x20
+        if character == COLON and not is_start and colons == 0:
+            colons = 1
+            is_start = True
+        elif ord("a") <= letter <= ord("z") or character == ord("_"):
+            is_start = False
+        elif is_start or not (ord("0") <= character <= ord("9") or character in (DASH, DOT)):
+            return 0 if is_start else here - place
+        here += 1
+
+
+@kernel
+def literal_end(state: Int64, place: int, is_public: bool) -> int:
+    """The place behind whitespace and a literal, or a negative status."""
+    start = skip_space(state, place)
+    quote = byte(at(state, start))
+    if start == place or quote not in (QUOTE, APOSTROPHE):
+        return -DECLINE
+    here = start + 1
+    while True:
+        character = byte(at(state, here))
+        if character == quote:
+            return here + 1
+        if character == 0 or (is_public and not is_public_character(character)):
+            return -DECLINE
+        here += 1
+
+
+@inlined
+def is_public_character(character: int) -> bool:
+    """Whether a character may be in a public identifier."""
+    letter = character | 0x20
+    if ord("a") <= letter <= ord("z") or ord("'") <= character <= ord(";"):
+        return True  # letters, digits, '()*+,-./:;
+    return character in (SPACE, RETURN, NEWLINE, *PUBLIC)
 
 
 @kernel
@@ -1011,9 +1072,10 @@ def text_reference(state: Int64, start: int, place: int, event: int) -> int:
 
 
 @kernel
-def begin_document(state: Int64, place: int) -> None:
-    """Set out to read the document that begins at a place."""
-    state[POSITION] = place
+def begin_document(state: Int64, number: int) -> None:
+    """Set out to read document ``number`` of the text."""
+    state[POSITION] = int64s_at(state[STARTS], state[STARTS + 1])[number]
+    state[IS_STANDALONE] = bytes_at(state[STANDALONE], state[STANDALONE + 1])[number]
     state[DEPTH] = 0
     state[CURRENT_SCOPE] = 0
     state[ROOT] = NO_ROOT
@@ -1118,7 +1180,13 @@ def retreat(state: Int64, end: int, status: int) -> None:
 
 @inlined
 def plain_attributes(
-    state: Int64, table: Words, stamps: Int64, place: int, scope: int, recording: bool
+    state: Int64,
+    table: Words,
+    multiplier: np.uint64,
+    stamps: Int64,
+    place: int,
+    scope: int,
+    recording: bool,
 ) -> tuple[int, bool]:
     """Read the rest of a start tag if there is nothing special about it.
 
@@ -1150,7 +1218,7 @@ def plain_attributes(
         # Everything up to the closing quote.
         if special & (behind ^ (behind - ONE)):
             return -1, False
-        slot = find_name(state, table, address + 1, place + 1, length, ATTRIBUTE, scope)
+        slot = find_name(state, table, multiplier, address + 1, place + 1, length, ATTRIBUTE, scope)
         if slot < 0:
             return -1, False
         answer = table[U(slot) * U(NAME_COLUMNS) + U(ANSWER)]
@@ -1181,6 +1249,7 @@ def scan_document(state: Int64, end: int) -> int:
     """
     body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
     table = words_at(state[TABLE], state[TABLE + 1])
+    multiplier = U(state[MULTIPLIER])
     stamps = int64s_at(state[STAMPS], state[STAMPS + 1])
     stack = int64s_at(state[STACK], state[STACK + 1])
     tags = int32s_at(state[TAGS], state[TAGS + 1])
@@ -1248,11 +1317,13 @@ def scan_document(state: Int64, end: int) -> int:
             row = U(stack[U(depth)] & 0xFFFFFFFF) * U(NAME_COLUMNS)
             length = np.int64(table[row + U(KEY)] & U(NAME_MAX))
             behind = place + 2 + length
-            if length <= 8:
-                if low_bytes(word(address + 2) ^ table[row], length) != ZERO:
-                    status = DECLINE
-                    break
-            elif not is_named(state, place + 2, stack[depth] & 0xFFFFFFFF, length):
+            other = low_bytes(word(address + 2) ^ table[row], min(8, length))
+            other |= low_bytes(
+                word(address + 10) ^ table[row + U(NECK)], min(8, max(0, length - 8))
+            )
+            if other or (
+                length > 16 and not is_spelled(state, place + 2, stack[depth] & 0xFFFFFFFF, length)
+            ):
                 status = DECLINE
                 break
             if byte(address + 2 + length if length <= BLOCK else at(state, behind)) != GT:
@@ -1280,7 +1351,7 @@ def scan_document(state: Int64, end: int) -> int:
                 status = DECLINE
                 break
             outside = scope
-            slot = find_name(state, table, address + 1, place + 1, length, ELEMENT, scope)
+            slot = find_name(state, table, multiplier, address + 1, place + 1, length, ELEMENT, scope)
             behind = -1
             if slot >= 0:
                 after = byte(
@@ -1301,7 +1372,7 @@ def scan_document(state: Int64, end: int) -> int:
                         closes = True
                 elif after == SPACE:
                     behind, closes = plain_attributes(
-                        state, table, stamps, place + 1 + length, scope, emitting != 0
+                        state, table, multiplier, stamps, place + 1 + length, scope, emitting != 0
                     )
             if behind < 0:
                 behind, slot, closes, scope = start_tag(
@@ -1375,7 +1446,6 @@ def record_prefix(state: Int64, event: int, slot: int) -> None:
 @kernel
 def scan(state: Int64) -> int:
     """Read documents from where the state is: why it stops. All arrays were noted by ``bind``."""
-    starts = int64s_at(state[STARTS], state[STARTS + 1])
     ends = int64s_at(state[ENDS], state[ENDS + 1])
     while state[DOCUMENT] < state[DOCUMENTS_MAX]:
         number = state[DOCUMENT] - state[FIRST_DOCUMENT]
@@ -1389,7 +1459,7 @@ def scan(state: Int64) -> int:
         end_document(state)
         state[DOCUMENT] += 1
         if state[DOCUMENT] < state[DOCUMENTS_MAX]:
-            begin_document(state, starts[number + 1])
+            begin_document(state, number + 1)
     return DONE
 
 
@@ -1463,6 +1533,7 @@ def bind(
     bind_array(state, ORIGINS, text.origins)
     bind_array(state, STARTS, text.starts)
     bind_array(state, ENDS, text.ends)
+    bind_array(state, STANDALONE, text.standalone)
     bind_array(state, DECLINED, out.declined)
     bind_array(state, SKIPPED_COUNTS, out.skipped)
     bind_array(state, SKIPPED_PLACES, out.first_skipped)

@@ -27,20 +27,6 @@ _DECLARATION = re.compile(
     rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
     rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(yes|no)"|'(yes|no)'))?[ \t\r\n]*\?>"""
 )
-_NAME = rb"[A-Za-z_][A-Za-z0-9._-]*"
-_LITERAL = rb"""(?:"[^"]*"|'[^']*')"""
-_PUBLIC_ID = (
-    rb"""(?:"[-'()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*"|'[-()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*')"""
-)
-_SPACE = rb"[ \t\r\n]+"
-_DOCTYPE = re.compile(
-    rb"<!DOCTYPE" + _SPACE + _NAME + rb"(?::" + _NAME + rb")?"
-    rb"(" + _SPACE + rb"(?:SYSTEM|PUBLIC" + _SPACE + _PUBLIC_ID + rb")" + _SPACE + _LITERAL + rb")?"
-    rb"[ \t\r\n]*>"
-)
-_DOCTYPE_BYTES = 1 << 12
-_NO_CHARACTER = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
 # With the last two, ASCII is UTF-8 too.
 _ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
 
@@ -144,8 +130,10 @@ class Tokenizer:
             size = ends[-1] + len(_PADDING)
         data = np.frombuffer(b"".join(pieces), np.uint8)
         places = np.array(origins), np.array(starts), np.array(ends)
-        text = kernels.Text(data, data[:0], 0, size, *places, self._next_document)
-        self._scan(text, [document.standalone for document in documents])
+        standalone = np.array([document.standalone for document in documents], np.uint8)
+        self._scan(
+            kernels.Text(data, data[:0], 0, size, *places, standalone, self._next_document)
+        )
 
     def _read_in_place(self, document: _Document) -> None:
         data = np.frombuffer(document.data, np.uint8)
@@ -156,34 +144,37 @@ class Tokenizer:
         freeze(data, tail)
         switch = size - len(_PADDING) // 2
         places = np.array([0]), np.array([document.start]), np.array([size])
-        text = kernels.Text(data, tail, tail_from, switch, *places, self._next_document)
-        self._scan(text, [document.standalone])
+        standalone = np.array([document.standalone], np.uint8)
+        self._scan(
+            kernels.Text(data, tail, tail_from, switch, *places, standalone, self._next_document)
+        )
 
     @property
     def _next_document(self) -> int:
         return int(self.state[kernels.DOCUMENT])
 
-    def _scan(self, text: kernels.Text, standalone: list[bool]) -> None:
+    def _scan(self, text: kernels.Text) -> None:
         """Run the kernel over documents, and answer what it asks."""
         state = self.state
-        state[kernels.DOCUMENTS_MAX] = text.first + len(standalone)
-        kernels.begin_document(state, text.starts[0])
-        bound: tuple[object, object] = (None, None)
+        state[kernels.DOCUMENTS_MAX] = text.first + len(text.ends)
+        bound = None
         while True:
             if bound != (arrays := (id(self.names.arrays), id(self.output))):
                 kernels.bind(
                     text, self.names.arrays, self.output, self.stack, self.index, state
                 )
+                if bound is None:
+                    kernels.begin_document(state, 0)
                 bound = arrays
             status = kernels.scan(state)
             if status == kernels.DONE:
                 return
             if status in _FULL:
                 self._grow(status)
-            elif not self._answer(status, text.data, standalone[self._next_document - text.first]):
+            elif not self._answer(status, text.data):
                 state[kernels.IS_REFUSED] = 1
 
-    def _answer(self, status: int, data: kernels.Bytes, standalone: bool) -> bool:
+    def _answer(self, status: int, data: kernels.Bytes) -> bool:
         """Answer what the kernel asks; False if the document is to be declined."""
         state = self.state
         at = int(state[kernels.ASKED_AT])
@@ -192,17 +183,9 @@ class Tokenizer:
             name = data[at : at + length].tobytes()
             kind, scope = int(state[kernels.ASKED_KIND]), int(state[kernels.ASKED_SCOPE])
             return self.names.add_name(name, kind, scope, slot)
-        if status == kernels.NEW_SCOPE:
-            declarations = self.names.arrays.declarations[:length].tobytes()
-            return self.names.add_scope(declarations, int(state[kernels.ASKED_SCOPE]), slot)
-        assert status == kernels.DOCTYPE
-        doctype = _DOCTYPE.match(data[at : at + _DOCTYPE_BYTES].tobytes())
-        if doctype is None or not _is_xml(doctype[0]):
-            return False
-        state[kernels.POSITION] = at + doctype.end()
-        state[kernels.HAS_DOCTYPE] = 1
-        state[kernels.IS_EXTERNAL] = doctype[1] is not None and not standalone
-        return True
+        assert status == kernels.NEW_SCOPE
+        declarations = self.names.arrays.declarations[:length].tobytes()
+        return self.names.add_scope(declarations, int(state[kernels.ASKED_SCOPE]), slot)
 
     def _grow(self, status: int) -> None:
         """Double the room for what was full."""
@@ -293,14 +276,6 @@ class _Document(NamedTuple):
         if source.encoding is None and encoding.lower() != b"utf-8":
             return cls(None)
         return cls(data, declaration.end(), b"yes" in (declaration[3], declaration[4]))
-
-
-def _is_xml(text: bytes) -> bool:
-    """Whether these are characters that a document may have."""
-    try:
-        return _NO_CHARACTER.search(text.decode()) is None
-    except UnicodeDecodeError:
-        return False
 
 
 def _is_ascii(data: bytes | memoryview) -> bool:
