@@ -27,6 +27,7 @@ from tamis.documents.tokenizer.vectors import (
     int32s_at,
     int64s_at,
     name_ends,
+    near_name_ends,
     not_ascii,
     ones,
     returns,
@@ -53,6 +54,9 @@ GOLDEN = U(0x9E3779B97F4A7C15)
 ONE = U(1)
 ZERO = U(0)
 BLOCK = 64
+# By the length of a name, up to 16: which of its first 8 bytes, and of the next 8, there are.
+HEAD_MASKS = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(17)], np.uint64)
+NECK_MASKS = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(17)], np.uint64)
 NAME_MAX = 0xFFFFFF
 """Bytes of a name."""
 PLAIN_ATTRIBUTES_MAX = 32
@@ -60,6 +64,7 @@ PLAIN_ATTRIBUTES_MAX = 32
 
 LT, AMP, BRACKET_OPEN, BRACKET, SLASH, GT, EQUALS = (ord(c) for c in "<&[]/>=")
 BANG, QUESTION, HASH, SEMICOLON, COLON, DASH, DOT = (ord(c) for c in "!?#;:-.")
+EMPTY_END = SLASH | GT << 8
 PUBLIC = tuple(ord(c) for c in "=?!#@$_%")
 QUOTE, APOSTROPHE, SPACE, TAB, NEWLINE, RETURN = (ord(c) for c in "\"' \t\n\r")
 
@@ -125,9 +130,9 @@ class Names(NamedTuple):
     """Hash tables of what was met before; only the caller adds to them.
 
     Attributes:
-        table: uint64[NAME_COLUMNS * 2**k], rows with open addressing. HEAD and NECK, the first 16 bytes of a
-            name as it is written; KEY, its length, kind and scope (0: nothing is here); ANSWER, its
-            id, and from bit 32 on what is to be done about it.
+        table: uint64[NAME_COLUMNS * 2**k], rows, with open addressing. HEAD and NECK, the first 16
+            bytes of a name as it is written; KEY, its length, kind and scope (0: nothing is here);
+            ANSWER, its id, and from bit 32 on what is to be done about it.
         offsets: int64[2**k]; where the whole name is in ``spelled``, if it is over 16 bytes.
         prefixes: int32[2**k]; the id of its prefix, -1 without one.
         spelled: uint8.
@@ -307,6 +312,7 @@ def skip_space(state: Int64, place: int) -> int:
 
 @inlined
 def is_space(character: int) -> bool:
+    """Whether a byte is whitespace."""
     return character in (SPACE, NEWLINE, TAB, RETURN)
 
 
@@ -370,8 +376,8 @@ def find_name(
         place: of the name.
     """
     key = U(length) | U(kind) << U(24) | U(scope) << U(32)
-    head = low_bytes(word(address), min(8, length))
-    neck = low_bytes(word(address + 8), min(8, max(0, length - 8)))
+    head = word(address) & HEAD_MASKS[U(min(length, 16))]
+    neck = word(address + 8) & NECK_MASKS[U(min(length, 16))]
     mixed = head * multiplier ^ (neck + key) * (multiplier * GOLDEN)
     if length > 16:
         mixed ^= word(at(state, place + length - 8)) * multiplier
@@ -379,9 +385,9 @@ def find_name(
     slot = (mixed ^ mixed >> U(32)) & last_slot
     while True:
         row = slot * U(NAME_COLUMNS)
-        if table[row + U(KEY)] == key and table[row] == head and table[row + U(NECK)] == neck:
-            if length <= 16 or is_spelled(state, place, np.int64(slot), length):
-                return np.int64(slot)
+        is_like = table[row + U(KEY)] == key and table[row] == head and table[row + U(NECK)] == neck
+        if is_like and (length <= 16 or is_spelled(state, place, np.int64(slot), length)):
+            return np.int64(slot)
         if table[row + U(KEY)] == ZERO:
             return ~np.int64(slot)
         slot = (slot + ONE) & last_slot
@@ -1233,7 +1239,7 @@ def plain_attributes(
         after = word(address + closing + 2)
         if after & U(0xFF) == U(GT):
             return place + 1, False
-        if after & U(0xFFFF) == U(0x3E2F):  # />
+        if after & U(0xFFFF) == U(EMPTY_END):
             return place + 2, True
         if after & U(0xFF) != U(SPACE):
             return -1, False
@@ -1317,31 +1323,30 @@ def scan_document(state: Int64, end: int) -> int:
             row = U(stack[U(depth)] & 0xFFFFFFFF) * U(NAME_COLUMNS)
             length = np.int64(table[row + U(KEY)] & U(NAME_MAX))
             behind = place + 2 + length
-            other = low_bytes(word(address + 2) ^ table[row], min(8, length))
-            other |= low_bytes(
-                word(address + 10) ^ table[row + U(NECK)], min(8, max(0, length - 8))
-            )
+            other = (word(address + 2) ^ table[row]) & HEAD_MASKS[U(min(length, 16))]
+            other |= (word(address + 10) ^ table[row + U(NECK)]) & NECK_MASKS[U(min(length, 16))]
             if other or (
                 length > 16 and not is_spelled(state, place + 2, stack[depth] & 0xFFFFFFFF, length)
             ):
                 status = DECLINE
                 break
-            if byte(address + 2 + length if length <= BLOCK else at(state, behind)) != GT:
+            near = address + 2 + length if length <= BLOCK else at(state, behind)
+            if byte(near) != GT:
                 behind = skip_space(state, behind)
                 if byte(at(state, behind)) != GT:
                     status = DECLINE
                     break
             place = behind + 1
             closes = True
-        elif second == BANG or second == QUESTION:
+        elif second in (BANG, QUESTION):
             behind = markup(state, place, event - 1)
             if behind < 0:
                 status = -behind
                 break
             place = behind
         else:
-            mask = name_ends(address + 1)
-            length = first(mask) if mask else name_length(state, place + 1)
+            mask = near_name_ends(address + 1)
+            length = np.int64(first(mask) if mask else name_length(state, place + 1))
             if seeking and is_record(state, place + 1, length):
                 begin_record(state, place, event, depth, scope)
                 emitting = 1
@@ -1351,29 +1356,22 @@ def scan_document(state: Int64, end: int) -> int:
                 status = DECLINE
                 break
             outside = scope
-            slot = find_name(state, table, multiplier, address + 1, place + 1, length, ELEMENT, scope)
+            slot = find_name(
+                state, table, multiplier, address + 1, place + 1, length, ELEMENT, scope
+            )
             behind = -1
             if slot >= 0:
-                after = byte(
-                    address + 1 + length if length <= BLOCK else at(state, place + 1 + length)
-                )
-                if after == GT:
+                near = address + 1 + length if length <= BLOCK else at(state, place + 1 + length)
+                after = word(near)
+                if after & U(0xFF) == U(GT):
                     behind = place + 2 + length
-                elif after == SLASH:
-                    if (
-                        byte(
-                            address + 2 + length
-                            if length <= BLOCK
-                            else at(state, place + 2 + length)
-                        )
-                        == GT
-                    ):
-                        behind = place + 3 + length
-                        closes = True
-                elif after == SPACE:
+                elif after & U(0xFF) == U(SPACE):
                     behind, closes = plain_attributes(
                         state, table, multiplier, stamps, place + 1 + length, scope, emitting != 0
                     )
+                elif after & U(0xFFFF) == U(EMPTY_END):
+                    behind = place + 3 + length
+                    closes = True
             if behind < 0:
                 behind, slot, closes, scope = start_tag(
                     state, place + 1, length, scope, event if emitting else -1
@@ -1482,20 +1480,14 @@ def bind_array(state: Int64, place: int, values: NDArray[np.generic]) -> None:
 
 
 @kernel
-def bind(
-    text: Text, names: Names, out: Output, stack: Int64, index: Int64, state: Int64
-) -> None:
-    """Note where all arrays are: handing them over at each call would take longer than the work.
+def bind(names: Names, out: Output, stack: Int64, index: Int64, state: Int64) -> None:
+    """Note where arrays are: handing them over at each call would take longer than the work.
 
     Args:
         stack: of the open elements, from 1: the slot of the name, and from bit 32 on the scope that
             the element is in.
         index: of ``INDEX_SIZE``; where structure is.
     """
-    state[BODY] = np.int64(text.data.ctypes.data)
-    state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
-    state[SWITCH] = text.switch
-    state[FIRST_DOCUMENT] = text.first
     state[MULTIPLIER] = np.int64(names.multiplier[0])
     bind_array(state, TABLE, names.table)
     bind_array(state, OFFSETS, names.offsets)
@@ -1530,10 +1522,21 @@ def bind(
     bind_array(state, RECORD_STARTS, out.record_starts)
     bind_array(state, RECORD_ENDS, out.record_ends)
     bind_array(state, RECORD_SCOPES, out.record_scopes)
+    bind_array(state, DECLINED, out.declined)
+    bind_array(state, SKIPPED_COUNTS, out.skipped)
+    bind_array(state, SKIPPED_PLACES, out.first_skipped)
+
+
+@kernel
+def bind_text(text: Text, state: Int64) -> None:
+    """Note where documents are, and set out to read the first of them."""
+    state[BODY] = np.int64(text.data.ctypes.data)
+    state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
+    state[SWITCH] = text.switch
+    state[FIRST_DOCUMENT] = text.first
+    state[DOCUMENTS_MAX] = text.first + len(text.ends)
     bind_array(state, ORIGINS, text.origins)
     bind_array(state, STARTS, text.starts)
     bind_array(state, ENDS, text.ends)
     bind_array(state, STANDALONE, text.standalone)
-    bind_array(state, DECLINED, out.declined)
-    bind_array(state, SKIPPED_COUNTS, out.skipped)
-    bind_array(state, SKIPPED_PLACES, out.first_skipped)
+    begin_document(state, 0)

@@ -24,7 +24,8 @@ BUFFER_BYTES = 1 << 19
 _PADDING = bytes(kernels.PADDING)
 _DECLARATION = re.compile(
     rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""
-    rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
+    rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*"""
+    rb"""(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
     rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(yes|no)"|'(yes|no)'))?[ \t\r\n]*\?>"""
 )
 # With the last two, ASCII is UTF-8 too.
@@ -46,7 +47,7 @@ _FULL = {
 class Skipped(NamedTuple):
     """References to entities that a document does not declare."""
 
-    count: int
+    times: int
     first: int  # the place of the first one, in the bytes of the document
 
 
@@ -105,7 +106,13 @@ class Tokenizer:
         """Provide room for the documents; memory that nobody writes to costs nothing."""
         size = sum(len(document.data) for document in documents if document.data is not None) + 64
         self.output = _output(self.demand, size, len(documents))
+        self._bind()
         self.state[kernels.POSITION : kernels.ASKED_AT] = 0
+
+    def _bind(self) -> None:
+        """Tell the kernel where the arrays are, since some of them are new."""
+        self._bound = self.names.arrays
+        kernels.bind(self._bound, self.output, self.stack, self.index, self.state)
 
     def _skip_document(self) -> None:
         """A document that is not even tried."""
@@ -131,11 +138,10 @@ class Tokenizer:
         data = np.frombuffer(b"".join(pieces), np.uint8)
         places = np.array(origins), np.array(starts), np.array(ends)
         standalone = np.array([document.standalone for document in documents], np.uint8)
-        self._scan(
-            kernels.Text(data, data[:0], 0, size, *places, standalone, self._next_document)
-        )
+        self._scan(kernels.Text(data, data[:0], 0, size, *places, standalone, self._next_document))
 
     def _read_in_place(self, document: _Document) -> None:
+        assert document.data is not None
         data = np.frombuffer(document.data, np.uint8)
         size = len(data)
         tail_from = max(0, size - len(_PADDING))
@@ -156,16 +162,10 @@ class Tokenizer:
     def _scan(self, text: kernels.Text) -> None:
         """Run the kernel over documents, and answer what it asks."""
         state = self.state
-        state[kernels.DOCUMENTS_MAX] = text.first + len(text.ends)
-        bound = None
+        kernels.bind_text(text, state)
         while True:
-            if bound != (arrays := (id(self.names.arrays), id(self.output))):
-                kernels.bind(
-                    text, self.names.arrays, self.output, self.stack, self.index, state
-                )
-                if bound is None:
-                    kernels.begin_document(state, 0)
-                bound = arrays
+            if self._bound is not self.names.arrays:
+                self._bind()
             status = kernels.scan(state)
             if status == kernels.DONE:
                 return
@@ -195,6 +195,7 @@ class Tokenizer:
             larger[name] = np.empty(max(64, 2 * len(values)), values.dtype)
             larger[name][: len(values)] = values
         self.output = self.output._replace(**larger)
+        self._bind()
 
     def _reading(self) -> Reading:
         state, out = self.state, self.output
