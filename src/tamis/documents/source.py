@@ -77,7 +77,8 @@ def read(document: Document, limits: Limits) -> Source:
     if data[: len(MAGIC)] == MAGIC:
         data = b"".join(_limited(gunzipped([memoryview(data)]), limits))
     encoding = encoding_of(bytes(data[:HEAD_BYTES]))
-    data = data[encoding.mark :]
+    if encoding.mark:
+        data = data[encoding.mark :]
     if encoding.codec is not None:
         data = b"".join(in_utf8([data], encoding.codec))
     return Source(data, encoding.overrules, name_of(document))
