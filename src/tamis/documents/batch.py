@@ -289,6 +289,17 @@ def joined(batches: Sequence[EventBatch]) -> EventBatch:
     return batch
 
 
+def interleaved(batch: EventBatch, others: EventBatch, numbers: list[int]) -> EventBatch:
+    """A batch in which the documents with these numbers come from another one."""
+    parts = []
+    done = 0
+    for index, number in enumerate(numbers):
+        parts += [part(batch, done, number), part(others, index, index + 1)]
+        done = number + 1
+    parts.append(part(batch, done, batch.documents))
+    return joined(parts)
+
+
 def freeze(*arrays: NDArray[Any]) -> None:
     """Make arrays read-only, as all are that cross from one part of Tamis to another."""
     for values in arrays:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tamis.documents import expat
-from tamis.documents.batch import BatchBuilder, EventBatch, joined, part
+from tamis.documents.batch import BatchBuilder, EventBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -84,7 +84,7 @@ class Parser:
         if not left:
             return reading.batch, errors
         others = self._parse_left(documents, left, errors)
-        return _interleaved(reading.batch, others, left), dict(sorted(errors.items()))
+        return interleaved(reading.batch, others, left), dict(sorted(errors.items()))
 
     def _parse_left(
         self, documents: list[Source | DocumentError], left: list[int], errors: Errors
@@ -112,17 +112,6 @@ def parse(
 ) -> tuple[EventBatch, Errors]:
     """Parse documents into one batch, as :meth:`Parser.parse` does."""
     return Parser(vocabulary, demand, limits).parse(sources)
-
-
-def _interleaved(batch: EventBatch, others: EventBatch, numbers: list[int]) -> EventBatch:
-    """A batch in which the documents with these numbers come from another one."""
-    parts = []
-    done = 0
-    for index, number in enumerate(numbers):
-        parts += [part(batch, done, number), part(others, index, index + 1)]
-        done = number + 1
-    parts.append(part(batch, done, batch.documents))
-    return joined(parts)
 
 
 def _line(source: Source, place: int) -> int:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tamis.documents.tokenizer.vectors import (
     attribute,
+    bits,
     byte,
     bytes_at,
     copy,
@@ -26,6 +27,8 @@ from tamis.documents.tokenizer.vectors import (
     found,
     int32s_at,
     int64s_at,
+    last,
+    line_ends,
     name_ends,
     returns,
     structure,
@@ -55,6 +58,8 @@ NAME_MAX = 0xFFFFFF
 """Bytes of a name."""
 PLAIN_ATTRIBUTES_MAX = 32
 """Attributes of a tag that is read the fast way."""
+CONTEXTS_MAX = 64
+"""Contexts of records that are known at a time."""
 
 LT, AMP, BRACKET_OPEN, BRACKET, SLASH, GT, EQUALS = (ord(c) for c in "<&[]/>=")
 BANG, QUESTION, HASH, SEMICOLON, COLON, DASH = (ord(c) for c in "!?#;:-")
@@ -68,12 +73,13 @@ READ_TEXT, READ_VALUE, DECLARES, IS_RECORD = 1, 2, 4, 8
 HEAD, NECK, KEY, ANSWER, NAME_COLUMNS = range(5)
 # Columns of Names.scopes.
 PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
+# Columns of Output.contexts; from CONTEXT_STACK on the open elements, as in the stack.
+CONTEXT_DEPTH, CONTEXT_SCOPE, CONTEXT_STACK = range(3)
 
 # What ``scan`` returns.
 (DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, DOCTYPE, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
- FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, FULL_DOCUMENTS, DECLINE) = range(
-    15
-)  # fmt: skip
+ FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, FULL_DOCUMENTS, NEW_CONTEXT,
+ DECLINE) = range(16)  # fmt: skip
 
 # Places in the state. First what the caller sets; then where the scan is; what it asks; and arrays,
 # each as its address and length.
@@ -82,14 +88,14 @@ PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
  POSITION, DOCUMENT, DEPTH, CURRENT_SCOPE, ROOT, IS_EMITTING, FLOOR, TEXT_DEPTH, SERIAL,
  EVENTS, ATTRIBUTES, VALUE_BYTES, TEXTS, TEXT_BYTES, MISC, MISC_BYTES, TEXT_FROM, DOCUMENTS,
  EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
- MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, RECORD_FROM,
+ MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, RECORD_FROM, SKIPPED_MARK, STOPPED_AT, CONTEXTS, CONTEXT,
  ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE,
- BODY, TAIL, SWITCH, MULTIPLIER, ARRAYS) = range(50)  # fmt: skip
+ BODY, TAIL, SWITCH, MULTIPLIER, ARRAYS) = range(54)  # fmt: skip
 (TABLE, OFFSETS, NAME_PREFIXES, SPELLED, SCOPES, STAMPS, DECLARATIONS, RECORD, STACK,
  TAGS, PREFIXES, ATTRIBUTE_EVENT, ATTRIBUTE_NAME, ATTRIBUTE_PREFIXES, VALUE_START, VALUE_END,
  ATTRIBUTE_VALUES, TEXT_EVENT, TEXT_START, TEXT_END, TEXT_VALUES, MISC_EVENT, MISC_TEXT, MISC_NAME,
  MISC_START, MISC_END, MISC_VALUES, DOCUMENT_STARTS, MISC_STARTS, RECORD_STARTS, RECORD_ENDS,
- RECORD_SCOPES, STATES) = range(ARRAYS, ARRAYS + 66, 2)  # fmt: skip
+ RECORD_CONTEXTS, CONTEXT_ROWS, STATES) = range(ARRAYS, ARRAYS + 68, 2)  # fmt: skip
 
 # Values of ROOT.
 NO_ROOT, ROOT_IS_OPEN, ROOT_IS_CLOSED = range(3)
@@ -152,7 +158,9 @@ class Output(NamedTuple):
 
     Attributes:
         record_starts, record_ends: int64; the bytes of each record, in ``Text.data``.
-        record_scopes: int32; the scope that each is in.
+        record_contexts: int32; the number of the context that each is in.
+        contexts: int64[CONTEXTS_MAX * c], rows: how many elements are open around records, the
+            scope inside them, and these elements, as in the stack. Only the caller adds to them.
         declined: uint8[d]; whether a document was left to libexpat.
         skipped, first_skipped: int64[d]; how many references to entities that are not declared were
             left out, and where the first one is.
@@ -180,7 +188,8 @@ class Output(NamedTuple):
     misc_starts: Int64
     record_starts: Int64
     record_ends: Int64
-    record_scopes: Int32
+    record_contexts: Int32
+    contexts: Int64
     declined: Bytes
     skipped: Int64
     first_skipped: Int64
@@ -1029,14 +1038,40 @@ def end_document(state: Int64) -> None:
 
 
 @kernel
-def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -> None:
-    """A record begins at the start tag at a place."""
+def find_context(state: Int64, depth: int, scope: int) -> int:
+    """The number of the context that the open elements are, or -1; mostly it is the last one."""
+    contexts = int64s_at(state[CONTEXT_ROWS], state[CONTEXT_ROWS + 1])
+    stack = int64s_at(state[STACK], state[STACK + 1])
+    columns = len(contexts) // CONTEXTS_MAX
+    count = state[CONTEXTS]
+    number = state[CONTEXT]
+    for _ in range(count):
+        row = number * columns
+        if contexts[row + CONTEXT_DEPTH] == depth and contexts[row + CONTEXT_SCOPE] == scope:
+            same = 0
+            while same < depth and contexts[row + CONTEXT_STACK + same] == stack[1 + same]:
+                same += 1
+            if same == depth:
+                state[CONTEXT] = number
+                return number
+        number = number + 1 if number + 1 < count else 0
+    return -1
+
+
+@kernel
+def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -> int:
+    """A record begins at the start tag at a place: -1, or that its context is new."""
+    context = find_context(state, depth, scope)
+    if context < 0:
+        return NEW_CONTEXT
     state[EVENTS] = event
     mark(state)
+    state[SKIPPED_MARK] = state[SKIPPED]
     state[IS_EMITTING] = 1
     state[FLOOR] = depth
     state[RECORD_FROM] = place
-    int32s_at(state[RECORD_SCOPES], state[RECORD_SCOPES + 1])[state[DOCUMENTS]] = scope
+    int32s_at(state[RECORD_CONTEXTS], state[RECORD_CONTEXTS + 1])[state[DOCUMENTS]] = context
+    return -1
 
 
 @kernel
@@ -1076,12 +1111,15 @@ def retreat(state: Int64, end: int, status: int) -> None:
     Long text that nobody reads is not kept: only its last bytes, which may be half a character, or
     the begin of ``]]>``.
     """
+    state[STOPPED_AT] = state[POSITION]
     if state[IN_RECORDS] and state[IS_EMITTING]:
         forget(state)
+        state[SKIPPED] = state[SKIPPED_MARK]
         state[POSITION] = state[RECORD_FROM]
         state[DEPTH] = state[FLOOR]
-        scopes = int32s_at(state[RECORD_SCOPES], state[RECORD_SCOPES + 1])
-        state[CURRENT_SCOPE] = scopes[state[DOCUMENTS]]
+        contexts = int64s_at(state[CONTEXT_ROWS], state[CONTEXT_ROWS + 1])
+        row = state[CONTEXT] * (len(contexts) // CONTEXTS_MAX)
+        state[CURRENT_SCOPE] = contexts[row + CONTEXT_SCOPE]
         state[FLOOR] = 0
         state[IS_EMITTING] = 0
         state[TEXT_DEPTH] = -1
@@ -1091,6 +1129,33 @@ def retreat(state: Int64, end: int, status: int) -> None:
         while place > state[POSITION] and byte(at(state, place)) & 0xC0 == 0x80:
             place -= 1
         state[POSITION] = place
+
+
+@kernel
+def pass_over(data: Bytes, start: int, end: int, place: Int64) -> None:
+    """Count lines and columns on from a place, over bytes with ``PADDING`` behind them.
+
+    Args:
+        place: int64[3]; line, column, and whether the last byte was a carriage return, so that a
+            newline begins no further line.
+    """
+    address = np.int64(data.ctypes.data)
+    line, column, carry = place[0], place[1], U(place[2])
+    for block in range(start, end, BLOCK):
+        size = min(BLOCK, end - block)
+        valid = ALL >> U(BLOCK - size)
+        newlines, carriage_returns, tails = line_ends(address + block)
+        newlines &= valid
+        carriage_returns &= valid
+        characters = ~tails & valid
+        line += bits(carriage_returns | newlines & ~(carriage_returns << ONE | carry))
+        ends = newlines | carriage_returns
+        if ends:
+            column = 1 + bits(characters >> U(last(ends)) >> ONE)
+        else:
+            column += bits(characters)
+        carry = carriage_returns >> U(size - 1)
+    place[0], place[1], place[2] = line, column, np.int64(carry)
 
 
 @inlined
@@ -1250,7 +1315,9 @@ def scan_document(state: Int64, end: int) -> int:
             rest = ends & (ALL << U(place - block))
             length = block + first(rest) - place - 1 if rest else name_length(state, place + 1)
             if seeking and is_record(state, place + 1, length):
-                begin_record(state, place, event, depth, scope)
+                status = begin_record(state, place, event, depth, scope)
+                if status >= 0:
+                    break
                 emitting = 1
                 floor = depth
                 seeking = False
@@ -1422,4 +1489,5 @@ def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> N
     bind_array(state, MISC_STARTS, out.misc_starts)
     bind_array(state, RECORD_STARTS, out.record_starts)
     bind_array(state, RECORD_ENDS, out.record_ends)
-    bind_array(state, RECORD_SCOPES, out.record_scopes)
+    bind_array(state, RECORD_CONTEXTS, out.record_contexts)
+    bind_array(state, CONTEXT_ROWS, out.contexts)
