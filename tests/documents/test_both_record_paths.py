@@ -40,6 +40,7 @@ def said(error: DocumentError) -> tuple[object, ...]:
 def told(batches: Iterable[RecordBatch]) -> list[tuple[object, ...]]:
     """All that is known of each record, in order."""
     found: list[tuple[object, ...]] = []
+    stream_error = None
     for batch, errors, vocabulary, places, stream_error in batches:
         assert batch.documents == len(places.starts) == len(places.ends) == len(places.context)
         assert places.first == len(found)
@@ -50,6 +51,9 @@ def told(batches: Iterable[RecordBatch]) -> list[tuple[object, ...]]:
             context = places.contexts[places.context[number]]
             found.append((int(places.starts[number]), int(places.ends[number]), context, what))
         assert stream_error is None or stream_error is errors[batch.documents - 1]
+    if stream_error is not None and len(found) > 1 and found[-1][0] == found[-1][1]:
+        # Where a record ended libexpat tells with what follows; of an error, where that was.
+        found[-2] = found[-2][0], *found[-2][2:]
     return found
 
 

@@ -76,8 +76,8 @@ class TokenizedRecords:
                 return
             context, rest = self._context(), self._position
             place = window.place(rest, self.next_record)
-            if place.offset and not context:
-                context = b"\n"  # what follows is not the begin of a document
+            if place.offset and not context:  # what follows is not the begin of a document
+                context = head_of(b"", self.is_standalone) or b"\n"
         self.expat = ExpatRecords(
             self.tag,
             self.vocabulary,
@@ -264,7 +264,7 @@ class TokenizedRecords:
         if state[kernels.ROOT] == kernels.ROOT_IS_CLOSED:
             tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
         doctype = self.scanner.doctype
-        head = head_of(doctype, self.is_standalone) if doctype or not tags else b""
+        head = head_of(doctype, self.is_standalone) if doctype else b""
         return head + b"".join(tags)
 
 
