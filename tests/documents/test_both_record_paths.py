@@ -148,6 +148,9 @@ TAKEN_OVER = {
     "control": f"<x>{RECORD * 2}\r\n\r\x01{RECORD}</x>",
     "brackets": f"<x>{RECORD * 2}\n]]>{RECORD}</x>",
     "twice": f"<x>{RECORD * 2}<a n='1' n='2'/>{RECORD}</x>",
+    "long tags": f"<x>{RECORD}<y b='{'1' * 200}\x01'><a/></y></x>",
+    "long record": f"<x>{RECORD * 3}<a b='{'1' * 9000}\x01'/>{RECORD * 6}</x>",
+    "long doctype": f"<!DOCTYPE x SYSTEM '{'y' * 200}\x01'><x>{RECORD}</x>",
     "carriage return": f"<x>{RECORD}\r\n\r\r\n</y></x>",
 }
 

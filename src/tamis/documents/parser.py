@@ -79,7 +79,7 @@ class Parser:
         for number, skipped in reading.skipped.items():
             source = documents[number]
             assert isinstance(source, Source)
-            expat.log_skipped(source.name, skipped.count, _line(source, skipped.first))
+            expat.log_skipped(source.name, skipped.times, _line(source, skipped.first))
         left = [number for number in reading.declined if number not in errors]
         if not left:
             return reading.batch, errors

@@ -30,9 +30,11 @@ from tamis.documents.tokenizer.vectors import (
     last,
     line_ends,
     name_ends,
+    near_name_ends,
+    not_ascii,
+    ones,
     returns,
     structure,
-    tabs_and_returns,
     utf8_leads,
     utf8_traps,
     value_ends,
@@ -51,9 +53,13 @@ PADDING = 256
 
 U = np.uint64
 ALL = U(0xFFFFFFFFFFFFFFFF)
+GOLDEN = U(0x9E3779B97F4A7C15)
 ONE = U(1)
 ZERO = U(0)
 BLOCK = 64
+# By the length of a name, up to 16: which of its first 8 bytes, and of the next 8, there are.
+HEAD_MASKS = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(17)], np.uint64)
+NECK_MASKS = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(17)], np.uint64)
 NAME_MAX = 0xFFFFFF
 """Bytes of a name."""
 PLAIN_ATTRIBUTES_MAX = 32
@@ -62,11 +68,13 @@ CONTEXTS_MAX = 64
 """Contexts of records that are known at a time."""
 
 LT, AMP, BRACKET_OPEN, BRACKET, SLASH, GT, EQUALS = (ord(c) for c in "<&[]/>=")
-BANG, QUESTION, HASH, SEMICOLON, COLON, DASH = (ord(c) for c in "!?#;:-")
+BANG, QUESTION, HASH, SEMICOLON, COLON, DASH, DOT = (ord(c) for c in "!?#;:-.")
+EMPTY_END = SLASH | GT << 8
+PUBLIC = tuple(ord(c) for c in "=?!#@$_%")
 QUOTE, APOSTROPHE, SPACE, TAB, NEWLINE, RETURN = (ord(c) for c in "\"' \t\n\r")
 
 # Kinds of names; part of the key of a name.
-ELEMENT, ATTRIBUTE, TARGET = range(3)
+ELEMENT, ATTRIBUTE, TARGET = range(1, 4)
 # What is to be done about a name.
 READ_TEXT, READ_VALUE, DECLARES, IS_RECORD = 1, 2, 4, 8
 # Columns of Names.table.
@@ -77,25 +85,26 @@ PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
 CONTEXT_DEPTH, CONTEXT_SCOPE, CONTEXT_STACK = range(3)
 
 # What ``scan`` returns.
-(DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, DOCTYPE, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
- FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, FULL_DOCUMENTS, NEW_CONTEXT,
- DECLINE) = range(16)  # fmt: skip
+(DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, NEW_CONTEXT, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
+ FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, DECLINE) = range(14)  # fmt: skip
 
 # Places in the state. First what the caller sets; then where the scan is; what it asks; and arrays,
 # each as its address and length.
 (IN_RECORDS, IS_FINAL, WITH_PREFIXES, WITH_MISC, DEPTH_MAX, ATTRIBUTES_MAX, RECORDS_MAX, EVENTS_MAX,
- DOCUMENTS_MAX, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED,
+ DOCUMENTS_MAX, IS_STANDALONE, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED,
  POSITION, DOCUMENT, DEPTH, CURRENT_SCOPE, ROOT, IS_EMITTING, FLOOR, TEXT_DEPTH, SERIAL,
  EVENTS, ATTRIBUTES, VALUE_BYTES, TEXTS, TEXT_BYTES, MISC, MISC_BYTES, TEXT_FROM, DOCUMENTS,
  EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
- MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, RECORD_FROM, SKIPPED_MARK, STOPPED_AT, CONTEXTS, CONTEXT,
- ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE,
- BODY, TAIL, SWITCH, MULTIPLIER, ARRAYS) = range(54)  # fmt: skip
+ MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, SKIPPED_MARK, RECORD_FROM, STOPPED_AT, CONTEXTS, CONTEXT,
+ DOCTYPE_FROM, DOCTYPE_TO,
+ ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE, INDEXED, CARRY, IS_FAULTY,
+ BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(61)  # fmt: skip
 (TABLE, OFFSETS, NAME_PREFIXES, SPELLED, SCOPES, STAMPS, DECLARATIONS, RECORD, STACK,
  TAGS, PREFIXES, ATTRIBUTE_EVENT, ATTRIBUTE_NAME, ATTRIBUTE_PREFIXES, VALUE_START, VALUE_END,
  ATTRIBUTE_VALUES, TEXT_EVENT, TEXT_START, TEXT_END, TEXT_VALUES, MISC_EVENT, MISC_TEXT, MISC_NAME,
  MISC_START, MISC_END, MISC_VALUES, DOCUMENT_STARTS, MISC_STARTS, RECORD_STARTS, RECORD_ENDS,
- RECORD_CONTEXTS, CONTEXT_ROWS, STATES) = range(ARRAYS, ARRAYS + 68, 2)  # fmt: skip
+ RECORD_CONTEXTS, CONTEXT_ROWS, ORIGINS, STARTS, ENDS, STANDALONE, DECLINED, SKIPPED_COUNTS,
+ SKIPPED_PLACES, INDEX, STATES) = range(ARRAYS, ARRAYS + 84, 2)  # fmt: skip
 
 # Values of ROOT.
 NO_ROOT, ROOT_IS_OPEN, ROOT_IS_CLOSED = range(3)
@@ -110,6 +119,7 @@ class Text(NamedTuple):
         tail_from: the place in ``data`` of the first byte of ``tail``.
         origins, starts, ends: int64[d]; where in ``data`` each document begins, where it does
             behind its XML declaration, and where it ends.
+        standalone: uint8[d]; whether the declaration says so.
         first: the number of the first of them.
     """
 
@@ -120,6 +130,7 @@ class Text(NamedTuple):
     origins: Int64
     starts: Int64
     ends: Int64
+    standalone: Bytes
     first: int
 
 
@@ -127,9 +138,9 @@ class Names(NamedTuple):
     """Hash tables of what was met before; only the caller adds to them.
 
     Attributes:
-        table: uint64[NAME_COLUMNS * 2**k], rows with open addressing. HEAD and NECK, the first 16 bytes of a
-            name as it is written; KEY, its length, kind and scope (0: nothing is here); ANSWER, its
-            id, and from bit 32 on what is to be done about it.
+        table: uint64[NAME_COLUMNS * 2**k], rows, with open addressing. HEAD and NECK, the first 16
+            bytes of a name as it is written; KEY, its length, kind and scope (0: nothing is here);
+            ANSWER, its id, and from bit 32 on what is to be done about it.
         offsets: int64[2**k]; where the whole name is in ``spelled``, if it is over 16 bytes.
         prefixes: int32[2**k]; the id of its prefix, -1 without one.
         spelled: uint8.
@@ -201,6 +212,13 @@ def at(state: Int64, place: int) -> int:
     return (state[BODY] if place < state[SWITCH] else state[TAIL]) + place
 
 
+WINDOW = 1 << 13
+"""So many bytes are checked, and then read."""
+INDEX_SIZE = WINDOW + 2 * BLOCK
+BEYOND = 1 << 62
+"""More than any place."""
+
+
 # -- blocks ----------------------------------------------------------------------------------------
 
 
@@ -235,49 +253,62 @@ def utf8_faults(address: int, valid: np.uint64, carry: np.uint64) -> tuple[np.ui
     faults |= after_ef_bf & be_or_bf
     carried |= e0 >> U(63) << U(4) | ed >> U(63) << U(5) | f0 >> U(63) << U(6)
     carried |= f4 >> U(63) << U(7) | ef >> U(63) << U(8) | ef_bf >> U(63) << U(9)
-    return faults & valid | (~high & not_ascii(address)) & valid, carried
+    return (faults | ~high & not_ascii(address)) & valid, carried
 
 
 @inlined
-def not_ascii(address: int) -> np.uint64:
-    return structure(address)[5]
+def note(index: Int64, count: int, block: int, mask: np.uint64) -> int:
+    """Note the places of a mask, and return how many there are then.
 
-
-@inlined
-def enter(
-    address: int, block: int, end: int, carry: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, bool]:
-    """Check a block and find its structure.
-
-    Args:
-        address: of the block.
-        block: its place.
-        end: of the document; its place counts as structure, and nothing behind it counts.
-        carry: from the block before; bit 3 is a ``]`` at its end, for the others see
-            ``utf8_faults``.
-
-    Returns:
-        Where ``<``, ``&`` and the second of ``]]`` are; where names end; the carry; whether all of
-        it may be in a document.
+    Four at a time, some of them in vain: how many there are is what a processor cannot guess.
     """
-    special, brackets, ends, controls, newlines, high = structure(address)
-    special |= brackets & (brackets << ONE | carry >> U(3) & ONE)
-    valid = ALL
-    if end - block < BLOCK:
-        valid = (ONE << U(end - block)) - ONE
-        special = special & valid | ONE << U(end - block)
-        high &= valid
-        controls &= valid
-    sound = True
-    controls &= ~newlines
-    if controls:
-        sound = controls & ~tabs_and_returns(address) == ZERO
-    carried = brackets >> U(63) << U(3)
-    if high | carry & U(0xFFFFFFFFFFFFFFF7):
-        faults, more = utf8_faults(address, valid, carry)
-        sound = sound and faults == ZERO
-        carried |= more
-    return special, ends, carried, sound
+    after = count + ones(mask)
+    while True:
+        for i in range(4):
+            index[U(count + i)] = block + first(mask)
+            mask &= mask - ONE
+        if mask == ZERO:
+            return after
+        count += 4
+
+
+@kernel
+def index_window(state: Int64, end: int) -> None:
+    """Check the next blocks of a document, and note the places where its structure is.
+
+    These are ``<``, ``&``, the second of two ``]``, and the end of the document. Behind the last is
+    ``BEYOND``. What may not be in a document ends the window, and is noted.
+    """
+    index = int64s_at(state[INDEX], state[INDEX + 1])
+    body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
+    block = state[INDEXED]
+    stop = block + WINDOW
+    carry = U(state[CARRY])
+    count = 0
+    while block < stop and block <= end:
+        address = (body if block < switch else tail) + block
+        special, brackets, controls, high = structure(address)
+        special |= brackets & (brackets << ONE | carry >> U(3) & ONE)
+        valid = ALL
+        if end - block < BLOCK:
+            valid = (ONE << U(end - block)) - ONE
+            special = special & valid | ONE << U(end - block)
+            high &= valid
+            controls &= valid
+        if high | carry & U(0xFFFFFFFFFFFFFFF7):
+            faults, carry = utf8_faults(address, valid, carry)
+            controls |= faults
+        else:
+            carry = ZERO
+        if controls:
+            state[IS_FAULTY] = 1
+            break
+        carry |= brackets >> U(63) << U(3)
+        count = note(index, count, block, special)
+        block += BLOCK
+    index[count] = BEYOND
+    state[INDEXED] = block
+    state[CARRY] = np.int64(carry)
 
 
 @inlined
@@ -292,6 +323,7 @@ def skip_space(state: Int64, place: int) -> int:
 
 @inlined
 def is_space(character: int) -> bool:
+    """Whether a byte is whitespace."""
     return character in (SPACE, NEWLINE, TAB, RETURN)
 
 
@@ -321,8 +353,8 @@ def name_length(state: Int64, place: int) -> int:
 
 @inlined
 def low_bytes(value: np.uint64, count: int) -> np.uint64:
-    """The first ``count`` of 8 bytes, from 1 to 8; 0 for the others."""
-    return value & (ALL >> U(64 - 8 * count))
+    """The first ``count`` of 8 bytes, from 0 to 8; 0 for the others."""
+    return value & (ALL >> U(64 - 8 * count) if count > 0 else ZERO)
 
 
 @kernel
@@ -339,7 +371,14 @@ def same_bytes(state: Int64, place: int, address: int, length: int) -> bool:
 
 @inlined
 def find_name(
-    state: Int64, table: Words, address: int, place: int, length: int, kind: int, scope: int
+    state: Int64,
+    table: Words,
+    multiplier: np.uint64,
+    address: int,
+    place: int,
+    length: int,
+    kind: int,
+    scope: int,
 ) -> int:
     """The slot of a name; if it is not known, ``~slot`` of where to put it.
 
@@ -347,27 +386,19 @@ def find_name(
         address: of the name, good for 16 bytes.
         place: of the name.
     """
-    multiplier = U(state[MULTIPLIER])
     key = U(length) | U(kind) << U(24) | U(scope) << U(32)
-    mixed = key * multiplier
-    head = word(address)
-    neck = ZERO
-    if length <= 8:
-        head = low_bytes(head, length)
-    else:
-        neck = low_bytes(word(address + 8), min(8, length - 8))
-        mixed = (mixed ^ mixed >> U(32) ^ neck) * multiplier
-        if length > 16:
-            last = word(at(state, place + length - 8))
-            mixed = (mixed ^ mixed >> U(32) ^ last) * multiplier
-    mixed = (mixed ^ head) * multiplier
+    head = word(address) & HEAD_MASKS[U(min(length, 16))]
+    neck = word(address + 8) & NECK_MASKS[U(min(length, 16))]
+    mixed = head * multiplier ^ (neck + key) * (multiplier * GOLDEN)
+    if length > 16:
+        mixed ^= word(at(state, place + length - 8)) * multiplier
     last_slot = U(len(table) // NAME_COLUMNS - 1)
     slot = (mixed ^ mixed >> U(32)) & last_slot
     while True:
         row = slot * U(NAME_COLUMNS)
-        if table[row + U(KEY)] == key and table[row] == head and table[row + U(NECK)] == neck:
-            if length <= 16 or is_spelled(state, place, np.int64(slot), length):
-                return np.int64(slot)
+        is_like = table[row + U(KEY)] == key and table[row] == head and table[row + U(NECK)] == neck
+        if is_like and (length <= 16 or is_spelled(state, place, np.int64(slot), length)):
+            return np.int64(slot)
         if table[row + U(KEY)] == ZERO:
             return ~np.int64(slot)
         slot = (slot + ONE) & last_slot
@@ -378,21 +409,6 @@ def is_spelled(state: Int64, place: int, slot: int, length: int) -> bool:
     """Whether a name of more than 16 bytes is at a place."""
     start = int64s_at(state[OFFSETS], state[OFFSETS + 1])[slot]
     return same_bytes(state, place, state[SPELLED] + start, length)
-
-
-@kernel
-def is_named(state: Int64, place: int, slot: int, length: int) -> bool:
-    """Whether the name of an open element is at a place, byte by byte."""
-    table = words_at(state[TABLE], state[TABLE + 1])
-    row = NAME_COLUMNS * slot
-    address = at(state, place)
-    if low_bytes(word(address) ^ table[row], min(8, length)) != ZERO:
-        return False
-    if length <= 8:
-        return True
-    if low_bytes(word(address + 8) ^ table[row + NECK], min(8, length - 8)) != ZERO:
-        return False
-    return length <= 16 or is_spelled(state, place, slot, length)
 
 
 @inlined
@@ -649,6 +665,7 @@ def attributes(
         The place behind the tag, or the negative of a status; whether the element is empty.
     """
     table = words_at(state[TABLE], state[TABLE + 1])
+    multiplier = U(state[MULTIPLIER])
     stamps = int64s_at(state[STAMPS], state[STAMPS + 1])
     count = state[ATTRIBUTES]
     used = state[VALUE_BYTES]
@@ -666,7 +683,7 @@ def attributes(
         length = name_length(state, behind)
         if behind == place or length == 0 or length > NAME_MAX or left == 0:
             return -DECLINE, False
-        slot = find_name(state, table, address, behind, length, ATTRIBUTE, scope)
+        slot = find_name(state, table, multiplier, address, behind, length, ATTRIBUTE, scope)
         if slot < 0:
             return ask(state, NEW_NAME, behind, length, ATTRIBUTE, ~slot, scope), False
         answer = table[slot * NAME_COLUMNS + ANSWER]
@@ -804,7 +821,8 @@ def start_tag(
     if behind < 0:
         return behind, 0, False, 0
     table = words_at(state[TABLE], state[TABLE + 1])
-    slot = find_name(state, table, at(state, place), place, length, ELEMENT, scope)
+    multiplier = U(state[MULTIPLIER])
+    slot = find_name(state, table, multiplier, at(state, place), place, length, ELEMENT, scope)
     if slot < 0:  # the tag is read once more when that is known
         state[ATTRIBUTES], state[VALUE_BYTES] = count, used
         return ask(state, NEW_NAME, place, length, ELEMENT, ~slot, scope), 0, False, 0
@@ -916,7 +934,8 @@ def instruction(state: Int64, place: int, event: int) -> int:
     if length == 0 or length > NAME_MAX:
         return -DECLINE
     table = words_at(state[TABLE], state[TABLE + 1])
-    slot = find_name(state, table, at(state, target), target, length, TARGET, 0)
+    multiplier = U(state[MULTIPLIER])
+    slot = find_name(state, table, multiplier, at(state, target), target, length, TARGET, 0)
     if slot < 0:
         return ask(state, NEW_NAME, target, length, TARGET, ~slot, 0)
     start = skip_space(state, here)
@@ -964,8 +983,83 @@ def markup(state: Int64, place: int, event: int) -> int:
         return cdata(state, place)
     is_prolog = state[ROOT] == NO_ROOT and not state[HAS_DOCTYPE]
     if text == U(0x45505954434F4421) and is_prolog:  # !DOCTYPE
-        return ask(state, DOCTYPE, place, 0, 0, 0, 0)
+        return doctype(state, place + 9)
     return -DECLINE
+
+
+@kernel
+def doctype(state: Int64, place: int) -> int:
+    """Read a DOCTYPE without internal subset from behind its keyword: the place behind it."""
+    state[DOCTYPE_FROM] = place - 9
+    name = skip_space(state, place)
+    length = doctype_name_length(state, name)
+    here = skip_space(state, name + length)
+    if name == place or length == 0:
+        return -DECLINE
+    text = word(at(state, here)) & U(0xFFFFFFFFFFFF)
+    is_external = text in (U(0x4D4554535953), U(0x43494C425550))  # SYSTEM, PUBLIC
+    if is_external:
+        if here == name + length:
+            return -DECLINE
+        here += 6
+        if text == U(0x43494C425550):
+            here = literal_end(state, here, True)
+        if here > 0:
+            here = literal_end(state, here, False)
+        if here < 0:
+            return -DECLINE
+        here = skip_space(state, here)
+    if byte(at(state, here)) != GT:
+        return -DECLINE
+    state[HAS_DOCTYPE] = 1
+    state[DOCTYPE_TO] = here + 1
+    state[IS_EXTERNAL] = is_external and not state[IS_STANDALONE]
+    return here + 1
+
+
+@kernel
+def doctype_name_length(state: Int64, place: int) -> int:
+    """The length of an ASCII name with at most one colon, inside; 0 if there is none."""
+    here = place
+    colons = 0
+    is_start = True
+    while True:
+        character = byte(at(state, here))
+        letter = character | 0x20
+        if character == COLON and not is_start and colons == 0:
+            colons = 1
+            is_start = True
+        elif ord("a") <= letter <= ord("z") or character == ord("_"):
+            is_start = False
+        elif is_start or not (ord("0") <= character <= ord("9") or character in (DASH, DOT)):
+            return 0 if is_start else here - place
+        here += 1
+
+
+@kernel
+def literal_end(state: Int64, place: int, is_public: bool) -> int:
+    """The place behind whitespace and a literal, or a negative status."""
+    start = skip_space(state, place)
+    quote = byte(at(state, start))
+    if start == place or quote not in (QUOTE, APOSTROPHE):
+        return -DECLINE
+    here = start + 1
+    while True:
+        character = byte(at(state, here))
+        if character == quote:
+            return here + 1
+        if character == 0 or (is_public and not is_public_character(character)):
+            return -DECLINE
+        here += 1
+
+
+@inlined
+def is_public_character(character: int) -> bool:
+    """Whether a character may be in a public identifier."""
+    letter = character | 0x20
+    if ord("a") <= letter <= ord("z") or ord("'") <= character <= ord(";"):
+        return True  # letters, digits, '()*+,-./:;
+    return character in (SPACE, RETURN, NEWLINE, *PUBLIC)
 
 
 @kernel
@@ -997,8 +1091,15 @@ def text_reference(state: Int64, start: int, place: int, event: int) -> int:
 
 
 @kernel
-def begin_document(state: Int64, place: int) -> None:
-    """Set out to read the document that begins at a place."""
+def begin_document(state: Int64, number: int) -> None:
+    """Set out to read document ``number`` of the text."""
+    state[IS_STANDALONE] = bytes_at(state[STANDALONE], state[STANDALONE + 1])[number]
+    begin_stream(state, int64s_at(state[STARTS], state[STARTS + 1])[number])
+
+
+@kernel
+def begin_stream(state: Int64, place: int) -> None:
+    """Set out to read what begins at a place."""
     state[POSITION] = place
     state[DEPTH] = 0
     state[CURRENT_SCOPE] = 0
@@ -1160,7 +1261,13 @@ def pass_over(data: Bytes, start: int, end: int, place: Int64) -> None:
 
 @inlined
 def plain_attributes(
-    state: Int64, table: Words, stamps: Int64, place: int, scope: int, recording: bool
+    state: Int64,
+    table: Words,
+    multiplier: np.uint64,
+    stamps: Int64,
+    place: int,
+    scope: int,
+    recording: bool,
 ) -> tuple[int, bool]:
     """Read the rest of a start tag if there is nothing special about it.
 
@@ -1192,7 +1299,7 @@ def plain_attributes(
         # Everything up to the closing quote.
         if special & (behind ^ (behind - ONE)):
             return -1, False
-        slot = find_name(state, table, address + 1, place + 1, length, ATTRIBUTE, scope)
+        slot = find_name(state, table, multiplier, address + 1, place + 1, length, ATTRIBUTE, scope)
         if slot < 0:
             return -1, False
         answer = table[U(slot) * U(NAME_COLUMNS) + U(ANSWER)]
@@ -1207,7 +1314,7 @@ def plain_attributes(
         after = word(address + closing + 2)
         if after & U(0xFF) == U(GT):
             return place + 1, False
-        if after & U(0xFFFF) == U(0x3E2F):  # />
+        if after & U(0xFFFF) == U(EMPTY_END):
             return place + 2, True
         if after & U(0xFF) != U(SPACE):
             return -1, False
@@ -1223,6 +1330,7 @@ def scan_document(state: Int64, end: int) -> int:
     """
     body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
     table = words_at(state[TABLE], state[TABLE + 1])
+    multiplier = U(state[MULTIPLIER])
     stamps = int64s_at(state[STAMPS], state[STAMPS + 1])
     stack = int64s_at(state[STACK], state[STACK + 1])
     tags = int32s_at(state[TAGS], state[TAGS + 1])
@@ -1238,28 +1346,27 @@ def scan_document(state: Int64, end: int) -> int:
     floor = state[FLOOR]
     watching = depth == 0 or state[TEXT_DEPTH] >= 0
     seeking = state[IN_RECORDS] != 0 and not emitting
-    block = place - BLOCK
-    special = ends = carry = ZERO
+    index = int64s_at(state[INDEX], state[INDEX + 1])
+    state[INDEXED] = place
+    state[CARRY] = 0
+    state[IS_FAULTY] = 0
+    index[0] = BEYOND
+    next = 0
     status = DECLINE if state[IS_REFUSED] else -1
     state[IS_REFUSED] = 0
     while status < 0:
-        mask = ZERO
-        if place - block < BLOCK:
-            mask = special & (ALL << U(place - block))
-        while mask == ZERO:
-            block += BLOCK
-            address = (body if block < switch else tail) + block
-            special, ends, carry, sound = enter(address, block, end, carry)
-            if not sound:
+        here = index[U(next)]
+        next += 1
+        if here < place:  # inside of what was read
+            continue
+        if here == BEYOND:
+            if state[IS_FAULTY] or state[INDEXED] > end:
                 status = DECLINE
                 break
-            if place <= block:
-                mask = special
-            elif place - block < BLOCK:
-                mask = special & (ALL << U(place - block))
-        if status >= 0:
-            break
-        place = block + first(mask)
+            index_window(state, end)
+            next = 0
+            continue
+        place = here
         address = (body if place < switch else tail) + place
         text = word(address)
         if text & U(0xFF) != U(LT):
@@ -1291,29 +1398,30 @@ def scan_document(state: Int64, end: int) -> int:
             row = U(stack[U(depth)] & 0xFFFFFFFF) * U(NAME_COLUMNS)
             length = np.int64(table[row + U(KEY)] & U(NAME_MAX))
             behind = place + 2 + length
-            if length <= 8:
-                if low_bytes(word(address + 2) ^ table[row], length) != ZERO:
-                    status = DECLINE
-                    break
-            elif not is_named(state, place + 2, stack[depth] & 0xFFFFFFFF, length):
+            other = (word(address + 2) ^ table[row]) & HEAD_MASKS[U(min(length, 16))]
+            other |= (word(address + 10) ^ table[row + U(NECK)]) & NECK_MASKS[U(min(length, 16))]
+            if other or (
+                length > 16 and not is_spelled(state, place + 2, stack[depth] & 0xFFFFFFFF, length)
+            ):
                 status = DECLINE
                 break
-            if byte(address + 2 + length if length <= BLOCK else at(state, behind)) != GT:
+            near = address + 2 + length if length <= BLOCK else at(state, behind)
+            if byte(near) != GT:
                 behind = skip_space(state, behind)
                 if byte(at(state, behind)) != GT:
                     status = DECLINE
                     break
             place = behind + 1
             closes = True
-        elif second == BANG or second == QUESTION:
+        elif second in (BANG, QUESTION):
             behind = markup(state, place, event - 1)
             if behind < 0:
                 status = -behind
                 break
             place = behind
         else:
-            rest = ends & (ALL << U(place - block))
-            length = block + first(rest) - place - 1 if rest else name_length(state, place + 1)
+            mask = near_name_ends(address + 1)
+            length = np.int64(first(mask) if mask else name_length(state, place + 1))
             if seeking and is_record(state, place + 1, length):
                 status = begin_record(state, place, event, depth, scope)
                 if status >= 0:
@@ -1325,29 +1433,22 @@ def scan_document(state: Int64, end: int) -> int:
                 status = DECLINE
                 break
             outside = scope
-            slot = find_name(state, table, address + 1, place + 1, length, ELEMENT, scope)
+            slot = find_name(
+                state, table, multiplier, address + 1, place + 1, length, ELEMENT, scope
+            )
             behind = -1
             if slot >= 0:
-                after = byte(
-                    address + 1 + length if length <= BLOCK else at(state, place + 1 + length)
-                )
-                if after == GT:
+                near = address + 1 + length if length <= BLOCK else at(state, place + 1 + length)
+                after = word(near)
+                if after & U(0xFF) == U(GT):
                     behind = place + 2 + length
-                elif after == SLASH:
-                    if (
-                        byte(
-                            address + 2 + length
-                            if length <= BLOCK
-                            else at(state, place + 2 + length)
-                        )
-                        == GT
-                    ):
-                        behind = place + 3 + length
-                        closes = True
-                elif after == SPACE:
+                elif after & U(0xFF) == U(SPACE):
                     behind, closes = plain_attributes(
-                        state, table, stamps, place + 1 + length, scope, emitting != 0
+                        state, table, multiplier, stamps, place + 1 + length, scope, emitting != 0
                     )
+                elif after & U(0xFFFF) == U(EMPTY_END):
+                    behind = place + 3 + length
+                    closes = True
             if behind < 0:
                 behind, slot, closes, scope = start_tag(
                     state, place + 1, length, scope, event if emitting else -1
@@ -1385,9 +1486,19 @@ def scan_document(state: Int64, end: int) -> int:
     state[EVENTS] = event
     state[DEPTH] = depth
     state[CURRENT_SCOPE] = scope
+    if status == ENOUGH and not is_sound(state, start, end):
+        status = DECLINE
     if status in (MORE, DECLINE):
         retreat(state, end, status)
     return status
+
+
+@kernel
+def is_sound(state: Int64, place: int, end: int) -> bool:
+    """Whether all before a place may be in a document; a tag may be read before that is known."""
+    while state[INDEXED] < place and not state[IS_FAULTY]:
+        index_window(state, end)
+    return not state[IS_FAULTY] or place <= state[INDEXED]
 
 
 @kernel
@@ -1418,30 +1529,34 @@ def record_prefix(state: Int64, event: int, slot: int) -> None:
 
 
 @kernel
-def scan(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> int:
-    """Read documents from where the state is: why it stops.
-
-    Args:
-        stack: of the open elements, from 1: the slot of the name, and from bit 32 on the scope that
-            the element is in.
-    """
-    bind(text, names, out, stack, state)
+def scan(state: Int64) -> int:
+    """Read documents from where the state is: why it stops. All arrays were noted by ``bind``."""
+    ends = int64s_at(state[ENDS], state[ENDS + 1])
     while state[DOCUMENT] < state[DOCUMENTS_MAX]:
-        status = scan_document(state, text.ends[state[DOCUMENT] - text.first])
+        number = state[DOCUMENT] - state[FIRST_DOCUMENT]
+        status = scan_document(state, ends[number])
         if state[IN_RECORDS] or status not in (DONE, DECLINE):
             return status
         if status == DECLINE:
             forget(state)
             state[SKIPPED] = 0
-        number = state[DOCUMENT]
-        out.declined[number] = status == DECLINE
-        out.skipped[number] = state[SKIPPED]
-        out.first_skipped[number] = state[FIRST_SKIPPED] - text.origins[number - text.first]
+        note_outcome(state, number, status == DECLINE)
         end_document(state)
-        state[DOCUMENT] = number + 1
-        if number + 1 < state[DOCUMENTS_MAX]:
-            begin_document(state, text.starts[number + 1 - text.first])
+        state[DOCUMENT] += 1
+        if state[DOCUMENT] < state[DOCUMENTS_MAX]:
+            begin_document(state, number + 1)
     return DONE
+
+
+@inlined
+def note_outcome(state: Int64, number: int, declined: bool) -> None:
+    """Note what became of document ``number`` of the text."""
+    document = state[DOCUMENT]
+    origins = int64s_at(state[ORIGINS], state[ORIGINS + 1])
+    bytes_at(state[DECLINED], state[DECLINED + 1])[document] = declined
+    int64s_at(state[SKIPPED_COUNTS], state[SKIPPED_COUNTS + 1])[document] = state[SKIPPED]
+    first_skipped = int64s_at(state[SKIPPED_PLACES], state[SKIPPED_PLACES + 1])
+    first_skipped[document] = state[FIRST_SKIPPED] - origins[number]
 
 
 @inlined
@@ -1451,12 +1566,15 @@ def bind_array(state: Int64, place: int, values: NDArray[np.generic]) -> None:
     state[place + 1] = len(values)
 
 
-@inlined
-def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> None:
-    """Note where all arrays are: handing them over at each call would take longer than the work."""
-    state[BODY] = np.int64(text.data.ctypes.data)
-    state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
-    state[SWITCH] = text.switch
+@kernel
+def bind(names: Names, out: Output, stack: Int64, index: Int64, state: Int64) -> None:
+    """Note where arrays are: handing them over at each call would take longer than the work.
+
+    Args:
+        stack: of the open elements, from 1: the slot of the name, and from bit 32 on the scope that
+            the element is in.
+        index: of ``INDEX_SIZE``; where structure is.
+    """
     state[MULTIPLIER] = np.int64(names.multiplier[0])
     bind_array(state, TABLE, names.table)
     bind_array(state, OFFSETS, names.offsets)
@@ -1467,6 +1585,7 @@ def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> N
     bind_array(state, DECLARATIONS, names.declarations)
     bind_array(state, RECORD, names.record)
     bind_array(state, STACK, stack)
+    bind_array(state, INDEX, index)
     bind_array(state, TAGS, out.tags)
     bind_array(state, PREFIXES, out.prefixes)
     bind_array(state, ATTRIBUTE_EVENT, out.attribute_event)
@@ -1491,3 +1610,20 @@ def bind(text: Text, names: Names, out: Output, stack: Int64, state: Int64) -> N
     bind_array(state, RECORD_ENDS, out.record_ends)
     bind_array(state, RECORD_CONTEXTS, out.record_contexts)
     bind_array(state, CONTEXT_ROWS, out.contexts)
+    bind_array(state, DECLINED, out.declined)
+    bind_array(state, SKIPPED_COUNTS, out.skipped)
+    bind_array(state, SKIPPED_PLACES, out.first_skipped)
+
+
+@kernel
+def bind_text(text: Text, state: Int64) -> None:
+    """Note where documents are."""
+    state[BODY] = np.int64(text.data.ctypes.data)
+    state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
+    state[SWITCH] = text.switch
+    state[FIRST_DOCUMENT] = text.first
+    state[DOCUMENTS_MAX] = text.first + len(text.ends)
+    bind_array(state, ORIGINS, text.origins)
+    bind_array(state, STARTS, text.starts)
+    bind_array(state, ENDS, text.ends)
+    bind_array(state, STANDALONE, text.standalone)

@@ -33,6 +33,7 @@ is there may just be cut off.
 
 _HEAD_BYTES = 1 << 10
 _ZERO = np.zeros(1, np.int64)
+_NO_BYTES = np.zeros(1, np.uint8)
 
 
 class TokenizedRecords:
@@ -60,6 +61,7 @@ class TokenizedRecords:
         self.skipped = 0
         self.first_skipped_line = 0
         self.is_standalone = False
+        self.doctype = b""
         self.is_done = False
         self.expat: ExpatRecords | None = None  # where it took over
 
@@ -113,10 +115,9 @@ class TokenizedRecords:
         state = self.scanner.state
         state[kernels.IN_RECORDS] = 1
         state[kernels.IS_FINAL] = 0
-        state[kernels.DOCUMENTS_MAX] = 1
         state[kernels.RECORDS_MAX] = records.BATCH_RECORDS
         state[kernels.EVENTS_MAX] = records.BATCH_BYTES // 4
-        kernels.begin_document(state, declaration.end)
+        kernels.begin_stream(state, declaration.end)
         status = self._scan(np.frombuffer(context + PADDING, np.uint8), len(context))
         self._position = 0
         return status == kernels.MORE
@@ -152,7 +153,11 @@ class TokenizedRecords:
         state = self.scanner.state
         while True:
             state[kernels.IS_FINAL] = window.is_final and is_all
+            before = self._saved()
             status = self._scan(window.data, window.end)
+            if status == kernels.DECLINE and state[kernels.IS_FAULTY]:
+                self._restore(before)  # what is no character may be in a tag that was read
+                return
             if state[kernels.DOCUMENTS]:
                 yield self._batch(window)
             self._count_skipped(window)
@@ -171,12 +176,29 @@ class TokenizedRecords:
         if len(self.contexts) == kernels.CONTEXTS_MAX:
             self._forget_contexts()
         self.scanner.provide(end - self._position + kernels.PADDING, records.BATCH_RECORDS)
-        text = kernels.Text(data, data[:0], 0, len(data), _ZERO, _ZERO, np.array([end]), 0)
+        ends = np.array([end])
+        text = kernels.Text(data, data[:0], 0, len(data), _ZERO, _ZERO, ends, _NO_BYTES, 0)
+        state = self.scanner.state
+        kernels.bind_text(text, state)
+        state[kernels.IS_STANDALONE] = self.is_standalone
         while True:
-            status = self.scanner.run(text, [self.is_standalone])
+            status = self.scanner.run(data)
+            if state[kernels.HAS_DOCTYPE] and not self.doctype:
+                place = slice(state[kernels.DOCTYPE_FROM], state[kernels.DOCTYPE_TO])
+                self.doctype = data[place].tobytes()
             if status != kernels.NEW_CONTEXT or len(self.contexts) == kernels.CONTEXTS_MAX:
                 return status
             self._add_context()
+
+    def _saved(self) -> tuple[kernels.Int64, kernels.Int64, bytes]:
+        """Where the kernels are, to go back to."""
+        state = self.scanner.state
+        stack = self.scanner.stack[: int(state[kernels.DEPTH]) + 1]
+        return state.copy(), stack.copy(), self.doctype
+
+    def _restore(self, saved: tuple[kernels.Int64, kernels.Int64, bytes]) -> None:
+        self.scanner.state[:], stack, self.doctype = saved
+        self.scanner.stack[: len(stack)] = stack
 
     def _read_on(self, window: Window, status: int) -> bool:
         """Read more of the stream; False if the kernels cannot go on with that."""
@@ -263,8 +285,7 @@ class TokenizedRecords:
         ]
         if state[kernels.ROOT] == kernels.ROOT_IS_CLOSED:
             tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
-        doctype = self.scanner.doctype
-        head = head_of(doctype, self.is_standalone) if doctype else b""
+        head = head_of(self.doctype, self.is_standalone) if self.doctype else b""
         return head + b"".join(tags)
 
 

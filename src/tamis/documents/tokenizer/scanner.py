@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -22,24 +21,9 @@ _DECLARATION = re.compile(
     rb"""(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
     rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(yes|no)"|'(yes|no)'))?[ \t\r\n]*\?>"""
 )
-_NAME = rb"[A-Za-z_][A-Za-z0-9._-]*"
-_LITERAL = rb"""(?:"[^"]*"|'[^']*')"""
-_PUBLIC_ID = (
-    rb"""(?:"[-'()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*"|'[-()+,./:=?;!*#@$_%a-zA-Z0-9 \r\n]*')"""
-)
-_SPACE = rb"[ \t\r\n]+"
-_DOCTYPE = re.compile(
-    rb"<!DOCTYPE" + _SPACE + _NAME + rb"(?::" + _NAME + rb")?"
-    rb"(" + _SPACE + rb"(?:SYSTEM|PUBLIC" + _SPACE + _PUBLIC_ID + rb")" + _SPACE + _LITERAL + rb")?"
-    rb"[ \t\r\n]*>"
-)
-_DOCTYPE_BYTES = 1 << 12
-_NO_CHARACTER = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
 # With the last two, ASCII is UTF-8 too.
 ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
 
-_QUESTIONS = (kernels.NEW_NAME, kernels.NEW_SCOPE, kernels.DOCTYPE)
 _FULL = {
     kernels.FULL_EVENTS: ("tags", "prefixes"),
     kernels.FULL_ATTRIBUTES: (
@@ -63,13 +47,12 @@ class Scanner:
         state: of the kernels.
         stack: of the open elements.
         output: what was recorded since :meth:`provide`.
-        doctype: the last DOCTYPE that was read, as it is written.
     """
 
     def __init__(self, names: NameTable, demand: Demand, limits: Limits) -> None:
         self.names = names
         self.demand = demand
-        self.doctype = b""
+        self.index = np.zeros(kernels.INDEX_SIZE, np.int64)
         self.stack = np.zeros(2 * limits.depth + 8, np.int64)
         self.state = np.zeros(kernels.STATES, np.int64)
         self.state[kernels.IS_FINAL] = 1
@@ -90,45 +73,42 @@ class Scanner:
             documents: how many, or how many records, there may be.
         """
         self.output = _output(self.demand, size, documents, self._contexts)
+        self._bind()
         self.state[kernels.EVENTS : kernels.DOCUMENTS + 1] = 0
 
-    def run(self, text: kernels.Text, standalone: Sequence[bool]) -> int:
+    def run(self, data: kernels.Bytes) -> int:
         """Read on until the kernels stop for something that is not answered here: the status.
 
         Args:
-            standalone: of each document of the text, whether it says that it is.
+            data: of the text that the kernels were told of.
         """
         while True:
-            status = kernels.scan(text, self.names.arrays, self.output, self.stack, self.state)
+            if self._bound is not self.names.arrays:
+                self._bind()
+            status = int(kernels.scan(self.state))
             if status in _FULL:
                 self._grow(status)
-            elif status not in _QUESTIONS:
-                return int(status)
-            elif not self._answer(status, text, standalone):
+            elif status not in (kernels.NEW_NAME, kernels.NEW_SCOPE):
+                return status
+            elif not self._answer(status, data):
                 self.state[kernels.IS_REFUSED] = 1
 
-    def _answer(self, status: int, text: kernels.Text, standalone: Sequence[bool]) -> bool:
-        """Answer what the kernel asks; False if the document is to be declined."""
+    def _bind(self) -> None:
+        """Tell the kernels where the arrays are, since some of them are new."""
+        self._bound = self.names.arrays
+        kernels.bind(self._bound, self.output, self.stack, self.index, self.state)
+
+    def _answer(self, status: int, data: kernels.Bytes) -> bool:
+        """Answer what the kernels ask; False if the document is to be declined."""
         state = self.state
         at = int(state[kernels.ASKED_AT])
         length, slot = int(state[kernels.ASKED_LENGTH]), int(state[kernels.ASKED_SLOT])
         if status == kernels.NEW_NAME:
-            name = text.data[at : at + length].tobytes()
+            name = data[at : at + length].tobytes()
             kind, scope = int(state[kernels.ASKED_KIND]), int(state[kernels.ASKED_SCOPE])
             return self.names.add_name(name, kind, scope, slot)
-        if status == kernels.NEW_SCOPE:
-            declarations = self.names.arrays.declarations[:length].tobytes()
-            return self.names.add_scope(declarations, int(state[kernels.ASKED_SCOPE]), slot)
-        assert status == kernels.DOCTYPE
-        doctype = _DOCTYPE.match(text.data[at : at + _DOCTYPE_BYTES].tobytes())
-        if doctype is None or not _is_xml(doctype[0]):
-            return False
-        state[kernels.POSITION] = at + doctype.end()
-        state[kernels.HAS_DOCTYPE] = 1
-        is_standalone = standalone[int(state[kernels.DOCUMENT]) - text.first]
-        state[kernels.IS_EXTERNAL] = doctype[1] is not None and not is_standalone
-        self.doctype = doctype[0]
-        return True
+        declarations = self.names.arrays.declarations[:length].tobytes()
+        return self.names.add_scope(declarations, int(state[kernels.ASKED_SCOPE]), slot)
 
     def _grow(self, status: int) -> None:
         """Double the room for what was full."""
@@ -138,6 +118,7 @@ class Scanner:
             larger[name] = np.empty(max(64, 2 * len(values)), values.dtype)
             larger[name][: len(values)] = values
         self.output = self.output._replace(**larger)
+        self._bind()
 
     def batch(self) -> EventBatch:
         """What was recorded, read-only."""
@@ -205,14 +186,6 @@ def declaration_of(data: bytes | memoryview, encoding: str | None) -> Declaratio
     if encoding is None and declared.lower() != b"utf-8":
         return None
     return Declaration(found.end(), b"yes" in (found[3], found[4]))
-
-
-def _is_xml(text: bytes) -> bool:
-    """Whether these are characters that a document may have."""
-    try:
-        return _NO_CHARACTER.search(text.decode()) is None
-    except UnicodeDecodeError:
-        return False
 
 
 def _output(demand: Demand, size: int, documents: int, contexts: kernels.Int64) -> kernels.Output:

@@ -16,14 +16,16 @@ from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
 from tamis.documents.vocabulary import Vocabulary
 from tamis.limits import Limits
 
-JOINED_BYTES = 1 << 15
+JOINED_BYTES = 1 << 16
 """Documents up to this size are read together, from one buffer; others where they are."""
+BUFFER_BYTES = 1 << 19
+"""What is joined at a time: it should still be in the processor's cache when it is read."""
 
 
 class Skipped(NamedTuple):
     """References to entities that a document does not declare."""
 
-    count: int
+    times: int
     first: int  # the place of the first one, in the bytes of the document
 
 
@@ -54,14 +56,17 @@ class Tokenizer:
         documents = [_Document.of(source) for source in sources]
         self._begin(documents)
         joined: list[_Document] = []
+        size = 0
         for document in documents:
-            if document.is_small:
-                joined.append(document)
-                continue
-            self._read_joined(joined)
-            joined.clear()
+            if not document.is_small or size >= BUFFER_BYTES:
+                self._read_joined(joined)
+                joined.clear()
+                size = 0
             if document.data is None:
                 self._skip_document()
+            elif document.is_small:
+                joined.append(document)
+                size += len(document.data)
             else:
                 self._read_in_place(document)
         self._read_joined(joined)
@@ -97,10 +102,11 @@ class Tokenizer:
             size = ends[-1] + len(PADDING)
         data = np.frombuffer(b"".join(pieces), np.uint8)
         places = np.array(origins), np.array(starts), np.array(ends)
-        text = kernels.Text(data, data[:0], 0, size, *places, self._next_document)
-        self._scan(text, [document.standalone for document in documents])
+        standalone = np.array([document.standalone for document in documents], np.uint8)
+        self._scan(kernels.Text(data, data[:0], 0, size, *places, standalone, self._next_document))
 
     def _read_in_place(self, document: _Document) -> None:
+        assert document.data is not None
         data = np.frombuffer(document.data, np.uint8)
         size = len(data)
         tail_from = max(0, size - len(PADDING))
@@ -109,18 +115,20 @@ class Tokenizer:
         freeze(data, tail)
         switch = size - len(PADDING) // 2
         places = np.array([0]), np.array([document.start]), np.array([size])
-        text = kernels.Text(data, tail, tail_from, switch, *places, self._next_document)
-        self._scan(text, [document.standalone])
+        standalone = np.array([document.standalone], np.uint8)
+        self._scan(
+            kernels.Text(data, tail, tail_from, switch, *places, standalone, self._next_document)
+        )
 
     @property
     def _next_document(self) -> int:
         return int(self.state[kernels.DOCUMENT])
 
-    def _scan(self, text: kernels.Text, standalone: list[bool]) -> None:
+    def _scan(self, text: kernels.Text) -> None:
         """Read documents, all to their ends."""
-        self.state[kernels.DOCUMENTS_MAX] = text.first + len(standalone)
-        kernels.begin_document(self.state, text.starts[0])
-        self.scanner.run(text, standalone)
+        kernels.bind_text(text, self.state)
+        kernels.begin_document(self.state, 0)
+        self.scanner.run(text.data)
 
     def _reading(self) -> Reading:
         out = self.scanner.output

@@ -11,14 +11,24 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.extending import intrinsic
-from numba.np.arrayobj import populate_array
+from numba import types as numba_types
+from numba.core import cgutils as numba_cgutils
+from numba.extending import intrinsic as numba_intrinsic
+from numba.np import arrayobj
+
+# Numba has types that are none to mypy.
+types: Any = numba_types
+cgutils: Any = numba_cgutils
+populate_array: Any = arrayobj.populate_array
 
 _BYTE = ir.IntType(8)
 _WORD = ir.IntType(64)
-_BLOCK = ir.VectorType(_BYTE, 64)
+
+
+def intrinsic(function: Callable[..., Any]) -> Any:
+    """Make a function that Numba compiles by calling this one for its LLVM code."""
+    return numba_intrinsic(function)
+
 
 Vector = Any
 """A value of LLVM's."""
@@ -27,25 +37,28 @@ Vector = Any
 class _Block:
     """A block while code for it is made."""
 
-    def __init__(self, builder: Any, address: Vector) -> None:
+    def __init__(self, builder: Any, address: Vector, size: int = 64) -> None:
         self.builder = builder
-        pointer = builder.inttoptr(address, _BLOCK.as_pointer())
-        self.bytes = builder.load(pointer, align=1)
+        self.size = size
+        self.type = ir.VectorType(_BYTE, size)
+        self.bytes = builder.load(builder.inttoptr(address, self.type.as_pointer()), align=1)
 
     def _splat(self, value: Vector | int) -> Vector:
         if isinstance(value, int):
-            return ir.Constant(_BLOCK, [value] * 64)
-        one = self.builder.insert_element(
-            ir.Constant(_BLOCK, ir.Undefined), value, ir.IntType(32)(0)
-        )
-        places = ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64)
-        return self.builder.shuffle_vector(one, ir.Constant(_BLOCK, ir.Undefined), places)
+            return ir.Constant(self.type, [value] * self.size)
+        undefined = ir.Constant(self.type, ir.Undefined)
+        one = self.builder.insert_element(undefined, value, ir.IntType(32)(0))
+        places = ir.Constant(ir.VectorType(ir.IntType(32), self.size), [0] * self.size)
+        return self.builder.shuffle_vector(one, undefined, places)
 
     def equal(self, value: Vector | int) -> Vector:
         return self.builder.icmp_unsigned("==", self.bytes, self._splat(value))
 
     def below(self, value: int) -> Vector:
         return self.builder.icmp_unsigned("<", self.bytes, self._splat(value))
+
+    def not_ascii(self) -> Vector:
+        return self.builder.icmp_signed("<", self.bytes, self._splat(0))
 
     def any_of(self, *conditions: Vector) -> Vector:
         result = conditions[0]
@@ -54,16 +67,17 @@ class _Block:
         return result
 
     def mask(self, condition: Vector) -> Vector:
-        return self.builder.bitcast(condition, _WORD)
+        bits = self.builder.bitcast(condition, ir.IntType(self.size))
+        return bits if self.size == 64 else self.builder.zext(bits, _WORD)
 
 
-def _masks(count: int, arguments: int, make: Callable[..., list[Vector]]) -> Any:
+def _masks(count: int, arguments: int, make: Callable[..., list[Vector]], size: int = 64) -> Any:
     """An intrinsic that returns masks of the block at its first argument, an address."""
     result = types.UniTuple(types.uint64, count) if count > 1 else types.uint64
     signature = result(*[types.int64] * arguments)
 
     def generate(context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        block = _Block(builder, values[0])
+        block = _Block(builder, values[0], size)
         masks = [block.mask(condition) for condition in make(block, *values[1:])]
         return context.make_tuple(builder, result, masks) if count > 1 else masks[0]
 
@@ -71,31 +85,25 @@ def _masks(count: int, arguments: int, make: Callable[..., list[Vector]]) -> Any
 
 
 def _structure(block: _Block) -> list[Vector]:
-    control = block.below(0x20)
+    white = block.any_of(*(block.equal(ord(character)) for character in "\t\n\r"))
     return [
         block.any_of(block.equal(ord("<")), block.equal(ord("&"))),
         block.equal(ord("]")),
-        block.any_of(block.below(0x21), block.equal(ord("/")), block.equal(ord(">"))),
-        control,
-        block.equal(ord("\n")),
-        block.builder.icmp_signed("<", block.bytes, block._splat(0)),
+        block.builder.and_(block.below(0x20), block.builder.not_(white)),
+        block.not_ascii(),
     ]
 
 
 @intrinsic
 def structure(_typing: Any, _address: Any) -> Any:
-    """Of a block: ``<`` and ``&``; ``]``; ends of names; controls; newlines; beyond ASCII."""
-    return _masks(6, 1, _structure)
-
-
-def _whitespace(block: _Block) -> list[Vector]:
-    return [block.any_of(block.equal(ord("\t")), block.equal(ord("\r")))]
+    """Of a block: ``<`` and ``&``; ``]``; controls that no document has; beyond ASCII."""
+    return _masks(4, 1, _structure)
 
 
 @intrinsic
-def tabs_and_returns(_typing: Any, _address: Any) -> Any:
-    """Of a block: tabs and carriage returns."""
-    return _masks(1, 1, _whitespace)
+def not_ascii(_typing: Any, _address: Any) -> Any:
+    """Of a block: beyond ASCII."""
+    return _masks(1, 1, lambda block: [block.not_ascii()])
 
 
 def _returns(block: _Block) -> list[Vector]:
@@ -122,6 +130,12 @@ def name_ends(_typing: Any, _address: Any) -> Any:
     return _masks(1, 1, _name_ends)
 
 
+@intrinsic
+def near_name_ends(_typing: Any, _address: Any) -> Any:
+    """``name_ends`` of 32 bytes: enough for most names, and less to load."""
+    return _masks(1, 1, _name_ends, 32)
+
+
 def _value_ends(block: _Block, quote: Vector) -> list[Vector]:
     quotes = block.equal(block.builder.trunc(quote, _BYTE))
     return [
@@ -131,7 +145,7 @@ def _value_ends(block: _Block, quote: Vector) -> list[Vector]:
 
 @intrinsic
 def value_ends(_typing: Any, _address: Any, _quote: Any) -> Any:
-    """Of a block: what an attribute's value cannot be copied over: its quote, ``<``, ``&``, …"""
+    """Of a block: what ends the part of a value that is just copied: a quote, for one."""
     return _masks(1, 2, _value_ends)
 
 
@@ -238,10 +252,20 @@ def byte(_typing: Any, _address: Any) -> Any:
 
 @intrinsic
 def first(_typing: Any, _mask: Any) -> Any:
-    """The number of the lowest bit that is set; the mask is not 0."""
+    """The number of the lowest bit that is set, 64 for none."""
 
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        return builder.cttz(values[0], ir.IntType(1)(1))
+        return builder.cttz(values[0], ir.IntType(1)(0))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def ones(_typing: Any, _mask: Any) -> Any:
+    """How many bits are set."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
+        return builder.ctpop(values[0])
 
     return types.int64(types.uint64), generate
 
