@@ -11,17 +11,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tamis.documents import records as records_module
-from tamis.documents.demand import ALL_NAMES, EVERYTHING, Demand
+from tamis.documents.demand import EVERYTHING
 from tamis.documents.record_index import parse_range, record_index
 from tamis.documents.records import ExpatRecords, RecordBatch, RecordParser, parse_records
-from tamis.documents.streams import Stream, open_stream
+from tamis.documents.streams import open_stream
 from tamis.documents.tokenizer import names as names_module
 from tamis.documents.tokenizer import records as tokenized
 from tamis.documents.tokenizer import window as window_module
 from tamis.documents.tokenizer.records import TokenizedRecords
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, UnreadableDocument
-from tamis.limits import Limits
+from tamis.limits import DEFAULT_LIMITS, Limits
 from tests.documents.mutations import Mutator, taken_apart
 from tests.documents.test_records import chunked, nodes
 from tests.strategies import documents
@@ -61,7 +61,7 @@ def by(
     kind: type[RecordParser],
     chunks: Iterable[bytes],
     tag: str,
-    limits: Limits = Limits(),
+    limits: Limits = DEFAULT_LIMITS,
     encoding: str | None = None,
 ) -> tuple[Any, ...]:
     parser = kind(tag, Vocabulary(), ALL, limits, encoding=encoding)
@@ -77,16 +77,21 @@ def by(
 
 
 def compare(
-    data: bytes, tag: str = "a", limits: Limits = Limits(), sizes: Iterable[int] = SIZES
+    data: bytes,
+    tag: str = "a",
+    limits: Limits = DEFAULT_LIMITS,
+    sizes: Iterable[int] = SIZES,
+    encoding: str | None = None,
 ) -> list[tuple[object, ...]]:
     """The records of a document, having compared the paths."""
-    expected = by(ExpatRecords, [data], tag, limits)
+    expected = by(ExpatRecords, [data], tag, limits, encoding)
     for size in sizes:
-        assert by(TokenizedRecords, chunked(data, size), tag, limits) == expected, (data, size)
+        found = by(TokenizedRecords, chunked(data, size), tag, limits, encoding)
+        assert found == expected, (data, size, encoding)
     return list(expected[0])
 
 
-def is_taken_over(data: bytes, tag: str = "a", limits: Limits = Limits()) -> bool:
+def is_taken_over(data: bytes, tag: str = "a", limits: Limits = DEFAULT_LIMITS) -> bool:
     parser = TokenizedRecords(tag, Vocabulary(), ALL, limits)
     for _ in parser.parse([data]):
         pass
@@ -167,9 +172,7 @@ def test_ascii(encoding: str) -> None:
     declared = f"<?xml version='1.0' encoding='{encoding}'?>"
     for text in ("<x><a/>1<a/></x>", f"<x>{'<a/>1' * 300}é<a/></x>"):
         data = (declared + text).encode()
-        expected = by(ExpatRecords, [data], "a", encoding=encoding)
-        for size in SIZES:
-            assert by(TokenizedRecords, chunked(data, size), "a", encoding=encoding) == expected
+        compare(data, encoding=encoding)
 
 
 def test_every_place_to_be_cut_off() -> None:
@@ -277,7 +280,12 @@ def test_the_index(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
         last = min(first + 3, index.records)
         part = data[index.starts[first] : index.ends[last - 1]]
         found = [
-            (int(start), int(end), each.places.contexts[number], nodes(each.batch, each.vocabulary, n))
+            (
+                int(start),
+                int(end),
+                each.places.contexts[number],
+                nodes(each.batch, each.vocabulary, n),
+            )
             for each in parse_range(index, first, part, Vocabulary(), ALL, Limits())
             for n, (start, end, number) in enumerate(
                 zip(each.places.starts, each.places.ends, each.places.context, strict=True)
@@ -300,7 +308,11 @@ def test_mutations() -> None:
     mutator = Mutator(good, bad, "records")
     count = 0
     for _ in range(MUTATIONS):
-        data = mutator.document()
-        compare(data, sizes=(mutator.one_of(SIZES),))
+        try:
+            stream = open_stream(mutator.document())
+            data = b"".join(stream.chunks)
+        except DocumentError:  # of the encoding
+            continue
+        compare(data, sizes=(mutator.one_of(SIZES),), encoding=stream.encoding)
         count += not is_taken_over(data)
     assert count > MUTATIONS / 4
