@@ -17,6 +17,14 @@ from tamis import jit
 PROGRAM = """
 import hashlib, numba, numpy as np
 from tamis import jit
+from tamis.documents.demand import EVERYTHING
+from tamis.documents.parser import parse
+from tamis.documents.records import parse_records
+from tamis.documents.source import Source
+from tamis.documents.streams import Stream
+from tamis.documents.tokenizer import kernels as tokenizer
+from tamis.documents.vocabulary import Vocabulary
+from tamis.limits import Limits
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis.workload.documents import kernels
@@ -31,10 +39,20 @@ for size in (40, 1_000, 100_000):
     documents = Documents(graph, size=size, fill=True)
     for number in range(20):
         digest.update(documents.document(number))
-for piece in dblp(records=2_000):
-    digest.update(piece)
+data = b"".join(dblp(records=2_000))
+digest.update(data)
+demand = EVERYTHING._replace(lines=False)
+chunks = (data[place : place + 3_001] for place in range(0, len(data), 3_001))
+stream = Stream(chunks, None, "")
+for found in parse_records(stream, "article", Vocabulary(), demand, Limits()):
+    for values in (*found.batch, *found.places[1:4]):
+        digest.update(values)
+for values in parse([Source(data)], Vocabulary(), demand, Limits())[0]:
+    digest.update(values)
 print("digest", digest.hexdigest())
-for kernel in (kernels.costs, kernels.start, kernels.write):
+for kernel in (kernels.costs, kernels.start, kernels.write, tokenizer.bind, tokenizer.bind_text,
+               tokenizer.begin_document, tokenizer.begin_stream, tokenizer.scan,
+               tokenizer.pass_over):
     print("signatures", kernel.__name__, len(kernel.signatures))
     print("compiled", kernel.__name__, sum(kernel.stats.cache_misses.values()))
 print("folder", jit.cache_folder())
@@ -48,6 +66,12 @@ try:
 except IndexError:
     print("canary", "IndexError")
 """
+
+
+KERNELS = (
+    *("costs", "start", "write", "bind", "bind_text", "begin_document", "begin_stream", "scan"),
+    "pass_over",
+)
 
 
 def run(home: Path, **environment: str) -> dict[str, str]:
@@ -72,7 +96,7 @@ def test_bounds_and_cache(tmp_path: Path) -> None:
     first = run(tmp_path)
     assert first["canary"] != "IndexError"
     second = run(tmp_path)
-    for kernel in ("costs", "start", "write"):
+    for kernel in KERNELS:
         assert first[f"signatures {kernel}"] == "1"
         assert checked[f"compiled {kernel}"] == first[f"compiled {kernel}"] == "1"
         assert second[f"compiled {kernel}"] == "0"

@@ -71,7 +71,7 @@ def records_of(batches: Iterable[RecordBatch], first: int = 0) -> list[object]:
     found: list[object] = []
     for batch, errors, vocabulary, places, _ in batches:
         assert places.first == first + len(found)
-        assert batch.documents == len(places.starts) == len(places.ends) == len(places.contexts)
+        assert batch.documents == len(places.starts) == len(places.ends) == len(places.context)
         for number in range(batch.documents):
             assert (batch.document_starts[number] == batch.document_starts[number + 1]) == (
                 number in errors
@@ -203,7 +203,7 @@ def test_entities_and_defaults() -> None:
         [(("", "a"), None), ("attribute", ("", "d"), b"1"), (None, None)],
     ]
     assert found.places.contexts[0] == f"{SUBSET}<x>".encode()
-    assert found.places.contexts[0] == found.places.contexts[1]
+    assert found.places.context.tolist() == [0, 0]
 
 
 def test_external_entities_are_left_out(caplog: pytest.LogCaptureFixture) -> None:

@@ -6,11 +6,10 @@ all errors are libexpat's. Both give the same events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
+from collections.abc import Iterable
 
 from tamis.documents import expat
-from tamis.documents.batch import BatchBuilder, EventBatch, joined, part
+from tamis.documents.batch import BatchBuilder, EventBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -85,7 +84,7 @@ class Parser:
         if not left:
             return reading.batch, errors
         others = self._parse_left(documents, left, errors)
-        return _interleaved(reading.batch, others, left), dict(sorted(errors.items()))
+        return interleaved(reading.batch, others, left), dict(sorted(errors.items()))
 
     def _parse_left(
         self, documents: list[Source | DocumentError], left: list[int], errors: Errors
@@ -113,29 +112,6 @@ def parse(
 ) -> tuple[EventBatch, Errors]:
     """Parse documents into one batch, as :meth:`Parser.parse` does."""
     return Parser(vocabulary, demand, limits).parse(sources)
-
-
-def _interleaved(batch: EventBatch, others: EventBatch, numbers: list[int]) -> EventBatch:
-    """A batch in which the documents with these numbers come from another one."""
-    parts = []
-    done = taken = 0  # documents of ``batch``, of ``others``
-    for first, count in _runs(numbers):
-        parts += [part(batch, done, first), part(others, taken, taken + count)]
-        done = first + count
-        taken += count
-    parts.append(part(batch, done, batch.documents))
-    return joined(parts)
-
-
-def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
-    """Ascending numbers as the first, and the count, of those that follow each other.
-
-    >>> list(_runs([1, 2, 3, 7]))
-    [(1, 3), (7, 1)]
-    """
-    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
-        members = [number for _, number in run]
-        yield members[0], len(members)
 
 
 def _line(source: Source, place: int) -> int:

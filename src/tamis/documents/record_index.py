@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.documents.batch import Int64, freeze
 from tamis.documents.demand import Demand
-from tamis.documents.records import ExpatRecords, RecordBatch, StreamPlace, parse_records
+from tamis.documents.records import RecordBatch, StreamPlace, parse_records, record_parser
 from tamis.documents.source import Document
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
@@ -67,9 +67,11 @@ def record_index(document: Document, tag: str, limits: Limits = DEFAULT_LIMITS) 
     for found in parse_records(open_stream(document), tag, Vocabulary(), Demand(), limits):
         starts.append(found.places.starts)
         ends.append(found.places.ends)
-        for number, context in enumerate(found.places.contexts, found.places.first):
+        _, _, _, numbers, contexts = places = found.places
+        for change in np.flatnonzero(np.diff(numbers, prepend=-1)).tolist():
+            context = contexts[numbers[change]]
             if not runs or runs[-1][1] != context:
-                runs.append((number, context))
+                runs.append((places.first + change, context))
         error = found.stream_error
     if error is not None:
         raise error
@@ -99,7 +101,7 @@ def parse_range(
             columns are counted from its beginning.
     """
     start = StreamPlace(first, int(index.starts[first]))
-    parser = ExpatRecords(
+    parser = record_parser(
         index.tag, vocabulary, demand, limits, context=index.context(first), start=start
     )
     return parser.parse([data], is_all=False)

@@ -1,8 +1,9 @@
 """Records: each outermost element of a given tag is a document of its own, in a stream of any size.
 
 A record is the root of its document, with its namespaces in scope; it is numbered from 0. What
-stands outside of records is checked but not recorded. This is the trusted way, through libexpat;
-memory is bounded by ``limits.document_bytes`` and the size of a batch.
+stands outside of records is checked but not recorded. The tokenizer reads them where it can; here
+is the trusted way, through libexpat, which takes over where the tokenizer cannot go on. Memory is
+bounded by ``limits.document_bytes`` and the size of a batch.
 """
 
 from __future__ import annotations
@@ -11,12 +12,12 @@ import re
 from array import array
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, starmap
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 from xml.parsers import expat
 
 import numpy as np
 
-from tamis.documents.batch import BatchBuilder, EventBatch, Int64, freeze
+from tamis.documents.batch import BatchBuilder, EventBatch, Int32, Int64, freeze
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import Place
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
@@ -26,9 +27,11 @@ from tamis.errors import DocumentError, DocumentLimitError, UsageError
 from tamis.limits import Limits
 
 # A batch of records ends when it has so many, or was made of so many bytes of the stream.
-BATCH_RECORDS = 256
+BATCH_RECORDS = 4096
 BATCH_BYTES = 4 << 20
 
+# Up to the DOCTYPE of a document that is known to be well-formed so far.
+_BEFORE_DOCTYPE = re.compile(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 _TAG = re.compile(r"[^\s<>/&=:'\"{}]+(:[^\s<>/&=:'\"{}]+)?")
 
 
@@ -55,13 +58,16 @@ class RecordPlaces(NamedTuple):
         starts, ends: int64[d]; byte offsets in the stream. Of the error that ended the stream:
             where its record began, or where it was noticed outside of records, and where it was
             noticed.
-        contexts: what each record has to be read with, to be read alone: the DOCTYPE and the start
-            tags around it. Records of the same context share it.
+        context: int32[d]; the number in ``contexts`` of what each record has to be read with, to be
+            read alone.
+        contexts: the DOCTYPE, if there is one, and the start tags around records, with the
+            namespaces that they declare.
     """
 
     first: int
     starts: Int64
     ends: Int64
+    context: Int32
     contexts: tuple[bytes, ...]
 
 
@@ -71,7 +77,8 @@ class RecordBatch(NamedTuple):
     Attributes:
         batch: the events.
         errors: by the number of the document in the batch; such a record has no events.
-        vocabulary: what the batch was parsed with.
+        vocabulary: what the batch was parsed with. Later batches may share it, and add names to it
+            at any time; it never loses or changes one.
         places: where the records stand.
         stream_error: what ended the stream too early: the last of ``errors``; or None.
     """
@@ -108,7 +115,7 @@ def parse_records(
 
     Args:
         tag: the name of the elements that are records, with its prefix, as the document writes it.
-        vocabulary: the names to know; each batch has a fork of it.
+        vocabulary: the names to know; batches have forks of it.
 
     Raises:
         UsageError: ``tag`` cannot be one.
@@ -119,16 +126,39 @@ def parse_records(
     >>> found.batch.document_starts, found.places.starts, found.places.ends
     (array([0, 2, 6]), array([ 5, 13]), array([ 9, 24]))
     """
-    parser = ExpatRecords(tag, vocabulary, demand, limits, encoding=stream.encoding)
+    parser = record_parser(tag, vocabulary, demand, limits, encoding=stream.encoding)
     found = parser.parse(stream.chunks)
     try:
         yield from found
     finally:
         found.close()
-        parser.handlers.warn_of_skipped(stream.name)
+        parser.warn_of_skipped(stream.name)
 
 
-class ExpatRecords:
+def record_parser(
+    tag: str,
+    vocabulary: Vocabulary,
+    demand: Demand,
+    limits: Limits,
+    *,
+    encoding: str | None = None,
+    context: bytes = b"",
+    start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
+) -> RecordParser:
+    """What parses a stream, or the rest of one; for the arguments see :class:`ExpatRecords`."""
+    check_tag(tag)
+    if demand.lines:  # which only libexpat counts for each event
+        kind: type[RecordParser] = ExpatRecords
+    else:
+        from tamis.documents.tokenizer.records import (  # noqa: PLC0415 - imports Numba
+            TokenizedRecords,
+        )
+
+        kind = TokenizedRecords
+    return kind(tag, vocabulary, demand, limits, encoding=encoding, context=context, start=start)
+
+
+class RecordParser(Protocol):
     """Parses the records of one stream, or of the rest of one from a place outside of records.
 
     Args:
@@ -149,13 +179,7 @@ class ExpatRecords:
         encoding: str | None = None,
         context: bytes = b"",
         start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
-    ) -> None:
-        self.context = context
-        self.limits = limits
-        self.parser = create_parser("utf-8" if context else encoding)
-        self.handlers = _RecordHandlers(
-            check_tag(tag), self.parser, ExpatParser(vocabulary, demand, limits), context, start
-        )
+    ) -> None: ...
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
@@ -166,6 +190,37 @@ class ExpatRecords:
             chunks: may raise a ``DocumentError``, which then ends the stream.
             is_all: whether the stream ends with them. If not, they must end with a record.
         """
+        ...
+
+    def warn_of_skipped(self, name: str) -> None:
+        """Log what was left out of the stream of this name, if anything."""
+
+
+class ExpatRecords:
+    """A :class:`RecordParser` that is libexpat alone."""
+
+    def __init__(
+        self,
+        tag: str,
+        vocabulary: Vocabulary,
+        demand: Demand,
+        limits: Limits,
+        *,
+        encoding: str | None = None,
+        context: bytes = b"",
+        start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
+    ) -> None:
+        self.context = context
+        self.limits = limits
+        self.parser = create_parser((encoding or "utf-8") if context else encoding)
+        self.handlers = _RecordHandlers(
+            check_tag(tag), self.parser, ExpatParser(vocabulary, demand, limits), context, start
+        )
+
+    def parse(
+        self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
+    ) -> Generator[RecordBatch, None, None]:
+        """See :meth:`RecordParser.parse`."""
         handlers = self.handlers
         try:
             for piece in self._pieces(chain([self.context], chunks)):
@@ -182,6 +237,10 @@ class ExpatRecords:
         finally:
             handlers.close()
         yield from handlers.take_batches()
+
+    def warn_of_skipped(self, name: str) -> None:
+        """See :meth:`RecordParser.warn_of_skipped`."""
+        self.handlers.warn_of_skipped(name)
 
     def _pieces(self, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
         """The chunks, in pieces that expat takes in linear time.
@@ -243,8 +302,8 @@ class _RecordHandlers(Handlers):
         self.is_ending = False  # its end tag was read, but where that ends is not known yet
         self.record_start = 0
         self.prolog: bytearray | None = bytearray()  # until the root element begins
-        self.has_doctype = False
-        self.head = b""
+        self.is_standalone = False
+        self.head = b""  # of contexts
         # Open elements: their names as written, and the namespaces that they declare.
         self.around: list[tuple[str, tuple[tuple[str | None, str | None], ...]]] = []
         self.declared: list[tuple[str | None, str | None]] = []  # by the next start tag
@@ -256,6 +315,7 @@ class _RecordHandlers(Handlers):
         self.next_record = start.record
         self.begin_batch()
         self.set_outside_handlers()
+        parser.XmlDeclHandler = self.read_declaration
 
     # -- batches -------------------------------------------------------------------------------
 
@@ -267,14 +327,16 @@ class _RecordHandlers(Handlers):
         self.errors: dict[int, DocumentError] = {}
         self.starts = array("q")
         self.ends = array("q")
-        self.contexts: list[bytes] = []
+        self.context_numbers: dict[bytes, int] = {}
+        self.contexts = array("i")
 
     def cut_batch(self, stream_error: DocumentError | None = None) -> None:
         shift = self.stream_start.offset - len(self.context)
         starts, ends = (np.array(each, dtype=np.int64) + shift for each in (self.starts, self.ends))
-        freeze(starts, ends)
+        contexts = np.array(self.contexts, dtype=np.int32)
+        freeze(starts, ends, contexts)
         first = self.next_record - len(starts)
-        places = RecordPlaces(first, starts, ends, tuple(self.contexts))
+        places = RecordPlaces(first, starts, ends, contexts, tuple(self.context_numbers))
         batch = self.builder.freeze()
         self.batches.append(
             RecordBatch(batch, self.errors, self.owner.vocabulary, places, stream_error)
@@ -308,10 +370,7 @@ class _RecordHandlers(Handlers):
     def start_outside(self, name: str, attributes: list[str]) -> None:
         if self.is_ending:
             self.end_record()
-        if self.prolog is not None:
-            if self.has_doctype:
-                self.head = bytes(self.prolog[: self.parser.CurrentByteIndex])
-            self.prolog = None
+        self.prolog = None
         qualified = _qualified(name)
         if qualified == self.tag:
             self.start_record(name, attributes)
@@ -339,10 +398,7 @@ class _RecordHandlers(Handlers):
         self.is_inside = True
         self.is_refused = False
         self.record_start = self.parser.CurrentByteIndex
-        if self.record_context is None:
-            self.record_context = self.head + b"".join(starmap(_start_tag, self.around))
-        self.starts.append(self.record_start)
-        self.contexts.append(self.record_context)
+        self.place_record(self.record_start)
         self.declared.clear()
         self.mark = self.builder.mark()
         self.first_event = len(self.builder.tags)
@@ -353,6 +409,14 @@ class _RecordHandlers(Handlers):
         self.handle_elements(self.start, self.end)
         self.set_misc_handlers()
         self.start(name, attributes)
+
+    def place_record(self, start: int) -> None:
+        """Note where a record starts, and its context."""
+        if self.record_context is None:
+            self.record_context = self.head + b"".join(starmap(start_tag, self.around))
+        self.starts.append(start)
+        known = self.context_numbers
+        self.contexts.append(known.setdefault(self.record_context, len(known)))
 
     def end(self, name: str) -> None:
         super().end(name)
@@ -380,7 +444,7 @@ class _RecordHandlers(Handlers):
         self.set_text_handler()
         end = self.parser.CurrentByteIndex if end is None else end
         if not self.is_refused and end - self.record_start > self.limits.document_bytes:
-            self.drop_record(DocumentLimitError(self.too_large()))
+            self.drop_record(DocumentLimitError(too_large(self.limits)))
         if not self.is_refused:
             self.builder.end_document()
         self.ends.append(end)
@@ -427,20 +491,28 @@ class _RecordHandlers(Handlers):
     def check_sizes(self) -> None:
         """Between pieces, what is being read may have become too large to go on with."""
         if self.unfinished > self.limits.document_bytes:
-            self.give_up(f"a tag, a comment or the like is {self.too_large()}")
+            self.give_up(f"a tag, a comment or the like is {too_large(self.limits)}")
         if self.prolog is not None and len(self.prolog) > self.limits.document_bytes:
-            self.give_up(f"what stands before the root element is {self.too_large()}")
+            self.give_up(f"what stands before the root element is {too_large(self.limits)}")
         if self.is_inside and self.fed - self.record_start > self.limits.document_bytes:
-            self.drop_record(DocumentLimitError(self.too_large()))
-
-    def too_large(self) -> str:
-        return f"larger than the limit document_bytes = {self.limits.document_bytes:,}"
+            self.drop_record(DocumentLimitError(too_large(self.limits)))
 
     def start_doctype(
         self, name: str, system: str | None, public: str | None, has_internal_subset: bool
     ) -> None:
         super().start_doctype(name, system, public, has_internal_subset)
-        self.has_doctype = True
+        self.parser.EndDoctypeDeclHandler = self.end_doctype
+
+    def end_doctype(self) -> None:
+        assert self.prolog is not None
+        before = _BEFORE_DOCTYPE.match(self.prolog)
+        assert before is not None
+        doctype = self.prolog[before.end() : self.parser.CurrentByteIndex + 1]
+        self.head = head_of(bytes(doctype), self.is_standalone)
+        self.set_misc_handlers()
+
+    def read_declaration(self, _version: str, _encoding: str | None, standalone: int) -> None:
+        self.is_standalone = standalone == 1
 
     def counted_text(self, data: str) -> None:
         if self.is_ending:
@@ -487,8 +559,7 @@ class _RecordHandlers(Handlers):
         if self.is_inside:
             self.drop_record(error)
         else:
-            self.starts.append(offset)
-            self.contexts.append(self.head + b"".join(starmap(_start_tag, self.around)))
+            self.place_record(offset)
             self.errors[len(self.starts) - 1] = error
             self.builder.end_document()
         self.ends.append(offset)
@@ -518,10 +589,20 @@ def _qualified(name: str) -> str:
     return f"{prefix}:{local}" if prefix else local
 
 
-def _start_tag(name: str, declared: Iterable[tuple[str | None, str | None]]) -> bytes:
+def too_large(limits: Limits) -> str:
+    """What is wrong with a record, or a part of a document, that is too large."""
+    return f"larger than the limit document_bytes = {limits.document_bytes:,}"
+
+
+def head_of(doctype: bytes, is_standalone: bool) -> bytes:
+    """How contexts begin: with the DOCTYPE, and what says how to read it."""
+    return (b"<?xml version='1.0' standalone='yes'?>" if is_standalone else b"") + doctype
+
+
+def start_tag(name: str, declared: Iterable[tuple[str | None, str | None]]) -> bytes:
     """A start tag, in UTF-8, with namespaces that it declares.
 
-    >>> _start_tag("a", [(None, "u"), ("p", "v&w")])
+    >>> start_tag("a", [(None, "u"), ("p", "v&w")])
     b'<a xmlns="u" xmlns:p="v&#38;w">'
     """
     text = f"<{name}"

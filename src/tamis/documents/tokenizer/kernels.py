@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from tamis.documents.tokenizer.vectors import (
     attribute,
+    bits,
     byte,
     bytes_at,
     copy,
@@ -26,6 +27,8 @@ from tamis.documents.tokenizer.vectors import (
     found,
     int32s_at,
     int64s_at,
+    last,
+    line_ends,
     name_ends,
     near_name_ends,
     ones,
@@ -59,6 +62,8 @@ NAME_MAX = 0xFFFFFF
 """Bytes of a name."""
 PLAIN_ATTRIBUTES_MAX = 32
 """Attributes of a tag that is read the fast way."""
+CONTEXTS_MAX = 64
+"""Contexts of records that are known at a time."""
 
 LT, AMP, BRACKET_OPEN, BRACKET, SLASH, GT, EQUALS = (ord(c) for c in "<&[]/>=")
 BANG, QUESTION, HASH, SEMICOLON, COLON, DASH, DOT = (ord(c) for c in "!?#;:-.")
@@ -74,10 +79,12 @@ READ_TEXT, READ_VALUE, DECLARES, IS_RECORD = 1, 2, 4, 8
 HEAD, NECK, KEY, ANSWER, NAME_COLUMNS = range(5)
 # Columns of Names.scopes.
 PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
+# Columns of Output.contexts; from CONTEXT_STACK on the open elements, as in the stack.
+CONTEXT_DEPTH, CONTEXT_SCOPE, CONTEXT_STACK = range(3)
 
 # What ``scan`` returns.
-(DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES, FULL_TEXTS,
- FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, DECLINE) = range(13)  # fmt: skip
+(DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, NEW_CONTEXT, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
+ FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, DECLINE) = range(14)  # fmt: skip
 
 # Places in the state. First what the caller sets; then where the scan is; what it asks; and arrays,
 # each as its address and length.
@@ -86,15 +93,16 @@ PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
  POSITION, DOCUMENT, DEPTH, CURRENT_SCOPE, ROOT, IS_EMITTING, FLOOR, TEXT_DEPTH, SERIAL,
  EVENTS, ATTRIBUTES, VALUE_BYTES, TEXTS, TEXT_BYTES, MISC, MISC_BYTES, TEXT_FROM, DOCUMENTS,
  EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
- MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, RECORD_FROM,
+ MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, SKIPPED_MARK, RECORD_FROM, STOPPED_AT, CONTEXTS, CONTEXT,
+ DOCTYPE_FROM, DOCTYPE_TO,
  ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE, INDEXED, CARRY, IS_FAULTY,
- BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(55)  # fmt: skip
+ BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(61)  # fmt: skip
 (TABLE, OFFSETS, NAME_PREFIXES, SPELLED, SCOPES, STAMPS, DECLARATIONS, RECORD, STACK,
  TAGS, PREFIXES, ATTRIBUTE_EVENT, ATTRIBUTE_NAME, ATTRIBUTE_PREFIXES, VALUE_START, VALUE_END,
  ATTRIBUTE_VALUES, TEXT_EVENT, TEXT_START, TEXT_END, TEXT_VALUES, MISC_EVENT, MISC_TEXT, MISC_NAME,
  MISC_START, MISC_END, MISC_VALUES, DOCUMENT_STARTS, MISC_STARTS, RECORD_STARTS, RECORD_ENDS,
- RECORD_SCOPES, ORIGINS, STARTS, ENDS, STANDALONE, DECLINED, SKIPPED_COUNTS, SKIPPED_PLACES,
- INDEX, STATES) = range(ARRAYS, ARRAYS + 82, 2)  # fmt: skip
+ RECORD_CONTEXTS, CONTEXT_ROWS, ORIGINS, STARTS, ENDS, STANDALONE, DECLINED, SKIPPED_COUNTS,
+ SKIPPED_PLACES, INDEX, STATES) = range(ARRAYS, ARRAYS + 84, 2)  # fmt: skip
 
 # Values of ROOT.
 NO_ROOT, ROOT_IS_OPEN, ROOT_IS_CLOSED = range(3)
@@ -159,7 +167,9 @@ class Output(NamedTuple):
 
     Attributes:
         record_starts, record_ends: int64; the bytes of each record, in ``Text.data``.
-        record_scopes: int32; the scope that each is in.
+        record_contexts: int32; the number of the context that each is in.
+        contexts: int64[CONTEXTS_MAX * c], rows: how many elements are open around records, the
+            scope inside them, and these elements, as in the stack. Only the caller adds to them.
         declined: uint8[d]; whether a document was left to libexpat.
         skipped, first_skipped: int64[d]; how many references to entities that are not declared were
             left out, and where the first one is.
@@ -187,7 +197,8 @@ class Output(NamedTuple):
     misc_starts: Int64
     record_starts: Int64
     record_ends: Int64
-    record_scopes: Int32
+    record_contexts: Int32
+    contexts: Int64
     declined: Bytes
     skipped: Int64
     first_skipped: Int64
@@ -947,6 +958,7 @@ def markup(state: Int64, place: int, event: int) -> int:
 @kernel
 def doctype(state: Int64, place: int) -> int:
     """Read a DOCTYPE without internal subset from behind its keyword: the place behind it."""
+    state[DOCTYPE_FROM] = place - 9
     name = skip_space(state, place)
     length = doctype_name_length(state, name)
     here = skip_space(state, name + length)
@@ -968,6 +980,7 @@ def doctype(state: Int64, place: int) -> int:
     if byte(at(state, here)) != GT:
         return -DECLINE
     state[HAS_DOCTYPE] = 1
+    state[DOCTYPE_TO] = here + 1
     state[IS_EXTERNAL] = is_external and not state[IS_STANDALONE]
     return here + 1
 
@@ -1048,8 +1061,14 @@ def text_reference(state: Int64, start: int, place: int, event: int) -> int:
 @kernel
 def begin_document(state: Int64, number: int) -> None:
     """Set out to read document ``number`` of the text."""
-    state[POSITION] = int64s_at(state[STARTS], state[STARTS + 1])[number]
     state[IS_STANDALONE] = bytes_at(state[STANDALONE], state[STANDALONE + 1])[number]
+    begin_stream(state, int64s_at(state[STARTS], state[STARTS + 1])[number])
+
+
+@kernel
+def begin_stream(state: Int64, place: int) -> None:
+    """Set out to read what begins at a place."""
+    state[POSITION] = place
     state[DEPTH] = 0
     state[CURRENT_SCOPE] = 0
     state[ROOT] = NO_ROOT
@@ -1088,14 +1107,40 @@ def end_document(state: Int64) -> None:
 
 
 @kernel
-def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -> None:
-    """A record begins at the start tag at a place."""
+def find_context(state: Int64, depth: int, scope: int) -> int:
+    """The number of the context that the open elements are, or -1; mostly it is the last one."""
+    contexts = int64s_at(state[CONTEXT_ROWS], state[CONTEXT_ROWS + 1])
+    stack = int64s_at(state[STACK], state[STACK + 1])
+    columns = len(contexts) // CONTEXTS_MAX
+    count = state[CONTEXTS]
+    number = state[CONTEXT]
+    for _ in range(count):
+        row = number * columns
+        if contexts[row + CONTEXT_DEPTH] == depth and contexts[row + CONTEXT_SCOPE] == scope:
+            same = 0
+            while same < depth and contexts[row + CONTEXT_STACK + same] == stack[1 + same]:
+                same += 1
+            if same == depth:
+                state[CONTEXT] = number
+                return number
+        number = number + 1 if number + 1 < count else 0
+    return -1
+
+
+@kernel
+def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -> int:
+    """A record begins at the start tag at a place: -1, or that its context is new."""
+    context = find_context(state, depth, scope)
+    if context < 0:
+        return NEW_CONTEXT
     state[EVENTS] = event
     mark(state)
+    state[SKIPPED_MARK] = state[SKIPPED]
     state[IS_EMITTING] = 1
     state[FLOOR] = depth
     state[RECORD_FROM] = place
-    int32s_at(state[RECORD_SCOPES], state[RECORD_SCOPES + 1])[state[DOCUMENTS]] = scope
+    int32s_at(state[RECORD_CONTEXTS], state[RECORD_CONTEXTS + 1])[state[DOCUMENTS]] = context
+    return -1
 
 
 @kernel
@@ -1135,12 +1180,15 @@ def retreat(state: Int64, end: int, status: int) -> None:
     Long text that nobody reads is not kept: only its last bytes, which may be half a character, or
     the begin of ``]]>``.
     """
+    state[STOPPED_AT] = state[POSITION]
     if state[IN_RECORDS] and state[IS_EMITTING]:
         forget(state)
+        state[SKIPPED] = state[SKIPPED_MARK]
         state[POSITION] = state[RECORD_FROM]
         state[DEPTH] = state[FLOOR]
-        scopes = int32s_at(state[RECORD_SCOPES], state[RECORD_SCOPES + 1])
-        state[CURRENT_SCOPE] = scopes[state[DOCUMENTS]]
+        contexts = int64s_at(state[CONTEXT_ROWS], state[CONTEXT_ROWS + 1])
+        row = state[CONTEXT] * (len(contexts) // CONTEXTS_MAX)
+        state[CURRENT_SCOPE] = contexts[row + CONTEXT_SCOPE]
         state[FLOOR] = 0
         state[IS_EMITTING] = 0
         state[TEXT_DEPTH] = -1
@@ -1150,6 +1198,33 @@ def retreat(state: Int64, end: int, status: int) -> None:
         while place > state[POSITION] and byte(at(state, place)) & 0xC0 == 0x80:
             place -= 1
         state[POSITION] = place
+
+
+@kernel
+def pass_over(data: Bytes, start: int, end: int, place: Int64) -> None:
+    """Count lines and columns on from a place, over bytes with ``PADDING`` behind them.
+
+    Args:
+        place: int64[3]; line, column, and whether the last byte was a carriage return, so that a
+            newline begins no further line.
+    """
+    address = np.int64(data.ctypes.data)
+    line, column, carry = place[0], place[1], U(place[2])
+    for block in range(start, end, BLOCK):
+        size = min(BLOCK, end - block)
+        valid = ALL >> U(BLOCK - size)
+        newlines, carriage_returns, tails = line_ends(address + block)
+        newlines &= valid
+        carriage_returns &= valid
+        characters = ~tails & valid
+        line += bits(carriage_returns | newlines & ~(carriage_returns << ONE | carry))
+        ends = newlines | carriage_returns
+        if ends:
+            column = 1 + bits(characters >> U(last(ends)) >> ONE)
+        else:
+            column += bits(characters)
+        carry = carriage_returns >> U(size - 1)
+    place[0], place[1], place[2] = line, column, np.int64(carry)
 
 
 @inlined
@@ -1319,7 +1394,9 @@ def scan_document(state: Int64, end: int) -> int:
             mask = near_name_ends(address + 1)
             length = np.int64(first(mask) if mask else name_length(state, place + 1))
             if seeking and is_record(state, place + 1, length):
-                begin_record(state, place, event, depth, scope)
+                status = begin_record(state, place, event, depth, scope)
+                if status >= 0:
+                    break
                 emitting = 1
                 floor = depth
                 seeking = False
@@ -1380,9 +1457,19 @@ def scan_document(state: Int64, end: int) -> int:
     state[EVENTS] = event
     state[DEPTH] = depth
     state[CURRENT_SCOPE] = scope
+    if status == ENOUGH and not is_sound(state, start, end):
+        status = DECLINE
     if status in (MORE, DECLINE):
         retreat(state, end, status)
     return status
+
+
+@kernel
+def is_sound(state: Int64, place: int, end: int) -> bool:
+    """Whether all before a place may be in a document; a tag may be read before that is known."""
+    while state[INDEXED] < place and not state[IS_FAULTY]:
+        index_window(state, end)
+    return not state[IS_FAULTY] or place <= state[INDEXED]
 
 
 @kernel
@@ -1492,7 +1579,8 @@ def bind(names: Names, out: Output, stack: Int64, index: Int64, state: Int64) ->
     bind_array(state, MISC_STARTS, out.misc_starts)
     bind_array(state, RECORD_STARTS, out.record_starts)
     bind_array(state, RECORD_ENDS, out.record_ends)
-    bind_array(state, RECORD_SCOPES, out.record_scopes)
+    bind_array(state, RECORD_CONTEXTS, out.record_contexts)
+    bind_array(state, CONTEXT_ROWS, out.contexts)
     bind_array(state, DECLINED, out.declined)
     bind_array(state, SKIPPED_COUNTS, out.skipped)
     bind_array(state, SKIPPED_PLACES, out.first_skipped)
@@ -1500,7 +1588,7 @@ def bind(names: Names, out: Output, stack: Int64, index: Int64, state: Int64) ->
 
 @kernel
 def bind_text(text: Text, state: Int64) -> None:
-    """Note where documents are, and set out to read the first of them."""
+    """Note where documents are."""
     state[BODY] = np.int64(text.data.ctypes.data)
     state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
     state[SWITCH] = text.switch
@@ -1510,4 +1598,3 @@ def bind_text(text: Text, state: Int64) -> None:
     bind_array(state, STARTS, text.starts)
     bind_array(state, ENDS, text.ends)
     bind_array(state, STANDALONE, text.standalone)
-    begin_document(state, 0)

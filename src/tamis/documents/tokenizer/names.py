@@ -31,6 +31,10 @@ class NameTable:
         demand: which values are read.
         record: the tag of records, or ``b""``.
         multiplier: of the hash; tests give 0, so that all names collide.
+
+    Attributes:
+        scopes: the namespaces by their prefixes, ``""`` for the default, in each scope.
+        declared: what the start tag that made the scope declares, in its order.
     """
 
     def __init__(
@@ -44,6 +48,7 @@ class NameTable:
         self.demand = demand
         self.count = 0
         self.scopes: list[dict[str, str]] = [{"xml": _XML}]
+        self.declared: list[list[tuple[str, str]]] = [[]]
         self.spelled = 0
         padded = np.frombuffer(record + bytes(8), np.uint8)
         factor = _MULTIPLIER if multiplier is None else np.array([multiplier], np.uint64)
@@ -107,7 +112,18 @@ class NameTable:
         made = parent, start, self.spelled, len(self.scopes)
         self.arrays.scopes[row : row + kernels.SCOPE_COLUMNS] = made
         self.scopes.append(scope)
+        self.declared.append(declared)
         return True
+
+    def name(self, slot: int) -> bytes:
+        """The name in a slot, as it is written."""
+        arrays = self.arrays
+        row = slot * kernels.NAME_COLUMNS
+        length = int(arrays.table[row + kernels.KEY]) & kernels.NAME_MAX
+        if length > 16:
+            start = int(arrays.offsets[slot])
+            return arrays.spelled[start : start + length].tobytes()
+        return arrays.table[row : row + kernels.KEY].tobytes()[:length]
 
     def _namespace(self, prefix: str, kind: int, scope: int) -> str | None:
         """The namespace of a prefix, ``""`` for none, or None where it is not declared."""

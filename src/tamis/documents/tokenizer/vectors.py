@@ -181,6 +181,17 @@ def found(_typing: Any, _address: Any, _byte: Any) -> Any:
     return _masks(1, 2, _found)
 
 
+def _line_ends(block: _Block) -> list[Vector]:
+    tails = block.builder.icmp_signed("<", block.bytes, block._splat(-0x40))
+    return [block.equal(ord("\n")), block.equal(ord("\r")), tails]
+
+
+@intrinsic
+def line_ends(_typing: Any, _address: Any) -> Any:
+    """Of a block: newlines; carriage returns; continuations of characters."""
+    return _masks(3, 1, _line_ends)
+
+
 def _utf8_faults(block: _Block, before: _Block) -> Vector:
     """Where a byte cannot follow those before it (U+FFFE and U+FFFF are characters of nobody)."""
     builder = block.builder
@@ -250,6 +261,26 @@ def first(_typing: Any, _mask: Any) -> Any:
 
 @intrinsic
 def ones(_typing: Any, _mask: Any) -> Any:
+    """How many bits are set."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
+        return builder.ctpop(values[0])
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def last(_typing: Any, _mask: Any) -> Any:
+    """The number of the highest bit that is set; the mask is not 0."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
+        return builder.sub(_WORD(63), builder.ctlz(values[0], ir.IntType(1)(1)))
+
+    return types.int64(types.uint64), generate
+
+
+@intrinsic
+def bits(_typing: Any, _mask: Any) -> Any:
     """How many bits are set."""
 
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:

@@ -1,0 +1,296 @@
+"""Records, read by the kernels as far as they go, and then by libexpat."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+
+import numpy as np
+
+from tamis.documents import expat, records
+from tamis.documents.batch import BatchBuilder, EventBatch, freeze, interleaved
+from tamis.documents.demand import Demand
+from tamis.documents.records import (
+    ExpatRecords,
+    RecordBatch,
+    RecordPlaces,
+    StreamPlace,
+    head_of,
+    start_tag,
+    too_large,
+)
+from tamis.documents.tokenizer import kernels
+from tamis.documents.tokenizer.names import NameTable
+from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
+from tamis.documents.tokenizer.window import READ_BYTES, Window
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError, DocumentLimitError
+from tamis.limits import Limits
+
+LOOKAHEAD = 8 << 20
+"""What has to follow a place that the kernels decline, unless the stream ends: before that, what
+is there may just be cut off.
+"""
+
+_HEAD_BYTES = 1 << 10
+_ZERO = np.zeros(1, np.int64)
+_NO_BYTES = np.zeros(1, np.uint8)
+
+
+class TokenizedRecords:
+    """A :class:`RecordParser` that leaves to libexpat only what the kernels decline."""
+
+    def __init__(
+        self,
+        tag: str,
+        vocabulary: Vocabulary,
+        demand: Demand,
+        limits: Limits,
+        *,
+        encoding: str | None = None,
+        context: bytes = b"",
+        start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
+    ) -> None:
+        self.tag = tag
+        self.vocabulary = vocabulary
+        self.demand = demand
+        self.limits = limits
+        self.encoding = encoding
+        self.context = context
+        self.start = start
+        self.next_record = start.record
+        self.skipped = 0
+        self.first_skipped_line = 0
+        self.is_standalone = False
+        self.doctype = b""
+        self.is_done = False
+        self.expat: ExpatRecords | None = None  # where it took over
+
+    def parse(
+        self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
+    ) -> Generator[RecordBatch, None, None]:
+        """See :meth:`RecordParser.parse`."""
+        window = Window(chunks, self.start, self.encoding in ("us-ascii", "iso-8859-1"))
+        context, place = self.context, self.start
+        rest = 0
+        if self._begin(context) and (self.context or self._begin_document(window)):
+            yield from self._batches(window, is_all)
+            if self.is_done:
+                return
+            context, rest = self._context(), self._position
+            place = window.place(rest, self.next_record)
+            if place.offset and not context:  # what follows is not the begin of a document
+                context = head_of(b"", self.is_standalone) or b"\n"
+        self.expat = ExpatRecords(
+            self.tag,
+            self.vocabulary,
+            self.demand,
+            self.limits,
+            encoding=self.encoding,
+            context=context,
+            start=place,
+        )
+        yield from self.expat.parse(window.rest(rest), is_all=is_all)
+
+    def warn_of_skipped(self, name: str) -> None:
+        """See :meth:`RecordParser.warn_of_skipped`."""
+        count, line = self.skipped, self.first_skipped_line
+        if self.expat is not None:
+            count += self.expat.handlers.skipped
+            line = line or self.expat.handlers.first_skipped_line
+        if count:
+            expat.log_skipped(name, count, line)
+
+    # -- beginning -----------------------------------------------------------------------------
+
+    def _begin(self, context: bytes) -> bool:
+        """Read a context, with a new table of names; False if libexpat has to."""
+        names = NameTable(self.vocabulary.fork(), self.demand, self.tag.encode())
+        self.scanner = Scanner(names, self.demand, self.limits)
+        self._forget_contexts()
+        self.begun_at = -1
+        declaration = declaration_of(context, "utf-8")
+        if declaration is None:
+            return False
+        self.is_standalone = self.is_standalone or declaration.standalone
+        state = self.scanner.state
+        state[kernels.IN_RECORDS] = 1
+        state[kernels.IS_FINAL] = 0
+        state[kernels.RECORDS_MAX] = records.BATCH_RECORDS
+        state[kernels.EVENTS_MAX] = records.BATCH_BYTES // 4
+        kernels.begin_stream(state, declaration.end)
+        status = self._scan(np.frombuffer(context + PADDING, np.uint8), len(context))
+        self._position = 0
+        return status == kernels.MORE
+
+    def _begin_document(self, window: Window) -> bool:
+        """Read the XML declaration, if there is one; False if libexpat has to."""
+        head = b""
+        while not (window.is_final or window.is_stuck):
+            window.read(0, READ_BYTES, window.end + 1)
+            head = window.data[: min(window.end, _HEAD_BYTES)].tobytes()
+            if head[:5] != b"<?xml"[: len(head)] or b"?>" in head or len(head) == _HEAD_BYTES:
+                break
+        declaration = declaration_of(head, self.encoding)
+        if declaration is None:
+            return False
+        self.is_standalone = declaration.standalone
+        self._position = declaration.end
+        return True
+
+    @property
+    def _position(self) -> int:
+        """The place in the window up to which everything is settled."""
+        return int(self.scanner.state[kernels.POSITION])
+
+    @_position.setter
+    def _position(self, place: int) -> None:
+        self.scanner.state[kernels.POSITION] = place
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def _batches(self, window: Window, is_all: bool) -> Iterator[RecordBatch]:
+        """The records, as long as the kernels go on."""
+        state = self.scanner.state
+        while True:
+            state[kernels.IS_FINAL] = window.is_final and is_all
+            before = self._saved()
+            status = self._scan(window.data, window.end)
+            if status == kernels.DECLINE and state[kernels.IS_FAULTY]:
+                self._restore(before)  # what is no character may be in a tag that was read
+                return
+            if state[kernels.DOCUMENTS]:
+                yield self._batch(window)
+            self._count_skipped(window)
+            is_at_end = window.is_final and self._position == window.end
+            if status == kernels.DONE or (is_at_end and not is_all):
+                self.is_done = True
+                return
+            if self.scanner.names.is_full and window.start + self._position > self.begun_at:
+                self._begin_anew(window)
+                state = self.scanner.state
+            elif status in (kernels.MORE, kernels.DECLINE) and not self._read_on(window, status):
+                return
+
+    def _scan(self, data: kernels.Bytes, end: int) -> int:
+        """Read records from where the state is, into an empty batch: why it stops."""
+        if len(self.contexts) == kernels.CONTEXTS_MAX:
+            self._forget_contexts()
+        self.scanner.provide(end - self._position + kernels.PADDING, records.BATCH_RECORDS)
+        ends = np.array([end])
+        text = kernels.Text(data, data[:0], 0, len(data), _ZERO, _ZERO, ends, _NO_BYTES, 0)
+        state = self.scanner.state
+        kernels.bind_text(text, state)
+        state[kernels.IS_STANDALONE] = self.is_standalone
+        while True:
+            status = self.scanner.run(data)
+            if state[kernels.HAS_DOCTYPE] and not self.doctype:
+                place = slice(state[kernels.DOCTYPE_FROM], state[kernels.DOCTYPE_TO])
+                self.doctype = data[place].tobytes()
+            if status != kernels.NEW_CONTEXT or len(self.contexts) == kernels.CONTEXTS_MAX:
+                return status
+            self._add_context()
+
+    def _saved(self) -> tuple[kernels.Int64, kernels.Int64, bytes]:
+        """Where the kernels are, to go back to."""
+        state = self.scanner.state
+        stack = self.scanner.stack[: int(state[kernels.DEPTH]) + 1]
+        return state.copy(), stack.copy(), self.doctype
+
+    def _restore(self, saved: tuple[kernels.Int64, kernels.Int64, bytes]) -> None:
+        self.scanner.state[:], stack, self.doctype = saved
+        self.scanner.stack[: len(stack)] = stack
+
+    def _read_on(self, window: Window, status: int) -> bool:
+        """Read more of the stream; False if the kernels cannot go on with that."""
+        unread = window.end - self._position
+        ahead = window.end - int(self.scanner.state[kernels.STOPPED_AT])
+        if (
+            window.is_final
+            or window.is_stuck
+            or unread > self.limits.document_bytes + LOOKAHEAD
+            or (status == kernels.DECLINE and ahead > LOOKAHEAD)
+        ):
+            return False
+        # A record, or a tag, is read anew each time, so that must be in growing steps.
+        window.read(self._position, max(READ_BYTES, 2 * unread), unread + unread // 4 + 1)
+        self._position = 0
+        return True
+
+    def _begin_anew(self, window: Window) -> None:
+        """Forget the names that were met."""
+        position = self._position
+        is_read = self._begin(self._context())
+        assert is_read, "it was read before"
+        self._position = position
+        self.begun_at = window.start + position
+
+    # -- what was read -------------------------------------------------------------------------
+
+    def _batch(self, window: Window) -> RecordBatch:
+        output = self.scanner.output
+        count = int(self.scanner.state[kernels.DOCUMENTS])
+        starts = output.record_starts[:count] + window.start
+        ends = output.record_ends[:count] + window.start
+        context = output.record_contexts[:count]
+        freeze(starts, ends, context)
+        places = RecordPlaces(self.next_record, starts, ends, context, tuple(self.contexts))
+        self.next_record += count
+        batch = self.scanner.batch()
+        large = np.flatnonzero(ends - starts > self.limits.document_bytes).tolist()
+        if large:
+            batch = interleaved(batch, _empty(len(large)), large)
+        errors: dict[int, DocumentError] = {
+            number: DocumentLimitError(too_large(self.limits)) for number in large
+        }
+        return RecordBatch(batch, errors, self.scanner.names.vocabulary, places, None)
+
+    def _count_skipped(self, window: Window) -> None:
+        state = self.scanner.state
+        if state[kernels.SKIPPED]:
+            if not self.skipped:
+                self.first_skipped_line = window.place(int(state[kernels.FIRST_SKIPPED])).line
+            self.skipped += int(state[kernels.SKIPPED])
+            state[kernels.SKIPPED] = 0
+
+    # -- contexts ------------------------------------------------------------------------------
+
+    def _forget_contexts(self) -> None:
+        self.contexts: list[bytes] = []
+        self.scanner.state[[kernels.CONTEXTS, kernels.CONTEXT]] = 0
+
+    def _add_context(self) -> None:
+        """Have the kernels know the context of the record that begins."""
+        state = self.scanner.state
+        depth = int(state[kernels.DEPTH])
+        rows = self.scanner.output.contexts.reshape(kernels.CONTEXTS_MAX, -1)
+        row = rows[len(self.contexts)]
+        row[kernels.CONTEXT_DEPTH] = depth
+        row[kernels.CONTEXT_SCOPE] = state[kernels.CURRENT_SCOPE]
+        row[kernels.CONTEXT_STACK :][:depth] = self.scanner.stack[1 : depth + 1]
+        self.contexts.append(self._context())
+        state[kernels.CONTEXTS] = len(self.contexts)
+
+    def _context(self) -> bytes:
+        """What is open where the state is, to be read before what follows."""
+        state, names = self.scanner.state, self.scanner.names
+        depth = int(state[kernels.DEPTH])
+        entries = self.scanner.stack[1 : depth + 1].tolist()
+        scopes = [entry >> 32 for entry in entries] + [int(state[kernels.CURRENT_SCOPE])]
+        tags = [
+            start_tag(
+                names.name(entry & 0xFFFFFFFF).decode(),
+                names.declared[inside] if inside != outside else (),
+            )
+            for entry, outside, inside in zip(entries, scopes, scopes[1:], strict=False)
+        ]
+        if state[kernels.ROOT] == kernels.ROOT_IS_CLOSED:
+            tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
+        head = head_of(self.doctype, self.is_standalone) if self.doctype else b""
+        return head + b"".join(tags)
+
+
+def _empty(documents: int) -> EventBatch:
+    builder = BatchBuilder()
+    for _ in range(documents):
+        builder.end_document()
+    return builder.freeze()

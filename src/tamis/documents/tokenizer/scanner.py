@@ -1,0 +1,230 @@
+"""The kernels with their buffers, for whoever has documents or records to read."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.documents.batch import EventBatch, freeze
+from tamis.documents.demand import Demand
+from tamis.documents.tokenizer import kernels
+from tamis.documents.tokenizer.names import NameTable
+from tamis.limits import Limits
+
+PADDING = bytes(kernels.PADDING)
+
+_DECLARATION = re.compile(
+    rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""
+    rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*"""
+    rb"""(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
+    rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(yes|no)"|'(yes|no)'))?[ \t\r\n]*\?>"""
+)
+# With the last two, ASCII is UTF-8 too.
+ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
+
+_FULL = {
+    kernels.FULL_EVENTS: ("tags", "prefixes"),
+    kernels.FULL_ATTRIBUTES: (
+        "attribute_event", "attribute_name", "attribute_prefixes", "value_start", "value_end"
+    ),
+    kernels.FULL_VALUES: ("attribute_values",),
+    kernels.FULL_TEXTS: ("text_event", "text_start", "text_end"),
+    kernels.FULL_TEXT_VALUES: ("text_values",),
+    kernels.FULL_MISC: ("misc_event", "misc_text", "misc_name", "misc_start", "misc_end"),
+    kernels.FULL_MISC_VALUES: ("misc_values",),
+}  # fmt: skip
+
+
+class Scanner:
+    """Runs the kernels over bytes, and answers what they ask.
+
+    Args:
+        names: takes the names that are met.
+
+    Attributes:
+        state: of the kernels.
+        stack: of the open elements.
+        output: what was recorded since :meth:`provide`.
+    """
+
+    def __init__(self, names: NameTable, demand: Demand, limits: Limits) -> None:
+        self.names = names
+        self.demand = demand
+        self.index = np.zeros(kernels.INDEX_SIZE, np.int64)
+        self.stack = np.zeros(2 * limits.depth + 8, np.int64)
+        self.state = np.zeros(kernels.STATES, np.int64)
+        self.state[kernels.IS_FINAL] = 1
+        self.state[kernels.WITH_PREFIXES] = demand.prefixes
+        self.state[kernels.WITH_MISC] = demand.misc
+        self.state[kernels.DEPTH_MAX] = limits.depth
+        self.state[kernels.ATTRIBUTES_MAX] = limits.attributes
+        # Around records there may be as many elements as inside.
+        contexts = kernels.CONTEXTS_MAX * (limits.depth + kernels.CONTEXT_STACK)
+        self._contexts = np.zeros(contexts, np.int64)
+
+    def provide(self, size: int, documents: int) -> None:
+        """Forget what was recorded, and provide room for that of so many bytes.
+
+        Memory that nobody writes to costs nothing.
+
+        Args:
+            documents: how many, or how many records, there may be.
+        """
+        self.output = _output(self.demand, size, documents, self._contexts)
+        self._bind()
+        self.state[kernels.EVENTS : kernels.DOCUMENTS + 1] = 0
+
+    def run(self, data: kernels.Bytes) -> int:
+        """Read on until the kernels stop for something that is not answered here: the status.
+
+        Args:
+            data: of the text that the kernels were told of.
+        """
+        while True:
+            if self._bound is not self.names.arrays:
+                self._bind()
+            status = int(kernels.scan(self.state))
+            if status in _FULL:
+                self._grow(status)
+            elif status not in (kernels.NEW_NAME, kernels.NEW_SCOPE):
+                return status
+            elif not self._answer(status, data):
+                self.state[kernels.IS_REFUSED] = 1
+
+    def _bind(self) -> None:
+        """Tell the kernels where the arrays are, since some of them are new."""
+        self._bound = self.names.arrays
+        kernels.bind(self._bound, self.output, self.stack, self.index, self.state)
+
+    def _answer(self, status: int, data: kernels.Bytes) -> bool:
+        """Answer what the kernels ask; False if the document is to be declined."""
+        state = self.state
+        at = int(state[kernels.ASKED_AT])
+        length, slot = int(state[kernels.ASKED_LENGTH]), int(state[kernels.ASKED_SLOT])
+        if status == kernels.NEW_NAME:
+            name = data[at : at + length].tobytes()
+            kind, scope = int(state[kernels.ASKED_KIND]), int(state[kernels.ASKED_SCOPE])
+            return self.names.add_name(name, kind, scope, slot)
+        declarations = self.names.arrays.declarations[:length].tobytes()
+        return self.names.add_scope(declarations, int(state[kernels.ASKED_SCOPE]), slot)
+
+    def _grow(self, status: int) -> None:
+        """Double the room for what was full."""
+        larger = {}
+        for name in _FULL[status]:
+            values = getattr(self.output, name)
+            larger[name] = np.empty(max(64, 2 * len(values)), values.dtype)
+            larger[name][: len(values)] = values
+        self.output = self.output._replace(**larger)
+        self._bind()
+
+    def batch(self) -> EventBatch:
+        """What was recorded, read-only."""
+        state, out = self.state, self.output
+        count = int(state[kernels.DOCUMENTS])
+        events = int(state[kernels.EVENTS])
+        attributes, value_bytes = int(state[kernels.ATTRIBUTES]), int(state[kernels.VALUE_BYTES])
+        texts, text_bytes = int(state[kernels.TEXTS]), int(state[kernels.TEXT_BYTES])
+        misc, misc_bytes = int(state[kernels.MISC]), int(state[kernels.MISC_BYTES])
+        prefixes = self.demand.prefixes
+        batch = EventBatch(
+            document_starts=out.document_starts[: count + 1],
+            tags=out.tags[:events],
+            attribute_event=out.attribute_event[:attributes],
+            attribute_name=out.attribute_name[:attributes],
+            value_start=out.value_start[:attributes],
+            value_end=out.value_end[:attributes],
+            attribute_values=out.attribute_values[:value_bytes],
+            text_event=out.text_event[:texts],
+            text_start=out.text_start[:texts],
+            text_end=out.text_end[:texts],
+            text_values=out.text_values[:text_bytes],
+            misc_starts=out.misc_starts[: count + 1],
+            misc_event=out.misc_event[:misc],
+            misc_text=out.misc_text[:misc],
+            misc_name=out.misc_name[:misc],
+            misc_start=out.misc_start[:misc],
+            misc_end=out.misc_end[:misc],
+            misc_values=out.misc_values[:misc_bytes],
+            prefixes=out.prefixes[: events if prefixes else 0],
+            attribute_prefixes=out.attribute_prefixes[: attributes if prefixes else 0],
+            lines=np.zeros(0, np.int32),
+        )
+        freeze(*batch)
+        return batch
+
+
+class Declaration(NamedTuple):
+    """What the XML declaration of a document says, or none.
+
+    Attributes:
+        end: where it ends.
+        standalone: whether it says ``standalone="yes"``.
+    """
+
+    end: int = 0
+    standalone: bool = False
+
+
+def declaration_of(data: bytes | memoryview, encoding: str | None) -> Declaration | None:
+    """The XML declaration of a document, or None if it is not to be read here.
+
+    Args:
+        encoding: overrules what is declared. Of bytes in another encoding than UTF-8, the caller
+            has to see to it that they are ASCII.
+    """
+    if encoding not in ENCODINGS:
+        return None
+    if data[:5] != b"<?xml" or data[5:6] not in (b" ", b"\t", b"\r", b"\n"):
+        return Declaration()
+    found = _DECLARATION.match(data)
+    if found is None:
+        return None
+    declared = found[1] or found[2] or b"utf-8"
+    if encoding is None and declared.lower() != b"utf-8":
+        return None
+    return Declaration(found.end(), b"yes" in (found[3], found[4]))
+
+
+def _output(demand: Demand, size: int, documents: int, contexts: kernels.Int64) -> kernels.Output:
+    """Buffers for documents of so many bytes."""
+    events = size // 4
+    prefixes = events if demand.prefixes else 0
+    attributes = size // 16 if demand.attributes else 0
+    texts = size // 16 if demand.text else 0
+    misc = size // 64 if demand.misc else 0
+
+    def values(wanted: object) -> kernels.Bytes:
+        return np.empty(size if wanted else 0, np.uint8)
+
+    return kernels.Output(
+        tags=np.empty(events, np.int32),
+        prefixes=np.empty(prefixes, np.int32),
+        attribute_event=np.empty(attributes, np.int64),
+        attribute_name=np.empty(attributes, np.int32),
+        attribute_prefixes=np.empty(attributes if demand.prefixes else 0, np.int32),
+        value_start=np.empty(attributes, np.int64),
+        value_end=np.empty(attributes, np.int64),
+        attribute_values=values(demand.attributes),
+        text_event=np.empty(texts, np.int64),
+        text_start=np.empty(texts, np.int64),
+        text_end=np.empty(texts, np.int64),
+        text_values=values(demand.text),
+        misc_event=np.empty(misc, np.int64),
+        misc_text=np.empty(misc, np.int64),
+        misc_name=np.empty(misc, np.int32),
+        misc_start=np.empty(misc, np.int64),
+        misc_end=np.empty(misc, np.int64),
+        misc_values=values(demand.misc),
+        document_starts=np.zeros(documents + 1, np.int64),
+        misc_starts=np.zeros(documents + 1, np.int64),
+        record_starts=np.empty(documents, np.int64),
+        record_ends=np.empty(documents, np.int64),
+        record_contexts=np.empty(documents, np.int32),
+        contexts=contexts,
+        declined=np.zeros(documents, np.uint8),
+        skipped=np.zeros(documents, np.int64),
+        first_skipped=np.zeros(documents, np.int64),
+    )
