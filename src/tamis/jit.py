@@ -35,13 +35,22 @@ _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
 
 def kernel(function: F) -> F:
-    """Compile a function with Numba when it is first called: no GIL, NumPy's rules for errors."""
+    """Compile a function with Numba when it is first called: no GIL, NumPy's rules for errors.
+
+    For those that Python calls: to prepare the cache of each takes some milliseconds at import.
+    """
     before = _config.CACHE_DIR
     _config.CACHE_DIR = str(cache_folder())  # read while decorating; a user's stays as it was
     try:
         compiled: F = numba.njit(nogil=True, cache=True, **_OPTIONS)(function)
     finally:
         _config.CACHE_DIR = before
+    return compiled
+
+
+def called(function: F) -> F:
+    """Compile a function that only kernels call, with them: what is cached has it inside."""
+    compiled: F = numba.njit(nogil=True, **_OPTIONS)(function)
     return compiled
 
 

@@ -80,7 +80,7 @@ def read(document: Document, limits: Limits) -> Source:
     if encoding.mark:
         data = data[encoding.mark :]
     if encoding.codec is not None:
-        data = b"".join(in_utf8([data], encoding.codec))
+        data = b"".join(in_utf8([memoryview(data)], encoding.codec))
     return Source(data, encoding.overrules, name_of(document))
 
 

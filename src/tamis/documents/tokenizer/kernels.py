@@ -39,7 +39,7 @@ from tamis.documents.tokenizer.vectors import (
     word,
     words_at,
 )
-from tamis.jit import inlined, kernel
+from tamis.jit import called, inlined, kernel
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -237,7 +237,7 @@ def note(index: Int64, count: int, block: int, mask: np.uint64) -> int:
         count += 4
 
 
-@kernel
+@called
 def index_window(state: Int64, end: int) -> None:
     """Check the next blocks of a document, and note the places where its structure is.
 
@@ -325,7 +325,7 @@ def low_bytes(value: np.uint64, count: int) -> np.uint64:
     return value & (ALL >> U(64 - 8 * count) if count > 0 else ZERO)
 
 
-@kernel
+@called
 def same_bytes(state: Int64, place: int, address: int, length: int) -> bool:
     """Whether bytes of a document equal those at an address, which have 8 more behind them."""
     done = 0
@@ -372,7 +372,7 @@ def find_name(
         slot = (slot + ONE) & last_slot
 
 
-@kernel
+@called
 def is_spelled(state: Int64, place: int, slot: int, length: int) -> bool:
     """Whether a name of more than 16 bytes is at a place."""
     start = int64s_at(state[OFFSETS], state[OFFSETS + 1])[slot]
@@ -395,7 +395,7 @@ def ask(
 # -- values ----------------------------------------------------------------------------------------
 
 
-@kernel
+@called
 def transfer(state: Int64, start: int, end: int, target: int) -> None:
     """Copy the bytes of a document to an address."""
     middle = min(max(start, state[SWITCH]), end)
@@ -405,7 +405,7 @@ def transfer(state: Int64, start: int, end: int, target: int) -> None:
         copy(target + middle - start, state[TAIL] + middle, end - middle)
 
 
-@kernel
+@called
 def append(state: Int64, start: int, end: int, array: int, used: int) -> int:
     """Append bytes of a document to an array, each line end as a newline.
 
@@ -430,7 +430,7 @@ def append(state: Int64, start: int, end: int, array: int, used: int) -> int:
     return used + end - start
 
 
-@kernel
+@called
 def append_lines(state: Int64, start: int, end: int, array: int, used: int) -> int:
     """``append``, byte by byte."""
     values = bytes_at(state[array], state[array + 1])
@@ -447,7 +447,7 @@ def append_lines(state: Int64, start: int, end: int, array: int, used: int) -> i
     return used
 
 
-@kernel
+@called
 def append_character(state: Int64, code: int, array: int, used: int) -> int:
     """Append a character in UTF-8; there is room for 4 bytes. Returns how many are then used."""
     values = bytes_at(state[array], state[array + 1])
@@ -474,7 +474,7 @@ SKIP = -1
 """The code of a reference that stands for nothing."""
 
 
-@kernel
+@called
 def numeric_reference(state: Int64, place: int) -> tuple[int, int]:
     """Read a character reference from behind its ``#`` on: the code, and the place behind it."""
     base = 10
@@ -500,7 +500,7 @@ def numeric_reference(state: Int64, place: int) -> tuple[int, int]:
     return code, place + 1
 
 
-@kernel
+@called
 def reference(state: Int64, place: int) -> tuple[int, int]:
     """Read the reference at a place: its code or ``SKIP``, and the place behind it."""
     start = place + 1
@@ -537,7 +537,7 @@ def reference(state: Int64, place: int) -> tuple[int, int]:
 # -- attributes ------------------------------------------------------------------------------------
 
 
-@kernel
+@called
 def slow_value(state: Int64, place: int, quote: int, used: int, wanted: bool) -> tuple[int, int]:
     """Read a value that is not just copied: normalise whitespace, and resolve references.
 
@@ -584,7 +584,7 @@ def value_end(state: Int64, place: int, quote: int) -> int:
         place += BLOCK
 
 
-@kernel
+@called
 def value(state: Int64, place: int, used: int, wanted: bool) -> tuple[int, int]:
     """Read a value from its opening quote on.
 
@@ -619,7 +619,7 @@ DECLARED = 100
 """What ``attributes`` returns, negative, when it meets a namespace declaration."""
 
 
-@kernel
+@called
 def attributes(
     state: Int64, place: int, scope: int, event: int, declared: bool
 ) -> tuple[int, bool]:
@@ -698,7 +698,7 @@ def record_attribute(
         into[count] = prefixes[slot]
 
 
-@kernel
+@called
 def declare(state: Int64, place: int, scope: int) -> int:
     """The scope that the namespace declarations of a start tag make.
 
@@ -736,7 +736,7 @@ def declare(state: Int64, place: int, scope: int) -> int:
         place = closing + 1
 
 
-@kernel
+@called
 def find_scope(state: Int64, used: int, scope: int) -> int:
     """The scope that declarations make inside of a scope, or the negative of ``NEW_SCOPE``."""
     declarations = bytes_at(state[DECLARATIONS], state[DECLARATIONS + 1])
@@ -762,7 +762,7 @@ def find_scope(state: Int64, used: int, scope: int) -> int:
         slot = (slot + 1) & (size - 1)
 
 
-@kernel
+@called
 def start_tag(
     state: Int64, place: int, length: int, scope: int, event: int
 ) -> tuple[int, int, bool, int]:
@@ -824,7 +824,7 @@ def add_text(state: Int64, start: int, end: int) -> bool:
     return True
 
 
-@kernel
+@called
 def before_markup(state: Int64, start: int, place: int, event: int) -> int:
     """Settle the text between two places, the second that of a ``<``: 0, or a negative status.
 
@@ -847,7 +847,7 @@ def before_markup(state: Int64, start: int, place: int, event: int) -> int:
     return -DECLINE if state[ROOT] != NO_ROOT or second == SLASH else 0
 
 
-@kernel
+@called
 def record_misc(state: Int64, start: int, end: int, name: int, event: int) -> int:
     """Record a comment or processing instruction: 0, or a negative status."""
     if not (state[WITH_MISC] and state[IS_EMITTING]):
@@ -869,7 +869,7 @@ def record_misc(state: Int64, start: int, end: int, name: int, event: int) -> in
     return 0
 
 
-@kernel
+@called
 def comment(state: Int64, place: int, event: int) -> int:
     """Read a comment from its ``<`` on: the place behind it, or a negative status."""
     start = place + 4
@@ -888,7 +888,7 @@ def comment(state: Int64, place: int, event: int) -> int:
     return status if status < 0 else here + 3
 
 
-@kernel
+@called
 def instruction(state: Int64, place: int, event: int) -> int:
     """Read a processing instruction from its ``<`` on: the place behind it, or a status."""
     target = place + 2
@@ -921,7 +921,7 @@ def instruction(state: Int64, place: int, event: int) -> int:
     return status if status < 0 else here + 2
 
 
-@kernel
+@called
 def cdata(state: Int64, place: int) -> int:
     """Read a CDATA section from its ``<`` on: the place behind it, or a negative status."""
     start = place + 9
@@ -939,7 +939,7 @@ def cdata(state: Int64, place: int) -> int:
     return here + 3
 
 
-@kernel
+@called
 def markup(state: Int64, place: int, event: int) -> int:
     """Read what begins with ``<!`` or ``<?``: the place behind it, or a negative status."""
     text = word(at(state, place + 1))
@@ -955,7 +955,7 @@ def markup(state: Int64, place: int, event: int) -> int:
     return -DECLINE
 
 
-@kernel
+@called
 def doctype(state: Int64, place: int) -> int:
     """Read a DOCTYPE without internal subset from behind its keyword: the place behind it."""
     state[DOCTYPE_FROM] = place - 9
@@ -985,7 +985,7 @@ def doctype(state: Int64, place: int) -> int:
     return here + 1
 
 
-@kernel
+@called
 def doctype_name_length(state: Int64, place: int) -> int:
     """The length of an ASCII name with at most one colon, inside; 0 if there is none."""
     here = place
@@ -1004,7 +1004,7 @@ def doctype_name_length(state: Int64, place: int) -> int:
         here += 1
 
 
-@kernel
+@called
 def literal_end(state: Int64, place: int, is_public: bool) -> int:
     """The place behind whitespace and a literal, or a negative status."""
     start = skip_space(state, place)
@@ -1030,7 +1030,7 @@ def is_public_character(character: int) -> bool:
     return character in (SPACE, RETURN, NEWLINE, *PUBLIC)
 
 
-@kernel
+@called
 def text_reference(state: Int64, start: int, place: int, event: int) -> int:
     """Settle the text up to a reference and the reference: the place behind it, or a status."""
     if state[ROOT] != ROOT_IS_OPEN:
@@ -1081,7 +1081,7 @@ def begin_stream(state: Int64, place: int) -> None:
     mark(state)
 
 
-@kernel
+@called
 def mark(state: Int64) -> None:
     """Remember what is recorded, for ``forget``."""
     for i in range(MISC_BYTES_MARK - EVENTS_MARK + 1):
@@ -1089,7 +1089,7 @@ def mark(state: Int64) -> None:
     state[TEXT_FROM] = state[TEXT_BYTES]
 
 
-@kernel
+@called
 def forget(state: Int64) -> None:
     """Forget what was recorded since the last ``mark``."""
     for i in range(MISC_BYTES_MARK - EVENTS_MARK + 1):
@@ -1097,7 +1097,7 @@ def forget(state: Int64) -> None:
     state[TEXT_FROM] = state[TEXT_BYTES]
 
 
-@kernel
+@called
 def end_document(state: Int64) -> None:
     """What was recorded since the last mark is a document."""
     number = state[DOCUMENTS]
@@ -1106,7 +1106,7 @@ def end_document(state: Int64) -> None:
     state[DOCUMENTS] = number + 1
 
 
-@kernel
+@called
 def find_context(state: Int64, depth: int, scope: int) -> int:
     """The number of the context that the open elements are, or -1; mostly it is the last one."""
     contexts = int64s_at(state[CONTEXT_ROWS], state[CONTEXT_ROWS + 1])
@@ -1127,7 +1127,7 @@ def find_context(state: Int64, depth: int, scope: int) -> int:
     return -1
 
 
-@kernel
+@called
 def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -> int:
     """A record begins at the start tag at a place: -1, or that its context is new."""
     context = find_context(state, depth, scope)
@@ -1143,7 +1143,7 @@ def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -
     return -1
 
 
-@kernel
+@called
 def end_record(state: Int64, place: int, event: int) -> int:
     """The record ends before a place: -1, or that there are enough of them."""
     number = state[DOCUMENTS]
@@ -1157,14 +1157,14 @@ def end_record(state: Int64, place: int, event: int) -> int:
     return ENOUGH if is_enough else -1
 
 
-@kernel
+@called
 def is_record(state: Int64, place: int, length: int) -> bool:
     """Whether the name at a place is that of records."""
     size = state[RECORD + 1] - 8
     return length == size and same_bytes(state, place, state[RECORD], length)
 
 
-@kernel
+@called
 def at_end(state: Int64, start: int, end: int, depth: int) -> int:
     """What to do at the end of the bytes; the text from ``start`` on is not settled."""
     if not state[IS_FINAL]:
@@ -1173,7 +1173,7 @@ def at_end(state: Int64, start: int, end: int, depth: int) -> int:
     return DONE if is_whole else DECLINE
 
 
-@kernel
+@called
 def retreat(state: Int64, end: int, status: int) -> None:
     """Go back to where reading can begin again: the start of the record, or of the text.
 
@@ -1292,7 +1292,7 @@ def plain_attributes(
     return -1, False
 
 
-@kernel
+@called
 def scan_document(state: Int64, end: int) -> int:
     """Read one document from where the state is: why it stops.
 
@@ -1464,7 +1464,7 @@ def scan_document(state: Int64, end: int) -> int:
     return status
 
 
-@kernel
+@called
 def is_sound(state: Int64, place: int, end: int) -> bool:
     """Whether all before a place may be in a document; a tag may be read before that is known."""
     while state[INDEXED] < place and not state[IS_FAULTY]:
@@ -1472,7 +1472,7 @@ def is_sound(state: Int64, place: int, end: int) -> bool:
     return not state[IS_FAULTY] or place <= state[INDEXED]
 
 
-@kernel
+@called
 def open_element(state: Int64, depth: int, is_read: bool) -> bool:
     """Note an element that is now open: whether the text in it matters."""
     state[ROOT] = ROOT_IS_OPEN
@@ -1481,7 +1481,7 @@ def open_element(state: Int64, depth: int, is_read: bool) -> bool:
     return state[TEXT_DEPTH] >= 0
 
 
-@kernel
+@called
 def close_element(state: Int64, depth: int) -> bool:
     """Note that an element is closed, and how many are open: whether text matters now."""
     if depth < state[TEXT_DEPTH]:
@@ -1491,7 +1491,7 @@ def close_element(state: Int64, depth: int) -> bool:
     return depth == 0 or state[TEXT_DEPTH] >= 0
 
 
-@kernel
+@called
 def record_prefix(state: Int64, event: int, slot: int) -> None:
     """Record the prefix of the name in a slot, or none for -1."""
     into = int32s_at(state[PREFIXES], state[PREFIXES + 1])
