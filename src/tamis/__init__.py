@@ -7,22 +7,25 @@
 ['s1']
 """
 
+import importlib
 import logging
+from typing import TYPE_CHECKING, Any
 
-from tamis.errors import (
-    BadSubscriptions,
-    DocumentError,
-    SubscriptionError,
-    SubscriptionSyntaxError,
-    TamisError,
-    UnsupportedExpression,
-    UsageError,
-)
-from tamis.language.subscriptions import Subscriptions
-from tamis.limits import Limits
-from tamis.matching.index import Matcher
-from tamis.matching.matcher import CompiledMatcher, Match
-from tamis.matching.matcher import compile_subscriptions as compile
+if TYPE_CHECKING:
+    from tamis.errors import (
+        BadSubscriptions,
+        DocumentError,
+        SubscriptionError,
+        SubscriptionSyntaxError,
+        TamisError,
+        UnsupportedExpression,
+        UsageError,
+    )
+    from tamis.language.subscriptions import Subscriptions
+    from tamis.limits import Limits
+    from tamis.matching.index import Matcher
+    from tamis.matching.matcher import CompiledMatcher, Match
+    from tamis.matching.matcher import compile_subscriptions as compile
 
 __version__ = "0.1.0"
 
@@ -44,3 +47,26 @@ __all__ = [
     "__version__",
     "compile",
 ]
+
+_HOMES = {
+    "CompiledMatcher": "matching.matcher",
+    "Limits": "limits",
+    "Match": "matching.matcher",
+    "Matcher": "matching.index",
+    "Subscriptions": "language.subscriptions",
+    "compile": "matching.matcher",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for, then: NumPy alone takes longer than a program may want to wait."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = importlib.import_module(f"{__name__}.{_HOMES.get(name, 'errors')}")
+    value = getattr(home, "compile_subscriptions" if name == "compile" else name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -292,12 +293,24 @@ def joined(batches: Sequence[EventBatch]) -> EventBatch:
 def interleaved(batch: EventBatch, others: EventBatch, numbers: list[int]) -> EventBatch:
     """A batch in which the documents with these numbers come from another one."""
     parts = []
-    done = 0
-    for index, number in enumerate(numbers):
-        parts += [part(batch, done, number), part(others, index, index + 1)]
-        done = number + 1
+    done = taken = 0  # documents of ``batch``, of ``others``
+    for first, count in _runs(numbers):
+        parts += [part(batch, done, first), part(others, taken, taken + count)]
+        done = first + count
+        taken += count
     parts.append(part(batch, done, batch.documents))
     return joined(parts)
+
+
+def _runs(numbers: list[int]) -> Iterator[tuple[int, int]]:
+    """Ascending numbers as the first, and the count, of those that follow each other.
+
+    >>> list(_runs([1, 2, 3, 7]))
+    [(1, 3), (7, 1)]
+    """
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        members = [number for _, number in run]
+        yield members[0], len(members)
 
 
 def freeze(*arrays: NDArray[Any]) -> None:

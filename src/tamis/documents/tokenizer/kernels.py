@@ -31,12 +31,10 @@ from tamis.documents.tokenizer.vectors import (
     line_ends,
     name_ends,
     near_name_ends,
-    not_ascii,
     ones,
     returns,
     structure,
-    utf8_leads,
-    utf8_traps,
+    utf8_faults,
     value_ends,
     word,
     words_at,
@@ -214,46 +212,13 @@ def at(state: Int64, place: int) -> int:
 
 WINDOW = 1 << 13
 """So many bytes are checked, and then read."""
+ZEROS = np.zeros(BLOCK, np.uint8)
 INDEX_SIZE = WINDOW + 2 * BLOCK
 BEYOND = 1 << 62
 """More than any place."""
 
 
 # -- blocks ----------------------------------------------------------------------------------------
-
-
-@kernel
-def utf8_faults(address: int, valid: np.uint64, carry: np.uint64) -> tuple[np.uint64, np.uint64]:
-    """What is no character in a block that is not all ASCII.
-
-    Args:
-        valid: the bytes of the block that count.
-        carry: from the block before: continuations that are missing (bits 0 to 2), and whether its
-            last byte was E0, ED, F0, F4, EF, or BF behind EF (bits 4 to 9).
-
-    Returns:
-        Where continuations are missing or too many, characters too long, surrogates, beyond Unicode
-        or U+FFFE and U+FFFF; and the carry.
-    """
-    tails, leads, leads_of_3, leads_of_4 = utf8_leads(address)
-    e0, ed, f0, f4, ef, below_90, below_a0, bf, be_or_bf = utf8_traps(address)
-    high = tails | leads
-    expected = leads << ONE | leads_of_3 << U(2) | leads_of_4 << U(3) | carry & U(7)
-    carried = leads >> U(63) | leads_of_3 >> U(62) | leads_of_4 >> U(61)
-    after_e0 = e0 << ONE | carry >> U(4) & ONE
-    after_ed = ed << ONE | carry >> U(5) & ONE
-    after_f0 = f0 << ONE | carry >> U(6) & ONE
-    after_f4 = f4 << ONE | carry >> U(7) & ONE
-    after_ef = ef << ONE | carry >> U(8) & ONE
-    ef_bf = after_ef & bf
-    after_ef_bf = ef_bf << ONE | carry >> U(9) & ONE
-    faults = expected ^ tails
-    faults |= after_e0 & below_a0 | after_ed & tails & ~below_a0
-    faults |= after_f0 & below_90 | after_f4 & tails & ~below_90
-    faults |= after_ef_bf & be_or_bf
-    carried |= e0 >> U(63) << U(4) | ed >> U(63) << U(5) | f0 >> U(63) << U(6)
-    carried |= f4 >> U(63) << U(7) | ef >> U(63) << U(8) | ef_bf >> U(63) << U(9)
-    return (faults | ~high & not_ascii(address)) & valid, carried
 
 
 @inlined
@@ -281,6 +246,8 @@ def index_window(state: Int64, end: int) -> None:
     """
     index = int64s_at(state[INDEX], state[INDEX + 1])
     body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
+    zeros = np.int64(ZEROS.ctypes.data)
+    start = state[POSITION]
     block = state[INDEXED]
     stop = block + WINDOW
     carry = U(state[CARRY])
@@ -288,22 +255,23 @@ def index_window(state: Int64, end: int) -> None:
     while block < stop and block <= end:
         address = (body if block < switch else tail) + block
         special, brackets, controls, high = structure(address)
-        special |= brackets & (brackets << ONE | carry >> U(3) & ONE)
+        special |= brackets & (brackets << ONE | carry & ONE)
         valid = ALL
         if end - block < BLOCK:
             valid = (ONE << U(end - block)) - ONE
             special = special & valid | ONE << U(end - block)
             high &= valid
             controls &= valid
-        if high | carry & U(0xFFFFFFFFFFFFFFF7):
-            faults, carry = utf8_faults(address, valid, carry)
-            controls |= faults
-        else:
-            carry = ZERO
+        if high | carry >> ONE:
+            before = block - BLOCK
+            before_address = (body if before < switch else tail) + before
+            if block == start:
+                before_address = zeros
+            controls |= utf8_faults(address, before_address) & valid
         if controls:
             state[IS_FAULTY] = 1
             break
-        carry |= brackets >> U(63) << U(3)
+        carry = brackets >> U(63) | high >> U(61) << ONE
         count = note(index, count, block, special)
         block += BLOCK
     index[count] = BEYOND
@@ -1293,12 +1261,15 @@ def plain_attributes(
         if length == 0 or opening > 62 or behind & (ONE << U(opening)) == ZERO:
             return -1, False
         behind &= behind - ONE
-        if behind == ZERO:
+        if special & (behind ^ (behind - ONE)):  # up to the closing quote, or all
             return -1, False
         closing = first(behind)
-        # Everything up to the closing quote.
-        if special & (behind ^ (behind - ONE)):
-            return -1, False
+        if closing == BLOCK:
+            quote = byte(address + 1 + opening)
+            end = value_end(state, place + 1 + BLOCK, quote)
+            closing = end - place - 1
+            if byte(at(state, end)) != quote:
+                return -1, False
         slot = find_name(state, table, multiplier, address + 1, place + 1, length, ATTRIBUTE, scope)
         if slot < 0:
             return -1, False
@@ -1311,7 +1282,7 @@ def plain_attributes(
             return -1, False
         stamps[id] = serial
         place += closing + 2
-        after = word(address + closing + 2)
+        after = word(address + closing + 2 if closing < BLOCK else at(state, place))
         if after & U(0xFF) == U(GT):
             return place + 1, False
         if after & U(0xFFFF) == U(EMPTY_END):

@@ -16,7 +16,7 @@ from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
 from tamis.documents.vocabulary import Vocabulary
 from tamis.limits import Limits
 
-JOINED_BYTES = 1 << 16
+JOINED_BYTES = 1 << 18
 """Documents up to this size are read together, from one buffer; others where they are."""
 BUFFER_BYTES = 1 << 19
 """What is joined at a time: it should still be in the processor's cache when it is read."""

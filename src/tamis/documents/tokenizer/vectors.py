@@ -37,11 +37,21 @@ Vector = Any
 class _Block:
     """A block while code for it is made."""
 
-    def __init__(self, builder: Any, address: Vector, size: int = 64) -> None:
+    def __init__(self, builder: Any, address: Vector | None, size: int = 64) -> None:
         self.builder = builder
         self.size = size
         self.type = ir.VectorType(_BYTE, size)
-        self.bytes = builder.load(builder.inttoptr(address, self.type.as_pointer()), align=1)
+        if address is not None:
+            pointer = builder.inttoptr(address, self.type.as_pointer())
+            self.bytes = builder.load(pointer, align=1)
+
+    def shifted(self, before: _Block, count: int) -> _Block:
+        """The block that begins ``count`` bytes earlier."""
+        result = _Block(self.builder, None, self.size)
+        places = [self.size - count + i for i in range(self.size)]
+        chosen = ir.Constant(ir.VectorType(ir.IntType(32), self.size), places)
+        result.bytes = self.builder.shuffle_vector(before.bytes, self.bytes, chosen)
+        return result
 
     def _splat(self, value: Vector | int) -> Vector:
         if isinstance(value, int):
@@ -56,6 +66,9 @@ class _Block:
 
     def below(self, value: int) -> Vector:
         return self.builder.icmp_unsigned("<", self.bytes, self._splat(value))
+
+    def at_least(self, value: int) -> Vector:
+        return self.builder.icmp_unsigned(">=", self.bytes, self._splat(value))
 
     def not_ascii(self) -> Vector:
         return self.builder.icmp_signed("<", self.bytes, self._splat(0))
@@ -98,12 +111,6 @@ def _structure(block: _Block) -> list[Vector]:
 def structure(_typing: Any, _address: Any) -> Any:
     """Of a block: ``<`` and ``&``; ``]``; controls that no document has; beyond ASCII."""
     return _masks(4, 1, _structure)
-
-
-@intrinsic
-def not_ascii(_typing: Any, _address: Any) -> Any:
-    """Of a block: beyond ASCII."""
-    return _masks(1, 1, lambda block: [block.not_ascii()])
 
 
 def _returns(block: _Block) -> list[Vector]:
@@ -185,48 +192,40 @@ def line_ends(_typing: Any, _address: Any) -> Any:
     return _masks(3, 1, _line_ends)
 
 
-def _leads(block: _Block) -> list[Vector]:
+def _utf8_faults(block: _Block, before: _Block) -> Vector:
+    """Where a byte cannot follow those before it (U+FFFE and U+FFFF are characters of nobody)."""
     builder = block.builder
-
-    def between(low: int, high: int) -> Vector:
-        shifted = builder.sub(block.bytes, block._splat(low))
-        return builder.icmp_unsigned("<=", shifted, block._splat(high - low))
-
-    return [
-        between(0x80, 0xBF),
-        between(0xC2, 0xF4),
-        between(0xE0, 0xF4),
-        between(0xF0, 0xF4),
-    ]
-
-
-@intrinsic
-def utf8_leads(_typing: Any, _address: Any) -> Any:
-    """Of a block: continuations; leads of characters of 2 to 4 bytes; of 3 and 4; of 4."""
-    return _masks(4, 1, _leads)
-
-
-def _traps(block: _Block) -> list[Vector]:
-    return [
-        block.equal(0xE0),
-        block.equal(0xED),
-        block.equal(0xF0),
-        block.equal(0xF4),
-        block.equal(0xEF),
-        block.below(0x90),
-        block.below(0xA0),
-        block.equal(0xBF),
-        block.any_of(block.equal(0xBE), block.equal(0xBF)),
-    ]
+    after_1, after_2, after_3 = (block.shifted(before, count) for count in (1, 2, 3))
+    expected = block.any_of(after_1.at_least(0xC0), after_2.at_least(0xE0), after_3.at_least(0xF0))
+    continues = builder.and_(block.at_least(0x80), block.below(0xC0))
+    low = block.any_of(
+        builder.and_(after_1.equal(0xE0), block.below(0xA0)),  # longer than need be
+        builder.and_(after_1.equal(0xF0), block.below(0x90)),
+    )
+    high = block.any_of(
+        builder.and_(after_1.equal(0xED), block.at_least(0xA0)),  # surrogates
+        builder.and_(after_1.equal(0xF4), block.at_least(0x90)),  # beyond Unicode
+    )
+    never = block.any_of(block.equal(0xC0), block.equal(0xC1), block.at_least(0xF5))
+    last_two = builder.and_(
+        builder.and_(after_2.equal(0xEF), after_1.equal(0xBF)), block.at_least(0xBE)
+    )
+    return block.any_of(builder.xor(expected, continues), low, high, never, last_two)
 
 
 @intrinsic
-def utf8_traps(_typing: Any, _address: Any) -> Any:
-    """Of a block, what restricts the byte behind it, and what is restricted.
+def utf8_faults(_typing: Any, _address: Any, _before: Any) -> Any:
+    """Of a block, where it is not UTF-8, or U+FFFE or U+FFFF.
 
-    E0, ED, F0, F4, EF; bytes below 90, and below A0; BF; BE and BF.
+    The second address is that of the 64 bytes before it. Characters that are not complete at the
+    end of the block are faults of the next one.
     """
-    return _masks(9, 1, _traps)
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
+        block, before = (_Block(builder, address) for address in values)
+        return block.mask(_utf8_faults(block, before))
+
+    return types.uint64(types.int64, types.int64), generate
 
 
 @intrinsic
