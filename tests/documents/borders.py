@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
 
 from tamis.documents.source import Source
+from tamis.documents.tokenizer import tokenizer
 from tests.documents.both_paths import DEMANDS, BothPaths, Counts
 
 PAGE = mmap.PAGESIZE
@@ -186,9 +187,21 @@ def read_beyond() -> str:
     return "still alive"
 
 
+def in_place(part: Callable[[], Counts]) -> Callable[[], Counts]:
+    """A part, each document read where it is, however small, so that nothing stands behind it."""
+
+    def compared() -> Counts:
+        tokenizer.JOINED_BYTES = -1
+        return part()
+
+    return compared
+
+
 PARTS: dict[str, Callable[[], object]] = {
     "lengths": compare_lengths,
     "places": compare_places,
+    "lengths-in-place": in_place(compare_lengths),
+    "places-in-place": in_place(compare_places),
     "beyond": read_beyond,
 }
 

@@ -250,12 +250,6 @@ def test_demanded_text_of_documents_with_entities() -> None:
     assert batch.text_event.tolist() == [1, 2, 3, 5, 7, 8, 9]
 
 
-def test_names_that_are_not_demanded_are_not_interned() -> None:
-    vocabulary = Vocabulary()
-    batch_of("<a x='1' y='2'/>", demand=Demand(Names([("", "y")])), vocabulary=vocabulary)
-    assert list(vocabulary) == [("", "a"), ("", "y")]
-
-
 def test_documents_in_error_leave_nothing_behind() -> None:
     good = ["<a x='1'>t<!--c--></a>", "<?p d?><b>u</b>"]
     bad = "<!--z--><c y='2'>v<d w='3'>x<!--y--></c>"

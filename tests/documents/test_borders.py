@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import signal
 
+import pytest
+
 from tests.documents.borders import Guarded
 from tests.documents.processes import output, start
 
 MODULE = "tests.documents.borders"
 
 
-def test_lengths_and_places() -> None:
-    lengths, places = start(MODULE, "lengths"), start(MODULE, "places")
+@pytest.mark.parametrize("how", ["", "-in-place"])
+def test_lengths_and_places(how: str) -> None:
+    lengths, places = start(MODULE, f"lengths{how}"), start(MODULE, f"places{how}")
     for process in (lengths, places):
         found = output(process)
         assert int(found.split()[0].replace(",", "")) > 50_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,10 @@ import numpy as np
 import pytest
 
 from tamis.documents import expat
+from tamis.documents.demand import Demand
 from tamis.documents.source import Source, read
+from tamis.documents.tokenizer import kernels, names
+from tamis.documents.tokenizer.tokenizer import Tokenizer
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, MalformedDocument, UnreadableDocument
 from tamis.limits import Limits
@@ -158,6 +162,50 @@ def test_a_parser_that_has_seen_much() -> None:
     both = BothPaths(ALL, fast_first=True)
     for data in DENSE.values():
         both.compare([Source(data), *SOURCES[:10]])
+
+
+def test_the_same_documents_again() -> None:
+    """What a batch leaves behind changes nothing in the next one."""
+    both = BothPaths(ALL, fast_first=True)
+    first = both.compare(SOURCES)
+    for _ in range(4):
+        assert both.compare(SOURCES) == first
+
+
+@pytest.mark.parametrize("name", ["attributes of one", "prefixes", "names", "like names", "a text"])
+def test_dense_documents_take_no_longer(name: str) -> None:
+    """Not a measurement: work that grows with the square would take a hundred times as long."""
+    sources = [Source(DENSE[name])]
+    times = {}
+    Parser(Vocabulary(), ALL, Limits()).parse(SOURCES[:5])  # so that the kernels are there
+    for parse in (Parser(Vocabulary(), ALL, Limits()).parse, _by_expat):
+        start = time.process_time()
+        parse(sources)
+        times[parse] = time.process_time() - start
+    fast, trusted = times.values()
+    assert fast < 20 * trusted + 1
+
+
+def _by_expat(sources: list[Source]) -> object:
+    return expat.parse(sources, Vocabulary(), ALL, Limits())
+
+
+def test_collisions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all names have the same hash, their bytes still tell them apart."""
+    monkeypatch.setattr(names, "_MULTIPLIER", np.zeros(1, np.uint64))
+    for demand in DEMANDS.values():
+        BothPaths(demand, fast_first=True).compare(SOURCES)
+
+
+def test_hashes_differ() -> None:
+    """Names that differ anywhere in their bytes have slots of their own, mostly."""
+    alike = [b"n" * at + b"%c" % letter + b"n" * 20 for at in range(16) for letter in b"abcdefghij"]
+    table = Tokenizer(Vocabulary(), Demand(), Limits())
+    table.read([Source(b"<a>%b</a>" % b"".join(b"<%b/>" % name for name in alike))])
+    rows = table.names.arrays.table.reshape(-1, kernels.NAME_COLUMNS)
+    used = np.flatnonzero(rows[:, kernels.KEY])
+    assert len(used) == len(alike) + 1
+    assert (np.diff(used) > 1).mean() > 0.9
 
 
 # -- limits ----------------------------------------------------------------------------------------

@@ -16,6 +16,9 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError
 from tamis.limits import Limits
 
+NAMES_MAX = 1 << 15
+"""Names that a parser's documents may bring, before it is better to begin anew."""
+
 Errors = dict[int, DocumentError]
 
 
@@ -45,6 +48,7 @@ class Parser:
         self.demand = demand
         self.limits = limits
         self.declined = 0
+        self._names_before = len(vocabulary)
         from tamis.documents.tokenizer.tokenizer import Tokenizer  # noqa: PLC0415 - imports Numba
 
         # Lines are counted by libexpat alone.
@@ -53,7 +57,8 @@ class Parser:
     @property
     def is_full(self) -> bool:
         """Whether so many names were met that it is better to begin anew, with another one."""
-        return self._tokenizer is not None and self._tokenizer.is_full
+        grown = len(self.vocabulary) - self._names_before
+        return grown > NAMES_MAX or (self._tokenizer is not None and self._tokenizer.is_full)
 
     def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[EventBatch, Errors]:
         """Parse documents into one batch.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 import numpy as np
@@ -109,7 +108,7 @@ class CompiledMatcher:
         self._engine = choose(queries, engine)
         self._program = self._engine.compile(queries, self._vocabulary)
         self._slow = SlowLane.of(subscriptions)
-        self._of_thread = threading.local()
+        self._parsers: list[Parser] = []  # that no thread uses now
 
     @property
     def engine(self) -> str:
@@ -177,7 +176,7 @@ class CompiledMatcher:
 
         The records are the outermost elements of a tag, in their order; each is the root of its
         document, with its namespaces in scope. The document is read while it is matched, by some
-        hundred records or 4 MiB at a time. Where it cannot be read any further, the last match
+        thousand records or 4 MiB at a time. Where it cannot be read any further, the last match
         carries the error.
 
         Args:
@@ -223,19 +222,24 @@ class CompiledMatcher:
         matches = self._engine.match(self._program, found.batch, found.vocabulary)
         return found.places.first, matches._replace(errors=found.errors)
 
-    def _parser(self) -> Parser:
-        """The parser of this thread; the names that documents bring are kept within bounds."""
-        parser: Parser | None = getattr(self._of_thread, "parser", None)
-        if parser is None or parser.is_full:
+    @contextmanager
+    def _parser(self) -> Iterator[Parser]:
+        """A parser for this thread alone, which knows the names of earlier documents."""
+        try:
+            parser = self._parsers.pop()
+        except IndexError:
             parser = Parser(self._vocabulary.fork(), self._program.demand, self.limits)
-            self._of_thread.parser = parser
-        return parser
+        try:
+            yield parser
+        finally:
+            if not parser.is_full:  # or too many names would be kept
+                self._parsers.append(parser)
 
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
-        parser = self._parser()
-        batch, errors = parser.parse(sources)
-        matches = self._engine.match(self._program, batch, parser.vocabulary)
+        with self._parser() as parser:
+            batch, errors = parser.parse(sources)
+            matches = self._engine.match(self._program, batch, parser.vocabulary)
         if self._slow is None:
             return matches._replace(errors=errors)
         by_document: list[Int32] = []

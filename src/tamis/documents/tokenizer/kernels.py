@@ -1,9 +1,13 @@
 """Reads documents: one pass over the bytes, 64 of them at a time.
 
-``scan`` goes from one ``<`` or ``&`` to the next with the masks of a block. Whatever it does not
-know it leaves to its caller: a name, a scope or a DOCTYPE that it meets for the first time, a full
-buffer. Whatever it does not do ends the document as declined: libexpat then reads it from its
-start, and says what is wrong if something is.
+``scan`` notes where structure is (``<``, ``&``, ``]]``), a window at a time, checking all bytes on
+the way, and then goes from one place to the next. What it does not know it leaves to its caller: a
+name or a scope that it meets for the first time, a full buffer; it then goes on where it was. What
+it does not do ends the document as declined: libexpat then reads it from its start, and says what
+is wrong if something is.
+
+A *place* counts the bytes of what is read; ``at`` gives its address. What reads returns the place
+behind what it read, or minus one of the statuses below.
 
 Memory is read in whole blocks, beyond the end of a document: behind each are ``PADDING`` bytes
 of NUL, which no document has, so that every search ends there. A document of its own buffer is
@@ -55,6 +59,8 @@ GOLDEN = U(0x9E3779B97F4A7C15)
 ONE = U(1)
 ZERO = U(0)
 BLOCK = 64
+SLOT_BITS = 16
+"""There are so many slots for names, as a power of two."""
 # By the length of a name, up to 16: which of its first 8 bytes, and of the next 8, there are.
 HEAD_MASKS = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(17)], np.uint64)
 NECK_MASKS = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(17)], np.uint64)
@@ -74,7 +80,7 @@ QUOTE, APOSTROPHE, SPACE, TAB, NEWLINE, RETURN = (ord(c) for c in "\"' \t\n\r")
 # Kinds of names; part of the key of a name.
 ELEMENT, ATTRIBUTE, TARGET = range(1, 4)
 # What is to be done about a name.
-READ_TEXT, READ_VALUE, DECLARES, IS_RECORD = 1, 2, 4, 8
+READ_TEXT, READ_VALUE = 1, 2
 # Columns of Names.table.
 HEAD, NECK, KEY, ANSWER, NAME_COLUMNS = range(5)
 # Columns of Names.scopes.
@@ -89,14 +95,15 @@ CONTEXT_DEPTH, CONTEXT_SCOPE, CONTEXT_STACK = range(3)
 # Places in the state. First what the caller sets; then where the scan is; what it asks; and arrays,
 # each as its address and length.
 (IN_RECORDS, IS_FINAL, WITH_PREFIXES, WITH_MISC, DEPTH_MAX, ATTRIBUTES_MAX, RECORDS_MAX, EVENTS_MAX,
- DOCUMENTS_MAX, IS_STANDALONE, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED,
- POSITION, DOCUMENT, DEPTH, CURRENT_SCOPE, ROOT, IS_EMITTING, FLOOR, TEXT_DEPTH, SERIAL,
+ DOCUMENTS_MAX, IS_STANDALONE, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED, SERIAL,
+ LEFT_TAG, LEFT_AT, LEFT_COUNT, LEFT_BYTES, LEFT_ALLOWED, LEFT_SCOPE,
+ POSITION, DOCUMENT, DEPTH, CURRENT_SCOPE, ROOT, IS_EMITTING, FLOOR, TEXT_DEPTH,
  EVENTS, ATTRIBUTES, VALUE_BYTES, TEXTS, TEXT_BYTES, MISC, MISC_BYTES, TEXT_FROM, DOCUMENTS,
  EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
  MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, SKIPPED_MARK, RECORD_FROM, STOPPED_AT, CONTEXTS, CONTEXT,
  DOCTYPE_FROM, DOCTYPE_TO,
  ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE, INDEXED, CARRY, IS_FAULTY,
- BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(61)  # fmt: skip
+ BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(67)  # fmt: skip
 (TABLE, OFFSETS, NAME_PREFIXES, SPELLED, SCOPES, STAMPS, DECLARATIONS, RECORD, STACK,
  TAGS, PREFIXES, ATTRIBUTE_EVENT, ATTRIBUTE_NAME, ATTRIBUTE_PREFIXES, VALUE_START, VALUE_END,
  ATTRIBUTE_VALUES, TEXT_EVENT, TEXT_START, TEXT_END, TEXT_VALUES, MISC_EVENT, MISC_TEXT, MISC_NAME,
@@ -133,14 +140,14 @@ class Text(NamedTuple):
 
 
 class Names(NamedTuple):
-    """Hash tables of what was met before; only the caller adds to them.
+    """Hash tables of what was met before, to which only the caller adds; and room for work.
 
     Attributes:
-        table: uint64[NAME_COLUMNS * 2**k], rows, with open addressing. HEAD and NECK, the first 16
-            bytes of a name as it is written; KEY, its length, kind and scope (0: nothing is here);
-            ANSWER, its id, and from bit 32 on what is to be done about it.
-        offsets: int64[2**k]; where the whole name is in ``spelled``, if it is over 16 bytes.
-        prefixes: int32[2**k]; the id of its prefix, -1 without one.
+        table: uint64[NAME_COLUMNS << SLOT_BITS], rows, with open addressing. HEAD and NECK, the
+            first 16 bytes of a name as it is written; KEY, its length, kind and scope (0: nothing
+            is here); ANSWER, its id, and from bit 32 on what is to be done about it.
+        offsets: int64[1 << SLOT_BITS]; where a name of over 16 bytes is in ``spelled``, whole.
+        prefixes: int32[1 << SLOT_BITS]; the id of its prefix, -1 without one.
         spelled: uint8.
         scopes: int64[SCOPE_COLUMNS * 2**j], rows; namespace declarations as they are written, in
             ``spelled``, the scope that they are made in, and the one that they make (0: nothing is
@@ -360,8 +367,8 @@ def find_name(
     mixed = head * multiplier ^ (neck + key) * (multiplier * GOLDEN)
     if length > 16:
         mixed ^= word(at(state, place + length - 8)) * multiplier
-    last_slot = U(len(table) // NAME_COLUMNS - 1)
-    slot = (mixed ^ mixed >> U(32)) & last_slot
+    last_slot = U((1 << SLOT_BITS) - 1)
+    slot = mixed >> U(64 - SLOT_BITS)  # which every bit of a name has a part in
     while True:
         row = slot * U(NAME_COLUMNS)
         is_like = table[row + U(KEY)] == key and table[row] == head and table[row + U(NECK)] == neck
@@ -635,44 +642,49 @@ def attributes(
     table = words_at(state[TABLE], state[TABLE + 1])
     multiplier = U(state[MULTIPLIER])
     stamps = int64s_at(state[STAMPS], state[STAMPS + 1])
-    count = state[ATTRIBUTES]
-    used = state[VALUE_BYTES]
-    state[SERIAL] += 1
-    serial = state[SERIAL]
-    left = state[ATTRIBUTES_MAX]
+    if state[LEFT_TAG] == place:  # go on where a question was asked
+        place = state[LEFT_AT]
+    else:
+        state[LEFT_TAG] = place
+        state[LEFT_COUNT] = state[ATTRIBUTES]
+        state[LEFT_BYTES] = state[VALUE_BYTES]
+        state[LEFT_ALLOWED] = state[ATTRIBUTES_MAX]
+        state[SERIAL] += 1
+    count, used, allowed = state[LEFT_COUNT], state[LEFT_BYTES], state[LEFT_ALLOWED]
     while True:
+        state[LEFT_AT], state[LEFT_COUNT], state[LEFT_BYTES] = place, count, used
+        state[LEFT_ALLOWED] = allowed
         behind = skip_space(state, place)
         address = at(state, behind)
         character = byte(address)
         if character == GT or (character == SLASH and byte(address + 1) == GT):
             state[ATTRIBUTES] = count
             state[VALUE_BYTES] = used
+            state[LEFT_TAG] = -1
             return behind + 1 + (character == SLASH), character == SLASH
         length = name_length(state, behind)
-        if behind == place or length == 0 or length > NAME_MAX or left == 0:
+        if behind == place or length == 0 or length > NAME_MAX:
             return -DECLINE, False
-        slot = find_name(state, table, multiplier, address, behind, length, ATTRIBUTE, scope)
-        if slot < 0:
-            return ask(state, NEW_NAME, behind, length, ATTRIBUTE, ~slot, scope), False
-        answer = table[slot * NAME_COLUMNS + ANSWER]
-        id = np.int64(answer & U(0xFFFFFFFF))
-        flags = np.int64(answer >> U(32))
         opening = value_from(state, behind + length)
         if opening < 0:
             return -DECLINE, False
-        if flags & DECLARES:
+        if declares(state, behind, length):
             if not declared:
+                state[LEFT_TAG] = -1
                 return -DECLARED, False
             place, _ = value(state, opening, 0, False)
             if place < 0:
                 return place, False
             continue
-        left -= 1
-        if stamps[id] == serial:  # twice
+        slot = find_name(state, table, multiplier, address, behind, length, ATTRIBUTE, scope)
+        if slot < 0:
+            return ask(state, NEW_NAME, behind, length, ATTRIBUTE, ~slot, scope), False
+        answer = table[slot * NAME_COLUMNS + ANSWER]
+        id = np.int64(answer & U(0xFFFFFFFF))
+        if allowed == 0 or stamps[id] == state[SERIAL]:  # too many, or twice
             return -DECLINE, False
-        stamps[id] = serial
         begin = used
-        wanted = event >= 0 and flags & READ_VALUE != 0
+        wanted = event >= 0 and np.int64(answer >> U(32)) & READ_VALUE != 0
         place, used = value(state, opening, used, wanted)
         if place < 0:
             return place, False
@@ -681,6 +693,16 @@ def attributes(
                 return -FULL_ATTRIBUTES, False
             record_attribute(state, count, event, id, slot, begin, used)
             count += 1
+        allowed -= 1
+        stamps[id] = state[SERIAL]
+
+
+@called
+def declares(state: Int64, place: int, length: int) -> bool:
+    """Whether the attribute name at a place is ``xmlns``, or begins with ``xmlns:``."""
+    address = at(state, place)
+    is_xmlns = word(address) & U(0xFFFFFFFFFF) == U(0x736E6C6D78)
+    return is_xmlns and (length == 5 or (length > 6 and byte(address + 5) == COLON))
 
 
 @inlined
@@ -723,9 +745,7 @@ def declare(state: Int64, place: int, scope: int) -> int:
         closing = search(state, opening + 1, quote)
         if byte(at(state, closing)) != quote:
             return -DECLINE
-        name = word(at(state, place)) & U(0xFFFFFFFFFF)
-        is_plain = length == 5 or (length > 6 and byte(at(state, place + 5)) == COLON)
-        if name == U(0x736E6C6D78) and is_plain:  # xmlns
+        if declares(state, place, length):
             size = closing + 1 - place
             if used + size + 1 > len(declarations):
                 return -DECLINE
@@ -780,12 +800,16 @@ def start_tag(
     if length == 0 or length > NAME_MAX:
         return -DECLINE, 0, False, 0
     count, used = state[ATTRIBUTES], state[VALUE_BYTES]
-    behind, empty = attributes(state, place + length, scope, event, False)
+    declared = state[LEFT_TAG] == place + length and state[LEFT_SCOPE] != scope
+    if declared:
+        scope = state[LEFT_SCOPE]
+    behind, empty = attributes(state, place + length, scope, event, declared)
     if behind == -DECLARED:
         scope = declare(state, place + length, scope)
         if scope < 0:
             return scope, 0, False, 0
         behind, empty = attributes(state, place + length, scope, event, True)
+    state[LEFT_SCOPE] = scope
     if behind < 0:
         return behind, 0, False, 0
     table = words_at(state[TABLE], state[TABLE + 1])
@@ -1069,6 +1093,7 @@ def begin_document(state: Int64, number: int) -> None:
 def begin_stream(state: Int64, place: int) -> None:
     """Set out to read what begins at a place."""
     state[POSITION] = place
+    state[LEFT_TAG] = -1
     state[DEPTH] = 0
     state[CURRENT_SCOPE] = 0
     state[ROOT] = NO_ROOT
@@ -1181,6 +1206,7 @@ def retreat(state: Int64, end: int, status: int) -> None:
     the begin of ``]]>``.
     """
     state[STOPPED_AT] = state[POSITION]
+    state[LEFT_TAG] = -1
     if state[IN_RECORDS] and state[IS_EMITTING]:
         forget(state)
         state[SKIPPED] = state[SKIPPED_MARK]
@@ -1248,7 +1274,7 @@ def plain_attributes(
     """
     state[SERIAL] += 1
     serial = state[SERIAL]
-    for _ in range(PLAIN_ATTRIBUTES_MAX):
+    for _ in range(min(PLAIN_ATTRIBUTES_MAX, state[ATTRIBUTES_MAX])):
         address = at(state, place)
         equals, quotes, apostrophes, special = attribute(address + 1)
         if equals == ZERO:
@@ -1257,8 +1283,10 @@ def plain_attributes(
         opening = length + 1
         if byte(address + 1 + opening) == APOSTROPHE:
             quotes = apostrophes
+        if opening >= BLOCK:
+            return -1, False
         behind = quotes & (ALL << U(opening))
-        if length == 0 or opening > 62 or behind & (ONE << U(opening)) == ZERO:
+        if length == 0 or behind & (ONE << U(opening)) == ZERO:
             return -1, False
         behind &= behind - ONE
         if special & (behind ^ (behind - ONE)):  # up to the closing quote, or all
@@ -1275,7 +1303,7 @@ def plain_attributes(
             return -1, False
         answer = table[U(slot) * U(NAME_COLUMNS) + U(ANSWER)]
         flags = answer >> U(32)
-        if flags & U(DECLARES) or (flags & U(READ_VALUE) and recording):
+        if flags & U(READ_VALUE) and recording:
             return -1, False
         id = answer & U(0xFFFFFFFF)
         if stamps[id] == serial:
@@ -1362,7 +1390,7 @@ def scan_document(state: Int64, end: int) -> int:
             if behind < 0:
                 status = -behind
                 break
-            start = place
+        start = place
         second = np.int64(text >> U(8) & U(0xFF))
         closes = False
         if second == SLASH:

@@ -12,9 +12,11 @@ from tamis.documents.demand import Demand
 from tamis.documents.tokenizer import kernels
 from tamis.documents.vocabulary import Vocabulary
 
-NAMES_MAX = 1 << 15
+NAMES_MAX = 1 << kernels.SLOT_BITS - 1
 """Names, counted in each scope that they are met in; half of the table."""
 SCOPES_MAX = 1 << 10
+SPELLED_MAX = 1 << 22
+"""Bytes of long names and declarations, after which it is better to begin anew."""
 
 # Random once a process: whoever writes documents cannot know which names collide.
 _MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(1)
@@ -33,8 +35,9 @@ class NameTable:
         multiplier: of the hash; tests give 0, so that all names collide.
 
     Attributes:
-        scopes: the namespaces by their prefixes, ``""`` for the default, in each scope.
-        declared: what the start tag that made the scope declares, in its order.
+        parents: the scope that each scope is in.
+        declared: what the start tag that made the scope declares: namespaces by their prefixes,
+            ``""`` for the default, in its order.
     """
 
     def __init__(
@@ -47,16 +50,16 @@ class NameTable:
         self.vocabulary = vocabulary
         self.demand = demand
         self.count = 0
-        self.scopes: list[dict[str, str]] = [{"xml": _XML}]
-        self.declared: list[list[tuple[str, str]]] = [[]]
+        self.parents = [0]
+        self.declared: list[dict[str, str]] = [{}]
         self.spelled = 0
         padded = np.frombuffer(record + bytes(8), np.uint8)
         factor = _MULTIPLIER if multiplier is None else np.array([multiplier], np.uint64)
         freeze(padded, factor)
         self.arrays = kernels.Names(
-            table=np.zeros(2 * NAMES_MAX * kernels.NAME_COLUMNS, np.uint64),
-            offsets=np.zeros(2 * NAMES_MAX, np.int64),
-            prefixes=np.zeros(2 * NAMES_MAX, np.int32),
+            table=np.zeros(kernels.NAME_COLUMNS << kernels.SLOT_BITS, np.uint64),
+            offsets=np.zeros(1 << kernels.SLOT_BITS, np.int64),
+            prefixes=np.zeros(1 << kernels.SLOT_BITS, np.int32),
             spelled=np.zeros(1 << 12, np.uint8),
             scopes=np.zeros(2 * SCOPES_MAX * kernels.SCOPE_COLUMNS, np.int64),
             stamps=np.zeros(len(vocabulary) + 64, np.int64),
@@ -68,7 +71,11 @@ class NameTable:
     @property
     def is_full(self) -> bool:
         """Whether so much was met that it is better to begin anew."""
-        return self.count > NAMES_MAX // 2 or len(self.scopes) > SCOPES_MAX // 2
+        return (
+            self.count > NAMES_MAX // 2
+            or len(self.parents) > SCOPES_MAX // 2
+            or self.spelled > SPELLED_MAX
+        )
 
     def add_name(self, name: bytes, kind: int, scope: int, slot: int) -> bool:
         """Add a name, as it is written, to a slot; False if it is none, or there is no room."""
@@ -81,8 +88,6 @@ class NameTable:
             if prefix or local.lower() == "xml":
                 return False
             id = self.vocabulary.add("", local)
-        elif kind == kernels.ATTRIBUTE and "xmlns" in (prefix, name.decode()):
-            flags = kernels.DECLARES
         else:
             namespace = self._namespace(prefix, kind, scope)
             if namespace is None:
@@ -98,20 +103,17 @@ class NameTable:
 
     def add_scope(self, declarations: bytes, parent: int, slot: int) -> bool:
         """Add the scope that declarations make in another, to a slot of the scopes."""
-        if len(self.scopes) == SCOPES_MAX:
+        if len(self.parents) == SCOPES_MAX:
             return False
-        scope = dict(self.scopes[parent])
         try:
             declared = _declared(declarations)
         except expat.ExpatError:
             return False
-        for prefix, namespace in declared:
-            scope[prefix] = namespace
         start = self._spell(declarations)
         row = slot * kernels.SCOPE_COLUMNS
-        made = parent, start, self.spelled, len(self.scopes)
+        made = parent, start, self.spelled, len(self.parents)
         self.arrays.scopes[row : row + kernels.SCOPE_COLUMNS] = made
-        self.scopes.append(scope)
+        self.parents.append(parent)
         self.declared.append(declared)
         return True
 
@@ -127,9 +129,13 @@ class NameTable:
 
     def _namespace(self, prefix: str, kind: int, scope: int) -> str | None:
         """The namespace of a prefix, ``""`` for none, or None where it is not declared."""
-        if prefix:
-            return self.scopes[scope].get(prefix)
-        return self.scopes[scope].get("", "") if kind == kernels.ELEMENT else ""
+        if not prefix and kind == kernels.ATTRIBUTE:
+            return ""
+        while scope:
+            if prefix in self.declared[scope]:
+                return self.declared[scope][prefix]
+            scope = self.parents[scope]
+        return {"": "", "xml": _XML}.get(prefix)
 
     def _put(self, name: bytes, kind: int, scope: int, slot: int, answer: int, prefix: int) -> None:
         arrays = self.arrays
@@ -178,10 +184,14 @@ def _split(name: bytes) -> tuple[str, str] | None:
     return (prefix.decode(), local.decode()) if colon else ("", prefix.decode())
 
 
-def _declared(declarations: bytes) -> list[tuple[str, str]]:
+def _declared(declarations: bytes) -> dict[str, str]:
     """The prefixes and namespaces of ``xmlns`` attributes, as libexpat reads them."""
-    found: list[tuple[str, str]] = []
+    found: dict[str, str] = {}
+
+    def declare(prefix: str | None, uri: str | None) -> None:
+        found[prefix or ""] = uri or ""
+
     parser = expat.ParserCreate("utf-8", "\f")
-    parser.StartNamespaceDeclHandler = lambda prefix, uri: found.append((prefix or "", uri or ""))
+    parser.StartNamespaceDeclHandler = declare
     parser.Parse(b"<x %b/>" % declarations, True)
     return found

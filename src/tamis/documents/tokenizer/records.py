@@ -279,7 +279,7 @@ class TokenizedRecords:
         tags = [
             start_tag(
                 names.name(entry & 0xFFFFFFFF).decode(),
-                names.declared[inside] if inside != outside else (),
+                names.declared[inside].items() if inside != outside else (),
             )
             for entry, outside, inside in zip(entries, scopes, scopes[1:], strict=False)
         ]

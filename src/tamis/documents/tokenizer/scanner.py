@@ -15,6 +15,9 @@ from tamis.limits import Limits
 
 PADDING = bytes(kernels.PADDING)
 
+DEPTH_MAX = 1 << 16
+"""Deeper documents are left to libexpat, if the limits permit them at all."""
+
 _DECLARATION = re.compile(
     rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""
     rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*"""
@@ -53,12 +56,13 @@ class Scanner:
         self.names = names
         self.demand = demand
         self.index = np.zeros(kernels.INDEX_SIZE, np.int64)
-        self.stack = np.zeros(2 * limits.depth + 8, np.int64)
+        depth_max = min(limits.depth, DEPTH_MAX)
+        self.stack = np.zeros(2 * depth_max + 8, np.int64)
         self.state = np.zeros(kernels.STATES, np.int64)
         self.state[kernels.IS_FINAL] = 1
         self.state[kernels.WITH_PREFIXES] = demand.prefixes
         self.state[kernels.WITH_MISC] = demand.misc
-        self.state[kernels.DEPTH_MAX] = limits.depth
+        self.state[kernels.DEPTH_MAX] = depth_max
         self.state[kernels.ATTRIBUTES_MAX] = limits.attributes
         # Around records there may be as many elements as inside.
         contexts = kernels.CONTEXTS_MAX * (limits.depth + kernels.CONTEXT_STACK)
