@@ -197,12 +197,36 @@ def test_collisions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         BothPaths(demand, fast_first=True).compare(SOURCES)
 
 
+def test_limits_once_names_are_known() -> None:
+    both = BothPaths(Demand(), Limits(attributes=2), fast_first=True)
+    for data in (b'<a x="1"/>', b'<a y="1"/>', b'<a z="1"/>', b'<a x="1" y="1" z="1"/>'):
+        both.compare([Source(data)])
+
+
+@pytest.mark.parametrize("limit", [-5, 0, 10**12, 10**20])
+def test_limits_beyond_what_there_is_room_for(limit: int) -> None:
+    BothPaths(ALL, Limits(depth=limit, attributes=limit)).compare(SOURCES[:50])
+
+
+def test_names_do_not_pile_up() -> None:
+    """Through a parser that expat does all the work of, and one that meets long names."""
+    parser = Parser(Vocabulary(), Demand(), Limits())
+    for number in range(40):
+        names_of_it = b"".join(b"<a%d-%d/>" % (number, i) for i in range(1000))
+        parser.parse([Source(b"<!DOCTYPE a []><a>%b</a>" % names_of_it)])
+    assert parser.is_full
+    parser = Parser(Vocabulary(), Demand(), Limits())
+    for number in range(5):
+        parser.parse([Source(b"<a%d%b/>" % (number, b"n" * 1_000_000))])
+    assert parser.is_full
+
+
 def test_hashes_differ() -> None:
     """Names that differ anywhere in their bytes have slots of their own, mostly."""
     alike = [b"n" * at + b"%c" % letter + b"n" * 20 for at in range(16) for letter in b"abcdefghij"]
     table = Tokenizer(Vocabulary(), Demand(), Limits())
     table.read([Source(b"<a>%b</a>" % b"".join(b"<%b/>" % name for name in alike))])
-    rows = table.names.arrays.table.reshape(-1, kernels.NAME_COLUMNS)
+    rows = table.scanner.names.arrays.table.reshape(-1, kernels.NAME_COLUMNS)
     used = np.flatnonzero(rows[:, kernels.KEY])
     assert len(used) == len(alike) + 1
     assert (np.diff(used) > 1).mean() > 0.9

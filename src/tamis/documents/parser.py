@@ -48,7 +48,7 @@ class Parser:
         self.demand = demand
         self.limits = limits
         self.declined = 0
-        self._names_before = len(vocabulary)
+        self._names_before = vocabulary.size
         from tamis.documents.tokenizer.tokenizer import Tokenizer  # noqa: PLC0415 - imports Numba
 
         # Lines are counted by libexpat alone.
@@ -57,7 +57,7 @@ class Parser:
     @property
     def is_full(self) -> bool:
         """Whether so many names were met that it is better to begin anew, with another one."""
-        grown = len(self.vocabulary) - self._names_before
+        grown = self.vocabulary.size - self._names_before
         return grown > NAMES_MAX or (self._tokenizer is not None and self._tokenizer.is_full)
 
     def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[EventBatch, Errors]:

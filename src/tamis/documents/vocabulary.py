@@ -68,6 +68,11 @@ class Vocabulary:
         """The prefix of an id."""
         return self._prefixes[id]
 
+    @property
+    def size(self) -> int:
+        """How many names and prefixes there are."""
+        return len(self._names) + len(self._prefixes)
+
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(self._names)
 

@@ -366,7 +366,7 @@ def find_name(
     neck = word(address + 8) & NECK_MASKS[U(min(length, 16))]
     mixed = head * multiplier ^ (neck + key) * (multiplier * GOLDEN)
     if length > 16:
-        mixed ^= word(at(state, place + length - 8)) * multiplier
+        mixed ^= hash_of_rest(state, place + 16, length - 16)
     last_slot = U((1 << SLOT_BITS) - 1)
     slot = mixed >> U(64 - SLOT_BITS)  # which every bit of a name has a part in
     while True:
@@ -377,6 +377,17 @@ def find_name(
         if table[row + U(KEY)] == ZERO:
             return ~np.int64(slot)
         slot = (slot + ONE) & last_slot
+
+
+@called
+def hash_of_rest(state: Int64, place: int, length: int) -> np.uint64:
+    """A hash of bytes, all of them."""
+    multiplier = U(state[MULTIPLIER])
+    mixed = ZERO
+    for done in range(0, length, 8):
+        part = low_bytes(word(at(state, place + done)), min(8, length - done))
+        mixed = (mixed ^ mixed >> U(32) ^ part) * multiplier
+    return mixed
 
 
 @called
@@ -1428,7 +1439,7 @@ def scan_document(state: Int64, end: int) -> int:
                 emitting = 1
                 floor = depth
                 seeking = False
-            if depth - floor >= depth_max:
+            if depth - floor >= depth_max or length > NAME_MAX:
                 status = DECLINE
                 break
             outside = scope
@@ -1441,7 +1452,7 @@ def scan_document(state: Int64, end: int) -> int:
                 after = word(near)
                 if after & U(0xFF) == U(GT):
                     behind = place + 2 + length
-                elif after & U(0xFF) == U(SPACE):
+                elif after & U(0xFF) == U(SPACE) and state[LEFT_TAG] < 0:
                     behind, closes = plain_attributes(
                         state, table, multiplier, stamps, place + 1 + length, scope, emitting != 0
                     )

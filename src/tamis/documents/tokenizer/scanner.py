@@ -16,7 +16,8 @@ from tamis.limits import Limits
 PADDING = bytes(kernels.PADDING)
 
 DEPTH_MAX = 1 << 16
-"""Deeper documents are left to libexpat, if the limits permit them at all."""
+ATTRIBUTES_MAX = 1 << 20
+"""What is deeper, or has more attributes, is left to libexpat, if the limits permit it at all."""
 
 _DECLARATION = re.compile(
     rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""
@@ -56,16 +57,16 @@ class Scanner:
         self.names = names
         self.demand = demand
         self.index = np.zeros(kernels.INDEX_SIZE, np.int64)
-        depth_max = min(limits.depth, DEPTH_MAX)
+        depth_max = min(max(limits.depth, 0), DEPTH_MAX)
         self.stack = np.zeros(2 * depth_max + 8, np.int64)
         self.state = np.zeros(kernels.STATES, np.int64)
         self.state[kernels.IS_FINAL] = 1
         self.state[kernels.WITH_PREFIXES] = demand.prefixes
         self.state[kernels.WITH_MISC] = demand.misc
         self.state[kernels.DEPTH_MAX] = depth_max
-        self.state[kernels.ATTRIBUTES_MAX] = limits.attributes
+        self.state[kernels.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
         # Around records there may be as many elements as inside.
-        contexts = kernels.CONTEXTS_MAX * (limits.depth + kernels.CONTEXT_STACK)
+        contexts = kernels.CONTEXTS_MAX * (depth_max + kernels.CONTEXT_STACK)
         self._contexts = np.zeros(contexts, np.int64)
 
     def provide(self, size: int, documents: int) -> None:
