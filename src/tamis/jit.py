@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import logging
 import os
 import shutil
 import stat
@@ -22,6 +23,8 @@ from typing import Any, TypeVar
 
 import llvmlite
 import numba
+
+log = logging.getLogger("tamis.jit")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -58,6 +61,17 @@ def inlined(function: F) -> F:
     """Compile a function into each kernel that calls it."""
     compiled: F = numba.njit(forceinline=True, **_OPTIONS)(function)
     return compiled
+
+
+@cache
+def announce(module: str) -> None:
+    """Log, on ``tamis.jit``, that kernels are about to be compiled, unless they were before.
+
+    Args:
+        module: the name of the folder that they are in.
+    """
+    if next(cache_folder().glob(f"{module}_*/*.nbi"), None) is None:
+        log.info("compiling, for this version of Tamis and this machine: some 40 seconds, once")
 
 
 @cache

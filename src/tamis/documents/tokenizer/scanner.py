@@ -11,6 +11,7 @@ from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.demand import Demand
 from tamis.documents.tokenizer import kernels
 from tamis.documents.tokenizer.names import NameTable
+from tamis.jit import announce
 from tamis.limits import Limits
 
 PADDING = bytes(kernels.PADDING)
@@ -54,6 +55,7 @@ class Scanner:
     """
 
     def __init__(self, names: NameTable, demand: Demand, limits: Limits) -> None:
+        announce("tokenizer")
         self.names = names
         self.demand = demand
         self.index = np.zeros(kernels.INDEX_SIZE, np.int64)
