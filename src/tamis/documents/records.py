@@ -32,7 +32,8 @@ BATCH_BYTES = 4 << 20
 
 # Up to the DOCTYPE of a document that is known to be well-formed so far.
 _BEFORE_DOCTYPE = re.compile(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
-_TAG = re.compile(r"[^\s<>/&=:'\"{}]+(:[^\s<>/&=:'\"{}]+)?")
+_PART = r"(?:[A-Za-z_]|[^\x00-\x7f\s])(?:[\w.-]|[^\x00-\x7f\s])*"
+_TAG = re.compile(f"(?!xmlns:)(?:{_PART}:)?{_PART}")
 
 
 class StreamPlace(NamedTuple):
@@ -90,7 +91,7 @@ class RecordBatch(NamedTuple):
     stream_error: DocumentError | None
 
 
-def check_tag(tag: str) -> str:
+def check_tag(tag: object) -> str:
     """The tag of records, if it can be one.
 
     Raises:
@@ -99,7 +100,7 @@ def check_tag(tag: str) -> str:
     >>> check_tag("w:p")
     'w:p'
     """
-    if not _TAG.fullmatch(tag):
+    if not isinstance(tag, str) or not _TAG.fullmatch(tag):
         raise UsageError(f"{tag!r} is no tag: give it as documents write it, such as page or w:p")
     return tag
 

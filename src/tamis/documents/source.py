@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -164,7 +165,7 @@ def _slices(data: Any, size: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[IO[bytes]]:
+def _opened(path: Path) -> Iterator[BufferedReader]:
     try:
         with path.open("rb") as file:
             yield file
@@ -176,16 +177,17 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
 
 def _file_chunks(path: Path, size: int) -> Iterator[bytes]:
     with _opened(path) as file:
-        while chunk := file.read(size):
+        while chunk := file.read1(size):  # what there is, of a pipe
             yield chunk
 
 
 def _stream_chunks(stream: Any, size: int) -> Iterator[Any]:
-    """All of a stream; raw ones give what they have, so it is asked until it has no more."""
+    """All of a stream, in what it has each time: a slow pipe is answered while it goes on."""
     kind: type | None = None
+    read = getattr(stream, "read1", None) or stream.read
     while True:
         try:
-            chunk = stream.read(size)
+            chunk = read(size)
         except Exception as error:  # whatever the stream's own code raises
             raise UnreadableDocument(f"cannot read the stream: {error}") from None
         if isinstance(chunk, bytearray):
@@ -216,12 +218,21 @@ def _check_size(size: int, limits: Limits) -> None:
         )
 
 
-def _encoded(text: str, limits: Limits) -> bytes:
-    check_text(text)
+def check_markup(text: str) -> None:
+    """Refuse a str without any markup.
+
+    Raises:
+        MalformedDocument: it has none.
+    """
     if "<" not in text and text.strip():
         raise MalformedDocument(
             "a str is XML, and this has no markup: a file is named by a pathlib.Path", 1, 1
         )
+
+
+def _encoded(text: str, limits: Limits) -> bytes:
+    check_text(text)
+    check_markup(text)
     data = b"".join(in_utf8_of_text([text]))
     _check_size(len(data), limits)
     return data

@@ -15,7 +15,7 @@ from tamis.documents.encodings import (
     in_utf8_of_text,
 )
 from tamis.documents.gzipped import MAGIC, gunzipped
-from tamis.documents.source import Document, name_of, raw_chunks
+from tamis.documents.source import Document, check_markup, name_of, raw_chunks
 
 CHUNK_BYTES = 1 << 18
 """What is read at a time."""
@@ -52,6 +52,8 @@ def open_stream(document: Document) -> Stream:
     """
     head, chunks = _with_head(raw_chunks(document, CHUNK_BYTES), HEAD_BYTES)
     if isinstance(head, str):
+        if isinstance(document, str):
+            check_markup(document)
         check_text(head)
         chunks = _without(int(head.startswith("\ufeff")), chunks)
         return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document))

@@ -34,14 +34,14 @@ def usable_cores() -> int:
         return os.cpu_count() or 1
 
 
-def check_threads(threads: int) -> int:
+def check_threads(threads: object) -> int:
     """The number of threads, if it can be one.
 
     Raises:
         UsageError: it cannot.
     """
-    if threads < 1:
-        raise UsageError(f"the work needs at least one thread, not {threads}")
+    if not isinstance(threads, int) or threads < 1:
+        raise UsageError(f"the work needs at least one thread, a whole number, not {threads!r}")
     return threads
 
 
