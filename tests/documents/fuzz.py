@@ -94,11 +94,16 @@ def paths(block: int) -> BothPaths:
 
 def compare_block(run: Run, block: int, batches: range) -> Findings:
     """Compare the batches of a block; that they come in this order may matter for a difference."""
-    logging.getLogger("tamis").setLevel(logging.ERROR)  # entities that are left out are many
+    log = logging.getLogger("tamis")
+    level = log.level
+    log.setLevel(logging.ERROR)  # entities that are left out are many
     both = paths(block)
     counts = Counts()
-    for batch in batches:
-        counts = counts.plus(both.compare(sources(run, batch), run.again("batch", batch)))
+    try:
+        for batch in batches:
+            counts = counts.plus(both.compare(sources(run, batch), run.again("batch", batch)))
+    finally:
+        log.setLevel(level)
     return Findings(counts, both.messages, both.sizes)
 
 
