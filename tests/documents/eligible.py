@@ -10,14 +10,20 @@ from tamis.documents.source import Source
 from tamis.errors import DocumentError
 from tests.documents.both_paths import DEMANDS, BothPaths, Counts
 
+_ODD_DOCTYPE = re.compile(rb"<!DOCTYPE\s+[!-~]*[\x80-\xff]")
 _ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
 
 
 def is_for_the_fast_path(source: Source | DocumentError) -> bool:
-    """Is it well-formed for expat, without an internal subset, and UTF-8, declared or not?"""
+    """Is it well-formed for expat, without an internal subset, and UTF-8, declared or not?
+
+    Left out: DOCTYPEs whose name is not ASCII, and second byte order marks.
+    """
     if isinstance(source, DocumentError) or source.encoding not in (None, "utf-8"):
         return False
     data = bytes(source.data)
+    if data.startswith(b"\xef\xbb\xbf") or _ODD_DOCTYPE.search(data):
+        return False
     declared = _ENCODING.match(data)
     if declared and declared[1].lower() not in (b"utf-8", b"utf8"):
         return False

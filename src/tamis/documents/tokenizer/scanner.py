@@ -20,8 +20,9 @@ DEPTH_MAX = 1 << 16
 ATTRIBUTES_MAX = 1 << 20
 """What is deeper, or has more attributes, is left to libexpat, if the limits permit it at all."""
 
+# Whatever the version is, libexpat reads it as 1.0.
 _DECLARATION = re.compile(
-    rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.0"|'1\.0')"""
+    rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.[0-9]"|'1\.[0-9]')"""
     rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*"""
     rb"""(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
     rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(yes|no)"|'(yes|no)'))?[ \t\r\n]*\?>"""
