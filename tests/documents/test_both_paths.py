@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from tamis.documents import expat
+from tamis.documents.batch import freeze
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source, read
 from tamis.documents.tokenizer import kernels, names
@@ -192,7 +193,9 @@ def _by_expat(sources: list[Source]) -> object:
 
 def test_collisions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all names have the same hash, their bytes still tell them apart."""
-    monkeypatch.setattr(names, "_MULTIPLIER", np.zeros(1, np.uint64))
+    zero = np.zeros(1, np.uint64)
+    freeze(zero)
+    monkeypatch.setattr(names, "_MULTIPLIER", zero)
     for demand in DEMANDS.values():
         BothPaths(demand, fast_first=True).compare(SOURCES)
 

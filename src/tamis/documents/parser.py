@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tamis.documents import expat
-from tamis.documents.batch import BatchBuilder, EventBatch, interleaved
+from tamis.documents.batch import EventBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -96,17 +96,10 @@ class Parser:
     ) -> EventBatch:
         """Parse some of the documents with libexpat, into a batch of just these."""
         self.declined += len(left)
-        builder = BatchBuilder()
-        parser = expat.ExpatParser(self.vocabulary, self.demand, self.limits)
-        for number in left:
-            source = documents[number]
-            assert isinstance(source, Source)
-            try:
-                parser.parse(source, builder)
-            except DocumentError as error:
-                error.__traceback__ = error.__context__ = None  # they keep the parser alive
-                errors[number] = error
-        return builder.freeze()
+        sources = [documents[number] for number in left]
+        batch, found = expat.parse(sources, self.vocabulary, self.demand, self.limits)
+        errors.update({left[number]: error for number, error in found.items()})
+        return batch
 
 
 def parse(

@@ -18,8 +18,9 @@ SCOPES_MAX = 1 << 10
 SPELLED_MAX = 1 << 22
 """Bytes of long names and declarations, after which it is better to begin anew."""
 
-# Random once a process: whoever writes documents cannot know which names collide.
+# Of the hash. Random once a process: whoever writes documents cannot know which names collide.
 _MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(1)
+freeze(_MULTIPLIER)
 
 _ASCII_NAME = re.compile(rb"(?:([A-Za-z_][A-Za-z0-9._-]*):)?([A-Za-z_][A-Za-z0-9._-]*)")
 _XML = "http://www.w3.org/XML/1998/namespace"
@@ -32,7 +33,6 @@ class NameTable:
         vocabulary: takes the names that documents have.
         demand: which values are read.
         record: the tag of records, or ``b""``.
-        multiplier: of the hash; tests give 0, so that all names collide.
 
     Attributes:
         parents: the scope that each scope is in.
@@ -40,13 +40,7 @@ class NameTable:
             ``""`` for the default, in its order.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        demand: Demand,
-        record: bytes = b"",
-        multiplier: int | None = None,
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, demand: Demand, record: bytes = b"") -> None:
         self.vocabulary = vocabulary
         self.demand = demand
         self.count = 0
@@ -54,8 +48,7 @@ class NameTable:
         self.declared: list[dict[str, str]] = [{}]
         self.spelled = 0
         padded = np.frombuffer(record + bytes(8), np.uint8)
-        factor = _MULTIPLIER if multiplier is None else np.array([multiplier], np.uint64)
-        freeze(padded, factor)
+        freeze(padded)
         self.arrays = kernels.Names(
             table=np.zeros(kernels.NAME_COLUMNS << kernels.SLOT_BITS, np.uint64),
             offsets=np.zeros(1 << kernels.SLOT_BITS, np.int64),
@@ -65,7 +58,7 @@ class NameTable:
             stamps=np.zeros(len(vocabulary) + 64, np.int64),
             declarations=np.zeros(1 << 20, np.uint8),
             record=padded,
-            multiplier=factor,
+            multiplier=_MULTIPLIER,
         )
 
     @property

@@ -36,14 +36,8 @@ class Tokenizer:
         vocabulary: takes the names that documents have.
     """
 
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        demand: Demand,
-        limits: Limits,
-        multiplier: int | None = None,
-    ) -> None:
-        self.scanner = Scanner(NameTable(vocabulary, demand, multiplier=multiplier), demand, limits)
+    def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
+        self.scanner = Scanner(NameTable(vocabulary, demand), demand, limits)
         self.state = self.scanner.state
 
     @property
