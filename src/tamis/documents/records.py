@@ -149,38 +149,16 @@ def record_parser(
     """What parses a stream, or the rest of one; for the arguments see :class:`ExpatRecords`."""
     check_tag(tag)
     if demand.lines:  # which only libexpat counts for each event
-        kind: type[RecordParser] = ExpatRecords
+        kind: type[ExpatRecords | TokenizedRecords] = ExpatRecords
     else:
-        from tamis.documents.tokenizer.records import (  # noqa: PLC0415 - imports Numba
-            TokenizedRecords,
-        )
+        from tamis.documents.tokenizer.records import TokenizedRecords  # noqa: PLC0415 - Numba
 
         kind = TokenizedRecords
     return kind(tag, vocabulary, demand, limits, encoding=encoding, context=context, start=start)
 
 
 class RecordParser(Protocol):
-    """Parses the records of one stream, or of the rest of one from a place outside of records.
-
-    Args:
-        tag, vocabulary, demand, limits: as for :func:`parse_records`.
-        encoding: overrules what the document declares.
-        context: what has to be read before the rest of a stream: the DOCTYPE, if there is one, and
-            the start tags of the open elements, with the namespaces that they declare.
-        start: where the rest of the stream begins.
-    """
-
-    def __init__(
-        self,
-        tag: str,
-        vocabulary: Vocabulary,
-        demand: Demand,
-        limits: Limits,
-        *,
-        encoding: str | None = None,
-        context: bytes = b"",
-        start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
-    ) -> None: ...
+    """Parses the records of one stream, or of the rest of one from a place outside of records."""
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
@@ -198,7 +176,15 @@ class RecordParser(Protocol):
 
 
 class ExpatRecords:
-    """A :class:`RecordParser` that is libexpat alone."""
+    """A :class:`RecordParser` that is libexpat alone.
+
+    Args:
+        tag, vocabulary, demand, limits: as for :func:`parse_records`.
+        encoding: overrules what the document declares.
+        context: what has to be read before the rest of a stream: the DOCTYPE, if there is one, and
+            the start tags of the open elements, with the namespaces that they declare.
+        start: where the rest of the stream begins.
+    """
 
     def __init__(
         self,
