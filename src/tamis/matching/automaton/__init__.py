@@ -1,0 +1,1 @@
+"""The default engine: an automaton that is determinised while it matches."""

@@ -1,0 +1,303 @@
+"""``Automaton``: a program and what was learned of it, matching batches of events."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.documents.batch import EventBatch, Int32, freeze
+from tamis.documents.vocabulary import Vocabulary
+from tamis.matching.automaton.kernels import (
+    FULL_ANSWERS,
+    FULL_CLOSES,
+    FULL_DEPTH,
+    FULL_FACTS,
+    FULL_FOUND,
+    FULL_MERGES,
+    FULL_NEEDED,
+    FULL_PENDINGS,
+    FULL_STATES,
+    begin,
+    copy_pairs,
+    known_facts,
+    known_state,
+    rehash,
+    scan,
+)
+from tamis.matching.automaton.layout import (
+    ATTRIBUTE_AT,
+    CURRENT,
+    DEPTH,
+    DOCUMENT,
+    FOUND_COUNT,
+    GATHERED,
+    HAS_COUNTERS,
+    HAS_LEAVES,
+    HAS_NOTES,
+    IS_OPEN,
+    PLACES,
+    TEXT_AT,
+    WIDTH,
+    Events,
+    Progress,
+    bind,
+)
+from tamis.matching.automaton.memo import (
+    COUNT,
+    INFO_COLUMNS,
+    START,
+    USED,
+    Lists,
+    MemoArrays,
+    Pairs,
+    grown,
+    new_arrays,
+    new_scratch,
+)
+from tamis.matching.automaton.program import (
+    OTHER_ATTRIBUTE,
+    OTHER_ELEMENT,
+    AutomatonProgram,
+)
+from tamis.matching.matchset import MatchSet
+
+_LISTS = {
+    FULL_STATES: "states",
+    FULL_PENDINGS: "pendings",
+    FULL_NEEDED: "needed",
+    FULL_FACTS: "facts",
+    FULL_ANSWERS: "answers",
+}
+
+
+class Automaton:
+    """Matches batches, and remembers what it learns. It belongs to one thread at a time.
+
+    What is remembered is bounded: where it would take more than ``bytes_max``, all of it is
+    forgotten but what the open elements need. What these need may take half as much again as the
+    bound, or more where the program itself is larger.
+
+    Args:
+        program: the queries.
+        bytes_max: the bound.
+
+    Attributes:
+        forgotten: how often all was forgotten so far.
+    """
+
+    def __init__(self, program: AutomatonProgram, bytes_max: int) -> None:
+        self.program = program
+        self.bytes_max = bytes_max
+        self.forgotten = 0
+        self._bound = bytes_max
+        self._names = _NameSymbols(program)
+        self._scratch = new_scratch(program.arrays, program.queries)
+        self._stacks = tuple(np.zeros((3, 64), np.int32))
+        self._state = np.zeros(PLACES, np.int64)
+        self._state[WIDTH] = len(program.arrays.wildcards)
+        self._state[HAS_NOTES] = program.has_notes
+        self._state[HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
+        bind(program.arrays, self._state)
+        bind(self._scratch, self._state)
+        self._learn_anew()
+
+    def _learn_anew(self) -> None:
+        arrays = self.program.arrays
+        needs = int(arrays.needs_starts[1])
+        answers = int(arrays.accept_starts[1])
+        self._memo = new_arrays(len(arrays.wildcards), needs, answers)
+        self._seen = np.zeros(64, np.int64)
+        bind(self._memo, self._state)
+        begin(self._state)
+
+    def memory_usage(self) -> int:
+        """Bytes of what was learned, and of the room for work."""
+        return _bytes(self._memo) + sum(array.nbytes for array in self._scratch)
+
+    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+        """Which queries are true of which documents.
+
+        Args:
+            vocabulary: that the batch was parsed with.
+        """
+        events = self._events(batch, vocabulary)
+        state = self._state
+        bind(events, state)
+        state[[DOCUMENT, IS_OPEN, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
+        state[HAS_LEAVES] = any(map(len, (events.attribute_event, events.text_event, events.misc_event)))
+        self._found_starts = np.zeros(batch.documents + 1, np.int64)
+        self._found = np.empty(64 + 4 * batch.documents, np.int32)
+        self._pieces: list[tuple[int, Lists]] = []
+        self._bind_progress()
+        while status := scan(state):
+            if status == FULL_FOUND:
+                self._grow_found()
+            elif status == FULL_DEPTH:
+                self._stacks = tuple(grown(stack, 2 * len(stack)) for stack in self._stacks)
+            else:
+                self._grow(status)
+                if _bytes(self._memo) > self._bound:
+                    self._forget()
+            self._bind_progress()
+        return self._match_set()
+
+    def _events(self, batch: EventBatch, vocabulary: Vocabulary) -> Events:
+        return Events(
+            batch.document_starts,
+            batch.tags,
+            batch.attribute_event,
+            batch.attribute_name,
+            batch.text_event,
+            batch.misc_starts,
+            batch.misc_event,
+            batch.misc_text,
+            *self._names.of(vocabulary),
+        )
+
+    def _bind_progress(self) -> None:
+        self._progress = Progress(*self._stacks, self._found_starts, self._found, self._seen)
+        bind(self._progress, self._state)
+
+    # -- room --------------------------------------------------------------------------------------
+
+    def _grow_found(self) -> None:
+        if self._state[FOUND_COUNT] + 3 > len(self._found):
+            self._found = grown(self._found, 2 * len(self._found))
+        answers = int(self._memo.answers.counts[COUNT])
+        if answers + 3 > len(self._seen):
+            self._seen = grown(self._seen, 2 * answers + 3)
+
+    def _grow(self, status: int) -> None:
+        """Make room in the memo."""
+        memo = self._memo
+        if status == FULL_CLOSES:
+            memo = memo._replace(closes=_grown_pairs(memo.closes))
+        elif status == FULL_MERGES:
+            memo = memo._replace(merges=_grown_pairs(memo.merges))
+        else:
+            name = _LISTS[status]
+            memo = memo._replace(**{name: _grown_lists(getattr(memo, name))})
+            states = len(memo.states.hashes)
+            if len(memo.info) < states * INFO_COLUMNS:
+                memo = memo._replace(
+                    info=grown(memo.info, states * INFO_COLUMNS),
+                    table=grown(memo.table, states * len(self.program.arrays.wildcards)),
+                )
+            pendings = len(memo.pendings.hashes)
+            if len(memo.pending_info) < 2 * pendings:
+                memo = memo._replace(pending_info=grown(memo.pending_info, 2 * pendings))
+        self._memo = memo
+        bind(memo, self._state)
+
+    def _forget(self) -> None:
+        """Forget all that the open elements do not need.
+
+        The bound is then at least twice what they need, so that this happens only after as much
+        was learned as is copied here.
+        """
+        self.forgotten += 1
+        old, state = self._memo, self._state
+        self._pieces.append((int(state[FOUND_COUNT]), old.answers))
+        self._learn_anew()
+        if state[IS_OPEN]:
+            states, gathered, symbols = self._stacks
+            current = START
+            for level in range(int(state[DEPTH])):
+                states[level] = current
+                current = self._child(current, int(symbols[level]))
+                gathered[level] = self._facts(old, int(gathered[level]))
+            state[CURRENT] = current
+            state[GATHERED] = self._facts(old, int(state[GATHERED]))
+        self._bound = max(self.bytes_max, 2 * _bytes(self._memo))
+
+    def _child(self, outer: int, symbol: int) -> int:
+        while (found := known_state(self._state, outer, symbol)) < 0:
+            self._grow(-found)
+        return int(found)
+
+    def _facts(self, old: MemoArrays, number: int) -> int:
+        """A set of facts of an old memo in the new one."""
+        start, end = old.facts.starts[number : number + 2]
+        while (found := known_facts(self._state, old.facts.members[start:end])) < 0:
+            self._grow(FULL_FACTS)
+        return int(found)
+
+    # -- results -----------------------------------------------------------------------------------
+
+    def _match_set(self) -> MatchSet:
+        end = int(self._state[FOUND_COUNT])
+        found = self._found[:end]
+        starts: list[NDArray[np.int64]] = []
+        members: list[Int32] = []
+        begins, sets, used = 0, 0, 0
+        for until, answers in [*self._pieces, (end, self._memo.answers)]:
+            found[begins:until] += sets
+            count = int(answers.counts[COUNT])
+            starts.append(answers.starts[bool(starts) : count + 1] + used)
+            members.append(answers.members[: answers.counts[USED]])
+            begins, sets, used = until, sets + count, used + int(answers.counts[USED])
+        matches = MatchSet(
+            document_starts=self._found_starts,
+            set_ids=found,
+            set_starts=np.concatenate(starts),
+            members=np.concatenate(members) if len(members) > 1 else members[0],
+            errors={},
+        )
+        freeze(*(array for array in matches if isinstance(array, np.ndarray)))
+        return matches
+
+
+class _NameSymbols:
+    """The symbols of names, as two arrays that grow with a vocabulary."""
+
+    def __init__(self, program: AutomatonProgram) -> None:
+        self._program = program
+        self._vocabulary: Vocabulary | None = None
+        self._known = 0
+        self._elements = self._attributes = np.zeros(0, np.int32)
+
+    def of(self, vocabulary: Vocabulary) -> tuple[Int32, Int32]:
+        """The symbol of an element, and that of an attribute, by name."""
+        if vocabulary is not self._vocabulary:
+            self._vocabulary = vocabulary
+            self._known = 0
+        count = len(vocabulary)
+        if count > len(self._elements):
+            self._elements = grown(self._elements, 64 + 2 * count)
+            self._attributes = grown(self._attributes, 64 + 2 * count)
+        program = self._program
+        for name in range(self._known, count):
+            expanded = vocabulary.expanded(name)
+            self._elements[name] = program.element_symbols.get(
+                expanded, program.element_namespaces.get(expanded[0], OTHER_ELEMENT)
+            )
+            self._attributes[name] = program.attribute_symbols.get(
+                expanded, program.attribute_namespaces.get(expanded[0], OTHER_ATTRIBUTE)
+            )
+        self._known = count
+        return self._elements, self._attributes
+
+
+def _bytes(memo: MemoArrays) -> int:
+    return sum(
+        part.nbytes if isinstance(part, np.ndarray) else sum(array.nbytes for array in part)
+        for part in memo
+    )
+
+
+def _grown_lists(lists: Lists) -> Lists:
+    """The same lists with twice the room of the kind that is short."""
+    count, size = int(lists.counts[COUNT]), len(lists.hashes)
+    if count < size:
+        return lists._replace(members=grown(lists.members, 2 * len(lists.members)))
+    hashes = grown(lists.hashes, 2 * size)
+    slots = np.zeros(4 * size, np.int32)
+    rehash(hashes, count, slots)
+    return lists._replace(starts=grown(lists.starts, 2 * size + 1), hashes=hashes, slots=slots)
+
+
+def _grown_pairs(pairs: Pairs) -> Pairs:
+    size = 2 * len(pairs.keys)
+    keys, values = np.zeros(size, np.uint64), np.zeros(size, np.int64)
+    copy_pairs(pairs.keys, pairs.values, keys, values)
+    return Pairs(keys, values, pairs.counts)

@@ -1,0 +1,334 @@
+"""Queries → the automaton's program: one trie of steps, and rules at its nodes.
+
+All paths of all queries, those inside predicates included, are one trie: a step is the same node
+wherever the steps before it are the same, whatever the predicates say. Predicates become rules at
+the nodes: their formulas ask for facts, and equal parts of queries are equal facts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tamis.documents.demand import Demand
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.model import (
+    And,
+    Axis,
+    Compare,
+    Constant,
+    Count,
+    Exists,
+    Expression,
+    KindTest,
+    NameTest,
+    NodeTest,
+    Not,
+    Or,
+    Path,
+    Position,
+    Query,
+    Step,
+)
+from tamis.matching.automaton.builder import Builder
+from tamis.matching.automaton.formulas import FALSE, TRUE
+from tamis.matching.automaton.program import ACCEPTS, AutomatonProgram
+from tamis.matching.demand import demand_of
+
+COUNT_MAX = 4096
+"""The largest position, and number to compare a count with, that this engine takes."""
+OR_SELF_MAX = 8
+"""Steps of one query that lead to descendants or to where they begin, and are not just ``//``."""
+_HERE = Step(Axis.SELF, KindTest.NODE)
+
+
+def refuses(query: Query) -> str | None:
+    """Why the engine cannot run a query, or None where it can.
+
+    >>> from tamis.language.xpath import parse
+    >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[b = 1]"))
+    (None, 'values are compared')
+    """
+    reason = _refusal(query.expression, True)
+    if reason is None and _or_self_steps(query.expression) > OR_SELF_MAX:
+        return f"more than {OR_SELF_MAX} steps are descendant-or-self, or // before a position"
+    return reason
+
+
+def _refusal(expression: Expression, is_outermost: bool) -> str | None:
+    match expression:
+        case Exists(paths):
+            reasons = (_path_refusal(path, is_outermost) for path in paths)
+        case Compare(_, Count(path), literal):
+            assert isinstance(literal, float)
+            if COUNT_MAX <= literal < math.inf:
+                return f"a count is compared with more than {COUNT_MAX}"
+            return _count_refusal(path) or _path_refusal(path, is_outermost)
+        case Not(operand):
+            return _refusal(operand, is_outermost)
+        case And(operands) | Or(operands):
+            reasons = (_refusal(operand, is_outermost) for operand in operands)
+        case Constant():
+            return None
+        case _:
+            return "values are compared"
+    return next((reason for reason in reasons if reason is not None), None)
+
+
+def _path_refusal(path: Path, is_outermost: bool) -> str | None:
+    if path.absolute and not is_outermost:
+        return "a path in a predicate begins at the document"
+    for step in path.steps:
+        for predicate in step.predicates:
+            if isinstance(predicate, Position):
+                if predicate.number > COUNT_MAX:
+                    return f"a position is over {COUNT_MAX}"
+            elif (reason := _refusal(predicate, False)) is not None:
+                return reason
+    return None
+
+
+def _count_refusal(path: Path) -> str | None:
+    for step in path.steps:
+        if step.axis not in (Axis.CHILD, Axis.ATTRIBUTE):
+            return "nodes are counted on other steps than to children and attributes"
+        if any(isinstance(predicate, Position) for predicate in step.predicates):
+            return "nodes at a position are counted"
+    return None
+
+
+def _or_self_steps(expression: Expression) -> int:
+    """How many steps stand for two: each doubles what follows it."""
+    match expression:
+        case Exists(paths):
+            several = [path.steps for path in paths]
+        case Compare(_, Count(path), _):
+            several = [path.steps]
+        case Not(operand):
+            return _or_self_steps(operand)
+        case And(operands) | Or(operands):
+            return sum(map(_or_self_steps, operands))
+        case _:
+            return 0
+    found = 0
+    for steps in several:
+        for index, step in enumerate(steps):
+            if step.axis is Axis.DESCENDANT_OR_SELF and not _melts(step, steps[index + 1 :]):
+                found += 1
+            for predicate in step.predicates:
+                if not isinstance(predicate, Position):
+                    found += _or_self_steps(predicate)
+    return found
+
+
+def compile_queries(queries: Sequence[Query], vocabulary: Vocabulary) -> AutomatonProgram:
+    """Compile queries, none of which the engine refuses; their numbers are their places.
+
+    >>> from tamis.language.xpath import parse
+    >>> queries = [parse("/a/b"), parse("/a/b[c]"), parse("/a/*")]
+    >>> len(compile_queries(queries, Vocabulary()).arrays.tests)  # the document, a, b, c and *
+    5
+    """
+    compiler = Compiler()
+    demand = Demand()
+    for number, query in enumerate(queries):
+        compiler.add(number, query.expression)
+        if compiler.reads_leaves:
+            demand |= demand_of(query.expression)
+            compiler.reads_leaves = False
+    return compiler.builder.freeze(len(queries), demand)
+
+
+class Compiler:
+    """Adds queries to a trie and to rules at its nodes, one after the other.
+
+    Attributes:
+        reads_leaves: whether a step led to something else than elements.
+    """
+
+    def __init__(self) -> None:
+        self.builder = Builder()
+        self.reads_leaves = False
+
+    def add(self, number: int, expression: Expression) -> None:
+        """Add the query of a number."""
+        match expression:
+            case Exists(paths):
+                for path in paths:
+                    self._accept(path.steps, 0, number)
+            case Or(operands):
+                for operand in operands:
+                    self.add(number, operand)
+            case _:
+                self._accept_if(self._formula(expression, 0), 0, number)
+
+    # -- what is on the way to the first predicate -----------------------------------------------
+
+    def _accept(self, steps: tuple[Step, ...], node: int, number: int) -> None:
+        """Accept a query where steps lead from a node to something."""
+        builder = self.builder
+        steps = tuple(step for step in steps if step != _HERE)
+        for index, step in enumerate(steps):
+            rest = steps[index + 1 :]
+            axis = step.axis
+            if axis is Axis.DESCENDANT_OR_SELF:
+                if _melts(step, rest):
+                    continue
+                self._accept(_itself(step, rest), node, number)
+                self._accept(_below(step, rest), node, number)
+                return
+            if axis is Axis.SELF or _has_position(step):
+                self._accept_if(self._exists(steps[index:], node), node, number)
+                return
+            is_below = axis is Axis.DESCENDANT or (index and _melts(steps[index - 1], steps[index:]))
+            node = builder.edge(node, bool(is_below), self._test(step))
+            if step.predicates:
+                inner = [self._formula(predicate, node) for predicate in step.predicates]
+                holds = builder.formulas.all([*inner, self._exists(rest, node)])
+                self._accept_if(holds, node, number)
+                return
+        builder.accept(node, number)
+
+    def _accept_if(self, formula: int, node: int, number: int) -> None:
+        if formula == TRUE:
+            self.builder.accept(node, number)
+        elif formula != FALSE:
+            self.builder.rule(node, formula, ACCEPTS, number)
+
+    # -- predicates ------------------------------------------------------------------------------
+
+    def _formula(self, expression: Expression, node: int) -> int:
+        """The formula of an expression whose context is what a node stands for."""
+        formulas = self.builder.formulas
+        match expression:
+            case Exists(paths):
+                return formulas.any([self._exists(path.steps, node) for path in paths])
+            case Not(operand):
+                return formulas.negation(self._formula(operand, node))
+            case And(operands):
+                return formulas.all([self._formula(operand, node) for operand in operands])
+            case Or(operands):
+                return formulas.any([self._formula(operand, node) for operand in operands])
+            case Constant(value):
+                return TRUE if value else FALSE
+            case Compare(operator, Count(path), literal):
+                assert isinstance(literal, float)
+                return self._compares_count(operator, path, literal, node)
+        raise AssertionError(expression)  # refuses() said so
+
+    def _exists(self, steps: tuple[Step, ...], node: int) -> int:
+        """The formula of: steps lead from a node to something."""
+        if not steps:
+            return TRUE
+        formulas = self.builder.formulas
+        step, rest = steps[0], steps[1:]
+        if step.axis is Axis.SELF:
+            here = self.builder.is_itself(node, step.test)
+            if here == FALSE:
+                return FALSE
+            inner = [self._formula(predicate, node) for predicate in step.predicates]
+            return formulas.all([here, *inner, self._exists(rest, node)])
+        is_below = step.axis is Axis.DESCENDANT
+        if step.axis is Axis.DESCENDANT_OR_SELF:
+            if not _melts(step, rest):
+                itself = self._exists(_itself(step, rest), node)
+                return formulas.any([itself, self._exists(_below(step, rest), node)])
+            while step.axis is Axis.DESCENDANT_OR_SELF and _melts(step, rest):
+                step, rest = rest[0], rest[1:]
+            if step.axis is Axis.DESCENDANT_OR_SELF:
+                return self._exists((step, *rest), node)
+            is_below = True
+        if not self.builder.has_children(node):
+            return FALSE
+        if _has_position(step):
+            return self._exists_at_position(step, rest, node)
+        child = self.builder.edge(node, is_below, self._test(step))
+        inner = [self._formula(predicate, child) for predicate in step.predicates]
+        holds = formulas.all([*inner, self._exists(rest, child)])
+        return self.builder.told(child, is_below, holds)
+
+    def _exists_at_position(self, step: Step, rest: tuple[Step, ...], node: int) -> int:
+        """``a[p][2][q]/rest``: the second of the children that are ``a[p]`` is ``[q]/rest``."""
+        builder = self.builder
+        child = builder.edge(node, False, self._test(step))
+        stages: list[tuple[int, int]] = []
+        inner: list[int] = []
+        for predicate in step.predicates:
+            if isinstance(predicate, Position):
+                stages.append((builder.formulas.all(inner), predicate.number))
+                inner = []
+            else:
+                inner.append(self._formula(predicate, child))
+        last = builder.formulas.all([*inner, self._exists(rest, child)])
+        return builder.chain(child, stages, last)
+
+    def _compares_count(self, operator: str, path: Path, literal: float, node: int) -> int:
+        formulas = self.builder.formulas
+        lowest, highest = 0, COUNT_MAX + 1
+        match operator:
+            case "=" | "!=":
+                lowest = highest = int(literal) if literal.is_integer() else -1
+            case "<":
+                highest = math.ceil(literal) - 1 if literal < math.inf else highest
+            case "<=":
+                highest = math.floor(literal) if literal < math.inf else highest
+            case ">":
+                lowest = math.floor(literal) + 1 if abs(literal) < math.inf else lowest
+            case ">=":
+                lowest = math.ceil(literal) if abs(literal) < math.inf else lowest
+        if operator in (">", ">=") and literal == math.inf:
+            return FALSE
+        if literal == -math.inf:
+            highest = -1 if operator in ("<", "<=") else highest
+        limit = int(max(literal, 0)) + 1 if literal < math.inf else 1
+        counter = self._counter(path.steps, node, limit)
+        formula = formulas.between(counter, lowest, highest)
+        return formulas.negation(formula) if operator == "!=" else formula
+
+    def _counter(self, steps: tuple[Step, ...], node: int, limit: int) -> int:
+        """A counter, at a node, of what steps lead to; -1 where that is nothing."""
+        if not self.builder.has_children(node):
+            return -1
+        step, rest = steps[0], steps[1:]
+        child = self.builder.edge(node, False, self._test(step))
+        holds = self.builder.formulas.all(
+            [self._formula(predicate, child) for predicate in step.predicates]
+        )
+        inner = self._counter(rest, child, limit) if rest else None
+        if holds == FALSE or inner == -1:
+            return -1
+        return self.builder.counter(child, holds, inner, limit)
+
+    def _test(self, step: Step) -> int:
+        """The number of a step's node test."""
+        is_attribute = step.axis is Axis.ATTRIBUTE
+        if is_attribute or step.test in (KindTest.TEXT, KindTest.NODE):
+            self.reads_leaves = True
+        return self.builder.test(step.test, is_attribute)
+
+
+def _has_position(step: Step) -> bool:
+    return any(isinstance(predicate, Position) for predicate in step.predicates)
+
+
+def _melts(step: Step, rest: tuple[Step, ...]) -> bool:
+    """Whether a step is that of ``//``, and the next one can begin at a descendant instead."""
+    return (
+        step.axis is Axis.DESCENDANT_OR_SELF
+        and step.test is KindTest.NODE
+        and not step.predicates
+        and bool(rest)
+        and rest[0].axis is not Axis.SELF
+        and not _has_position(rest[0])
+    )
+
+
+def _itself(step: Step, rest: tuple[Step, ...]) -> tuple[Step, ...]:
+    return (Step(Axis.SELF, step.test, step.predicates), *rest)
+
+
+def _below(step: Step, rest: tuple[Step, ...]) -> tuple[Step, ...]:
+    test: NodeTest = step.test
+    if test is KindTest.NODE and rest and rest[0].axis not in (Axis.SELF, Axis.DESCENDANT_OR_SELF):
+        test = NameTest(None, None)  # only elements have children
+    return (Step(Axis.DESCENDANT, test, step.predicates), *rest)

@@ -1,0 +1,1038 @@
+"""Matches events: a table look-up at the start of an element, one or two at its end.
+
+What the tables do not have yet is computed, once, and added: ``advance`` for a start, ``close``
+and ``merge`` for an end. These take time in proportion to what is known at that place, at most to
+the size of the program.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.documents.batch import Int32, Int64
+from tamis.jit import called, inlined, kernel
+from tamis.matching.automaton.layout import (
+    ACCEPT_STARTS,
+    ACCEPTED,
+    ANSWER_MARKS,
+    ANSWERS,
+    ANSWERS_ROOM,
+    ATTRIBUTE_AT,
+    ATTRIBUTE_EVENT,
+    ATTRIBUTE_NAME,
+    ATTRIBUTES,
+    CHAIN_FACTS,
+    CHAIN_NUMBERS,
+    CHAIN_STARTS,
+    CHILDREN,
+    CLOSES,
+    COUNTER_BASES,
+    COUNTER_LIMITS,
+    COUNTER_MARKS,
+    COUNTER_VALUES,
+    CURRENT,
+    DEPTH,
+    DESCENDANTS,
+    DOCUMENT,
+    DOCUMENT_STARTS,
+    ELEMENTS,
+    EPOCH,
+    EVENT,
+    FACT_COUNTERS,
+    FACT_KINDS,
+    FACT_MARKS,
+    FACTS,
+    FACTS_ROOM,
+    FORMULA_CODE,
+    FORMULA_KINDS,
+    FORMULA_STARTS,
+    FOUND,
+    FOUND_COUNT,
+    FOUND_STARTS,
+    GATHERED,
+    HAS_COUNTERS,
+    HAS_LEAVES,
+    HAS_NOTES,
+    INFO,
+    IS_OPEN,
+    MERGED_MARKS,
+    MERGES,
+    MISC_AT,
+    MISC_EVENT,
+    MISC_STARTS,
+    MISC_TEXT,
+    NEEDED,
+    NEEDS,
+    NEEDS_STARTS,
+    NODE_MARKS,
+    NODES_ROOM,
+    OUTER_GATHERED,
+    OUTER_STATES,
+    PENDING_INFO,
+    PENDINGS,
+    RESULT_MARKS,
+    RULE_STARTS,
+    RULES,
+    SEEN,
+    SOURCE_MARKS,
+    SOURCES_ROOM,
+    STAGE_STARTS,
+    STAGES,
+    STAMP,
+    STATES,
+    SYMBOLS,
+    TABLE,
+    TAGS,
+    TESTS,
+    TEXT_AT,
+    TEXT_EVENT,
+    WATCHES,
+    WIDTH,
+    WILDCARDS,
+    Words,
+    bytes,
+    counts,
+    hashes,
+    int32s,
+    int64s,
+    keys,
+    members,
+    pair_counts,
+    slots,
+    starts,
+    values,
+)
+from tamis.matching.automaton.memo import (
+    ANSWER,
+    COUNT,
+    DEAD,
+    EMPTY,
+    INFO_COLUMNS,
+    INHERITED,
+    NO_RESULT,
+    NOTHING,
+    OWN,
+    RESULT,
+    RESULT_ANSWER,
+    START,
+    UNKNOWN,
+    USED,
+)
+from tamis.matching.automaton.program import (
+    ACCEPTS,
+    ACTION,
+    AND,
+    CONJUNCTION,
+    COUNTS,
+    FORMULA,
+    MISC,
+    NOT,
+    NOTES,
+    OF_COUNTER,
+    OF_DESCENDANT,
+    OF_STAGE,
+    OR,
+    RULE_COLUMNS,
+    SOURCE,
+    TARGET,
+    TEXT,
+)
+from tamis.matching.automaton.program import (
+    COUNT as COUNT_OPERATOR,
+)
+
+U = np.uint64
+GOLDEN = U(0x9E3779B97F4A7C15)
+MIXER = U(0xBF58476D1CE4E5B9)
+EPOCH_MAX = 2**31 - 1
+NARROW = 8
+"""So many children of a node are tried one after the other."""
+ALL_MARKS = (NODE_MARKS, SOURCE_MARKS, FACT_MARKS, RESULT_MARKS, MERGED_MARKS, ANSWER_MARKS,
+             COUNTER_MARKS)  # fmt: skip
+
+# What ``scan`` returns; and, negated, what the functions that add to the memo do.
+(DONE, FULL_STATES, FULL_PENDINGS, FULL_NEEDED, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES,
+ FULL_FOUND, FULL_DEPTH) = range(10)  # fmt: skip
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+@inlined
+def pair(first: int, second: int) -> np.uint64:
+    """The key of two numbers."""
+    return U(first) << U(32) | U(second)
+
+
+@inlined
+def slot_of(keys: Words, key: np.uint64) -> int:
+    """Where a key is, or would be."""
+    mask = U(len(keys) - 1)
+    hash = key * GOLDEN
+    slot = (hash ^ hash >> U(29)) & mask
+    while keys[slot] != U(0) and keys[slot] != key:
+        slot = (slot + U(1)) & mask
+    return np.int64(slot)
+
+
+@inlined
+def is_crowded(state: Int64, pairs: int) -> bool:
+    """Whether no more pairs can be added."""
+    return 2 * pair_counts(state, pairs)[0] >= len(keys(state, pairs))
+
+
+@called
+def put(state: Int64, pairs: int, key: np.uint64, value: int) -> None:
+    """Add a key that is not there; there must be room."""
+    slot = slot_of(keys(state, pairs), key)
+    keys(state, pairs)[slot] = key
+    values(state, pairs)[slot] = value
+    pair_counts(state, pairs)[0] += 1
+
+
+@inlined
+def mixed(number: int) -> np.uint64:
+    """A hash; sums of these are hashes of sets."""
+    value = (U(number) + U(1)) * GOLDEN
+    value = (value ^ value >> U(32)) * MIXER
+    return value ^ value >> U(29)
+
+
+@called
+def next_epoch(state: Int64) -> int:
+    """A number that no mark has."""
+    if state[EPOCH] >= EPOCH_MAX:
+        state[EPOCH] = 0
+        for place in ALL_MARKS:
+            int32s(state, place)[:] = 0
+    state[EPOCH] += 1
+    return state[EPOCH]
+
+
+@inlined
+def has_room(state: Int64, lists: int, count: int) -> bool:
+    """Whether one more list can be added, of so many members."""
+    used = counts(state, lists)
+    return used[COUNT] < len(hashes(state, lists)) and used[USED] + count <= len(
+        members(state, lists)
+    )
+
+
+@called
+def append(state: Int64, lists: int, source: Int32, count: int, hash: np.uint64) -> int:
+    """Add a list; there must be room."""
+    used = counts(state, lists)
+    number, start = used[COUNT], used[USED]
+    into = members(state, lists)
+    for i in range(count):
+        into[start + i] = source[i]
+    starts(state, lists)[number + 1] = start + count
+    hashes(state, lists)[number] = hash
+    used[COUNT] = number + 1
+    used[USED] = start + count
+    table = slots(state, lists)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        slot = (slot + U(1)) & mask
+    table[slot] = number + 1
+    return number
+
+
+@inlined
+def all_marked(marks: Int32, numbers: Int32, start: int, end: int, epoch: int) -> bool:
+    """Whether all of some numbers are marked."""
+    i = start
+    while i < end and marks[numbers[i]] == epoch:
+        i += 1
+    return i == end
+
+
+@called
+def intern(
+    state: Int64, lists: int, source: Int32, count: int, marks: Int32, epoch: int
+) -> int:
+    """The number of a set, of which just the members are marked; -1 if there is no room."""
+    hash = U(0)
+    for i in range(count):
+        hash += mixed(source[i])
+    table, offsets, numbers = slots(state, lists), starts(state, lists), members(state, lists)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        number = np.int64(table[slot] - 1)
+        start, end = offsets[number], offsets[number + 1]
+        if hashes(state, lists)[number] == hash and end - start == count:
+            if all_marked(marks, numbers, start, end, epoch):
+                return number
+        slot = (slot + U(1)) & mask
+    if not has_room(state, lists, count):
+        return -1
+    return append(state, lists, source, count, hash)
+
+
+@kernel
+def rehash(hashes: Words, count: int, slots: Int32) -> None:
+    """Fill the empty slots of lists that have grown."""
+    mask = U(len(slots) - 1)
+    for number in range(count):
+        slot = hashes[number] & mask
+        while slots[slot]:
+            slot = (slot + U(1)) & mask
+        slots[slot] = number + 1
+
+
+@kernel
+def copy_pairs(keys: Words, values: Int64, into_keys: Words, into_values: Int64) -> None:
+    """Put pairs into an empty table, which must be larger."""
+    for i in range(len(keys)):
+        if keys[i] != U(0):
+            slot = slot_of(into_keys, keys[i])
+            into_keys[slot] = keys[i]
+            into_values[slot] = values[i]
+
+
+# -- the start of an element -----------------------------------------------------------------------
+
+
+@called
+def take(
+    state: Int64, start: int, end: int, symbol: int, count: int, epoch: int
+) -> int:
+    """Note which of some nodes a symbol reaches: how many are noted then.
+
+    Their tests ascend, and so wildcards come first.
+    """
+    tests, wildcards = int32s(state, TESTS), bytes(state, WILDCARDS)
+    marks, noted = int32s(state, NODE_MARKS), int32s(state, NODES_ROOM)
+    row = symbol * (len(wildcards) // state[WIDTH])
+    node = start
+    taken = count
+    while node < end and tests[node] < 0:
+        if wildcards[row - 1 - tests[node]] and marks[node] != epoch:
+            marks[node] = epoch
+            noted[taken] = node
+            taken += 1
+        node += 1
+    high = end
+    while high - node > NARROW:
+        middle = (node + high) // 2
+        if tests[middle] < symbol:
+            node = middle + 1
+        else:
+            high = middle + 1
+    while node < high:
+        if tests[node] == symbol and marks[node] != epoch:
+            marks[node] = epoch
+            noted[taken] = node
+            taken += 1
+        node += 1
+    return taken
+
+
+@called
+def advance(state: Int64, outer: int, symbol: int) -> int:
+    """The state of a child with a symbol, which becomes known; or a status, negated.
+
+    Args:
+        outer: the state of its parent.
+    """
+    epoch = next_epoch(state)
+    children, descendants = int32s(state, CHILDREN), int32s(state, DESCENDANTS)
+    inherited = np.int64(int32s(state, INFO)[outer * INFO_COLUMNS + OWN])
+    count = 0
+    offsets, nodes = starts(state, STATES), members(state, STATES)
+    for i in range(offsets[outer], offsets[outer + 1]):
+        node = nodes[i]
+        if children[node] < descendants[node]:
+            count = take(state, children[node], descendants[node], symbol, count, epoch)
+    offsets, nodes = starts(state, PENDINGS), members(state, PENDINGS)
+    marks = int32s(state, SOURCE_MARKS)
+    pending = inherited
+    while pending:
+        for i in range(offsets[pending], offsets[pending + 1]):
+            node = nodes[i]
+            marks[node] = epoch
+            count = take(state, descendants[node], children[node + 1], symbol, count, epoch)
+        pending = int64s(state, PENDING_INFO)[2 * pending]
+    next = DEAD
+    if count or inherited:
+        next = find_state(state, count, inherited, epoch)
+    if next >= 0:
+        int32s(state, TABLE)[outer * state[WIDTH] + symbol] = next
+    return next
+
+
+@called
+def find_state(state: Int64, count: int, inherited: int, epoch: int) -> int:
+    """The state that reaches the nodes that were noted; or a status, negated."""
+    nodes, info = int32s(state, NODES_ROOM), int32s(state, INFO)
+    hash = mixed(inherited) * MIXER
+    for i in range(count):
+        hash += mixed(nodes[i])
+    table, offsets, reached = slots(state, STATES), starts(state, STATES), members(state, STATES)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        number = np.int64(table[slot] - 1)
+        start, end = offsets[number], offsets[number + 1]
+        if (
+            hashes(state, STATES)[number] == hash
+            and end - start == count
+            and info[number * INFO_COLUMNS + INHERITED] == inherited
+            and all_marked(int32s(state, NODE_MARKS), reached, start, end, epoch)
+        ):
+            return number
+        slot = (slot + U(1)) & mask
+    if not has_room(state, STATES, count):
+        return -FULL_STATES
+    own = find_pending(state, count, inherited, epoch)
+    if own < 0:
+        return own
+    answer = accepted_at_once(state, count, epoch)
+    if answer < NOTHING:
+        return -FULL_ANSWERS
+    has_rules = False
+    rules = int64s(state, RULE_STARTS)
+    for i in range(count):
+        has_rules |= rules[nodes[i]] < rules[nodes[i] + 1]
+    row = append(state, STATES, nodes, count, hash) * INFO_COLUMNS
+    info[row + ANSWER] = answer
+    info[row + RESULT] = NO_RESULT if has_rules else EMPTY
+    info[row + RESULT_ANSWER] = NOTHING
+    info[row + INHERITED] = inherited
+    info[row + OWN] = own
+    return row // INFO_COLUMNS
+
+
+@called
+def accepted_at_once(state: Int64, count: int, epoch: int) -> int:
+    """The answer of the nodes that were noted, NOTHING, or less if there is no room."""
+    nodes, offsets = int32s(state, NODES_ROOM), int64s(state, ACCEPT_STARTS)
+    accepted, answers = int32s(state, ACCEPTED), int32s(state, ANSWERS_ROOM)
+    marks = int32s(state, ANSWER_MARKS)
+    found = 0
+    for i in range(count):
+        for j in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
+            query = accepted[j]
+            if marks[query] != epoch:
+                marks[query] = epoch
+                answers[found] = query
+                found += 1
+    if found == 0:
+        return NOTHING
+    number = intern(state, ANSWERS, answers, found, marks, epoch)
+    return number if number >= 0 else NOTHING - 1
+
+
+@called
+def find_pending(state: Int64, count: int, inherited: int, epoch: int) -> int:
+    """What is pending inside of an element that reaches nodes; or a status, negated."""
+    children, descendants = int32s(state, CHILDREN), int32s(state, DESCENDANTS)
+    nodes, sources = int32s(state, NODES_ROOM), int32s(state, SOURCES_ROOM)
+    marks, info = int32s(state, SOURCE_MARKS), int64s(state, PENDING_INFO)
+    added = 0
+    hash = hashes(state, PENDINGS)[inherited]
+    for i in range(count):
+        node = nodes[i]
+        if descendants[node] < children[node + 1] and marks[node] != epoch:
+            marks[node] = epoch
+            sources[added] = node
+            added += 1
+            hash += mixed(node)
+    if added == 0:
+        return inherited
+    total = info[2 * inherited + 1] + added
+    table = slots(state, PENDINGS)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        number = np.int64(table[slot] - 1)
+        if hashes(state, PENDINGS)[number] == hash and info[2 * number + 1] == total:
+            if all_pending_are_marked(state, number, epoch):
+                return number
+        slot = (slot + U(1)) & mask
+    if not has_room(state, PENDINGS, added):
+        return -FULL_PENDINGS
+    needed = needed_facts(state, added, inherited, epoch)
+    if not has_room(state, NEEDED, needed):
+        return -FULL_NEEDED
+    append(state, NEEDED, int32s(state, FACTS_ROOM), needed, mixed(counts(state, NEEDED)[COUNT]))
+    number = append(state, PENDINGS, sources, added, hash)
+    info[2 * number] = inherited
+    info[2 * number + 1] = total
+    return number
+
+
+@called
+def all_pending_are_marked(state: Int64, pending: int, epoch: int) -> bool:
+    """Whether all pending nodes are marked as sources."""
+    offsets, nodes = starts(state, PENDINGS), members(state, PENDINGS)
+    number = pending
+    while number:
+        start, end = offsets[number], offsets[number + 1]
+        if not all_marked(int32s(state, SOURCE_MARKS), nodes, start, end, epoch):
+            return False
+        number = int64s(state, PENDING_INFO)[2 * number]
+    return True
+
+
+@called
+def needed_facts(state: Int64, added: int, inherited: int, epoch: int) -> int:
+    """Note the facts that new sources need and those around them do not: how many."""
+    offsets, facts = starts(state, NEEDED), members(state, NEEDED)
+    marks, noted = int32s(state, FACT_MARKS), int32s(state, FACTS_ROOM)
+    pending = inherited
+    while pending:
+        for i in range(offsets[pending], offsets[pending + 1]):
+            marks[facts[i]] = epoch
+        pending = int64s(state, PENDING_INFO)[2 * pending]
+    sources = int32s(state, SOURCES_ROOM)
+    offsets, facts = int64s(state, NEEDS_STARTS), int32s(state, NEEDS)
+    count = 0
+    for i in range(added):
+        for j in range(offsets[sources[i]], offsets[sources[i] + 1]):
+            if marks[facts[j]] != epoch:
+                marks[facts[j]] = epoch
+                noted[count] = facts[j]
+                count += 1
+    return count
+
+
+# -- the end of an element -------------------------------------------------------------------------
+
+
+@called
+def load(state: Int64, gathered: int, epoch: int) -> bool:
+    """Mark the facts of a set, and note the values of counters: whether any is of descendants."""
+    offsets, facts = starts(state, FACTS), members(state, FACTS)
+    kinds, marks = bytes(state, FACT_KINDS), int32s(state, FACT_MARKS)
+    found = False
+    for i in range(offsets[gathered], offsets[gathered + 1]):
+        fact = facts[i]
+        marks[fact] = epoch
+        found |= kinds[fact] == OF_DESCENDANT
+        if kinds[fact] == OF_COUNTER:
+            counter = int32s(state, FACT_COUNTERS)[fact]
+            set_count(state, counter, fact - int32s(state, COUNTER_BASES)[counter], epoch)
+    return found
+
+
+@called
+def set_count(state: Int64, counter: int, value: int, epoch: int) -> None:
+    """Note the value of a counter, at most its limit."""
+    int32s(state, COUNTER_MARKS)[counter] = epoch
+    limit = int32s(state, COUNTER_LIMITS)[counter]
+    int32s(state, COUNTER_VALUES)[counter] = min(value, limit)
+
+
+@called
+def counted(state: Int64, counter: int, epoch: int) -> int:
+    """The value of a counter."""
+    if int32s(state, COUNTER_MARKS)[counter] != epoch:
+        return 0
+    return np.int64(int32s(state, COUNTER_VALUES)[counter])
+
+
+@called
+def holds(state: Int64, formula: int, epoch: int) -> bool:
+    """Whether a formula holds of the facts that are marked."""
+    code, offsets = int32s(state, FORMULA_CODE), int64s(state, FORMULA_STARTS)
+    marks = int32s(state, FACT_MARKS)
+    i, end = offsets[formula], offsets[formula + 1]
+    if bytes(state, FORMULA_KINDS)[formula] == CONJUNCTION:
+        return all_marked(marks, code, i, end, epoch)
+    stack = U(0)  # the last bit is the top
+    while i < end:
+        operator = code[i]
+        i += 1
+        if operator >= 0:
+            stack = stack << U(1) | U(marks[operator] == epoch)
+        elif operator == NOT:
+            stack ^= U(1)
+        elif operator == AND:
+            stack = stack >> U(1) & (stack | ~U(1))
+        elif operator == OR:
+            stack = stack >> U(1) | stack & U(1)
+        elif operator == COUNT_OPERATOR:
+            value = counted(state, code[i], epoch)
+            stack = stack << U(1) | U(code[i + 1] <= value and value <= code[i + 2])
+            i += 3
+        else:
+            stack = stack << U(1) | U(1)
+    return stack & U(1) != U(0)
+
+
+@called
+def close(state: Int64, current: int, gathered: int) -> int:
+    """The result and answer of an element, which become known: DONE, or a status, negated."""
+    if is_crowded(state, CLOSES):
+        return -FULL_CLOSES
+    epoch = next_epoch(state)
+    has_descendants = load(state, gathered, epoch)
+    if state[HAS_NOTES]:
+        note_what_it_is(state, current, epoch)
+    counted_rules = follow_rules(state, current, epoch)
+    told, accepted = counted_rules >> 32, counted_rules & 0xFFFFFFFF
+    if has_descendants:
+        inherited = int32s(state, INFO)[current * INFO_COLUMNS + INHERITED]
+        told = pass_on(state, inherited, told, epoch)
+    result = EMPTY
+    if told:
+        room, marks = int32s(state, FACTS_ROOM), int32s(state, RESULT_MARKS)
+        result = intern(state, FACTS, room, told, marks, epoch)
+        if result < 0:
+            return -FULL_FACTS
+    answer = NOTHING
+    if accepted:
+        room, marks = int32s(state, ANSWERS_ROOM), int32s(state, ANSWER_MARKS)
+        answer = intern(state, ANSWERS, room, accepted, marks, epoch)
+        if answer < 0:
+            return -FULL_ANSWERS
+    if gathered == EMPTY:
+        info = int32s(state, INFO)
+        info[current * INFO_COLUMNS + RESULT] = result
+        info[current * INFO_COLUMNS + RESULT_ANSWER] = answer
+    else:
+        put(state, CLOSES, pair(current, gathered), result | (answer + 1) << 32)
+    return DONE
+
+
+@called
+def note_what_it_is(state: Int64, current: int, epoch: int) -> None:
+    """Mark the facts about the element itself, which its other rules may ask for."""
+    offsets, rules = int64s(state, RULE_STARTS), int32s(state, RULES)
+    marks = int32s(state, FACT_MARKS)
+    reached = starts(state, STATES)
+    for i in range(reached[current], reached[current + 1]):
+        node = members(state, STATES)[i]
+        for j in range(offsets[node], offsets[node + 1]):
+            if rules[j * RULE_COLUMNS + ACTION] == NOTES:
+                marks[rules[j * RULE_COLUMNS + TARGET]] = epoch
+
+
+@called
+def follow_rules(state: Int64, current: int, epoch: int) -> int:
+    """Do what the rules say: how many facts were told, from bit 32 on, and queries accepted."""
+    offsets, rules = int64s(state, RULE_STARTS), int32s(state, RULES)
+    watches, marks = int32s(state, WATCHES), int32s(state, FACT_MARKS)
+    told_marks, told_room = int32s(state, RESULT_MARKS), int32s(state, FACTS_ROOM)
+    answer_marks, answers = int32s(state, ANSWER_MARKS), int32s(state, ANSWERS_ROOM)
+    nodes, reached = members(state, STATES), starts(state, STATES)
+    told, accepted = 0, 0
+    for i in range(reached[current], reached[current + 1]):
+        for j in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
+            row = j * RULE_COLUMNS
+            formula = rules[row + FORMULA]
+            watched = watches[formula]
+            if watched >= 0 and marks[watched] != epoch:
+                continue
+            action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
+            if action == NOTES or not holds(state, formula, epoch):
+                continue
+            if action == ACCEPTS:
+                if answer_marks[target] != epoch:
+                    answer_marks[target] = epoch
+                    answers[accepted] = target
+                    accepted += 1
+                continue
+            if action == COUNTS:
+                target = told_count(state, target, rules[row + SOURCE], epoch)
+            if target >= 0 and told_marks[target] != epoch:
+                told_marks[target] = epoch
+                told_room[told] = target
+                told += 1
+    return told << 32 | accepted
+
+
+@called
+def told_count(state: Int64, counter: int, source: int, epoch: int) -> int:
+    """The fact that says how much an element adds to a counter, or -1 where that is nothing."""
+    value = 1 if source < 0 else counted(state, source, epoch)
+    if value == 0:
+        return -1
+    limit = np.int64(int32s(state, COUNTER_LIMITS)[counter])
+    return int32s(state, COUNTER_BASES)[counter] + min(value, limit)
+
+
+@called
+def pass_on(state: Int64, pending: int, told: int, epoch: int) -> int:
+    """Tell the gathered facts of descendants that pending nodes need: how many were told then."""
+    offsets, facts = starts(state, NEEDED), members(state, NEEDED)
+    marks, told_marks = int32s(state, FACT_MARKS), int32s(state, RESULT_MARKS)
+    room = int32s(state, FACTS_ROOM)
+    count = told
+    number = np.int64(pending)
+    while number:
+        for i in range(offsets[number], offsets[number + 1]):
+            fact = facts[i]
+            if marks[fact] == epoch and told_marks[fact] != epoch:
+                told_marks[fact] = epoch
+                room[count] = fact
+                count += 1
+        number = int64s(state, PENDING_INFO)[2 * number]
+    return count
+
+
+@called
+def merge(state: Int64, gathered: int, result: int) -> int:
+    """What is gathered with a child's result, which becomes known; or a status, negated."""
+    if is_crowded(state, MERGES):
+        return -FULL_MERGES
+    epoch = next_epoch(state)
+    count = 0
+    if state[HAS_COUNTERS]:
+        load(state, gathered, epoch)
+        count = count_child(state, result, epoch)
+    count = collect(state, gathered, count, epoch)
+    count = collect(state, result, count, epoch)
+    room, marks = int32s(state, FACTS_ROOM), int32s(state, MERGED_MARKS)
+    merged = intern(state, FACTS, room, count, marks, epoch)
+    if merged < 0:
+        return -FULL_FACTS
+    put(state, MERGES, pair(gathered, result), merged)
+    return merged
+
+
+@called
+def count_child(state: Int64, result: int, epoch: int) -> int:
+    """Add what a child tells to counters, and lead it through stages: how many facts follow."""
+    offsets, facts = starts(state, FACTS), members(state, FACTS)
+    kinds = bytes(state, FACT_KINDS)
+    for i in range(offsets[result], offsets[result + 1]):
+        fact = facts[i]
+        if kinds[fact] == OF_COUNTER:
+            counter = int32s(state, FACT_COUNTERS)[fact]
+            value = fact - int32s(state, COUNTER_BASES)[counter]
+            set_count(state, counter, value + counted(state, counter, epoch), epoch)
+        elif kinds[fact] == OF_STAGE:
+            int32s(state, RESULT_MARKS)[fact] = epoch
+    chains = int64s(state, CHAIN_STARTS)
+    count = 0
+    for i in range(offsets[result], offsets[result + 1]):
+        if kinds[facts[i]] == OF_STAGE:
+            for j in range(chains[facts[i]], chains[facts[i] + 1]):
+                count = lead(state, int32s(state, CHAIN_NUMBERS)[j], count, epoch)
+    return count
+
+
+@called
+def lead(state: Int64, chain: int, count: int, epoch: int) -> int:
+    """Lead a child through the stages of a chain: how many facts are collected then."""
+    offsets, stages = int64s(state, STAGE_STARTS), int32s(state, STAGES)
+    collected = count
+    for i in range(offsets[chain], offsets[chain + 1]):
+        fact, counter, number = stages[3 * i], stages[3 * i + 1], stages[3 * i + 2]
+        if int32s(state, RESULT_MARKS)[fact] != epoch:
+            break
+        if counter < 0:
+            return add(state, int32s(state, CHAIN_FACTS)[chain], collected, epoch)
+        value = counted(state, counter, epoch) + 1
+        if value > number:
+            break
+        set_count(state, counter, value, epoch)
+        collected = add(state, int32s(state, COUNTER_BASES)[counter] + value, collected, epoch)
+        if value < number:
+            break
+    return collected
+
+
+@called
+def add(state: Int64, fact: int, count: int, epoch: int) -> int:
+    """Collect a fact once: how many there are then."""
+    marks = int32s(state, MERGED_MARKS)
+    if marks[fact] == epoch:
+        return count
+    marks[fact] = epoch
+    int32s(state, FACTS_ROOM)[count] = fact
+    return count + 1
+
+
+@called
+def collect(state: Int64, facts: int, count: int, epoch: int) -> int:
+    """Collect the facts of a set, counters with their present value: how many there are then."""
+    offsets, numbers = starts(state, FACTS), members(state, FACTS)
+    kinds = bytes(state, FACT_KINDS)
+    collected = count
+    for i in range(offsets[facts], offsets[facts + 1]):
+        fact = np.int64(numbers[i])
+        if kinds[fact] == OF_STAGE:
+            continue
+        if kinds[fact] == OF_COUNTER:
+            counter = int32s(state, FACT_COUNTERS)[fact]
+            fact = int32s(state, COUNTER_BASES)[counter] + counted(state, counter, epoch)
+        collected = add(state, fact, collected, epoch)
+    return collected
+
+
+# -- what an empty memo needs, and one that begins anew ---------------------------------------------
+
+
+@kernel
+def begin(state: Int64) -> int:
+    """Put into an empty memo what is always there, for which there must be room."""
+    nodes, facts = int32s(state, NODES_ROOM), int32s(state, FACTS_ROOM)
+    append(state, PENDINGS, nodes, 0, U(0))
+    append(state, NEEDED, facts, 0, U(0))
+    append(state, FACTS, facts, 0, U(0))
+    append(state, STATES, nodes, 0, U(0))  # UNKNOWN
+    append(state, STATES, nodes, 0, U(0))  # DEAD
+    info = int32s(state, INFO)
+    info[DEAD * INFO_COLUMNS + ANSWER] = NOTHING
+    info[DEAD * INFO_COLUMNS + RESULT_ANSWER] = NOTHING
+    epoch = next_epoch(state)
+    nodes[0] = 0
+    int32s(state, NODE_MARKS)[0] = epoch
+    return find_state(state, 1, 0, epoch)
+
+
+@kernel
+def known_state(state: Int64, outer: int, symbol: int) -> int:
+    """The state of a child; or a status, negated."""
+    found = int32s(state, TABLE)[outer * state[WIDTH] + symbol]
+    return np.int64(found) if found else advance(state, outer, symbol)
+
+
+@kernel
+def known_facts(state: Int64, facts: Int32) -> int:
+    """The number of a set of facts, or -1 if there is no room."""
+    epoch = next_epoch(state)
+    marks = int32s(state, FACT_MARKS)
+    for i in range(len(facts)):
+        marks[facts[i]] = epoch
+    return intern(state, FACTS, facts, len(facts), marks, epoch)
+
+
+# -- documents -------------------------------------------------------------------------------------
+
+
+@inlined
+def report(state: Int64, answer: int) -> None:
+    """Note an answer of the document, once; there must be room."""
+    seen = int64s(state, SEEN)
+    if answer >= 0 and seen[answer] != state[STAMP]:
+        seen[answer] = state[STAMP]
+        int32s(state, FOUND)[state[FOUND_COUNT]] = answer
+        state[FOUND_COUNT] += 1
+
+
+@inlined
+def can_report(state: Int64) -> bool:
+    """Whether there is room for what one event may report."""
+    answers = counts(state, ANSWERS)[COUNT]
+    return (
+        state[FOUND_COUNT] + 3 <= len(int32s(state, FOUND))
+        and answers + 3 <= len(int64s(state, SEEN))
+    )
+
+
+@inlined
+def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
+    """What is gathered with a child's result; or a status, negated.
+
+    Args:
+        is_plain: whether nothing is counted.
+    """
+    if is_plain and (gathered == EMPTY or gathered == result):
+        return result
+    known = keys(state, MERGES)
+    slot = slot_of(known, pair(gathered, result))
+    if known[slot]:
+        return values(state, MERGES)[slot]
+    return merge(state, gathered, result)
+
+
+@called
+def leaf(state: Int64, symbol: int) -> int:
+    """Match an attribute or a leaf that is no element: DONE, or a status."""
+    if not can_report(state):
+        return FULL_FOUND
+    current = state[CURRENT]
+    next = np.int64(int32s(state, TABLE)[current * state[WIDTH] + symbol])
+    if next == UNKNOWN:
+        next = advance(state, current, symbol)
+        if next < 0:
+            return -next
+    if next == DEAD:
+        return DONE
+    info = int32s(state, INFO)
+    if info[next * INFO_COLUMNS + RESULT] == NO_RESULT:
+        status = close(state, next, EMPTY)
+        if status < 0:
+            return -status
+    result = np.int64(info[next * INFO_COLUMNS + RESULT])
+    if result != EMPTY:
+        gathered = gather(state, state[GATHERED], result, state[HAS_COUNTERS] == 0)
+        if gathered < 0:
+            return -gathered
+        state[GATHERED] = gathered
+    report(state, info[next * INFO_COLUMNS + ANSWER])
+    report(state, info[next * INFO_COLUMNS + RESULT_ANSWER])
+    return DONE
+
+
+@called
+def leaves(state: Int64) -> int:
+    """Match the attributes of the event before, and the leaves behind it: DONE, or a status."""
+    event = state[EVENT] - 1
+    events, names = int64s(state, ATTRIBUTE_EVENT), int32s(state, ATTRIBUTE_NAME)
+    symbols = int32s(state, ATTRIBUTES)
+    while state[ATTRIBUTE_AT] < len(events) and events[state[ATTRIBUTE_AT]] <= event:
+        if events[state[ATTRIBUTE_AT]] == event:
+            status = leaf(state, symbols[names[state[ATTRIBUTE_AT]]])
+            if status:
+                return status
+        state[ATTRIBUTE_AT] += 1
+    texts, miscs = int64s(state, TEXT_EVENT), int64s(state, MISC_EVENT)
+    misc_end = int64s(state, MISC_STARTS)[state[DOCUMENT] + 1]
+    while True:
+        text, misc = state[TEXT_AT], state[MISC_AT]
+        has_text = text < len(texts) and texts[text] <= event
+        has_misc = misc < misc_end and miscs[misc] <= event
+        if has_misc and has_text:
+            has_text = int64s(state, MISC_TEXT)[misc] > text
+            has_misc = not has_text
+        if has_misc:
+            status = leaf(state, MISC) if miscs[misc] == event else DONE
+        elif has_text:
+            status = leaf(state, TEXT) if texts[text] == event else DONE
+        else:
+            return DONE
+        if status:
+            return status
+        state[MISC_AT] += has_misc
+        state[TEXT_AT] += has_text
+
+
+@kernel
+def scan(state: Int64) -> int:
+    """Match documents from where the state is: DONE, or what has to grow first."""
+    documents = int64s(state, DOCUMENT_STARTS)
+    while state[DOCUMENT] < len(documents) - 1:
+        document = state[DOCUMENT]
+        start, end = documents[document], documents[document + 1]
+        if start < end:
+            if not state[IS_OPEN]:
+                state[IS_OPEN] = 1
+                state[EVENT] = start
+                state[DEPTH] = 0
+                state[CURRENT] = START
+                state[GATHERED] = EMPTY
+                state[MISC_AT] = int64s(state, MISC_STARTS)[document]
+                state[STAMP] += 1
+            status = scan_document(state, end)
+            if status:
+                return status
+            state[IS_OPEN] = 0
+        state[DOCUMENT] = document + 1
+        int64s(state, FOUND_STARTS)[document + 1] = state[FOUND_COUNT]
+    return DONE
+
+
+@called
+def scan_document(state: Int64, end: int) -> int:
+    """Match one document from where the state is: DONE, or a status.
+
+    This is the loop in which time goes. Each event is matched as a whole, or not at all where
+    something is full. The last event, at ``end``, is the end of the document itself.
+    """
+    tags, elements = int32s(state, TAGS), int32s(state, ELEMENTS)
+    table, info = int32s(state, TABLE), int32s(state, INFO)
+    close_keys, close_values = keys(state, CLOSES), values(state, CLOSES)
+    outer_states, outer_gathered = int32s(state, OUTER_STATES), int32s(state, OUTER_GATHERED)
+    symbols = int32s(state, SYMBOLS)
+    width = state[WIDTH]
+    has_leaves = state[HAS_LEAVES] != 0
+    is_plain = state[HAS_COUNTERS] == 0
+    event, depth = state[EVENT], state[DEPTH]
+    current, gathered = state[CURRENT], state[GATHERED]
+    depth_max = len(outer_states)
+    status = DONE
+    while True:
+        if has_leaves:
+            state[EVENT], state[CURRENT], state[GATHERED] = event, current, gathered
+            status = leaves(state)
+            if status:
+                break
+            gathered = state[GATHERED]
+        tag = tags[event] if event < end else -1
+        if tag >= 0:
+            symbol = np.int64(elements[U(tag)])
+            next = np.int64(table[U(current * width + symbol)])
+            if next <= DEAD:
+                if next == UNKNOWN:
+                    next = advance(state, current, symbol)
+                    if next < 0:
+                        status = -next
+                        break
+                if next == DEAD:
+                    event = behind(tags, event)
+                    continue
+            if depth >= depth_max:
+                status = FULL_DEPTH
+                break
+            answer = np.int64(info[U(next * INFO_COLUMNS + ANSWER)])
+            if answer >= 0:
+                if not can_report(state):
+                    status = FULL_FOUND
+                    break
+                report(state, answer)
+            outer_states[U(depth)] = current
+            outer_gathered[U(depth)] = gathered
+            symbols[U(depth)] = symbol
+            depth += 1
+            event += 1
+            current = next
+            gathered = EMPTY
+            continue
+        if gathered == EMPTY:
+            if info[U(current * INFO_COLUMNS + RESULT)] == NO_RESULT:
+                status = -close(state, current, gathered)
+                if status:
+                    break
+            result = np.int64(info[U(current * INFO_COLUMNS + RESULT)])
+            answer = np.int64(info[U(current * INFO_COLUMNS + RESULT_ANSWER)])
+        else:
+            key = pair(current, gathered)
+            slot = slot_of(close_keys, key)
+            if close_keys[U(slot)] == U(0):
+                status = -close(state, current, gathered)
+                if status:
+                    break
+                slot = slot_of(close_keys, key)
+            value = close_values[U(slot)]
+            result = value & 0xFFFFFFFF
+            answer = (value >> 32) - 1
+        if (answer >= 0 or event == end) and not can_report(state):
+            status = FULL_FOUND
+            break
+        if event == end:
+            report(state, np.int64(info[START * INFO_COLUMNS + ANSWER]))
+            report(state, answer)
+            break
+        outer = np.int64(outer_gathered[U(depth - 1)])
+        if result != EMPTY:
+            outer = gather(state, outer, result, is_plain)
+            if outer < 0:
+                status = -outer
+                break
+        if answer >= 0:
+            report(state, answer)
+        depth -= 1
+        event += 1
+        current = np.int64(outer_states[U(depth)])
+        gathered = outer
+    state[EVENT], state[DEPTH] = event, depth
+    state[CURRENT], state[GATHERED] = current, gathered
+    return status
+
+
+@called
+def behind(tags: Int32, start: int) -> int:
+    """The event behind an element."""
+    event = start + 1
+    open = 1
+    while open:
+        open += 1 if tags[event] >= 0 else -1
+        event += 1
+    return event
