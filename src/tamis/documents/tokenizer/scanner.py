@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.demand import Demand
+from tamis.documents.encodings import DECLARATION
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.index import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
@@ -22,13 +22,6 @@ DEPTH_MAX = 1 << 16
 ATTRIBUTES_MAX = 1 << 20
 """What is deeper, or has more attributes, is left to libexpat, if the limits permit it at all."""
 
-# Whatever the version is, libexpat reads it as 1.0.
-_DECLARATION = re.compile(
-    rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.[0-9]"|'1\.[0-9]')"""
-    rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*"""
-    rb"""(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
-    rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(yes|no)"|'(yes|no)'))?[ \t\r\n]*\?>"""
-)
 # With the last two, ASCII is UTF-8 too.
 ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
 
@@ -189,13 +182,12 @@ def declaration_of(data: bytes | memoryview, encoding: str | None) -> Declaratio
         return None
     if data[:5] != b"<?xml" or data[5:6] not in (b" ", b"\t", b"\r", b"\n"):
         return Declaration()
-    found = _DECLARATION.match(data)
-    if found is None:
+    found = DECLARATION.match(data)
+    if found is None or found["end"] is None:
         return None
-    declared = found[1] or found[2] or b"utf-8"
-    if encoding is None and declared.lower() != b"utf-8":
+    if encoding is None and (found["encoding"] or b"utf-8").lower() != b"utf-8":
         return None
-    return Declaration(found.end(), b"yes" in (found[3], found[4]))
+    return Declaration(found.end(), found["standalone"] == b"yes")
 
 
 def _output(demand: Demand, size: int, documents: int, contexts: layout.Int64) -> layout.Output:

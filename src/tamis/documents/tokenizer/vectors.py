@@ -1,6 +1,6 @@
 """Blocks of 64 bytes, compared all at once: what Numba does not offer, said in LLVM's own terms.
 
-Each function reads memory at an address, unchecked. A mask has bit ``i`` set where byte ``i`` of
+Most functions read memory at an address, unchecked. A mask has bit ``i`` set where byte ``i`` of
 the block is what was asked for. LLVM makes of it what the processor has: one comparison with
 AVX-512, two with AVX2, four with SSE2 or NEON.
 """
