@@ -214,9 +214,9 @@ def scan_document(state: Int64, end: int) -> int:
                 break
             place = behind
         else:
-            mask = near_name_ends(address + 1)
-            behind = place + 1 + first(mask) if mask else search(state, place + 1, name_ends)
-            length = np.int64(behind - place - 1)
+            length = first(near_name_ends(address + 1))
+            if length == BLOCK:
+                length = search(state, place + 1, name_ends) - place - 1
             if seeking and is_record(state, place + 1, length):
                 status = begin_record(state, place, event, depth, scope)
                 if status >= 0:
