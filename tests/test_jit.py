@@ -22,7 +22,10 @@ from tamis.documents.parser import parse
 from tamis.documents.records import parse_records
 from tamis.documents.source import Source
 from tamis.documents.streams import Stream
-from tamis.documents.tokenizer import kernels as tokenizer
+from tamis.documents.tokenizer.kernels.layout import bind, bind_text
+from tamis.documents.tokenizer.kernels.lines import pass_over
+from tamis.documents.tokenizer.kernels.scan import scan
+from tamis.documents.tokenizer.kernels.spans import begin_document, begin_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.limits import Limits
 from tamis.schema.graph import SchemaGraph
@@ -50,9 +53,8 @@ for found in parse_records(stream, "article", Vocabulary(), demand, Limits()):
 for values in parse([Source(data)], Vocabulary(), demand, Limits())[0]:
     digest.update(values)
 print("digest", digest.hexdigest())
-for kernel in (kernels.costs, kernels.start, kernels.write, tokenizer.bind, tokenizer.bind_text,
-               tokenizer.begin_document, tokenizer.begin_stream, tokenizer.scan,
-               tokenizer.pass_over):
+for kernel in (kernels.costs, kernels.start, kernels.write, bind, bind_text, begin_document,
+               begin_stream, scan, pass_over):
     print("signatures", kernel.__name__, len(kernel.signatures))
     print("compiled", kernel.__name__, sum(kernel.stats.cache_misses.values()))
 print("folder", jit.cache_folder())

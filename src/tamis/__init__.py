@@ -7,9 +7,10 @@
 ['s1']
 """
 
-import importlib
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tamis.lazy import importing
 
 if TYPE_CHECKING:
     from tamis.errors import (
@@ -48,24 +49,24 @@ __all__ = [
     "compile",
 ]
 
-_HOMES = {
-    "CompiledMatcher": "matching.matcher",
-    "Limits": "limits",
-    "Match": "matching.matcher",
-    "Matcher": "matching.index",
-    "Subscriptions": "language.subscriptions",
-    "compile": "matching.matcher",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for, then: NumPy alone takes longer than a program may want to wait."""
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = importlib.import_module(f"{__name__}.{_HOMES.get(name, 'errors')}")
-    value = getattr(home, "compile_subscriptions" if name == "compile" else name)
-    globals()[name] = value
-    return value
+__getattr__ = importing(
+    __name__,
+    {
+        "BadSubscriptions": "errors",
+        "CompiledMatcher": "matching.matcher",
+        "DocumentError": "errors",
+        "Limits": "limits",
+        "Match": "matching.matcher",
+        "Matcher": "matching.index",
+        "SubscriptionError": "errors",
+        "SubscriptionSyntaxError": "errors",
+        "Subscriptions": "language.subscriptions",
+        "TamisError": "errors",
+        "UnsupportedExpression": "errors",
+        "UsageError": "errors",
+        "compile": "matching.matcher:compile_subscriptions",
+    },
+)
 
 
 def __dir__() -> list[str]:

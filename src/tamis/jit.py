@@ -1,9 +1,9 @@
 """How Tamis compiles its kernels, and where what was compiled is kept.
 
-A kernel is a function of flat arrays in a module named ``kernels``; it never raises. Compiling it
-takes seconds, so the machine code is cached, in a folder of the user's named by a hash of Tamis's
-sources: Numba does not notice that a function that a kernel calls, or the layout of an argument,
-changed in another file, and would run what no longer fits.
+A kernel is a function of flat arrays in a module or package named ``kernels``; it never raises.
+Compiling it takes seconds, so the machine code is cached, in a folder of the user's named by a hash
+of Tamis's sources: Numba does not notice that a function that a kernel calls, or the layout of an
+argument, changed in another file, and would run what no longer fits.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ from tamis.documents import expat
 from tamis.documents.batch import freeze
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source, read
-from tamis.documents.tokenizer import kernels, names
+from tamis.documents.tokenizer import names
+from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.tokenizer import Tokenizer
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, MalformedDocument, UnreadableDocument
@@ -229,8 +230,8 @@ def test_hashes_differ() -> None:
     alike = [b"n" * at + b"%c" % letter + b"n" * 20 for at in range(16) for letter in b"abcdefghij"]
     table = Tokenizer(Vocabulary(), Demand(), Limits())
     table.read([Source(b"<a>%b</a>" % b"".join(b"<%b/>" % name for name in alike))])
-    rows = table.scanner.names.arrays.table.reshape(-1, kernels.NAME_COLUMNS)
-    used = np.flatnonzero(rows[:, kernels.KEY])
+    rows = table.scanner.names.arrays.table.reshape(-1, layout.NAME_COLUMNS)
+    used = np.flatnonzero(rows[:, layout.KEY])
     assert len(used) == len(alike) + 1
     assert (np.diff(used) > 1).mean() > 0.9
 

@@ -37,15 +37,17 @@ _UCS = {
 _NOT_FOR_DOCUMENTS = frozenset(
     "charmap idna palmos punycode raw-unicode-escape undefined unicode-escape utf-7".split()
 )
-_DECLARATION = re.compile(
-    r"<\?xml[ \t\r\n](?:[^>]*?[ \t\r\n])?encoding[ \t\r\n]*=[ \t\r\n]*"
-    r"""["']([A-Za-z][A-Za-z0-9._\-]*)["']"""
+_PATTERN = (
+    r"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"[\w.\-]*"|'[\w.\-]*')"""
+    r"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(["'])(?P<encoding>[A-Za-z][\w.\-]*)\1)?"""
+    r"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(["'])(?P<standalone>yes|no)\3)?"""
+    r"""[ \t\r\n]*(?P<end>\?>)?"""
 )
-# What nearly all documents begin with; it would come out the same without these two.
-_DECLARES_UTF8 = re.compile(
-    rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*["'][0-9.]+["'][ \t\r\n]+"""
-    rb"""encoding[ \t\r\n]*=[ \t\r\n]*["'](?i:utf-8)["']"""
-)
+DECLARATION = re.compile(_PATTERN.encode())
+"""The XML declaration. It is whole, and right, if it has its ``end``; whatever the version is,
+libexpat reads it as 1.0.
+"""
+_DECLARATION = re.compile(_PATTERN, re.ASCII)
 _DECLARES_NOTHING = re.compile(rb"<[^?\0]")
 HEAD_BYTES = 1024
 """The part of a document that says what its encoding is."""
@@ -75,10 +77,12 @@ def encoding_of(head: bytes) -> Encoding:
     >>> encoding_of(b"<?xml version='1.0' encoding='latin1'?><a/>").overrules
     'iso-8859-1'
     """
-    if _DECLARES_UTF8.match(head):
-        return Encoding(0, None, "utf-8")
+    # What nearly all documents begin with; it would come out the same without these two.
     if _DECLARES_NOTHING.match(head):
         return Encoding(0, None, None)
+    declared = DECLARATION.match(head)
+    if declared and declared["encoding"] and declared["encoding"].lower() == b"utf-8":
+        return Encoding(0, None, "utf-8")
     for mark, encoding, size in _MARKS:
         if head.startswith(mark):
             _check_agreement(head[size:], encoding)
@@ -163,9 +167,10 @@ def check_text(head: str) -> None:
         DocumentEncodingError: it does.
     """
     declared = _DECLARATION.match(head.removeprefix("\ufeff")[:HEAD_BYTES])
-    if declared and declared[1].lower().replace("_", "-") not in ("utf-8", "utf8"):
+    name = (declared and declared["encoding"]) or "utf-8"
+    if name.lower().replace("_", "-") not in ("utf-8", "utf8"):
         raise DocumentEncodingError(
-            f"a str that declares the encoding {declared[1]!r}: pass the bytes instead", 1, 1
+            f"a str that declares the encoding {name!r}: pass the bytes instead", 1, 1
         )
 
 
@@ -200,15 +205,16 @@ class Place:
 def _check_agreement(head: bytes, encoding: str) -> None:
     """Refuse a declaration that the document's own marks contradict."""
     declared = _DECLARATION.match(head.decode(encoding, "ignore"))
-    if declared is None:
+    if declared is None or declared["encoding"] is None:
         return
-    name = _UCS.get(declared[1].lower(), declared[1])
+    said = declared["encoding"]
+    name = _UCS.get(said.lower(), said)
     with suppress(LookupError, UnicodeError):
         name = codecs.lookup(name).name
     if not name.startswith(encoding[:6].rstrip("-")):
-        line, column = _place(declared[0][: declared.start(1) - declared.start()])
+        line, column = _place(declared[0][: declared.start("encoding")])
         raise DocumentEncodingError(
-            f"the encoding is declared as {declared[1]!r}, but the first bytes say {encoding}",
+            f"the encoding is declared as {said!r}, but the first bytes say {encoding}",
             line,
             column,
         )
@@ -219,28 +225,30 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
     ebcdic = head.startswith(b"\x4c\x6f\xa7\x94")  # "<?xm" in every EBCDIC code page
     text = head.decode("cp037" if ebcdic else "latin-1")
     declared = _DECLARATION.match(text)
-    if declared is None:
+    if declared is None or declared["encoding"] is None:
         if re.match(r"<\?xml[ \t\r\n]", text) and "?>" not in text and len(head) == HEAD_BYTES:
             raise DocumentLimitError(
                 f"the XML declaration is longer than {HEAD_BYTES:,} bytes", 1, 1
             )
         return codecs.lookup("cp037") if ebcdic else None
-    line, column = _place(declared[0][: declared.start(1)])
+    name = declared["encoding"]
+    line, column = _place(text[: declared.start("encoding")])
     try:
-        codec = codecs.lookup(declared[1])
+        codec = codecs.lookup(name)
     except (LookupError, UnicodeError):
         codec = None
     if codec is not None and codec.name in _NATIVE:
         return codec
     if codec is None or not codec._is_text_encoding or codec.name in _NOT_FOR_DOCUMENTS:
-        raise DocumentEncodingError(f"unknown encoding {declared[1]!r}", line, column)
+        raise DocumentEncodingError(f"unknown encoding {name!r}", line, column)
     try:
-        agrees = codec.decode(head[: declared.end()], "strict")[0] == declared[0]
+        end = declared.end("encoding")
+        agrees = codec.decode(head[:end], "strict")[0] == text[:end]
     except UnicodeError:
         agrees = False
     if not agrees:
         raise DocumentEncodingError(
-            f"the encoding is declared as {declared[1]!r}, which these bytes are not", line, column
+            f"the encoding is declared as {name!r}, which these bytes are not", line, column
         )
     return codec
 

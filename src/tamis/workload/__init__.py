@@ -10,8 +10,9 @@
 b'<bib><book>1</book><book>7</book></bib>'
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from tamis.lazy import importing
 
 if TYPE_CHECKING:
     from tamis.workload.documents.dblp import dblp
@@ -36,22 +37,18 @@ __all__ = [
     "twigs_from_dtd",
 ]
 
-_HOMES = {
-    "DocumentOptions": "documents.grammar",
-    "Documents": "documents.generator",
-    "Queries": "queries.queries",
-    "QueryOptions": "queries.paths",
-    "TwigOptions": "queries.twigs",
-    "Values": "values",
-    "dblp": "documents.dblp",
-    "draw_from_documents": "observed.generator",
-    "queries_from_dtd": "queries.paths",
-    "twigs_from_dtd": "queries.twigs",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what is asked for, then: documents need Numba, which takes long to import."""
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
+__getattr__ = importing(
+    __name__,
+    {
+        "DocumentOptions": "documents.grammar",
+        "Documents": "documents.generator",
+        "Queries": "queries.queries",
+        "QueryOptions": "queries.paths",
+        "TwigOptions": "queries.twigs",
+        "Values": "values",
+        "dblp": "documents.dblp",
+        "draw_from_documents": "observed.generator",
+        "queries_from_dtd": "queries.paths",
+        "twigs_from_dtd": "queries.twigs",
+    },
+)

@@ -9,10 +9,10 @@ import numpy as np
 
 from tamis.documents.batch import freeze
 from tamis.documents.demand import Demand
-from tamis.documents.tokenizer import kernels
+from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.vocabulary import Vocabulary
 
-NAMES_MAX = 1 << kernels.SLOT_BITS - 1
+NAMES_MAX = 1 << layout.SLOT_BITS - 1
 """Names, counted in each scope that they are met in; half of the table."""
 SCOPES_MAX = 1 << 10
 SPELLED_MAX = 1 << 22
@@ -49,12 +49,12 @@ class NameTable:
         self.spelled = 0
         padded = np.frombuffer(record + bytes(8), np.uint8)
         freeze(padded)
-        self.arrays = kernels.Names(
-            table=np.zeros(kernels.NAME_COLUMNS << kernels.SLOT_BITS, np.uint64),
-            offsets=np.zeros(1 << kernels.SLOT_BITS, np.int64),
-            prefixes=np.zeros(1 << kernels.SLOT_BITS, np.int32),
+        self.arrays = layout.Names(
+            table=np.zeros(layout.NAME_COLUMNS << layout.SLOT_BITS, np.uint64),
+            offsets=np.zeros(1 << layout.SLOT_BITS, np.int64),
+            prefixes=np.zeros(1 << layout.SLOT_BITS, np.int32),
             spelled=np.zeros(1 << 12, np.uint8),
-            scopes=np.zeros(2 * SCOPES_MAX * kernels.SCOPE_COLUMNS, np.int64),
+            scopes=np.zeros(2 * SCOPES_MAX * layout.SCOPE_COLUMNS, np.int64),
             stamps=np.zeros(len(vocabulary) + 64, np.int64),
             declarations=np.zeros(1 << 20, np.uint8),
             record=padded,
@@ -77,7 +77,7 @@ class NameTable:
             return False
         prefix, local = parts
         id, flags, prefix_id = 0, 0, -1
-        if kind == kernels.TARGET:
+        if kind == layout.TARGET:
             if prefix or local.lower() == "xml":
                 return False
             id = self.vocabulary.add("", local)
@@ -86,10 +86,10 @@ class NameTable:
             if namespace is None:
                 return False
             id = self.vocabulary.add(namespace, local)
-            if kind == kernels.ELEMENT and (namespace, local) in self.demand.text:
-                flags = kernels.READ_TEXT
-            if kind == kernels.ATTRIBUTE and (namespace, local) in self.demand.attributes:
-                flags = kernels.READ_VALUE
+            if kind == layout.ELEMENT and (namespace, local) in self.demand.text:
+                flags = layout.READ_TEXT
+            if kind == layout.ATTRIBUTE and (namespace, local) in self.demand.attributes:
+                flags = layout.READ_VALUE
             prefix_id = self.vocabulary.add_prefix(prefix) if prefix else -1
         self._put(name, kind, scope, slot, id | flags << 32, prefix_id)
         return True
@@ -103,9 +103,9 @@ class NameTable:
         except expat.ExpatError:
             return False
         start = self._spell(declarations)
-        row = slot * kernels.SCOPE_COLUMNS
+        row = slot * layout.SCOPE_COLUMNS
         made = parent, start, self.spelled, len(self.parents)
-        self.arrays.scopes[row : row + kernels.SCOPE_COLUMNS] = made
+        self.arrays.scopes[row : row + layout.SCOPE_COLUMNS] = made
         self.parents.append(parent)
         self.declared.append(declared)
         return True
@@ -113,16 +113,16 @@ class NameTable:
     def name(self, slot: int) -> bytes:
         """The name in a slot, as it is written."""
         arrays = self.arrays
-        row = slot * kernels.NAME_COLUMNS
-        length = int(arrays.table[row + kernels.KEY]) & kernels.NAME_MAX
+        row = slot * layout.NAME_COLUMNS
+        length = int(arrays.table[row + layout.KEY]) & layout.NAME_MAX
         if length > 16:
             start = int(arrays.offsets[slot])
             return arrays.spelled[start : start + length].tobytes()
-        return arrays.table[row : row + kernels.KEY].tobytes()[:length]
+        return arrays.table[row : row + layout.KEY].tobytes()[:length]
 
     def _namespace(self, prefix: str, kind: int, scope: int) -> str | None:
         """The namespace of a prefix, ``""`` for none, or None where it is not declared."""
-        if not prefix and kind == kernels.ATTRIBUTE:
+        if not prefix and kind == layout.ATTRIBUTE:
             return ""
         while scope:
             if prefix in self.declared[scope]:
@@ -134,8 +134,8 @@ class NameTable:
         arrays = self.arrays
         head, neck = np.frombuffer(name[:16].ljust(16, b"\0"), "<u8")
         key = len(name) | kind << 24 | scope << 32
-        row = slot * kernels.NAME_COLUMNS
-        arrays.table[row : row + kernels.NAME_COLUMNS] = head, neck, key, answer
+        row = slot * layout.NAME_COLUMNS
+        arrays.table[row : row + layout.NAME_COLUMNS] = head, neck, key, answer
         arrays.prefixes[slot] = prefix
         if len(name) > 16:
             arrays.offsets[slot] = self._spell(name)

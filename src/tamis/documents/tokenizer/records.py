@@ -18,7 +18,8 @@ from tamis.documents.records import (
     start_tag,
     too_large,
 )
-from tamis.documents.tokenizer import kernels
+from tamis.documents.tokenizer.kernels import layout
+from tamis.documents.tokenizer.kernels.spans import begin_stream
 from tamis.documents.tokenizer.names import NameTable
 from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
 from tamis.documents.tokenizer.window import READ_BYTES, Window
@@ -113,14 +114,14 @@ class TokenizedRecords:
             return False
         self.is_standalone = self.is_standalone or declaration.standalone
         state = self.scanner.state
-        state[kernels.IN_RECORDS] = 1
-        state[kernels.IS_FINAL] = 0
-        state[kernels.RECORDS_MAX] = records.BATCH_RECORDS
-        state[kernels.EVENTS_MAX] = records.BATCH_BYTES // 4
-        kernels.begin_stream(state, declaration.end)
+        state[layout.IN_RECORDS] = 1
+        state[layout.IS_FINAL] = 0
+        state[layout.RECORDS_MAX] = records.BATCH_RECORDS
+        state[layout.EVENTS_MAX] = records.BATCH_BYTES // 4
+        begin_stream(state, declaration.end)
         status = self._scan(np.frombuffer(context + PADDING, np.uint8), len(context))
         self._position = 0
-        return status == kernels.MORE
+        return status == layout.MORE
 
     def _begin_document(self, window: Window) -> bool:
         """Read the XML declaration, if there is one; False if libexpat has to."""
@@ -140,11 +141,11 @@ class TokenizedRecords:
     @property
     def _position(self) -> int:
         """The place in the window up to which everything is settled."""
-        return int(self.scanner.state[kernels.POSITION])
+        return int(self.scanner.state[layout.POSITION])
 
     @_position.setter
     def _position(self, place: int) -> None:
-        self.scanner.state[kernels.POSITION] = place
+        self.scanner.state[layout.POSITION] = place
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -152,63 +153,64 @@ class TokenizedRecords:
         """The records, as long as the kernels go on."""
         state = self.scanner.state
         while True:
-            state[kernels.IS_FINAL] = window.is_final and is_all
+            state[layout.IS_FINAL] = window.is_final and is_all
             before = self._saved()
             status = self._scan(window.data, window.end)
-            if status == kernels.DECLINE and state[kernels.IS_FAULTY]:
+            if status == layout.DECLINE and state[layout.IS_FAULTY]:
                 self._restore(before)  # what is no character may be in a tag that was read
                 return
-            if state[kernels.DOCUMENTS]:
+            if state[layout.DOCUMENTS]:
                 yield self._batch(window)
             self._count_skipped(window)
             is_at_end = window.is_final and self._position == window.end
-            if status == kernels.DONE or (is_at_end and not is_all):
+            if status == layout.DONE or (is_at_end and not is_all):
                 self.is_done = True
                 return
             if self.scanner.names.is_full and window.start + self._position > self.begun_at:
                 self._begin_anew(window)
                 state = self.scanner.state
-            elif status in (kernels.MORE, kernels.DECLINE) and not self._read_on(window, status):
+            elif status in (layout.MORE, layout.DECLINE) and not self._read_on(window, status):
                 return
 
-    def _scan(self, data: kernels.Bytes, end: int) -> int:
+    def _scan(self, data: layout.Bytes, end: int) -> int:
         """Read records from where the state is, into an empty batch: why it stops."""
-        if len(self.contexts) == kernels.CONTEXTS_MAX:
+        if len(self.contexts) == layout.CONTEXTS_MAX:
             self._forget_contexts()
-        self.scanner.provide(end - self._position + kernels.PADDING, records.BATCH_RECORDS)
+        self.scanner.provide(end - self._position + layout.PADDING, records.BATCH_RECORDS)
         ends = np.array([end])
-        text = kernels.Text(data, data[:0], 0, len(data), _ZERO, _ZERO, ends, _NO_BYTES, 0)
+        parts = layout.Parts(_ZERO, _ZERO, ends, _NO_BYTES)
+        text = layout.Text(data, data[:0], 0, len(data), 0, parts)
         state = self.scanner.state
-        kernels.bind_text(text, state)
-        state[kernels.IS_STANDALONE] = self.is_standalone
+        layout.bind_text(state, text)
+        state[layout.IS_STANDALONE] = self.is_standalone
         while True:
             status = self.scanner.run(data)
-            if state[kernels.HAS_DOCTYPE] and not self.doctype:
-                place = slice(state[kernels.DOCTYPE_FROM], state[kernels.DOCTYPE_TO])
+            if state[layout.HAS_DOCTYPE] and not self.doctype:
+                place = slice(state[layout.DOCTYPE_FROM], state[layout.DOCTYPE_TO])
                 self.doctype = data[place].tobytes()
-            if status != kernels.NEW_CONTEXT or len(self.contexts) == kernels.CONTEXTS_MAX:
+            if status != layout.NEW_CONTEXT or len(self.contexts) == layout.CONTEXTS_MAX:
                 return status
             self._add_context()
 
-    def _saved(self) -> tuple[kernels.Int64, kernels.Int64, bytes]:
+    def _saved(self) -> tuple[layout.Int64, layout.Int64, bytes]:
         """Where the kernels are, to go back to."""
         state = self.scanner.state
-        stack = self.scanner.stack[: int(state[kernels.DEPTH]) + 1]
+        stack = self.scanner.work.stack[: int(state[layout.DEPTH]) + 1]
         return state.copy(), stack.copy(), self.doctype
 
-    def _restore(self, saved: tuple[kernels.Int64, kernels.Int64, bytes]) -> None:
+    def _restore(self, saved: tuple[layout.Int64, layout.Int64, bytes]) -> None:
         self.scanner.state[:], stack, self.doctype = saved
-        self.scanner.stack[: len(stack)] = stack
+        self.scanner.work.stack[: len(stack)] = stack
 
     def _read_on(self, window: Window, status: int) -> bool:
         """Read more of the stream; False if the kernels cannot go on with that."""
         unread = window.end - self._position
-        ahead = window.end - int(self.scanner.state[kernels.STOPPED_AT])
+        ahead = window.end - int(self.scanner.state[layout.STOPPED_AT])
         if (
             window.is_final
             or window.is_stuck
             or unread > self.limits.document_bytes + LOOKAHEAD
-            or (status == kernels.DECLINE and ahead > LOOKAHEAD)
+            or (status == layout.DECLINE and ahead > LOOKAHEAD)
         ):
             return False
         # A record, or a tag, is read anew each time, so that must be in growing steps.
@@ -228,7 +230,7 @@ class TokenizedRecords:
 
     def _batch(self, window: Window) -> RecordBatch:
         output = self.scanner.output
-        count = int(self.scanner.state[kernels.DOCUMENTS])
+        count = int(self.scanner.state[layout.DOCUMENTS])
         starts = output.record_starts[:count] + window.start
         ends = output.record_ends[:count] + window.start
         context = output.record_contexts[:count]
@@ -246,36 +248,36 @@ class TokenizedRecords:
 
     def _count_skipped(self, window: Window) -> None:
         state = self.scanner.state
-        if state[kernels.SKIPPED]:
+        if state[layout.SKIPPED]:
             if not self.skipped:
-                self.first_skipped_line = window.place(int(state[kernels.FIRST_SKIPPED])).line
-            self.skipped += int(state[kernels.SKIPPED])
-            state[kernels.SKIPPED] = 0
+                self.first_skipped_line = window.place(int(state[layout.FIRST_SKIPPED])).line
+            self.skipped += int(state[layout.SKIPPED])
+            state[layout.SKIPPED] = 0
 
     # -- contexts ------------------------------------------------------------------------------
 
     def _forget_contexts(self) -> None:
         self.contexts: list[bytes] = []
-        self.scanner.state[[kernels.CONTEXTS, kernels.CONTEXT]] = 0
+        self.scanner.state[[layout.CONTEXTS, layout.CONTEXT]] = 0
 
     def _add_context(self) -> None:
         """Have the kernels know the context of the record that begins."""
         state = self.scanner.state
-        depth = int(state[kernels.DEPTH])
-        rows = self.scanner.output.contexts.reshape(kernels.CONTEXTS_MAX, -1)
+        depth = int(state[layout.DEPTH])
+        rows = self.scanner.output.contexts.reshape(layout.CONTEXTS_MAX, -1)
         row = rows[len(self.contexts)]
-        row[kernels.CONTEXT_DEPTH] = depth
-        row[kernels.CONTEXT_SCOPE] = state[kernels.CURRENT_SCOPE]
-        row[kernels.CONTEXT_STACK :][:depth] = self.scanner.stack[1 : depth + 1]
+        row[layout.CONTEXT_DEPTH] = depth
+        row[layout.CONTEXT_SCOPE] = state[layout.CURRENT_SCOPE]
+        row[layout.CONTEXT_STACK :][:depth] = self.scanner.work.stack[1 : depth + 1]
         self.contexts.append(self._context())
-        state[kernels.CONTEXTS] = len(self.contexts)
+        state[layout.CONTEXTS] = len(self.contexts)
 
     def _context(self) -> bytes:
         """What is open where the state is, to be read before what follows."""
         state, names = self.scanner.state, self.scanner.names
-        depth = int(state[kernels.DEPTH])
-        entries = self.scanner.stack[1 : depth + 1].tolist()
-        scopes = [entry >> 32 for entry in entries] + [int(state[kernels.CURRENT_SCOPE])]
+        depth = int(state[layout.DEPTH])
+        entries = self.scanner.work.stack[1 : depth + 1].tolist()
+        scopes = [entry >> 32 for entry in entries] + [int(state[layout.CURRENT_SCOPE])]
         tags = [
             start_tag(
                 names.name(entry & 0xFFFFFFFF).decode(),
@@ -283,7 +285,7 @@ class TokenizedRecords:
             )
             for entry, outside, inside in zip(entries, scopes, scopes[1:], strict=False)
         ]
-        if state[kernels.ROOT] == kernels.ROOT_IS_CLOSED:
+        if state[layout.ROOT] == layout.ROOT_IS_CLOSED:
             tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
         head = head_of(self.doctype, self.is_standalone) if self.doctype else b""
         return head + b"".join(tags)

@@ -2,44 +2,39 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.demand import Demand
-from tamis.documents.tokenizer import kernels
+from tamis.documents.encodings import DECLARATION
+from tamis.documents.tokenizer.kernels import layout
+from tamis.documents.tokenizer.kernels.index import INDEX_SIZE
+from tamis.documents.tokenizer.kernels.scan import scan
 from tamis.documents.tokenizer.names import NameTable
 from tamis.jit import announce
 from tamis.limits import Limits
 
-PADDING = bytes(kernels.PADDING)
+PADDING = bytes(layout.PADDING)
 
 DEPTH_MAX = 1 << 16
 ATTRIBUTES_MAX = 1 << 20
 """What is deeper, or has more attributes, is left to libexpat, if the limits permit it at all."""
 
-# Whatever the version is, libexpat reads it as 1.0.
-_DECLARATION = re.compile(
-    rb"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"1\.[0-9]"|'1\.[0-9]')"""
-    rb"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*"""
-    rb"""(?:"([A-Za-z][\w.\-]*)"|'([A-Za-z][\w.\-]*)'))?"""
-    rb"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(?:"(yes|no)"|'(yes|no)'))?[ \t\r\n]*\?>"""
-)
 # With the last two, ASCII is UTF-8 too.
 ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
 
 _FULL = {
-    kernels.FULL_EVENTS: ("tags", "prefixes"),
-    kernels.FULL_ATTRIBUTES: (
+    layout.FULL_EVENTS: ("tags", "prefixes"),
+    layout.FULL_ATTRIBUTES: (
         "attribute_event", "attribute_name", "attribute_prefixes", "value_start", "value_end"
     ),
-    kernels.FULL_VALUES: ("attribute_values",),
-    kernels.FULL_TEXTS: ("text_event", "text_start", "text_end"),
-    kernels.FULL_TEXT_VALUES: ("text_values",),
-    kernels.FULL_MISC: ("misc_event", "misc_text", "misc_name", "misc_start", "misc_end"),
-    kernels.FULL_MISC_VALUES: ("misc_values",),
+    layout.FULL_VALUES: ("attribute_values",),
+    layout.FULL_TEXTS: ("text_event", "text_start", "text_end"),
+    layout.FULL_TEXT_VALUES: ("text_values",),
+    layout.FULL_MISC: ("misc_event", "misc_text", "misc_name", "misc_start", "misc_end"),
+    layout.FULL_MISC_VALUES: ("misc_values",),
 }  # fmt: skip
 
 
@@ -51,25 +46,25 @@ class Scanner:
 
     Attributes:
         state: of the kernels.
-        stack: of the open elements.
+        work: of the kernels.
         output: what was recorded since :meth:`provide`.
     """
 
     def __init__(self, names: NameTable, demand: Demand, limits: Limits) -> None:
-        announce("tokenizer")
+        announce("kernels")
         self.names = names
         self.demand = demand
-        self.index = np.zeros(kernels.INDEX_SIZE, np.int64)
         depth_max = min(max(limits.depth, 0), DEPTH_MAX)
-        self.stack = np.zeros(2 * depth_max + 8, np.int64)
-        self.state = np.zeros(kernels.STATES, np.int64)
-        self.state[kernels.IS_FINAL] = 1
-        self.state[kernels.WITH_PREFIXES] = demand.prefixes
-        self.state[kernels.WITH_MISC] = demand.misc
-        self.state[kernels.DEPTH_MAX] = depth_max
-        self.state[kernels.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
+        stack = np.zeros(2 * depth_max + 8, np.int64)
+        self.work = layout.Work(stack, np.zeros(INDEX_SIZE, np.int64))
+        self.state = np.zeros(layout.STATES, np.int64)
+        self.state[layout.IS_FINAL] = 1
+        self.state[layout.WITH_PREFIXES] = demand.prefixes
+        self.state[layout.WITH_MISC] = demand.misc
+        self.state[layout.DEPTH_MAX] = depth_max
+        self.state[layout.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
         # Around records there may be as many elements as inside.
-        contexts = kernels.CONTEXTS_MAX * (depth_max + kernels.CONTEXT_STACK)
+        contexts = layout.CONTEXTS_MAX * (depth_max + layout.CONTEXT_STACK)
         self._contexts = np.zeros(contexts, np.int64)
 
     def provide(self, size: int, documents: int) -> None:
@@ -82,9 +77,9 @@ class Scanner:
         """
         self.output = _output(self.demand, size, documents, self._contexts)
         self._bind()
-        self.state[kernels.EVENTS : kernels.DOCUMENTS + 1] = 0
+        self.state[layout.EVENTS : layout.DOCUMENTS + 1] = 0
 
-    def run(self, data: kernels.Bytes) -> int:
+    def run(self, data: layout.Bytes) -> int:
         """Read on until the kernels stop for something that is not answered here: the status.
 
         Args:
@@ -93,30 +88,30 @@ class Scanner:
         while True:
             if self._bound is not self.names.arrays:
                 self._bind()
-            status = int(kernels.scan(self.state))
+            status = int(scan(self.state))
             if status in _FULL:
                 self._grow(status)
-            elif status not in (kernels.NEW_NAME, kernels.NEW_SCOPE):
+            elif status not in (layout.NEW_NAME, layout.NEW_SCOPE):
                 return status
             elif not self._answer(status, data):
-                self.state[kernels.IS_REFUSED] = 1
+                self.state[layout.IS_REFUSED] = 1
 
     def _bind(self) -> None:
         """Tell the kernels where the arrays are, since some of them are new."""
         self._bound = self.names.arrays
-        kernels.bind(self._bound, self.output, self.stack, self.index, self.state)
+        layout.bind(self.state, self._bound, self.work, self.output)
 
-    def _answer(self, status: int, data: kernels.Bytes) -> bool:
+    def _answer(self, status: int, data: layout.Bytes) -> bool:
         """Answer what the kernels ask; False if the document is to be declined."""
         state = self.state
-        at = int(state[kernels.ASKED_AT])
-        length, slot = int(state[kernels.ASKED_LENGTH]), int(state[kernels.ASKED_SLOT])
-        if status == kernels.NEW_NAME:
+        at = int(state[layout.ASKED_AT])
+        length, slot = int(state[layout.ASKED_LENGTH]), int(state[layout.ASKED_SLOT])
+        if status == layout.NEW_NAME:
             name = data[at : at + length].tobytes()
-            kind, scope = int(state[kernels.ASKED_KIND]), int(state[kernels.ASKED_SCOPE])
+            kind, scope = int(state[layout.ASKED_KIND]), int(state[layout.ASKED_SCOPE])
             return self.names.add_name(name, kind, scope, slot)
         declarations = self.names.arrays.declarations[:length].tobytes()
-        return self.names.add_scope(declarations, int(state[kernels.ASKED_SCOPE]), slot)
+        return self.names.add_scope(declarations, int(state[layout.ASKED_SCOPE]), slot)
 
     def _grow(self, status: int) -> None:
         """Double the room for what was full."""
@@ -131,11 +126,11 @@ class Scanner:
     def batch(self) -> EventBatch:
         """What was recorded, read-only."""
         state, out = self.state, self.output
-        count = int(state[kernels.DOCUMENTS])
-        events = int(state[kernels.EVENTS])
-        attributes, value_bytes = int(state[kernels.ATTRIBUTES]), int(state[kernels.VALUE_BYTES])
-        texts, text_bytes = int(state[kernels.TEXTS]), int(state[kernels.TEXT_BYTES])
-        misc, misc_bytes = int(state[kernels.MISC]), int(state[kernels.MISC_BYTES])
+        count = int(state[layout.DOCUMENTS])
+        events = int(state[layout.EVENTS])
+        attributes, value_bytes = int(state[layout.ATTRIBUTES]), int(state[layout.VALUE_BYTES])
+        texts, text_bytes = int(state[layout.TEXTS]), int(state[layout.TEXT_BYTES])
+        misc, misc_bytes = int(state[layout.MISC]), int(state[layout.MISC_BYTES])
         prefixes = self.demand.prefixes
         batch = EventBatch(
             document_starts=out.document_starts[: count + 1],
@@ -187,16 +182,15 @@ def declaration_of(data: bytes | memoryview, encoding: str | None) -> Declaratio
         return None
     if data[:5] != b"<?xml" or data[5:6] not in (b" ", b"\t", b"\r", b"\n"):
         return Declaration()
-    found = _DECLARATION.match(data)
-    if found is None:
+    found = DECLARATION.match(data)
+    if found is None or found["end"] is None:
         return None
-    declared = found[1] or found[2] or b"utf-8"
-    if encoding is None and declared.lower() != b"utf-8":
+    if encoding is None and (found["encoding"] or b"utf-8").lower() != b"utf-8":
         return None
-    return Declaration(found.end(), b"yes" in (found[3], found[4]))
+    return Declaration(found.end(), found["standalone"] == b"yes")
 
 
-def _output(demand: Demand, size: int, documents: int, contexts: kernels.Int64) -> kernels.Output:
+def _output(demand: Demand, size: int, documents: int, contexts: layout.Int64) -> layout.Output:
     """Buffers for documents of so many bytes."""
     events = size // 4
     prefixes = events if demand.prefixes else 0
@@ -204,10 +198,10 @@ def _output(demand: Demand, size: int, documents: int, contexts: kernels.Int64) 
     texts = size // 16 if demand.text else 0
     misc = size // 64 if demand.misc else 0
 
-    def values(wanted: object) -> kernels.Bytes:
+    def values(wanted: object) -> layout.Bytes:
         return np.empty(size if wanted else 0, np.uint8)
 
-    return kernels.Output(
+    return layout.Output(
         tags=np.empty(events, np.int32),
         prefixes=np.empty(prefixes, np.int32),
         attribute_event=np.empty(attributes, np.int64),

@@ -10,7 +10,8 @@ import numpy as np
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
-from tamis.documents.tokenizer import kernels
+from tamis.documents.tokenizer.kernels import layout
+from tamis.documents.tokenizer.kernels.spans import begin_document
 from tamis.documents.tokenizer.names import NameTable
 from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
 from tamis.documents.vocabulary import Vocabulary
@@ -70,16 +71,16 @@ class Tokenizer:
         """Provide room for the documents."""
         size = sum(len(document.data) for document in documents if document.data is not None) + 64
         self.scanner.provide(size, len(documents))
-        self.state[kernels.POSITION : kernels.ASKED_AT] = 0
+        self.state[layout.POSITION : layout.ASKED_AT] = 0
 
     def _skip_document(self) -> None:
         """A document that is not even tried."""
-        number = self.state[kernels.DOCUMENT]
+        number = self.state[layout.DOCUMENT]
         output = self.scanner.output
         output.declined[number] = True
-        output.document_starts[number + 1] = self.state[kernels.EVENTS]
-        output.misc_starts[number + 1] = self.state[kernels.MISC]
-        self.state[[kernels.DOCUMENT, kernels.DOCUMENTS]] = number + 1
+        output.document_starts[number + 1] = self.state[layout.EVENTS]
+        output.misc_starts[number + 1] = self.state[layout.MISC]
+        self.state[[layout.DOCUMENT, layout.DOCUMENTS]] = number + 1
 
     def _read_joined(self, documents: list[_Document]) -> None:
         if not documents:
@@ -95,9 +96,9 @@ class Tokenizer:
             ends.append(size + len(document.data))
             size = ends[-1] + len(PADDING)
         data = np.frombuffer(b"".join(pieces), np.uint8)
-        places = np.array(origins), np.array(starts), np.array(ends)
         standalone = np.array([document.standalone for document in documents], np.uint8)
-        self._scan(kernels.Text(data, data[:0], 0, size, *places, standalone, self._next_document))
+        parts = layout.Parts(np.array(origins), np.array(starts), np.array(ends), standalone)
+        self._scan(layout.Text(data, data[:0], 0, size, self._next_document, parts))
 
     def _read_in_place(self, document: _Document) -> None:
         assert document.data is not None
@@ -108,25 +109,24 @@ class Tokenizer:
         tail[: size - tail_from] = data[tail_from:]
         freeze(data, tail)
         switch = size - len(PADDING) // 2
-        places = np.array([0]), np.array([document.start]), np.array([size])
         standalone = np.array([document.standalone], np.uint8)
-        self._scan(
-            kernels.Text(data, tail, tail_from, switch, *places, standalone, self._next_document)
-        )
+        start, end = np.array([document.start]), np.array([size])
+        parts = layout.Parts(np.array([0]), start, end, standalone)
+        self._scan(layout.Text(data, tail, tail_from, switch, self._next_document, parts))
 
     @property
     def _next_document(self) -> int:
-        return int(self.state[kernels.DOCUMENT])
+        return int(self.state[layout.DOCUMENT])
 
-    def _scan(self, text: kernels.Text) -> None:
+    def _scan(self, text: layout.Text) -> None:
         """Read documents, all to their ends."""
-        kernels.bind_text(text, self.state)
-        kernels.begin_document(self.state, 0)
+        layout.bind_text(self.state, text)
+        begin_document(self.state, 0)
         self.scanner.run(text.data)
 
     def _reading(self) -> Reading:
         out = self.scanner.output
-        count = int(self.state[kernels.DOCUMENTS])
+        count = int(self.state[layout.DOCUMENTS])
         skipped = {
             int(number): Skipped(int(out.skipped[number]), int(out.first_skipped[number]))
             for number in np.flatnonzero(out.skipped[:count])

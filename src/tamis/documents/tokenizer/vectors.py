@@ -1,6 +1,6 @@
 """Blocks of 64 bytes, compared all at once: what Numba does not offer, said in LLVM's own terms.
 
-Each function reads memory at an address, unchecked. A mask has bit ``i`` set where byte ``i`` of
+Most functions read memory at an address, unchecked. A mask has bit ``i`` set where byte ``i`` of
 the block is what was asked for. LLVM makes of it what the processor has: one comparison with
 AVX-512, two with AVX2, four with SSE2 or NEON.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types as numba_types
 from numba.core import cgutils as numba_cgutils
@@ -20,6 +21,12 @@ from numba.np import arrayobj
 types: Any = numba_types
 cgutils: Any = numba_cgutils
 populate_array: Any = arrayobj.populate_array
+
+U = np.uint64
+ALL = U(0xFFFFFFFFFFFFFFFF)
+ONE = U(1)
+ZERO = U(0)
+BLOCK = 64
 
 _BYTE = ir.IntType(8)
 _WORD = ir.IntType(64)
@@ -280,16 +287,6 @@ def last(_typing: Any, _mask: Any) -> Any:
 
 
 @intrinsic
-def bits(_typing: Any, _mask: Any) -> Any:
-    """How many bits are set."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        return builder.ctpop(values[0])
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
 def copy(_typing: Any, _target: Any, _source: Any, _size: Any) -> Any:
     """Copy bytes from one address to another; they do not overlap."""
 
@@ -301,46 +298,65 @@ def copy(_typing: Any, _target: Any, _source: Any, _size: Any) -> Any:
     return types.void(types.int64, types.int64, types.int64), generate
 
 
-def _array(of: Any) -> Any:
-    """An intrinsic that makes an array of an address and a length."""
+@intrinsic
+def note_arrays(_typing: Any, state: Any, _place: Any, arrays: Any) -> Any:
+    """Note the address and length of each array of a tuple, in an int64 array from a place on."""
+
+    def generate(context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
+        noted = context.make_array(state)(context, builder, values[0]).data
+        for number, of in enumerate(arrays):
+            value = builder.extract_value(values[2], number)
+            array = context.make_array(of)(context, builder, value)
+            place = builder.gep(noted, [builder.add(values[1], _WORD(2 * number))])
+            builder.store(builder.ptrtoint(array.data, _WORD), place)
+            builder.store(array.nitems, builder.gep(place, [_WORD(1)]))
+        return context.get_dummy_value()
+
+    return types.void(state, types.int64, arrays), generate
+
+
+def _noted_array(of: Any, state: Any) -> Any:
+    """An intrinsic that makes an array of what ``note_arrays`` noted at a place."""
     result = types.Array(of, 1, "C")
 
     def generate(context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        array = context.make_array(result)(context, builder)
+        noted = context.make_array(state)(context, builder, values[0]).data
+        place = builder.gep(noted, [values[1]])
         item = context.get_data_type(of)
         size = context.get_constant(types.intp, context.get_abi_sizeof(item))
+        array = context.make_array(result)(context, builder)
         populate_array(
             array,
-            data=builder.inttoptr(values[0], item.as_pointer()),
-            shape=[values[1]],
+            data=builder.inttoptr(builder.load(place), item.as_pointer()),
+            shape=[builder.load(builder.gep(place, [_WORD(1)]))],
             strides=[size],
             itemsize=size,
             meminfo=None,
         )
         return array._getvalue()
 
-    return result(types.int64, types.int64), generate
+    return result(state, types.int64), generate
 
 
 @intrinsic
-def bytes_at(_typing: Any, _address: Any, _length: Any) -> Any:
-    """The array of uint8 at an address."""
-    return _array(types.uint8)
+def uint8s(_typing: Any, state: Any, _place: Any) -> Any:
+    """The array of uint8 that was noted at a place."""
+    return _noted_array(types.uint8, state)
 
 
 @intrinsic
-def int32s_at(_typing: Any, _address: Any, _length: Any) -> Any:
-    """The array of int32 at an address."""
-    return _array(types.int32)
+def int32s(_typing: Any, state: Any, _place: Any) -> Any:
+    """The array of int32 that was noted at a place."""
+    return _noted_array(types.int32, state)
 
 
 @intrinsic
-def int64s_at(_typing: Any, _address: Any, _length: Any) -> Any:
-    """The array of int64 at an address."""
-    return _array(types.int64)
+def int64s(_typing: Any, state: Any, _place: Any) -> Any:
+    """The array of int64 that was noted at a place."""
+    return _noted_array(types.int64, state)
 
 
 @intrinsic
-def words_at(_typing: Any, _address: Any, _length: Any) -> Any:
-    """The array of uint64 at an address."""
-    return _array(types.uint64)
+def uint64s(_typing: Any, state: Any, _place: Any) -> Any:
+    """The array of uint64 that was noted at a place."""
+    return _noted_array(types.uint64, state)

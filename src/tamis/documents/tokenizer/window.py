@@ -9,7 +9,9 @@ import numpy as np
 
 from tamis.documents.records import StreamPlace
 from tamis.documents.streams import CHUNK_BYTES
-from tamis.documents.tokenizer import kernels
+from tamis.documents.tokenizer.kernels import layout
+from tamis.documents.tokenizer.kernels.characters import NEWLINE
+from tamis.documents.tokenizer.kernels.lines import pass_over
 from tamis.errors import DocumentError
 
 READ_BYTES = 4 << 20
@@ -41,7 +43,7 @@ class Window:
         self._chunks = _sliced(chunks)
         self._must_be_ascii = must_be_ascii
         self.start = start.offset
-        self._lines = np.array([start.line, start.column, 0])  # see kernels.pass_over
+        self._lines = np.array([start.line, start.column, 0])  # see pass_over
         self._counted = 0  # up to where
         self._provide(READ_BYTES)
 
@@ -60,14 +62,14 @@ class Window:
             self.end += len(chunk)
             if len(chunk) < CHUNK_BYTES and self.end >= least:
                 break
-        self._memory[self.end : self.end + kernels.PADDING] = 0
+        self._memory[self.end : self.end + layout.PADDING] = 0
 
     def place(self, at: int, record: int = 0) -> StreamPlace:
         """Where in the stream a place in the window is; later calls may not go back."""
-        kernels.pass_over(self.data, self._counted, at, self._lines)
+        pass_over(self.data, self._counted, at, self._lines)
         self._counted = at
         line, column, is_after_return = self._lines.tolist()
-        if is_after_return and self.data[at] == kernels.NEWLINE:  # whoever goes on counts it
+        if is_after_return and self.data[at] == NEWLINE:  # whoever goes on counts it
             line -= 1
         return StreamPlace(record, self.start + at, line, column)
 
@@ -92,7 +94,7 @@ class Window:
 
     def _slide(self, start: int, wanted: int) -> None:
         kept = self.data[start : self.end]
-        room = max(wanted, len(kept)) + CHUNK_BYTES + kernels.PADDING
+        room = max(wanted, len(kept)) + CHUNK_BYTES + layout.PADDING
         if not room <= len(self._memory) <= 4 * room:
             self._provide(max(wanted, len(kept)))
         self._memory[: len(kept)] = kept
@@ -101,8 +103,8 @@ class Window:
         self._counted -= start
 
     def _provide(self, size: int) -> None:
-        self._memory = np.empty(size + CHUNK_BYTES + kernels.PADDING, np.uint8)
-        self._memory[: kernels.PADDING] = 0
+        self._memory = np.empty(size + CHUNK_BYTES + layout.PADDING, np.uint8)
+        self._memory[: layout.PADDING] = 0
         self.data = self._memory[:]
         self.data.flags.writeable = False
 

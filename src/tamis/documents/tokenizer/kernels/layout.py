@@ -1,0 +1,226 @@
+"""What the kernels and their callers share: the state, and the arrays that it knows of.
+
+The state is one array of integers: first what the caller sets, where the scan is and what it asks;
+then for each array of ``Names``, ``Work``, ``Output`` and ``Parts`` its address and its length. To
+hand these arrays over at each call would take longer than the work.
+
+So each array is listed once, in its tuple. The tuple's namesake in capitals has the places:
+``int32s(state, OUT.tags)`` is the array ``Output.tags``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.documents.tokenizer.vectors import note_arrays
+from tamis.jit import inlined, kernel
+
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Words = NDArray[np.uint64]
+Bytes = NDArray[np.uint8]
+
+PADDING = 256
+"""Bytes of NUL behind each document, and the most that is read beyond a place without looking."""
+SLOT_BITS = 16
+"""There are so many slots for names, as a power of two."""
+NAME_MAX = 0xFFFFFF
+"""Bytes of a name."""
+CONTEXTS_MAX = 64
+"""Contexts of records that are known at a time."""
+
+# What ``scan`` returns.
+(DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, NEW_CONTEXT, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
+ FULL_TEXTS, FULL_TEXT_VALUES, FULL_MISC, FULL_MISC_VALUES, DECLINE) = range(14)  # fmt: skip
+
+# Kinds of names; part of the key of a name.
+ELEMENT, ATTRIBUTE, TARGET = range(1, 4)
+# What is to be done about a name.
+READ_TEXT, READ_VALUE = 1, 2
+# Columns of Names.table.
+HEAD, NECK, KEY, ANSWER, NAME_COLUMNS = range(5)
+# Columns of Names.scopes.
+PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
+# Columns of Output.contexts; from CONTEXT_STACK on the open elements, as in the stack.
+CONTEXT_DEPTH, CONTEXT_SCOPE, CONTEXT_STACK = range(3)
+
+# Places in the state, up to where its arrays begin. First what the caller sets; then where the scan
+# is; then what it asks.
+(IN_RECORDS, IS_FINAL, WITH_PREFIXES, WITH_MISC, DEPTH_MAX, ATTRIBUTES_MAX, RECORDS_MAX, EVENTS_MAX,
+ DOCUMENTS_MAX, IS_STANDALONE, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED, SERIAL,
+ LEFT_TAG, LEFT_AT, LEFT_COUNT, LEFT_BYTES, LEFT_ALLOWED, LEFT_SCOPE,
+ POSITION, DOCUMENT, DEPTH, CURRENT_SCOPE, ROOT, IS_EMITTING, FLOOR, TEXT_DEPTH,
+ EVENTS, ATTRIBUTES, VALUE_BYTES, TEXTS, TEXT_BYTES, MISC, MISC_BYTES, TEXT_FROM, DOCUMENTS,
+ EVENTS_MARK, ATTRIBUTES_MARK, VALUE_BYTES_MARK, TEXTS_MARK, TEXT_BYTES_MARK, MISC_MARK,
+ MISC_BYTES_MARK, SKIPPED, FIRST_SKIPPED, SKIPPED_MARK, RECORD_FROM, STOPPED_AT, CONTEXTS, CONTEXT,
+ DOCTYPE_FROM, DOCTYPE_TO,
+ ASKED_AT, ASKED_LENGTH, ASKED_KIND, ASKED_SLOT, ASKED_SCOPE, INDEXED, CARRY, IS_FAULTY,
+ BODY, TAIL, SWITCH, FIRST_DOCUMENT, MULTIPLIER, ARRAYS) = range(67)  # fmt: skip
+
+# Values of ROOT.
+NO_ROOT, ROOT_IS_OPEN, ROOT_IS_CLOSED = range(3)
+
+
+class Names(NamedTuple):
+    """Hash tables of what was met before, to which only the caller adds; and room for work.
+
+    Attributes:
+        table: uint64[NAME_COLUMNS << SLOT_BITS], rows, with open addressing. HEAD and NECK, the
+            first 16 bytes of a name as it is written; KEY, its length, kind and scope (0: nothing
+            is here); ANSWER, its id, and from bit 32 on what is to be done about it.
+        offsets: int64[1 << SLOT_BITS]; where a name of over 16 bytes is in ``spelled``, whole.
+        prefixes: int32[1 << SLOT_BITS]; the id of its prefix, -1 without one.
+        spelled: uint8.
+        scopes: int64[SCOPE_COLUMNS * 2**j], rows; namespace declarations as they are written, in
+            ``spelled``, the scope that they are made in, and the one that they make (0: nothing is
+            here).
+        stamps: int64; by id of a name, the last element that had it as an attribute.
+        declarations: uint8; where the declarations of a tag are put together.
+        record: uint8; the tag of records, and 8 bytes more.
+        multiplier: uint64[1]; of the hash. Odd; 0 makes all names collide.
+    """
+
+    table: Words
+    offsets: Int64
+    prefixes: Int32
+    spelled: Bytes
+    scopes: Int64
+    stamps: Int64
+    declarations: Bytes
+    record: Bytes
+    multiplier: Words
+
+
+class Work(NamedTuple):
+    """What the kernels need to work, and keep from call to call.
+
+    Attributes:
+        stack: int64; of the open elements, from 1: the slot of the name, and from bit 32 on the
+            scope that the element is in.
+        structure: int64[INDEX_SIZE]; where it is.
+    """
+
+    stack: Int64
+    structure: Int64
+
+
+class Output(NamedTuple):
+    """What becomes an ``EventBatch``; see there. The buffers are larger than what is in them.
+
+    Attributes:
+        record_starts, record_ends: int64; the bytes of each record, in ``Text.data``.
+        record_contexts: int32; the number of the context that each is in.
+        contexts: int64[CONTEXTS_MAX * c], rows: how many elements are open around records, the
+            scope inside them, and these elements, as in the stack. Only the caller adds to them.
+        declined: uint8[d]; whether a document was left to libexpat.
+        skipped, first_skipped: int64[d]; how many references to entities that are not declared were
+            left out, and where the first one is.
+    """
+
+    tags: Int32
+    prefixes: Int32
+    attribute_event: Int64
+    attribute_name: Int32
+    attribute_prefixes: Int32
+    value_start: Int64
+    value_end: Int64
+    attribute_values: Bytes
+    text_event: Int64
+    text_start: Int64
+    text_end: Int64
+    text_values: Bytes
+    misc_event: Int64
+    misc_text: Int64
+    misc_name: Int32
+    misc_start: Int64
+    misc_end: Int64
+    misc_values: Bytes
+    document_starts: Int64
+    misc_starts: Int64
+    record_starts: Int64
+    record_ends: Int64
+    record_contexts: Int32
+    contexts: Int64
+    declined: Bytes
+    skipped: Int64
+    first_skipped: Int64
+
+
+class Parts(NamedTuple):
+    """The documents that a text consists of.
+
+    Attributes:
+        origins, starts, ends: int64[d]; where in ``Text.data`` each document begins, where it does
+            behind its XML declaration, and where it ends.
+        standalone: uint8[d]; whether the declaration says so.
+    """
+
+    origins: Int64
+    starts: Int64
+    ends: Int64
+    standalone: Bytes
+
+
+class Text(NamedTuple):
+    """The bytes of documents.
+
+    Attributes:
+        data: uint8. From ``switch`` on it is not read, but ``tail`` instead.
+        tail: uint8; the last bytes of ``data`` and ``PADDING`` of NUL.
+        tail_from: the place in ``data`` of the first byte of ``tail``.
+        first: the number of the first of the documents.
+    """
+
+    data: Bytes
+    tail: Bytes
+    tail_from: int
+    switch: int
+    first: int
+    parts: Parts
+
+
+def _places(arrays: Any, start: int) -> Any:
+    """The same tuple, of the places of arrays in the state."""
+    return arrays(*range(start, start + 2 * len(arrays._fields), 2))
+
+
+NAMES = _places(Names, ARRAYS)
+WORK = _places(Work, NAMES[-1] + 2)
+OUT = _places(Output, WORK[-1] + 2)
+PARTS = _places(Parts, OUT[-1] + 2)
+STATES = PARTS[-1] + 2
+
+
+@kernel
+def bind(state: Int64, names: Names, work: Work, out: Output) -> None:
+    """Note where arrays are."""
+    state[MULTIPLIER] = np.int64(names.multiplier[0])
+    note_arrays(state, NAMES.table, names)
+    note_arrays(state, WORK.stack, work)
+    note_arrays(state, OUT.tags, out)
+
+
+@kernel
+def bind_text(state: Int64, text: Text) -> None:
+    """Note where documents are."""
+    state[BODY] = np.int64(text.data.ctypes.data)
+    state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
+    state[SWITCH] = text.switch
+    state[FIRST_DOCUMENT] = text.first
+    state[DOCUMENTS_MAX] = text.first + len(text.parts.ends)
+    note_arrays(state, PARTS.origins, text.parts)
+
+
+@inlined
+def at(state: Int64, place: int) -> int:
+    """The address of a place; good for half of ``PADDING``."""
+    return (state[BODY] if place < state[SWITCH] else state[TAIL]) + place
+
+
+@inlined
+def length_of(state: Int64, array: int) -> int:
+    """The length of an array, by its place in the state."""
+    return state[array + 1]
