@@ -17,10 +17,8 @@ from tamis.matching.automaton.kernels import (
     FULL_NEEDED,
     FULL_PENDINGS,
     FULL_STATES,
-    begin,
     copy_pairs,
     known_facts,
-    known_state,
     rehash,
     scan,
 )
@@ -36,6 +34,7 @@ from tamis.matching.automaton.layout import (
     HAS_NOTES,
     IS_OPEN,
     PLACES,
+    REGAINED,
     TEXT_AT,
     WIDTH,
     Events,
@@ -44,6 +43,7 @@ from tamis.matching.automaton.layout import (
 )
 from tamis.matching.automaton.memo import (
     COUNT,
+    EMPTY,
     INFO_COLUMNS,
     START,
     USED,
@@ -90,6 +90,7 @@ class Automaton:
         self.bytes_max = bytes_max
         self.forgotten = 0
         self._bound = bytes_max
+        self._is_beginning_again = False
         self._names = _NameSymbols(program)
         self._scratch = new_scratch(program.arrays, program.queries)
         self._stacks = tuple(np.zeros((3, 64), np.int32))
@@ -108,7 +109,6 @@ class Automaton:
         self._memo = new_arrays(len(arrays.wildcards), needs, answers)
         self._seen = np.zeros(64, np.int64)
         bind(self._memo, self._state)
-        begin(self._state)
 
     def memory_usage(self) -> int:
         """Bytes of what was learned, and of the room for work."""
@@ -123,7 +123,7 @@ class Automaton:
         events = self._events(batch, vocabulary)
         state = self._state
         bind(events, state)
-        state[[DOCUMENT, IS_OPEN, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
+        state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
         state[HAS_LEAVES] = any(map(len, (events.attribute_event, events.text_event, events.misc_event)))
         self._found_starts = np.zeros(batch.documents + 1, np.int64)
         self._found = np.empty(64 + 4 * batch.documents, np.int32)
@@ -135,9 +135,7 @@ class Automaton:
             elif status == FULL_DEPTH:
                 self._stacks = tuple(grown(stack, 2 * len(stack)) for stack in self._stacks)
             else:
-                self._grow(status)
-                if _bytes(self._memo) > self._bound:
-                    self._forget()
+                self._make_room(status)
             self._bind_progress()
         return self._match_set()
 
@@ -167,8 +165,21 @@ class Automaton:
         if answers + 3 > len(self._seen):
             self._seen = grown(self._seen, 2 * answers + 3)
 
+    def _make_room(self, status: int) -> None:
+        """Let the memo grow, or forget.
+
+        What open elements need is never forgotten, and the bound is at least twice that: so much
+        has been learned anew before it is forgotten again.
+        """
+        state = self._state
+        if self._is_beginning_again and state[REGAINED] == state[DEPTH]:
+            self._is_beginning_again = False
+            self._bound = max(self.bytes_max, 2 * _bytes(self._memo))
+        self._grow(status)
+        if _bytes(self._memo) > self._bound and not self._is_beginning_again:
+            self._forget()
+
     def _grow(self, status: int) -> None:
-        """Make room in the memo."""
         memo = self._memo
         if status == FULL_CLOSES:
             memo = memo._replace(closes=_grown_pairs(memo.closes))
@@ -190,31 +201,19 @@ class Automaton:
         bind(memo, self._state)
 
     def _forget(self) -> None:
-        """Forget all that the open elements do not need.
-
-        The bound is then at least twice what they need, so that this happens only after as much
-        was learned as is copied here.
-        """
+        """Forget all that the open elements do not need; the kernel then finds their states again."""
         self.forgotten += 1
+        self._is_beginning_again = True
         old, state = self._memo, self._state
         self._pieces.append((int(state[FOUND_COUNT]), old.answers))
         self._learn_anew()
         if state[IS_OPEN]:
-            states, gathered, symbols = self._stacks
-            current = START
+            self._facts(old, EMPTY)  # is the first set of all
+            gathered = self._stacks[1]
             for level in range(int(state[DEPTH])):
-                states[level] = current
-                current = self._child(current, int(symbols[level]))
                 gathered[level] = self._facts(old, int(gathered[level]))
-            state[CURRENT] = current
             state[GATHERED] = self._facts(old, int(state[GATHERED]))
-        self._bound = max(self.bytes_max, 2 * _bytes(self._memo))
-
-    def _child(self, outer: int, symbol: int) -> int:
-        while (found := known_state(self._state, outer, symbol)) < 0:
-            self._grow(-found)
-        return int(found)
-
+            state[CURRENT], state[REGAINED] = START, 0
     def _facts(self, old: MemoArrays, number: int) -> int:
         """A set of facts of an old memo in the new one."""
         start, end = old.facts.starts[number : number + 2]

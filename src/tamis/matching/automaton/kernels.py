@@ -70,6 +70,7 @@ from tamis.matching.automaton.layout import (
     OUTER_STATES,
     PENDING_INFO,
     PENDINGS,
+    REGAINED,
     RESULT_MARKS,
     RULE_STARTS,
     RULES,
@@ -768,13 +769,14 @@ def collect(state: Int64, facts: int, count: int, epoch: int) -> int:
 # -- what an empty memo needs, and one that begins anew ---------------------------------------------
 
 
-@kernel
-def begin(state: Int64) -> int:
-    """Put into an empty memo what is always there, for which there must be room."""
+@called
+def begin(state: Int64) -> None:
+    """Put into an empty memo what is always there, for which there is room."""
     nodes, facts = int32s(state, NODES_ROOM), int32s(state, FACTS_ROOM)
     append(state, PENDINGS, nodes, 0, U(0))
     append(state, NEEDED, facts, 0, U(0))
-    append(state, FACTS, facts, 0, U(0))
+    if counts(state, FACTS)[COUNT] == 0:  # EMPTY
+        append(state, FACTS, facts, 0, U(0))
     append(state, STATES, nodes, 0, U(0))  # UNKNOWN
     append(state, STATES, nodes, 0, U(0))  # DEAD
     info = int32s(state, INFO)
@@ -783,14 +785,22 @@ def begin(state: Int64) -> int:
     epoch = next_epoch(state)
     nodes[0] = 0
     int32s(state, NODE_MARKS)[0] = epoch
-    return find_state(state, 1, 0, epoch)
+    find_state(state, 1, 0, epoch)
 
 
-@kernel
-def known_state(state: Int64, outer: int, symbol: int) -> int:
-    """The state of a child; or a status, negated."""
-    found = int32s(state, TABLE)[outer * state[WIDTH] + symbol]
-    return np.int64(found) if found else advance(state, outer, symbol)
+@called
+def begin_again(state: Int64) -> int:
+    """Find the states of the elements that are open, in a new memo: DONE, or a status."""
+    outer_states, symbols = int32s(state, OUTER_STATES), int32s(state, SYMBOLS)
+    while state[REGAINED] < state[DEPTH]:
+        level = state[REGAINED]
+        outer_states[level] = state[CURRENT]
+        next = advance(state, state[CURRENT], symbols[level])
+        if next < 0:
+            return -next
+        state[CURRENT] = next
+        state[REGAINED] = level + 1
+    return DONE
 
 
 @kernel
@@ -907,8 +917,11 @@ def leaves(state: Int64) -> int:
 @kernel
 def scan(state: Int64) -> int:
     """Match documents from where the state is: DONE, or what has to grow first."""
+    if counts(state, STATES)[COUNT] == 0:
+        begin(state)
+    status = begin_again(state)
     documents = int64s(state, DOCUMENT_STARTS)
-    while state[DOCUMENT] < len(documents) - 1:
+    while not status and state[DOCUMENT] < len(documents) - 1:
         document = state[DOCUMENT]
         start, end = documents[document], documents[document + 1]
         if start < end:
@@ -921,12 +934,12 @@ def scan(state: Int64) -> int:
                 state[MISC_AT] = int64s(state, MISC_STARTS)[document]
                 state[STAMP] += 1
             status = scan_document(state, end)
-            if status:
-                return status
+        if not status:
             state[IS_OPEN] = 0
-        state[DOCUMENT] = document + 1
-        int64s(state, FOUND_STARTS)[document + 1] = state[FOUND_COUNT]
-    return DONE
+            state[REGAINED] = state[DEPTH] = 0
+            state[DOCUMENT] = document + 1
+            int64s(state, FOUND_STARTS)[document + 1] = state[FOUND_COUNT]
+    return status
 
 
 @called
@@ -1022,7 +1035,7 @@ def scan_document(state: Int64, end: int) -> int:
         event += 1
         current = np.int64(outer_states[U(depth)])
         gathered = outer
-    state[EVENT], state[DEPTH] = event, depth
+    state[EVENT], state[DEPTH], state[REGAINED] = event, depth, depth
     state[CURRENT], state[GATHERED] = current, gathered
     return status
 

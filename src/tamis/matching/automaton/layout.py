@@ -60,7 +60,7 @@ class Progress(NamedTuple):
 
 # The scalars of a scan.
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
- STAMP, EPOCH, WIDTH, HAS_NOTES, HAS_COUNTERS, HAS_LEAVES, SCALARS) = range(17)  # fmt: skip
+ STAMP, REGAINED, EPOCH, WIDTH, HAS_NOTES, HAS_COUNTERS, HAS_LEAVES, SCALARS) = range(18)  # fmt: skip
 
 # Parts of lists and of pairs, behind their first place.
 _STARTS, _MEMBERS, _HASHES, _SLOTS, _COUNTS, _LISTS_END = range(0, 12, 2)
