@@ -53,14 +53,32 @@ def kernel(function: F) -> F:
 
 def called(function: F) -> F:
     """Compile a function that only kernels call, with them: what is cached has it inside."""
-    compiled: F = numba.njit(nogil=True, **_OPTIONS)(function)
-    return compiled
+    return _for_wide_integers(numba.njit(nogil=True, **_OPTIONS)(function))
 
 
 def inlined(function: F) -> F:
     """Compile a function into each kernel that calls it."""
-    compiled: F = numba.njit(forceinline=True, **_OPTIONS)(function)
+    return _for_wide_integers(numba.njit(forceinline=True, **_OPTIONS)(function))
+
+
+def _for_wide_integers(compiled: Any) -> Any:
+    """Compile a function for integers of 64 bits alone.
+
+    Numba would compile it, and all that it calls, once more for each constant that it is called
+    with, and for each narrower type.
+    """
+    compile_for = compiled.compile
+
+    def compile_wide(signature: Any) -> Any:
+        return compile_for(tuple(_wide(numba.types.unliteral(type)) for type in signature))
+
+    compiled.compile = compile_wide
     return compiled
+
+
+def _wide(type: Any) -> Any:
+    is_signed = isinstance(type, numba.types.Integer) and type.signed
+    return numba.types.int64 if is_signed else type
 
 
 @cache
