@@ -27,7 +27,7 @@ def main() -> None:
         phases,
         counts,
         version=f"tamis {__version__}",
-        engine=work.engine.name,
+        engine=work.share.engine.name,
         digest=str(digest),
     )
 

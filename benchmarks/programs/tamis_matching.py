@@ -8,8 +8,9 @@ from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
+from tamis.limits import DEFAULT_LIMITS
 from tamis.matching.matchset import MatchSet
-from tamis.matching.planner import choose
+from tamis.matching.planner import plan
 
 
 class Matching:
@@ -19,22 +20,22 @@ class Matching:
         self.ids = [id for id, _ in pairs]
         queries = [entry.query for entry in Subscriptions(pairs) if entry.query is not None]
         assert len(queries) == len(pairs), "subscriptions that no engine takes"
-        self.vocabulary = Vocabulary()
-        self.engine = choose(queries, engine)
-        self.program = self.engine.compile(queries, self.vocabulary)
+        (self.share,) = plan(queries, engine)
+        self.program = self.share.engine.compile(queries)
+        self.matching = self.share.engine.open(self.program, DEFAULT_LIMITS.memo_bytes)
 
     def answer(self, documents: Sequence[bytes], phases: Phases) -> tuple[dict[str, int], Digest]:
         """Answer documents; gives what was counted, and the hash of the answers."""
         counts = {"documents": 0, "matches": 0}
         digest = Digest()
-        vocabulary = self.vocabulary.fork()
+        vocabulary = Vocabulary()
         with phases("parse"):
             parser = OpenParser("default", vocabulary, self.program.demand)
         for group in groups(documents):
             with phases("parse"):
                 batch = parser.parse(group)
             with phases("match"):
-                matches = self.engine.match(self.program, batch, vocabulary)
+                matches = self.matching.match(batch, vocabulary)
             with phases("report"):
                 found = [self._reported(matches, number) for number in range(len(group))]
             for ids in found:

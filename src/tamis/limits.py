@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one document, one subscription, and one DTD may cost.
+    """What one document, one subscription, one thread and one DTD may cost.
 
     Attributes:
         document_bytes: size of a document, as it is and decompressed.
@@ -27,6 +27,8 @@ class Limits:
         subscription_steps: steps of all paths of one expression together; ``//`` is a step.
         subscription_predicates: predicates, comparisons and function calls of one expression, all
             together.
+        memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
+            and begins anew. What the open elements of a document need is not counted.
         schema_chars: characters of the files of a DTD and of what its entities expand to, all
             together; each entity counts as 16 more. (Real DTDs have been seen to expand 90 times.)
         schema_entities: entities of a DTD that are open inside each other, files included.
@@ -46,6 +48,7 @@ class Limits:
     subscription_nesting: int = 64
     subscription_steps: int = 1_000
     subscription_predicates: int = 1_000
+    memo_bytes: int = 1 << 28
     schema_chars: int = 1 << 23
     schema_entities: int = 100
     schema_nesting: int = 128

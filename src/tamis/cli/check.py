@@ -72,7 +72,7 @@ def check(
         raise UsageError("give --against lxml and the documents to compare on together")
     found = parse_subscriptions(subscriptions, namespaces, unsupported)
     list_bad(found, subscriptions, say)
-    SlowLane.of(found)  # lxml refuses some of what it would have to answer
+    SlowLane.of(found, first=0)  # lxml refuses some of what it would have to answer
     slow = sum(item.query is None for item in found)
     summary = {
         "subscriptions": len(found) + len(found.errors),

@@ -5,24 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tamis.documents.archive import ZipMember
-from tamis.documents.batch import Int32
-from tamis.documents.demand import EVERYTHING
+from tamis.documents.batch import EventBatch, Int32, freeze
+from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import Parser, parse
 from tamis.documents.records import RecordBatch, check_tag, parse_records
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
+from tamis.language.model import Query
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
-from tamis.matching.matchset import MatchSet, match_set
-from tamis.matching.planner import choose
+from tamis.matching.matchset import MatchSet, Subscribers, joined, match_set
+from tamis.matching.planner import Matching, plan
 from tamis.matching.slow import SlowLane
 from tamis.matching.threads import Flush, check_threads, in_order
 
@@ -97,23 +98,35 @@ class CompiledMatcher:
         self.limits = limits
         self.ids = subscriptions.ids
         self._named_engine = engine
-        self._vocabulary = Vocabulary()
-        streamed = [
-            (number, entry.query)
-            for number, entry in enumerate(subscriptions)
-            if entry.query is not None
+        queries, numbers = _distinct(subscriptions)
+        self._subscribers = _subscribers(numbers)
+        self._lanes = [
+            (share, share.engine.compile(share.queries)) for share in plan(queries, engine)
         ]
-        queries = [query for _, query in streamed]
-        self._numbers = np.array([number for number, _ in streamed], dtype=np.int32)
-        self._engine = choose(queries, engine)
-        self._program = self._engine.compile(queries, self._vocabulary)
-        self._slow = SlowLane.of(subscriptions)
-        self._parsers: list[Parser] = []  # that no thread uses now
+        self._demand = Demand()
+        for _, program in self._lanes:
+            self._demand |= program.demand
+        self._slow = SlowLane.of(subscriptions, first=len(queries))
+        self._workers: list[_Worker] = []  # that no thread uses now
 
     @property
     def engine(self) -> str:
-        """The name of the engine that was chosen."""
-        return self._engine.name
+        """The name of the engine that was chosen, or of several with "and" between."""
+        return " and ".join(share.engine.name for share, _ in self._lanes)
+
+    def memory_usage(self) -> dict[str, int]:
+        """Bytes, as far as they are known: of the "program", and of what was "learned" so far.
+
+        What threads that are matching now have learned is not counted.
+        """
+        return {
+            "program": sum(program.memory_usage() for _, program in self._lanes),
+            "learned": sum(
+                matching.memory_usage()
+                for worker in list(self._workers)
+                for matching in worker.matchings
+            ),
+        }
 
     def match(self, document: Document) -> Match:
         """Match one document.
@@ -207,8 +220,7 @@ class CompiledMatcher:
         except DocumentError as error:
             yield Match(self.ids, match_set([_NO_NUMBERS], {0: error}), 0, record=0)
             return
-        demand = self._program.demand
-        parsed = parse_records(stream, tag, self._vocabulary, demand, self.limits)
+        parsed = parse_records(stream, tag, Vocabulary(), self._demand, self.limits)
         with (
             closing(parsed),
             closing(in_order(self._match_record_batch, parsed, threads)) as answered,
@@ -219,40 +231,69 @@ class CompiledMatcher:
 
     def _match_record_batch(self, found: RecordBatch) -> tuple[int, MatchSet]:
         """The number of the first record, and what matched."""
-        matches = self._engine.match(self._program, found.batch, found.vocabulary)
-        return found.places.first, matches._replace(errors=found.errors)
+        with self._worker() as worker:
+            matches = self._match_events(worker, found.batch, found.vocabulary)
+        return found.places.first, matches._replace(
+            subscribers=self._subscribers, errors=found.errors
+        )
 
     @contextmanager
-    def _parser(self) -> Iterator[Parser]:
-        """A parser for this thread alone, which knows the names of earlier documents."""
+    def _worker(self) -> Iterator[_Worker]:
+        """What one thread needs for itself; it knows what it learned of earlier documents."""
         try:
-            parser = self._parsers.pop()
+            worker = self._workers.pop()
         except IndexError:
-            parser = Parser(self._vocabulary.fork(), self._program.demand, self.limits)
+            worker = _Worker(
+                self._new_parser(),
+                [
+                    share.engine.open(program, self.limits.memo_bytes)
+                    for share, program in self._lanes
+                ],
+            )
         try:
-            yield parser
+            yield worker
         finally:
-            if not parser.is_full:  # or too many names would be kept
-                self._parsers.append(parser)
+            if worker.parser.is_full:  # or too many names would be kept
+                worker = worker._replace(parser=self._new_parser())
+            self._workers.append(worker)
+
+    def _new_parser(self) -> Parser:
+        return Parser(Vocabulary(), self._demand, self.limits)
+
+    def _match_events(self, worker: _Worker, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+        found = [matching.match(batch, vocabulary) for matching in worker.matchings]
+        if len(found) == 1:
+            return found[0]
+        numbers = [share.numbers for share, _ in self._lanes]
+        return joined(list(zip(found, numbers, strict=True)))
 
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
-        with self._parser() as parser:
-            batch, errors = parser.parse(sources)
-            matches = self._engine.match(self._program, batch, parser.vocabulary)
-        if self._slow is None:
-            return matches._replace(errors=errors)
-        by_document: list[Int32] = []
+        with self._worker() as worker:
+            batch, errors = worker.parser.parse(sources)
+            matches = self._match_events(worker, batch, worker.parser.vocabulary)
+        if self._slow is not None:
+            found, refused = self._match_slowly(self._slow, sources, errors)
+            matches = joined([(matches, None), (found, None)])
+            errors |= refused
+        return matches._replace(subscribers=self._subscribers, errors=errors)
+
+    @staticmethod
+    def _match_slowly(
+        slow: SlowLane,
+        sources: Sequence[Source | DocumentError],
+        errors: Mapping[int, DocumentError],
+    ) -> tuple[MatchSet, dict[int, DocumentError]]:
+        """What of the slow lane is true of documents without errors, and errors of its own."""
+        by_document = [_NO_NUMBERS] * len(sources)
+        refused: dict[int, DocumentError] = {}
         for number, source in enumerate(sources):
-            found = self._numbers[matches.numbers(number)]
             if number not in errors and isinstance(source, Source):
                 try:
-                    found = np.union1d(found, self._slow.match(source))
+                    by_document[number] = slow.match(source)
                 except DocumentError as error:
-                    errors[number] = error
-                    found = found[:0]
-            by_document.append(found)
-        return match_set(by_document, errors)
+                    refused[number] = error
+        return match_set(by_document, {}), refused
 
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """What of one subscription matched where, or what failed first.
@@ -275,7 +316,7 @@ class CompiledMatcher:
         if item.query is None:
             raise UsageError(f"subscription {id!r} goes through lxml, which cannot explain itself")
         source = read(document, self.limits)
-        vocabulary = self._vocabulary.fork()
+        vocabulary = Vocabulary()
         batch, errors = parse([source], vocabulary, EVERYTHING, self.limits)
         if errors:
             raise errors[0]
@@ -347,6 +388,44 @@ class CompiledMatcher:
 
 
 _NO_NUMBERS = np.zeros(0, dtype=np.int32)
+
+
+class _Worker(NamedTuple):
+    """What one thread matches with: a parser, and each engine at work."""
+
+    parser: Parser
+    matchings: list[Matching]
+
+
+def _distinct(subscriptions: Subscriptions) -> tuple[list[Query], list[int]]:
+    """The queries, each once, and the number of each subscription's.
+
+    Those of the slow lane, which have none, are numbered behind all queries.
+    """
+    seen: dict[int, int] = {}  # subscriptions with the same text share a query
+    numbers: dict[Query, int] = {}
+    result: list[int] = []
+    slow = 0
+    for entry in subscriptions:
+        if entry.query is None:
+            slow += 1
+            result.append(-slow)
+            continue
+        number = seen.get(id(entry.query))
+        if number is None:
+            number = seen[id(entry.query)] = numbers.setdefault(entry.query, len(numbers))
+        result.append(number)
+    queries = list(numbers)
+    return queries, [n if n >= 0 else len(queries) - 1 - n for n in result]
+
+
+def _subscribers(numbers: Sequence[int]) -> Subscribers:
+    """Who asks each query, by the number of each subscription's query."""
+    queries = np.array(numbers, dtype=np.int64)
+    order = np.argsort(queries, kind="stable").astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(queries))]).astype(np.int64)
+    freeze(starts, order)
+    return Subscribers(starts, order)
 
 
 def compile_subscriptions(

@@ -12,11 +12,23 @@ from tamis.documents.batch import Int32, Int64, freeze
 from tamis.errors import DocumentError
 
 
+class Subscribers(NamedTuple):
+    """Who asks each query: equal queries of many subscriptions are answered once.
+
+    Attributes:
+        starts: int64[queries + 1]; those of query q are ``numbers[starts[q]:starts[q + 1]]``.
+        numbers: int32[]; subscription numbers.
+    """
+
+    starts: Int64
+    numbers: Int32
+
+
 class MatchSet(NamedTuple):
     """Which subscriptions matched which documents of a batch.
 
-    A document refers to *sets* of subscription numbers, and equal sets are stored once, so that a
-    million matches that many documents share cost each of them one integer.
+    A document refers to *sets* of queries, which are stored once, and a query to its subscriptions,
+    so that a million matches that many documents share cost each of them one integer.
 
     Attributes:
         document_starts: int64[d + 1]; the sets of document i are
@@ -24,7 +36,8 @@ class MatchSet(NamedTuple):
         set_ids: int32[].
         set_starts: int64[s + 1]; the members of set j are
             ``members[set_starts[j]:set_starts[j + 1]]``.
-        members: int32[]; subscription numbers.
+        members: int32[]; numbers of queries, in no order; sets may share some.
+        subscribers: who asks each query; None where query i is subscription i.
         errors: the errors of documents that could not be answered, by document number.
 
     >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)], {})
@@ -36,6 +49,7 @@ class MatchSet(NamedTuple):
     set_ids: Int32
     set_starts: Int64
     members: Int32
+    subscribers: Subscribers | None
     errors: Mapping[int, DocumentError]
 
     @property
@@ -47,20 +61,58 @@ class MatchSet(NamedTuple):
         """The subscription numbers that matched one document, ascending, each once."""
         sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
         members = [self.members[self.set_starts[s] : self.set_starts[s + 1]] for s in sets]
-        if len(members) == 1:
-            return members[0]  # the usual case: already ascending
-        if not members:
-            return self.members[:0]
-        numbers = np.unique(np.concatenate(members))
+        numbers = np.unique(np.concatenate(members)) if members else self.members[:0]
+        if self.subscribers is not None:
+            starts, all_numbers = self.subscribers
+            several = [all_numbers[starts[q] : starts[q + 1]] for q in numbers.tolist()]
+            numbers = np.sort(np.concatenate(several)) if several else all_numbers[:0]
         freeze(numbers)
         return numbers
+
+
+def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
+    """What several engines say of the same documents, each about some queries.
+
+    Args:
+        parts: what matched, and the numbers of the engine's queries; None where all are its own.
+
+    >>> one = match_set([np.array([0]), np.array([], int)], {})
+    >>> both = joined([(one, None), (one, np.array([7], np.int32))])
+    >>> both.numbers(0), both.numbers(1)
+    (array([0, 7], dtype=int32), array([], dtype=int32))
+    """
+    if len(parts) == 1 and parts[0][1] is None:
+        return parts[0][0]
+    counts = [np.diff(matches.document_starts) for matches, _ in parts]
+    starts = np.concatenate([[0], np.cumsum(np.sum(counts, axis=0))]).astype(np.int64)
+    set_ids = np.empty(starts[-1], np.int32)
+    set_starts = [np.zeros(1, np.int64)]
+    members: list[Int32] = []
+    next_place = starts[:-1].copy()
+    sets = used = 0
+    for (matches, numbers), count in zip(parts, counts, strict=True):
+        within = np.arange(len(matches.set_ids)) - np.repeat(matches.document_starts[:-1], count)
+        set_ids[np.repeat(next_place, count) + within] = matches.set_ids + sets
+        next_place += count
+        set_starts.append(matches.set_starts[1:] + used)
+        members.append(matches.members if numbers is None else numbers[matches.members])
+        sets += len(matches.set_starts) - 1
+        used += len(matches.members)
+    result = parts[0][0]._replace(
+        document_starts=starts,
+        set_ids=set_ids,
+        set_starts=np.concatenate(set_starts),
+        members=np.concatenate(members),
+    )
+    freeze(*result[:4])
+    return result
 
 
 def match_set(
     by_document: Sequence[NDArray[np.integer[Any]]],
     errors: Mapping[int, DocumentError],
 ) -> MatchSet:
-    """A ``MatchSet`` from the ascending subscription numbers of each document."""
+    """A ``MatchSet`` from the ascending numbers of the queries that are true of each document."""
     sets: dict[bytes, int] = {}
     members: list[Int32] = []
     set_ids: list[int] = []
@@ -79,6 +131,7 @@ def match_set(
         set_ids=np.array(set_ids, dtype=np.int32),
         set_starts=np.cumsum([0, *map(len, members)], dtype=np.int64),
         members=np.concatenate(members) if members else np.zeros(0, dtype=np.int32),
+        subscribers=None,
         errors=errors,
     )
     freeze(*matches[:4])

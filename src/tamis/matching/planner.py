@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from tamis.documents.batch import EventBatch
+import numpy as np
+
+from tamis.documents.batch import EventBatch, Int32
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
 from tamis.language.printer import print_query
-from tamis.matching import reference
+from tamis.matching import automaton, reference
 from tamis.matching.matchset import MatchSet
 
 log = logging.getLogger("tamis")
@@ -25,6 +28,24 @@ class Program(Protocol):
     def demand(self) -> Demand:
         """What it reads of documents."""
 
+    def memory_usage(self) -> int:
+        """Its size in bytes, as far as it is known."""
+
+
+class Matching(Protocol):
+    """A program at work, with all that it learns on the way; it belongs to one thread at a time."""
+
+    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+        """Which queries are true of which documents.
+
+        Args:
+            batch: parsed with at least the program's demand.
+            vocabulary: the fork of the program's that it was parsed with.
+        """
+
+    def memory_usage(self) -> int:
+        """The size in bytes of what it has learned."""
+
 
 class Engine(NamedTuple):
     """One algorithm. All engines that support a query give the same answer.
@@ -32,54 +53,75 @@ class Engine(NamedTuple):
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
         refuses: why the engine cannot run a query, or None where it can.
-        compile: queries → program. Names may be added to the vocabulary, now and not later. A
-            query's number is its place.
-        match: which queries are true of which documents of a batch. Takes the program, a batch
-            that was parsed with at least its demand, and the fork of the vocabulary that it was
-            parsed with.
+        compile: queries → program. A query's number is its place.
+        open: what matches with a program, learning at most so many bytes (see ``Limits``).
     """
 
     name: str
     refuses: Callable[[Query], str | None]
-    compile: Callable[[Sequence[Query], Vocabulary], Program]
-    match: Callable[[Any, EventBatch, Vocabulary], MatchSet]
+    compile: Callable[[Sequence[Query]], Program]
+    open: Callable[[Any, int], Matching]
 
 
 ENGINES: tuple[Engine, ...] = (
-    Engine("reference", lambda query: None, reference.compile_queries, reference.match),
+    Engine("automaton", automaton.refuses, automaton.compile_queries, automaton.open_automaton),
+    Engine("reference", lambda query: None, reference.compile_queries, reference.open_reference),
 )
 """All engines, the one to try first in front."""
 
 
-def choose(queries: Sequence[Query], engine: str = "auto") -> Engine:
-    """The first engine that supports all queries, or the one that is named.
+class Share(NamedTuple):
+    """The queries that one engine answers.
+
+    Attributes:
+        numbers: int32[]; which of all they are, ascending.
+    """
+
+    engine: Engine
+    queries: Sequence[Query]
+    numbers: Int32
+
+
+def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
+    """Give each query to the first engine that supports it, or all to the one that is named.
 
     Raises:
         EngineRefused: there is no such engine, or it cannot run one of the queries.
 
-    >>> choose([], "warp")
+    >>> from tamis.language.xpath import parse
+    >>> queries = [parse("//a"), parse("//a[. = 'x']"), parse("//b")]
+    >>> [(share.engine.name, share.numbers) for share in plan(queries)]
+    [('automaton', array([0, 2], dtype=int32)), ('reference', array([1], dtype=int32))]
+    >>> plan([], "warp")
     Traceback (most recent call last):
-    tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, reference
+    tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, reference
     """
     names = ["auto", *(candidate.name for candidate in ENGINES)]
     if engine not in names:
         raise EngineRefused(f"there is no engine {engine!r}: choose one of {', '.join(names)}")
-    reasons: list[str] = []
-    for candidate in ENGINES:
-        if engine not in ("auto", candidate.name):
-            continue
-        reason = _first_refusal(candidate, queries)
-        if reason is None:
-            why = "named by the caller" if engine == candidate.name else "supports all queries"
-            log.info("engine %s: %s", candidate.name, "; ".join([*reasons, why]))
-            return candidate
-        reasons.append(f"{candidate.name} does not: {reason}")
-    raise EngineRefused("; ".join(reasons))
+    if engine != "auto":
+        (named,) = (candidate for candidate in ENGINES if candidate.name == engine)
+        for query in queries:
+            if (reason := named.refuses(query)) is not None:
+                raise EngineRefused(f"{named.name} does not: {print_query(query)}: {reason}")
+        log.info("engine %s: named by the caller", named.name)
+        return [Share(named, queries, np.arange(len(queries), dtype=np.int32))]
+    return _divided(queries)
 
 
-def _first_refusal(engine: Engine, queries: Sequence[Query]) -> str | None:
-    for query in queries:
-        reason = engine.refuses(query)
-        if reason is not None:
-            return f"{print_query(query)}: {reason}"
-    return None
+def _divided(queries: Sequence[Query]) -> list[Share]:
+    left = list(range(len(queries)))
+    shares: list[Share] = []
+    for engine in ENGINES:
+        reasons = [engine.refuses(queries[number]) for number in left]
+        mine = [number for number, reason in zip(left, reasons, strict=True) if reason is None]
+        if mine or not queries:
+            numbers = np.array(mine, dtype=np.int32)
+            shares.append(Share(engine, [queries[number] for number in mine], numbers))
+            log.info("engine %s: %d of %d queries", engine.name, len(mine), len(queries))
+        for reason, count in Counter(filter(None, reasons)).items():
+            log.info("engine %s does not run %d of them: %s", engine.name, count, reason)
+        left = [number for number, reason in zip(left, reasons, strict=True) if reason is not None]
+        if not left:
+            break
+    return shares

@@ -34,7 +34,7 @@ class SlowLane:
     """Expressions that lxml evaluates.
 
     Args:
-        expressions: (subscription number, id, absolute expression).
+        expressions: (query number, id, absolute expression).
         namespaces: prefix → URI.
 
     Raises:
@@ -65,11 +65,16 @@ class SlowLane:
             raise BadSubscriptions(tuple(refused))
 
     @classmethod
-    def of(cls, subscriptions: Subscriptions) -> SlowLane | None:
-        """The lane for those of a set that need it, or None; a warning says how many they are."""
+    def of(cls, subscriptions: Subscriptions, first: int) -> SlowLane | None:
+        """The lane for those of a set that need it, or None; a warning says how many they are.
+
+        Args:
+            first: the number of the first one as a query.
+        """
+        absolute = [entry for entry in subscriptions if entry.absolute is not None]
         odd = [
             (number, entry.id, entry.absolute)
-            for number, entry in enumerate(subscriptions)
+            for number, entry in enumerate(absolute, start=first)
             if entry.absolute is not None
         ]
         if not odd:
@@ -79,7 +84,7 @@ class SlowLane:
         return lane
 
     def match(self, source: Source) -> Int32:
-        """The numbers of the subscriptions that are true of a document, ascending.
+        """The numbers of the queries that are true of a document, ascending.
 
         Raises:
             SlowLaneError: lxml cannot parse the document or evaluate an expression on it.

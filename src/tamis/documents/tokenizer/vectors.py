@@ -14,13 +14,12 @@ import numpy as np
 from llvmlite import ir
 from numba import types as numba_types
 from numba.core import cgutils as numba_cgutils
-from numba.extending import intrinsic as numba_intrinsic
-from numba.np import arrayobj
+
+from tamis.arrays import intrinsic
 
 # Numba has types that are none to mypy.
 types: Any = numba_types
 cgutils: Any = numba_cgutils
-populate_array: Any = arrayobj.populate_array
 
 U = np.uint64
 ALL = U(0xFFFFFFFFFFFFFFFF)
@@ -30,11 +29,6 @@ BLOCK = 64
 
 _BYTE = ir.IntType(8)
 _WORD = ir.IntType(64)
-
-
-def intrinsic(function: Callable[..., Any]) -> Any:
-    """Make a function that Numba compiles by calling this one for its LLVM code."""
-    return numba_intrinsic(function)
 
 
 Vector = Any
@@ -296,67 +290,3 @@ def copy(_typing: Any, _target: Any, _source: Any, _size: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def note_arrays(_typing: Any, state: Any, _place: Any, arrays: Any) -> Any:
-    """Note the address and length of each array of a tuple, in an int64 array from a place on."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        noted = context.make_array(state)(context, builder, values[0]).data
-        for number, of in enumerate(arrays):
-            value = builder.extract_value(values[2], number)
-            array = context.make_array(of)(context, builder, value)
-            place = builder.gep(noted, [builder.add(values[1], _WORD(2 * number))])
-            builder.store(builder.ptrtoint(array.data, _WORD), place)
-            builder.store(array.nitems, builder.gep(place, [_WORD(1)]))
-        return context.get_dummy_value()
-
-    return types.void(state, types.int64, arrays), generate
-
-
-def _noted_array(of: Any, state: Any) -> Any:
-    """An intrinsic that makes an array of what ``note_arrays`` noted at a place."""
-    result = types.Array(of, 1, "C")
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        noted = context.make_array(state)(context, builder, values[0]).data
-        place = builder.gep(noted, [values[1]])
-        item = context.get_data_type(of)
-        size = context.get_constant(types.intp, context.get_abi_sizeof(item))
-        array = context.make_array(result)(context, builder)
-        populate_array(
-            array,
-            data=builder.inttoptr(builder.load(place), item.as_pointer()),
-            shape=[builder.load(builder.gep(place, [_WORD(1)]))],
-            strides=[size],
-            itemsize=size,
-            meminfo=None,
-        )
-        return array._getvalue()
-
-    return result(state, types.int64), generate
-
-
-@intrinsic
-def uint8s(_typing: Any, state: Any, _place: Any) -> Any:
-    """The array of uint8 that was noted at a place."""
-    return _noted_array(types.uint8, state)
-
-
-@intrinsic
-def int32s(_typing: Any, state: Any, _place: Any) -> Any:
-    """The array of int32 that was noted at a place."""
-    return _noted_array(types.int32, state)
-
-
-@intrinsic
-def int64s(_typing: Any, state: Any, _place: Any) -> Any:
-    """The array of int64 that was noted at a place."""
-    return _noted_array(types.int64, state)
-
-
-@intrinsic
-def uint64s(_typing: Any, state: Any, _place: Any) -> Any:
-    """The array of uint64 that was noted at a place."""
-    return _noted_array(types.uint64, state)

@@ -1,1 +1,20 @@
-"""The default engine: an automaton that is determinised while it matches."""
+"""The default engine: a trie of all steps, determinised while it matches; see README.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.matching.automaton.compile import compile_queries, refuses
+from tamis.matching.automaton.program import AutomatonProgram
+
+if TYPE_CHECKING:
+    from tamis.matching.automaton.automaton import Automaton
+
+__all__ = ["compile_queries", "open_automaton", "refuses"]
+
+
+def open_automaton(program: AutomatonProgram, bytes_max: int) -> Automaton:
+    """What matches with a program, for one thread at a time."""
+    from tamis.matching.automaton.automaton import Automaton  # noqa: PLC0415 - imports Numba
+
+    return Automaton(program, bytes_max)

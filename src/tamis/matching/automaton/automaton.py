@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.arrays import note
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.automaton.kernels import (
@@ -27,19 +30,23 @@ from tamis.matching.automaton.layout import (
     CURRENT,
     DEPTH,
     DOCUMENT,
+    EVENTS,
     FOUND_COUNT,
     GATHERED,
     HAS_COUNTERS,
     HAS_LEAVES,
     HAS_NOTES,
     IS_OPEN,
-    PLACES,
+    MEMO,
+    PROGRAM,
+    PROGRESS,
     REGAINED,
+    SCRATCH,
+    STATE_SIZE,
     TEXT_AT,
     WIDTH,
     Events,
     Progress,
-    bind,
 )
 from tamis.matching.automaton.memo import (
     COUNT,
@@ -93,13 +100,13 @@ class Automaton:
         self._is_beginning_again = False
         self._names = _NameSymbols(program)
         self._scratch = new_scratch(program.arrays, program.queries)
-        self._stacks = tuple(np.zeros((3, 64), np.int32))
-        self._state = np.zeros(PLACES, np.int64)
+        self._stacks = [np.zeros(64, np.int32) for _ in range(3)]
+        self._state = np.zeros(STATE_SIZE, np.int64)
         self._state[WIDTH] = len(program.arrays.wildcards)
         self._state[HAS_NOTES] = program.has_notes
         self._state[HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
-        bind(program.arrays, self._state)
-        bind(self._scratch, self._state)
+        note(self._state, PROGRAM.children, program.arrays)
+        note(self._state, SCRATCH.nodes, self._scratch)
         self._learn_anew()
 
     def _learn_anew(self) -> None:
@@ -108,7 +115,7 @@ class Automaton:
         answers = int(arrays.accept_starts[1])
         self._memo = new_arrays(len(arrays.wildcards), needs, answers)
         self._seen = np.zeros(64, np.int64)
-        bind(self._memo, self._state)
+        note(self._state, MEMO.states.starts, self._memo)
 
     def memory_usage(self) -> int:
         """Bytes of what was learned, and of the room for work."""
@@ -122,9 +129,11 @@ class Automaton:
         """
         events = self._events(batch, vocabulary)
         state = self._state
-        bind(events, state)
+        note(state, EVENTS.document_starts, events)
         state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
-        state[HAS_LEAVES] = any(map(len, (events.attribute_event, events.text_event, events.misc_event)))
+        state[HAS_LEAVES] = any(
+            map(len, (events.attribute_event, events.text_event, events.misc_event))
+        )
         self._found_starts = np.zeros(batch.documents + 1, np.int64)
         self._found = np.empty(64 + 4 * batch.documents, np.int32)
         self._pieces: list[tuple[int, Lists]] = []
@@ -133,7 +142,7 @@ class Automaton:
             if status == FULL_FOUND:
                 self._grow_found()
             elif status == FULL_DEPTH:
-                self._stacks = tuple(grown(stack, 2 * len(stack)) for stack in self._stacks)
+                self._stacks = [grown(stack, 2 * len(stack)) for stack in self._stacks]
             else:
                 self._make_room(status)
             self._bind_progress()
@@ -154,7 +163,7 @@ class Automaton:
 
     def _bind_progress(self) -> None:
         self._progress = Progress(*self._stacks, self._found_starts, self._found, self._seen)
-        bind(self._progress, self._state)
+        note(self._state, PROGRESS.outer_states, self._progress)
 
     # -- room --------------------------------------------------------------------------------------
 
@@ -187,7 +196,8 @@ class Automaton:
             memo = memo._replace(merges=_grown_pairs(memo.merges))
         else:
             name = _LISTS[status]
-            memo = memo._replace(**{name: _grown_lists(getattr(memo, name))})
+            changed: dict[str, Any] = {name: _grown_lists(getattr(memo, name))}
+            memo = memo._replace(**changed)
             states = len(memo.states.hashes)
             if len(memo.info) < states * INFO_COLUMNS:
                 memo = memo._replace(
@@ -198,10 +208,10 @@ class Automaton:
             if len(memo.pending_info) < 2 * pendings:
                 memo = memo._replace(pending_info=grown(memo.pending_info, 2 * pendings))
         self._memo = memo
-        bind(memo, self._state)
+        note(self._state, MEMO.states.starts, memo)
 
     def _forget(self) -> None:
-        """Forget all that the open elements do not need; the kernel then finds their states again."""
+        """Forget all that open elements do not need; the kernel then finds their states again."""
         self.forgotten += 1
         self._is_beginning_again = True
         old, state = self._memo, self._state
@@ -214,6 +224,7 @@ class Automaton:
                 gathered[level] = self._facts(old, int(gathered[level]))
             state[GATHERED] = self._facts(old, int(state[GATHERED]))
             state[CURRENT], state[REGAINED] = START, 0
+
     def _facts(self, old: MemoArrays, number: int) -> int:
         """A set of facts of an old memo in the new one."""
         start, end = old.facts.starts[number : number + 2]
@@ -240,6 +251,7 @@ class Automaton:
             set_ids=found,
             set_starts=np.concatenate(starts),
             members=np.concatenate(members) if len(members) > 1 else members[0],
+            subscribers=None,
             errors={},
         )
         freeze(*(array for array in matches if isinstance(array, np.ndarray)))

@@ -140,7 +140,10 @@ class Builder:
             return FALSE
         test = self._node_tests[node]
         facts = [self._stage(node, test, formula) for formula, _ in stages]
-        key = (tuple(zip(facts, (n for _, n in stages), strict=True)), self._stage(node, test, last))
+        key = (
+            tuple(zip(facts, (n for _, n in stages), strict=True)),
+            self._stage(node, test, last),
+        )
         number = self._chains.setdefault(key, len(self._chain_stages))
         if number == len(self._chain_stages):
             described = [(fact, self._new_counter(n), n) for fact, n in key[0]]
@@ -224,7 +227,7 @@ class Builder:
         )
 
     def _formula_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Formulas; the facts of a conjunction that ask for most come first, as the least likely."""
+        """Formulas; in a conjunction the facts that ask for most, the least likely, come first."""
         formulas = self.formulas
         weights = self._weights()
         codes = [
@@ -327,9 +330,11 @@ class _Symbols:
                     names = self.attributes if kind == ATTRIBUTE else self.elements
                     names[namespace, local] = len(symbols)
                 symbols.append(test)
-        numbers = {test: number for number, test in enumerate(symbols)}
         wild = [test for test in tests if _is_wild(test)]
-        codes = [-1 - wild.index(test) if _is_wild(test) else numbers.get(test, 0) for test in tests]
+        numbers = {test: number for number, test in enumerate(symbols)}
+        codes = [
+            -1 - wild.index(test) if _is_wild(test) else numbers.get(test, 0) for test in tests
+        ]
         self.codes: Int32 = np.array(codes, np.int32)
         self.wildcards = np.zeros((len(symbols), len(wild)), np.uint8)
         for column, test in enumerate(wild):
@@ -405,4 +410,3 @@ def _grouped(keys: NDArray[np.int32], groups: int) -> tuple[Int64, Int32]:
     order = np.argsort(keys, kind="stable").astype(np.int32)
     starts = np.searchsorted(keys[order], np.arange(groups + 1)).astype(np.int64)
     return starts, order
-

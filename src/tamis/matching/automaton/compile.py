@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 
 from tamis.documents.demand import Demand
-from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
     And,
     Axis,
@@ -121,12 +120,12 @@ def _or_self_steps(expression: Expression) -> int:
     return found
 
 
-def compile_queries(queries: Sequence[Query], vocabulary: Vocabulary) -> AutomatonProgram:
+def compile_queries(queries: Sequence[Query]) -> AutomatonProgram:
     """Compile queries, none of which the engine refuses; their numbers are their places.
 
     >>> from tamis.language.xpath import parse
     >>> queries = [parse("/a/b"), parse("/a/b[c]"), parse("/a/*")]
-    >>> len(compile_queries(queries, Vocabulary()).arrays.tests)  # the document, a, b, c and *
+    >>> len(compile_queries(queries).arrays.tests)  # the document, a, b, c and *
     5
     """
     compiler = Compiler()
@@ -180,7 +179,9 @@ class Compiler:
             if axis is Axis.SELF or _has_position(step):
                 self._accept_if(self._exists(steps[index:], node), node, number)
                 return
-            is_below = axis is Axis.DESCENDANT or (index and _melts(steps[index - 1], steps[index:]))
+            is_below = axis is Axis.DESCENDANT or (
+                index and _melts(steps[index - 1], steps[index:])
+            )
             node = builder.edge(node, bool(is_below), self._test(step))
             if step.predicates:
                 inner = [self._formula(predicate, node) for predicate in step.predicates]
@@ -196,6 +197,14 @@ class Compiler:
             self.builder.rule(node, formula, ACCEPTS, number)
 
     # -- predicates ------------------------------------------------------------------------------
+
+    def _predicates(self, step: Step, node: int) -> list[int]:
+        """The formulas of a step's predicates, none of which is a position."""
+        return [
+            self._formula(predicate, node)
+            for predicate in step.predicates
+            if not isinstance(predicate, Position)
+        ]
 
     def _formula(self, expression: Expression, node: int) -> int:
         """The formula of an expression whose context is what a node stands for."""
@@ -226,15 +235,14 @@ class Compiler:
             here = self.builder.is_itself(node, step.test)
             if here == FALSE:
                 return FALSE
-            inner = [self._formula(predicate, node) for predicate in step.predicates]
+            inner = self._predicates(step, node)
             return formulas.all([here, *inner, self._exists(rest, node)])
         is_below = step.axis is Axis.DESCENDANT
         if step.axis is Axis.DESCENDANT_OR_SELF:
             if not _melts(step, rest):
                 itself = self._exists(_itself(step, rest), node)
                 return formulas.any([itself, self._exists(_below(step, rest), node)])
-            while step.axis is Axis.DESCENDANT_OR_SELF and _melts(step, rest):
-                step, rest = rest[0], rest[1:]
+            step, rest = rest[0], rest[1:]
             if step.axis is Axis.DESCENDANT_OR_SELF:
                 return self._exists((step, *rest), node)
             is_below = True
@@ -243,7 +251,7 @@ class Compiler:
         if _has_position(step):
             return self._exists_at_position(step, rest, node)
         child = self.builder.edge(node, is_below, self._test(step))
-        inner = [self._formula(predicate, child) for predicate in step.predicates]
+        inner = self._predicates(step, child)
         holds = formulas.all([*inner, self._exists(rest, child)])
         return self.builder.told(child, is_below, holds)
 
@@ -291,9 +299,7 @@ class Compiler:
             return -1
         step, rest = steps[0], steps[1:]
         child = self.builder.edge(node, False, self._test(step))
-        holds = self.builder.formulas.all(
-            [self._formula(predicate, child) for predicate in step.predicates]
-        )
+        holds = self.builder.formulas.all(self._predicates(step, child))
         inner = self._counter(rest, child, limit) if rest else None
         if holds == FALSE or inner == -1:
             return -1

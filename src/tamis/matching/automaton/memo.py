@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from tamis.documents.batch import Int32, Int64
 from tamis.matching.automaton.program import ProgramArrays
 
 Words = NDArray[np.uint64]
+T = TypeVar("T", bound=np.generic)
 
 # Numbers that mean something. A table is zero where nothing is known; set 0 has no members.
 UNKNOWN, DEAD, START = range(3)
@@ -163,8 +164,8 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
     return Scratch(*(np.zeros(size, np.int32) for size in rooms + marks))
 
 
-def grown(values: NDArray[np.generic], size: int) -> NDArray[np.generic]:
+def grown(values: NDArray[T], size: int) -> NDArray[T]:
     """A longer copy, zero at its end."""
-    result = np.zeros((size, *values.shape[1:]), values.dtype)
+    result = np.zeros(size, values.dtype)
     result[: len(values)] = values
     return result

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,25 @@ from tamis.matching.reference.sets import (
 )
 
 
+class ReferenceMatching(NamedTuple):
+    """A program at work; it learns nothing."""
+
+    program: ReferenceProgram
+
+    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+        """Which queries are true of which documents."""
+        return match(self.program, batch, vocabulary)
+
+    def memory_usage(self) -> int:
+        """0: nothing is kept."""
+        return 0
+
+
+def open_reference(program: ReferenceProgram, _bytes_max: int) -> ReferenceMatching:
+    """What matches with a program."""
+    return ReferenceMatching(program)
+
+
 def match(program: ReferenceProgram, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
     """Which queries are true of which documents."""
     nodes = build_nodes(batch)
@@ -74,7 +94,7 @@ def match(program: ReferenceProgram, batch: EventBatch, vocabulary: Vocabulary) 
         truth[number] = evaluator.where(query.expression, nodes.documents)
     by_document = [np.zeros(0, dtype=np.int64)] * batch.documents
     for column, document in enumerate(nodes.numbers):
-        by_document[document] = truth[program.distinct, column].nonzero()[0]
+        by_document[document] = truth[:, column].nonzero()[0]
     return match_set(by_document, {})
 
 

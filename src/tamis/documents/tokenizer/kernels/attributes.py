@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
     APOSTROPHE,
@@ -59,11 +60,7 @@ from tamis.documents.tokenizer.vectors import (
     attribute,
     byte,
     first,
-    int32s,
-    int64s,
     name_ends,
-    uint8s,
-    uint64s,
     value_ends,
     word,
 )

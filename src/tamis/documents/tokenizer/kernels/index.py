@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.arrays import int64s
 from tamis.documents.tokenizer.kernels.layout import (
     BODY,
     CARRY,
@@ -22,7 +23,6 @@ from tamis.documents.tokenizer.vectors import (
     ZERO,
     U,
     first,
-    int64s,
     ones,
     structure,
     utf8_faults,

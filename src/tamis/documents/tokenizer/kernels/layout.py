@@ -10,12 +10,12 @@ So each array is listed once, in its tuple. The tuple's namesake in capitals has
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.tokenizer.vectors import note_arrays
+from tamis.arrays import note_arrays, places
 from tamis.jit import inlined, kernel
 
 Int32 = NDArray[np.int32]
@@ -182,15 +182,10 @@ class Text(NamedTuple):
     parts: Parts
 
 
-def _places(arrays: Any, start: int) -> Any:
-    """The same tuple, of the places of arrays in the state."""
-    return arrays(*range(start, start + 2 * len(arrays._fields), 2))
-
-
-NAMES = _places(Names, ARRAYS)
-WORK = _places(Work, NAMES[-1] + 2)
-OUT = _places(Output, WORK[-1] + 2)
-PARTS = _places(Parts, OUT[-1] + 2)
+NAMES = places(Names, ARRAYS)
+WORK = places(Work, NAMES[-1] + 2)
+OUT = places(Output, WORK[-1] + 2)
+PARTS = places(Parts, OUT[-1] + 2)
 STATES = PARTS[-1] + 2
 
 

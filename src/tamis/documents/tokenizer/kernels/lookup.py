@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.arrays import int64s, uint8s
 from tamis.documents.tokenizer.kernels.layout import (
     ASKED_AT,
     ASKED_KIND,
@@ -26,7 +27,7 @@ from tamis.documents.tokenizer.kernels.layout import (
     Words,
     at,
 )
-from tamis.documents.tokenizer.vectors import ALL, ONE, ZERO, U, int64s, uint8s, word
+from tamis.documents.tokenizer.vectors import ALL, ONE, ZERO, U, word
 from tamis.jit import called, inlined
 
 GOLDEN = U(0x9E3779B97F4A7C15)

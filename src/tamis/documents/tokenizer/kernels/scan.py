@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.arrays import int32s, int64s, uint64s
 from tamis.documents.tokenizer.kernels.attributes import plain_attributes
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
@@ -80,18 +81,7 @@ from tamis.documents.tokenizer.kernels.tags import (
     start_tag,
 )
 from tamis.documents.tokenizer.kernels.texts import before_markup, text_reference
-from tamis.documents.tokenizer.vectors import (
-    BLOCK,
-    U,
-    byte,
-    first,
-    int32s,
-    int64s,
-    name_ends,
-    near_name_ends,
-    uint64s,
-    word,
-)
+from tamis.documents.tokenizer.vectors import BLOCK, U, byte, first, name_ends, near_name_ends, word
 from tamis.jit import called, kernel
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tamis.arrays import int32s, int64s, uint8s
 from tamis.documents.tokenizer.kernels.layout import (
     CONTEXT,
     CONTEXT_DEPTH,
@@ -55,7 +56,7 @@ from tamis.documents.tokenizer.kernels.layout import (
 )
 from tamis.documents.tokenizer.kernels.lookup import same_bytes
 from tamis.documents.tokenizer.kernels.search import skip_space
-from tamis.documents.tokenizer.vectors import byte, int32s, int64s, uint8s
+from tamis.documents.tokenizer.vectors import byte
 from tamis.jit import called, inlined, kernel
 
 

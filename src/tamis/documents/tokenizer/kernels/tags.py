@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tamis.arrays import int32s, uint8s, uint64s
 from tamis.documents.tokenizer.kernels.attributes import DECLARED, attributes, declares, value_from
 from tamis.documents.tokenizer.kernels.characters import SPACE
 from tamis.documents.tokenizer.kernels.layout import (
@@ -26,7 +27,7 @@ from tamis.documents.tokenizer.kernels.layout import (
 from tamis.documents.tokenizer.kernels.lookup import ask, find_name, find_scope
 from tamis.documents.tokenizer.kernels.search import search, skip_space
 from tamis.documents.tokenizer.kernels.values import transfer
-from tamis.documents.tokenizer.vectors import U, byte, found, int32s, name_ends, uint8s, uint64s
+from tamis.documents.tokenizer.vectors import U, byte, found, name_ends
 from tamis.jit import called
 
 

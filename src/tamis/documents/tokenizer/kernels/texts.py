@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tamis.arrays import int64s
 from tamis.documents.tokenizer.kernels.characters import BANG, BRACKET_OPEN, QUESTION, SLASH
 from tamis.documents.tokenizer.kernels.layout import (
     DECLINE,
@@ -23,7 +24,7 @@ from tamis.documents.tokenizer.kernels.layout import (
 )
 from tamis.documents.tokenizer.kernels.search import skip_space
 from tamis.documents.tokenizer.kernels.values import SKIP, append, append_character, reference
-from tamis.documents.tokenizer.vectors import byte, int64s
+from tamis.documents.tokenizer.vectors import byte
 from tamis.jit import called, inlined
 
 

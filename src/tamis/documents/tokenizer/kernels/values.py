@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tamis.arrays import uint8s
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
     APOSTROPHE,
@@ -23,7 +24,7 @@ from tamis.documents.tokenizer.kernels.layout import (
     at,
     length_of,
 )
-from tamis.documents.tokenizer.vectors import BLOCK, ONE, U, byte, copy, returns, uint8s, word
+from tamis.documents.tokenizer.vectors import BLOCK, ONE, U, byte, copy, returns, word
 from tamis.jit import called
 
 SKIP = -1
