@@ -88,6 +88,8 @@ def _path_refusal(path: Path, is_outermost: bool) -> str | None:
 
 
 def _count_refusal(path: Path) -> str | None:
+    if not path.steps:
+        return "the document is counted"
     for step in path.steps:
         if step.axis not in (Axis.CHILD, Axis.ATTRIBUTE):
             return "nodes are counted on other steps than to children and attributes"
