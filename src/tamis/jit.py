@@ -29,6 +29,7 @@ log = logging.getLogger("tamis.jit")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config
+_types: Any = numba.types
 
 
 # Kernels get arrays and make none, so the counting of references to arrays is left out (it took
@@ -53,12 +54,14 @@ def kernel(function: F) -> F:
 
 def called(function: F) -> F:
     """Compile a function that only kernels call, with them: what is cached has it inside."""
-    return _for_wide_integers(numba.njit(nogil=True, **_OPTIONS)(function))
+    compiled: F = _for_wide_integers(numba.njit(nogil=True, **_OPTIONS)(function))
+    return compiled
 
 
 def inlined(function: F) -> F:
     """Compile a function into each kernel that calls it."""
-    return _for_wide_integers(numba.njit(forceinline=True, **_OPTIONS)(function))
+    compiled: F = _for_wide_integers(numba.njit(forceinline=True, **_OPTIONS)(function))
+    return compiled
 
 
 def _for_wide_integers(compiled: Any) -> Any:
@@ -70,15 +73,16 @@ def _for_wide_integers(compiled: Any) -> Any:
     compile_for = compiled.compile
 
     def compile_wide(signature: Any) -> Any:
-        return compile_for(tuple(_wide(numba.types.unliteral(type)) for type in signature))
+        return compile_for(tuple(map(_wide, signature)))
 
     compiled.compile = compile_wide
     return compiled
 
 
 def _wide(type: Any) -> Any:
-    is_signed = isinstance(type, numba.types.Integer) and type.signed
-    return numba.types.int64 if is_signed else type
+    plain = _types.unliteral(type)
+    is_signed = isinstance(plain, _types.Integer) and plain.signed
+    return _types.int64 if is_signed else plain
 
 
 @cache

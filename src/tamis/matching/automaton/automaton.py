@@ -162,7 +162,10 @@ class Automaton:
         )
 
     def _bind_progress(self) -> None:
-        self._progress = Progress(*self._stacks, self._found_starts, self._found, self._seen)
+        states, gathered, symbols = self._stacks
+        self._progress = Progress(
+            states, gathered, symbols, self._found_starts, self._found, self._seen
+        )
         note(self._state, PROGRESS.outer_states, self._progress)
 
     # -- room --------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,11 +12,12 @@ from tamis.documents.demand import Demand
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.matching.automaton.formulas import FALSE, TRUE, Formulas, watch
 from tamis.matching.automaton.program import (
-    ACTION,
     CONJUNCTION,
     COUNTS,
     FIRST_SYMBOL,
+    FORMULA,
     MISC,
+    NODE,
     NOTES,
     OF_CHILD,
     OF_COUNTER,
@@ -58,6 +61,7 @@ class Builder:
         self._facts: dict[tuple[int, int, int], int] = {}
         self._fact_kinds: list[int] = []
         self._fact_formulas: list[int] = []
+        self._notes: set[int] = set()
         self._counters: dict[tuple[int, int, int | None, int], int] = {}
         self._counter_limits: list[int] = []
         self._chains: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
@@ -107,6 +111,7 @@ class Builder:
         number = self._test(narrowed)
         child = self.edge(self._parents[node], self._below[node], number)
         fact = self._fact(OF_CHILD, -1 - number, TRUE)
+        self._notes.add(fact)
         self.rule(child, TRUE, NOTES, fact)
         return self.formulas.fact(fact)
 
@@ -195,11 +200,9 @@ class Builder:
         rank[order] = np.arange(len(order), dtype=np.int32)
         children, descendants = _children(rank[parents[order[1:]]], below[order])
         accepts = np.array(self._accepts, np.int32).reshape(-1, 2)
-        rules = np.array(list(self._rules), np.int32).reshape(-1, 1 + RULE_COLUMNS)
         accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
-        rule_starts, rule_order = _grouped(rank[rules[:, 0]], len(order))
-        rules = np.ascontiguousarray(rules[rule_order, 1:])
-        formulas = self._formula_arrays()
+        rules = np.array(list(self._rules), np.int32).reshape(-1, RULE_COLUMNS)
+        rules[:, NODE] = rank[rules[:, NODE]]
         arrays = ProgramArrays(
             children=children,
             descendants=descendants,
@@ -207,9 +210,7 @@ class Builder:
             wildcards=symbols.wildcards,
             accept_starts=accept_starts,
             accepts=np.ascontiguousarray(accepts[accept_order, 1]),
-            rule_starts=rule_starts,
-            rules=rules,
-            **formulas,
+            **self._formula_arrays(rules),
             **self._fact_arrays(),
             **self._need_arrays(rank, parents),
             **self._chain_arrays(),
@@ -218,7 +219,7 @@ class Builder:
         return AutomatonProgram(
             arrays,
             queries,
-            bool((rules[:, ACTION] == NOTES).any()),
+            bool(self._notes),
             demand,
             symbols.elements,
             symbols.attributes,
@@ -226,8 +227,12 @@ class Builder:
             symbols.attribute_namespaces,
         )
 
-    def _formula_arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Formulas; in a conjunction the facts that ask for most, the least likely, come first."""
+    def _formula_arrays(self, rules: Int32) -> dict[str, NDArray[Any]]:
+        """Formulas, and rules by how they are found.
+
+        In a conjunction the facts that ask for most, the least likely, come first. What an element
+        notes about itself is not watched: it was not gathered.
+        """
         formulas = self.formulas
         weights = self._weights()
         codes = [
@@ -238,26 +243,51 @@ class Builder:
         ]
         starts = np.cumsum([0, *map(len, codes)], dtype=np.int64)
         code = np.fromiter((item for code in codes for item in code), np.int32, int(starts[-1]))
-        watches = [watch(kind, code) for kind, code in zip(formulas.kinds, codes, strict=True)]
+        watched = np.array(list(map(watch, formulas.kinds, codes)), np.int32)
+        watched[np.isin(watched, list(self._notes))] = -1
+        also = np.array(
+            [
+                code[1] if kind == CONJUNCTION and len(code) > 1 else -1
+                for kind, code in zip(formulas.kinds, codes, strict=True)
+            ],
+            np.int32,
+        )
+        is_base = watched[rules[:, FORMULA]] < 0
+        base, others = rules[is_base], rules[~is_base]
+        base_starts, base_order = _grouped(base[:, NODE], len(self._parents))
+        rule_starts, rule_order = _grouped(others[:, FORMULA], len(codes))
+        watching = np.flatnonzero(watched >= 0).astype(np.int32)
+        watch_starts, watch_order = _grouped(watched[watching], self._facts_max())
         return {
+            "base_starts": base_starts,
+            "base_rules": np.ascontiguousarray(base[base_order]),
+            "rule_starts": rule_starts,
+            "rules": np.ascontiguousarray(others[rule_order]),
             "formula_starts": starts,
             "formula_code": code,
             "formula_kinds": np.array(formulas.kinds, np.uint8),
-            "watches": np.array(watches, np.int32),
+            "watch_starts": watch_starts,
+            "watches": np.stack([watching, also[watching]], axis=1)[watch_order].copy(),
         }
+
+    def _facts_max(self) -> int:
+        """How many facts there are, the values of counters included."""
+        return len(self._fact_kinds) + sum(self._counter_limits)
 
     def _weights(self) -> list[int]:
         """By fact: how many facts it rests on. Those that it rests on have smaller numbers."""
         weights: list[int] = []
         formulas = self.formulas
-        for formula in self._fact_formulas:
-            if formula < 0 or formulas.kinds[formula] != CONJUNCTION:
+        for fact, formula in enumerate(self._fact_formulas):
+            if fact in self._notes:
+                weights.append(0)
+            elif formula < 0 or formulas.kinds[formula] != CONJUNCTION:
                 weights.append(1)
             else:
                 weights.append(1 + sum(weights[fact] for fact in formulas.codes[formula]))
         return weights
 
-    def _fact_arrays(self) -> dict[str, NDArray[np.generic]]:
+    def _fact_arrays(self) -> dict[str, NDArray[Any]]:
         limits = np.array(self._counter_limits, np.int32)
         plain = len(self._fact_kinds)
         bases = plain + np.cumsum(np.concatenate([[0], limits]))[:-1] - 1
@@ -272,7 +302,7 @@ class Builder:
 
     def _need_arrays(
         self, rank: NDArray[np.int32], parents: NDArray[np.int32]
-    ) -> dict[str, NDArray[np.generic]]:
+    ) -> dict[str, NDArray[Any]]:
         """Which facts of descendants are told to which nodes: each once."""
         told = [
             (node, target)
@@ -285,10 +315,9 @@ class Builder:
         starts, order = _grouped(pairs[:, 0], len(rank))
         return {"needs_starts": starts, "needs": np.ascontiguousarray(pairs[order, 1])}
 
-    def _chain_arrays(self) -> dict[str, NDArray[np.generic]]:
+    def _chain_arrays(self) -> dict[str, NDArray[Any]]:
         firsts = np.array([stages[0][0] for stages in self._chain_stages], np.int32)
-        facts = len(self._fact_kinds) + sum(self._counter_limits)
-        chain_starts, order = _grouped(firsts, facts)
+        chain_starts, order = _grouped(firsts, self._facts_max())
         return {
             "chain_starts": chain_starts,
             "chain_numbers": order,

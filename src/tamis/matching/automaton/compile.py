@@ -181,12 +181,11 @@ class Compiler:
             if axis is Axis.SELF or _has_position(step):
                 self._accept_if(self._exists(steps[index:], node), node, number)
                 return
-            is_below = axis is Axis.DESCENDANT or (
-                index and _melts(steps[index - 1], steps[index:])
-            )
-            node = builder.edge(node, bool(is_below), self._test(step))
+            melted = index > 0 and _melts(steps[index - 1], steps[index:])
+            is_below = melted or axis is Axis.DESCENDANT
+            node = builder.edge(node, is_below, self._test(step))
             if step.predicates:
-                inner = [self._formula(predicate, node) for predicate in step.predicates]
+                inner = self._predicates(step, node)
                 holds = builder.formulas.all([*inner, self._exists(rest, node)])
                 self._accept_if(holds, node, number)
                 return

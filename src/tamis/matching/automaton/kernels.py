@@ -36,7 +36,9 @@ from tamis.matching.automaton.layout import (
     REGAINED,
     SCRATCH,
     STAMP,
+    TAKEN,
     TEXT_AT,
+    TOLD,
     WIDTH,
 )
 from tamis.matching.automaton.memo import (
@@ -63,6 +65,7 @@ from tamis.matching.automaton.program import (
     COUNTS,
     FORMULA,
     MISC,
+    NODE,
     NOT,
     NOTES,
     OF_COUNTER,
@@ -78,6 +81,7 @@ from tamis.matching.automaton.program import (
     COUNT as COUNT_OPERATOR,
 )
 
+Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 
 U = np.uint64
@@ -86,6 +90,8 @@ MIXER = U(0xBF58476D1CE4E5B9)
 EPOCH_MAX = 2**31 - 1
 NARROW = 8
 """So many children of a node are tried one after the other."""
+ALWAYS = 0
+"""The formula that always holds."""
 ALL_MARKS = tuple(range(SCRATCH.node_marks, SCRATCH.counter_values, 2))
 
 # What ``scan`` returns; and, negated, what the functions that add to the memo do.
@@ -238,19 +244,28 @@ def copy_pairs(keys: Words, values: Int64, into_keys: Words, into_values: Int64)
 # -- the start of an element -----------------------------------------------------------------------
 
 
-@called
-def take(state: Int64, start: int, end: int, symbol: int, count: int, epoch: int) -> int:
+@inlined
+def take(
+    tests: Int32,
+    start: int,
+    end: int,
+    symbol: int,
+    passed: Bytes,
+    marks: Int32,
+    noted: Int32,
+    count: int,
+    epoch: int,
+) -> int:
     """Note which of some nodes a symbol reaches: how many are noted then.
 
-    Their tests ascend, and so wildcards come first.
+    Args:
+        tests: those of nodes that follow each other ascend, and so wildcards come first.
+        passed: which wildcards the symbol passes.
     """
-    tests, wildcards = int32s(state, PROGRAM.tests), uint8s(state, PROGRAM.wildcards)
-    marks, noted = int32s(state, SCRATCH.node_marks), int32s(state, SCRATCH.nodes)
-    row = symbol * (len(wildcards) // state[WIDTH])
     node = start
     taken = count
     while node < end and tests[node] < 0:
-        if wildcards[row - 1 - tests[node]] and marks[node] != epoch:
+        if passed[-1 - tests[node]] and marks[node] != epoch:
             marks[node] = epoch
             noted[taken] = node
             taken += 1
@@ -279,29 +294,29 @@ def advance(state: Int64, outer: int, symbol: int) -> int:
         outer: the state of its parent.
     """
     epoch = next_epoch(state)
+    tests = int32s(state, PROGRAM.tests)
     children, descendants = int32s(state, PROGRAM.children), int32s(state, PROGRAM.descendants)
+    wildcards = uint8s(state, PROGRAM.wildcards)
+    row = len(wildcards) // state[WIDTH]
+    passed = wildcards[symbol * row : (symbol + 1) * row]
+    marks, noted = int32s(state, SCRATCH.node_marks), int32s(state, SCRATCH.nodes)
     inherited = np.int64(int32s(state, MEMO.info)[outer * INFO_COLUMNS + OWN])
     count = 0
-    offsets, nodes = (
-        int64s(state, MEMO.states.starts),
-        int32s(state, MEMO.states.members),
-    )
+    offsets, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
     for i in range(offsets[outer], offsets[outer + 1]):
-        node = nodes[i]
-        if children[node] < descendants[node]:
-            count = take(state, children[node], descendants[node], symbol, count, epoch)
-    offsets, nodes = (
-        int64s(state, MEMO.pendings.starts),
-        int32s(state, MEMO.pendings.members),
-    )
-    marks = int32s(state, SCRATCH.source_marks)
+        start, end = children[nodes[i]], descendants[nodes[i]]
+        count = take(tests, start, end, symbol, passed, marks, noted, count, epoch)
+    offsets, nodes = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
+    around = int64s(state, MEMO.pending_info)
+    source_marks = int32s(state, SCRATCH.source_marks)
     pending = inherited
     while pending:
         for i in range(offsets[pending], offsets[pending + 1]):
             node = nodes[i]
-            marks[node] = epoch
-            count = take(state, descendants[node], children[node + 1], symbol, count, epoch)
-        pending = int64s(state, MEMO.pending_info)[2 * pending]
+            source_marks[node] = epoch
+            start, end = descendants[node], children[node + 1]
+            count = take(tests, start, end, symbol, passed, marks, noted, count, epoch)
+        pending = around[2 * pending]
     next = DEAD
     if count or inherited:
         next = find_state(state, count, inherited, epoch)
@@ -344,7 +359,7 @@ def find_state(state: Int64, count: int, inherited: int, epoch: int) -> int:
     if answer < NOTHING:
         return -FULL_ANSWERS
     has_rules = False
-    rules = int64s(state, PROGRAM.rule_starts)
+    rules = int64s(state, PROGRAM.base_starts)
     for i in range(count):
         has_rules |= rules[nodes[i]] < rules[nodes[i] + 1]
     row = append(state, MEMO.states, nodes, count, hash) * INFO_COLUMNS
@@ -541,8 +556,11 @@ def close(state: Int64, current: int, gathered: int) -> int:
     has_descendants = load(state, gathered, epoch)
     if state[HAS_NOTES]:
         note_what_it_is(state, current, epoch)
-    counted_rules = follow_rules(state, current, epoch)
-    told, accepted = counted_rules >> 32, counted_rules & 0xFFFFFFFF
+    state[TOLD], state[TAKEN] = 0, 0
+    follow_base(state, current, epoch)
+    if gathered != EMPTY:
+        follow_watches(state, current, gathered, epoch)
+    told, accepted = state[TOLD], state[TAKEN]
     if has_descendants:
         inherited = int32s(state, MEMO.info)[current * INFO_COLUMNS + INHERITED]
         told = pass_on(state, inherited, told, epoch)
@@ -570,51 +588,84 @@ def close(state: Int64, current: int, gathered: int) -> int:
 @called
 def note_what_it_is(state: Int64, current: int, epoch: int) -> None:
     """Mark the facts about the element itself, which its other rules may ask for."""
-    offsets, rules = int64s(state, PROGRAM.rule_starts), int32s(state, PROGRAM.rules)
+    offsets, rules = int64s(state, PROGRAM.base_starts), int32s(state, PROGRAM.base_rules)
     marks = int32s(state, SCRATCH.fact_marks)
-    reached = int64s(state, MEMO.states.starts)
+    reached, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
     for i in range(reached[current], reached[current + 1]):
-        node = int32s(state, MEMO.states.members)[i]
-        for j in range(offsets[node], offsets[node + 1]):
+        for j in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
             if rules[j * RULE_COLUMNS + ACTION] == NOTES:
                 marks[rules[j * RULE_COLUMNS + TARGET]] = epoch
 
 
 @called
-def follow_rules(state: Int64, current: int, epoch: int) -> int:
-    """Do what the rules say: how many facts were told, from bit 32 on, and queries accepted."""
-    offsets, rules = int64s(state, PROGRAM.rule_starts), int32s(state, PROGRAM.rules)
-    watches, marks = int32s(state, PROGRAM.watches), int32s(state, SCRATCH.fact_marks)
-    told_marks, told_room = int32s(state, SCRATCH.result_marks), int32s(state, SCRATCH.facts)
-    answer_marks, answers = int32s(state, SCRATCH.answer_marks), int32s(state, SCRATCH.answers)
-    nodes, reached = (
-        int32s(state, MEMO.states.members),
-        int64s(state, MEMO.states.starts),
-    )
-    told, accepted = 0, 0
+def follow_base(state: Int64, current: int, epoch: int) -> None:
+    """Follow the rules that may hold without any fact."""
+    offsets, rules = int64s(state, PROGRAM.base_starts), int32s(state, PROGRAM.base_rules)
+    reached, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
     for i in range(reached[current], reached[current + 1]):
         for j in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
-            row = j * RULE_COLUMNS
-            formula = rules[row + FORMULA]
-            watched = watches[formula]
-            if watched >= 0 and marks[watched] != epoch:
+            formula = rules[j * RULE_COLUMNS + FORMULA]
+            if formula == ALWAYS or holds(state, formula, epoch):
+                follow(state, rules, j * RULE_COLUMNS, epoch)
+
+
+@called
+def follow_watches(state: Int64, current: int, gathered: int, epoch: int) -> None:
+    """Follow the rules that watch one of the facts that were gathered."""
+    reached, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
+    node_marks = int32s(state, SCRATCH.node_marks)
+    for i in range(reached[current], reached[current + 1]):
+        node_marks[nodes[i]] = epoch
+    offsets, facts = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
+    for i in range(offsets[gathered], offsets[gathered + 1]):
+        follow_watching(state, facts[i], epoch)
+
+
+@called
+def follow_watching(state: Int64, fact: int, epoch: int) -> None:
+    """Follow the rules that watch a fact, at the nodes that are marked."""
+    watch_offsets, watches = int64s(state, PROGRAM.watch_starts), int32s(state, PROGRAM.watches)
+    code_offsets, code = int64s(state, PROGRAM.formula_starts), int32s(state, PROGRAM.formula_code)
+    offsets, rules = int64s(state, PROGRAM.rule_starts), int32s(state, PROGRAM.rules)
+    kinds = uint8s(state, PROGRAM.formula_kinds)
+    marks, node_marks = int32s(state, SCRATCH.fact_marks), int32s(state, SCRATCH.node_marks)
+    for i in range(watch_offsets[fact], watch_offsets[fact + 1]):
+        formula, also = watches[2 * i], watches[2 * i + 1]
+        if also >= 0 and marks[also] != epoch:
+            continue
+        if kinds[formula] == CONJUNCTION:
+            start, end = code_offsets[formula] + 1, code_offsets[formula + 1]
+            if not all_marked(marks, code, start, end, epoch):
                 continue
-            action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
-            if action == NOTES or not holds(state, formula, epoch):
-                continue
-            if action == ACCEPTS:
-                if answer_marks[target] != epoch:
-                    answer_marks[target] = epoch
-                    answers[accepted] = target
-                    accepted += 1
-                continue
-            if action == COUNTS:
-                target = told_count(state, target, rules[row + SOURCE], epoch)
-            if target >= 0 and told_marks[target] != epoch:
-                told_marks[target] = epoch
-                told_room[told] = target
-                told += 1
-    return told << 32 | accepted
+        elif not holds(state, formula, epoch):
+            continue
+        for j in range(offsets[formula], offsets[formula + 1]):
+            if node_marks[rules[j * RULE_COLUMNS + NODE]] == epoch:
+                follow(state, rules, j * RULE_COLUMNS, epoch)
+
+
+@inlined
+def follow(state: Int64, rules: Int32, row: int, epoch: int) -> None:
+    """Do what a rule says."""
+    action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
+    if action == ACCEPTS:
+        marks = int32s(state, SCRATCH.answer_marks)
+        if marks[target] != epoch:
+            marks[target] = epoch
+            int32s(state, SCRATCH.answers)[state[TAKEN]] = target
+            state[TAKEN] += 1
+        return
+    if action == NOTES:
+        return
+    if action == COUNTS:
+        target = told_count(state, target, rules[row + SOURCE], epoch)
+        if target < 0:
+            return
+    marks = int32s(state, SCRATCH.result_marks)
+    if marks[target] != epoch:
+        marks[target] = epoch
+        int32s(state, SCRATCH.facts)[state[TOLD]] = target
+        state[TOLD] += 1
 
 
 @called

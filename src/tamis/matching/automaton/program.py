@@ -28,7 +28,7 @@ OF_CHILD, OF_DESCENDANT, OF_STAGE, OF_COUNTER = range(4)
 NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
 # one whose value is added, or -1 for 1.
-FORMULA, ACTION, TARGET, SOURCE, RULE_COLUMNS = range(5)
+NODE, FORMULA, ACTION, TARGET, SOURCE, RULE_COLUMNS = range(6)
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 
@@ -46,10 +46,14 @@ class ProgramArrays(NamedTuple):
         wildcards: uint8[symbols, wildcards]; which of them a symbol passes.
         accept_starts: int64[nodes + 1], accepts: int32[]; the queries that are true as soon as a
             node is reached.
-        rule_starts: int64[nodes + 1], rules: int32[r, RULE_COLUMNS].
+        base_starts: int64[nodes + 1], base_rules: int32[r, RULE_COLUMNS]; by node, the rules whose
+            formulas may hold without any fact.
+        rule_starts: int64[formulas + 1], rules: int32[r, RULE_COLUMNS]; by formula, all others.
         formula_starts: int64[formulas + 1], formula_code: int32[]; facts, all of which must hold,
             the least likely first, or a program for a stack, by formula_kinds: uint8[formulas].
-        watches: int32[formulas]; a fact without which the formula cannot hold, or -1.
+        watch_starts: int64[facts + 1], watches: int32[w, 2]; the formulas that watch a fact: each
+            that cannot hold without facts watches one of them. With it another fact that it needs,
+            or -1: most of those that do not hold are then passed over without a look at them.
         fact_kinds: uint8[facts].
         fact_counters: int32[facts]; for facts OF_COUNTER: of which. The fact says the value.
         counter_bases: int32[counters]; the fact that says that the value is 0, if there was one.
@@ -69,11 +73,14 @@ class ProgramArrays(NamedTuple):
     wildcards: NDArray[np.uint8]
     accept_starts: Int64
     accepts: Int32
+    base_starts: Int64
+    base_rules: Int32
     rule_starts: Int64
     rules: Int32
     formula_starts: Int64
     formula_code: Int32
     formula_kinds: NDArray[np.uint8]
+    watch_starts: Int64
     watches: Int32
     fact_kinds: NDArray[np.uint8]
     fact_counters: Int32
