@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -230,13 +231,20 @@ class Builder:
     def _formula_arrays(self, rules: Int32) -> dict[str, NDArray[Any]]:
         """Formulas, and rules by how they are found.
 
-        In a conjunction the facts that ask for most, the least likely, come first. What an element
-        notes about itself is not watched: it was not gathered.
+        In a conjunction the facts that ask for most, the least likely, come first, and of these the
+        ones that few others ask for. What an element notes about itself is not watched: it was not
+        gathered.
         """
         formulas = self.formulas
         weights = self._weights()
+        uses = Counter(
+            fact
+            for kind, code in zip(formulas.kinds, formulas.codes, strict=True)
+            if kind == CONJUNCTION
+            for fact in code
+        )
         codes = [
-            tuple(sorted(code, key=lambda fact: (-weights[fact], fact)))
+            tuple(sorted(code, key=lambda fact: (-weights[fact], uses[fact], fact)))
             if kind == CONJUNCTION and len(code) > 1
             else code
             for kind, code in zip(formulas.kinds, formulas.codes, strict=True)

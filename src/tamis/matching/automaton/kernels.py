@@ -20,7 +20,6 @@ from tamis.matching.automaton.layout import (
     CURRENT,
     DEPTH,
     DOCUMENT,
-    EPOCH,
     EVENT,
     EVENTS,
     FOUND_COUNT,
@@ -75,6 +74,7 @@ from tamis.matching.automaton.program import (
     RULE_COLUMNS,
     SOURCE,
     TARGET,
+    TELLS,
     TEXT,
 )
 from tamis.matching.automaton.program import (
@@ -87,13 +87,10 @@ Words = NDArray[np.uint64]
 U = np.uint64
 GOLDEN = U(0x9E3779B97F4A7C15)
 MIXER = U(0xBF58476D1CE4E5B9)
-EPOCH_MAX = 2**31 - 1
 NARROW = 8
 """So many children of a node are tried one after the other."""
 ALWAYS = 0
 """The formula that always holds."""
-ALL_MARKS = tuple(range(SCRATCH.node_marks, SCRATCH.counter_values, 2))
-
 # What ``scan`` returns; and, negated, what the functions that add to the memo do.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_NEEDED, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES,
  FULL_FOUND, FULL_DEPTH) = range(10)  # fmt: skip
@@ -142,15 +139,32 @@ def mixed(number: int) -> np.uint64:
     return value ^ value >> U(29)
 
 
+@inlined
+def is_set(bits: Bytes, number: int) -> bool:
+    """Whether the bit of a number is set."""
+    return bits[number >> 3] >> (number & 7) & 1 != 0
+
+
+@inlined
+def set_bit(bits: Bytes, number: int) -> None:
+    """Set the bit of a number."""
+    bits[number >> 3] |= np.uint8(1 << (number & 7))
+
+
+@inlined
+def all_set(bits: Bytes, numbers: Int32, start: int, end: int) -> bool:
+    """Whether the bits of some numbers are all set."""
+    i = start
+    while i < end and is_set(bits, numbers[i]):
+        i += 1
+    return i == end
+
+
 @called
-def next_epoch(state: Int64) -> int:
-    """A number that no mark has."""
-    if state[EPOCH] >= EPOCH_MAX:
-        state[EPOCH] = 0
-        for place in ALL_MARKS:
-            int32s(state, place)[:] = 0
-    state[EPOCH] += 1
-    return state[EPOCH]
+def clear(bits: Bytes, numbers: Int32, start: int, end: int) -> None:
+    """Take the bits of some numbers away; no others are set."""
+    for i in range(start, end):
+        bits[numbers[i] >> 3] = 0
 
 
 @inlined
@@ -183,36 +197,31 @@ def append(state: Int64, lists: Any, source: Int32, count: int, hash: np.uint64)
     return number
 
 
-@inlined
-def all_marked(marks: Int32, numbers: Int32, start: int, end: int, epoch: int) -> bool:
-    """Whether all of some numbers are marked."""
-    i = start
-    while i < end and marks[numbers[i]] == epoch:
-        i += 1
-    return i == end
+@called
+def intern(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -> int:
+    """The number of a set, of which just the members have their bits set; -1 if there is no room.
+
+    The bits are then cleared.
+    """
+    number = find_set(state, lists, source, count, bits)
+    clear(bits, source, 0, count)
+    return number
 
 
 @called
-def intern(state: Int64, lists: Any, source: Int32, count: int, marks: Int32, epoch: int) -> int:
-    """The number of a set, of which just the members are marked; -1 if there is no room."""
+def find_set(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -> int:
+    """What ``intern`` does, but for the bits."""
     hash = U(0)
     for i in range(count):
         hash += mixed(source[i])
-    table, offsets, numbers = (
-        int32s(state, lists.slots),
-        int64s(state, lists.starts),
-        int32s(state, lists.members),
-    )
+    table, offsets = int32s(state, lists.slots), int64s(state, lists.starts)
+    numbers, hashes = int32s(state, lists.members), uint64s(state, lists.hashes)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
         number = np.int64(table[slot] - 1)
         start, end = offsets[number], offsets[number + 1]
-        if (
-            uint64s(state, lists.hashes)[number] == hash
-            and end - start == count
-            and all_marked(marks, numbers, start, end, epoch)
-        ):
+        if hashes[number] == hash and end - start == count and all_set(bits, numbers, start, end):
             return number
         slot = (slot + U(1)) & mask
     if not has_room(state, lists, count):
@@ -251,10 +260,9 @@ def take(
     end: int,
     symbol: int,
     passed: Bytes,
-    marks: Int32,
+    bits: Bytes,
     noted: Int32,
     count: int,
-    epoch: int,
 ) -> int:
     """Note which of some nodes a symbol reaches: how many are noted then.
 
@@ -265,8 +273,8 @@ def take(
     node = start
     taken = count
     while node < end and tests[node] < 0:
-        if passed[-1 - tests[node]] and marks[node] != epoch:
-            marks[node] = epoch
+        if passed[-1 - tests[node]] and not is_set(bits, node):
+            set_bit(bits, node)
             noted[taken] = node
             taken += 1
         node += 1
@@ -278,8 +286,8 @@ def take(
         else:
             high = middle + 1
     while node < high:
-        if tests[node] == symbol and marks[node] != epoch:
-            marks[node] = epoch
+        if tests[node] == symbol and not is_set(bits, node):
+            set_bit(bits, node)
             noted[taken] = node
             taken += 1
         node += 1
@@ -293,40 +301,43 @@ def advance(state: Int64, outer: int, symbol: int) -> int:
     Args:
         outer: the state of its parent.
     """
-    epoch = next_epoch(state)
-    tests = int32s(state, PROGRAM.tests)
-    children, descendants = int32s(state, PROGRAM.children), int32s(state, PROGRAM.descendants)
-    wildcards = uint8s(state, PROGRAM.wildcards)
-    row = len(wildcards) // state[WIDTH]
-    passed = wildcards[symbol * row : (symbol + 1) * row]
-    marks, noted = int32s(state, SCRATCH.node_marks), int32s(state, SCRATCH.nodes)
     inherited = np.int64(int32s(state, MEMO.info)[outer * INFO_COLUMNS + OWN])
-    count = 0
-    offsets, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
-    for i in range(offsets[outer], offsets[outer + 1]):
-        start, end = children[nodes[i]], descendants[nodes[i]]
-        count = take(tests, start, end, symbol, passed, marks, noted, count, epoch)
-    offsets, nodes = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
-    around = int64s(state, MEMO.pending_info)
-    source_marks = int32s(state, SCRATCH.source_marks)
-    pending = inherited
-    while pending:
-        for i in range(offsets[pending], offsets[pending + 1]):
-            node = nodes[i]
-            source_marks[node] = epoch
-            start, end = descendants[node], children[node + 1]
-            count = take(tests, start, end, symbol, passed, marks, noted, count, epoch)
-        pending = around[2 * pending]
+    count = note_reached(state, outer, inherited, symbol)
     next = DEAD
     if count or inherited:
-        next = find_state(state, count, inherited, epoch)
+        next = find_state(state, count, inherited)
+    clear(uint8s(state, SCRATCH.node_bits), int32s(state, SCRATCH.nodes), 0, count)
     if next >= 0:
         int32s(state, MEMO.table)[outer * state[WIDTH] + symbol] = next
     return next
 
 
 @called
-def find_state(state: Int64, count: int, inherited: int, epoch: int) -> int:
+def note_reached(state: Int64, outer: int, inherited: int, symbol: int) -> int:
+    """Note the nodes that a child reaches: how many."""
+    tests = int32s(state, PROGRAM.tests)
+    children, descendants = int32s(state, PROGRAM.children), int32s(state, PROGRAM.descendants)
+    wildcards = uint8s(state, PROGRAM.wildcards)
+    row = len(wildcards) // state[WIDTH]
+    passed = wildcards[symbol * row : (symbol + 1) * row]
+    bits, noted = uint8s(state, SCRATCH.node_bits), int32s(state, SCRATCH.nodes)
+    count = 0
+    offsets, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
+    for i in range(offsets[outer], offsets[outer + 1]):
+        start, end = children[nodes[i]], descendants[nodes[i]]
+        count = take(tests, start, end, symbol, passed, bits, noted, count)
+    offsets, nodes = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
+    pending = inherited
+    while pending:
+        for i in range(offsets[pending], offsets[pending + 1]):
+            start, end = descendants[nodes[i]], children[nodes[i] + 1]
+            count = take(tests, start, end, symbol, passed, bits, noted, count)
+        pending = int64s(state, MEMO.pending_info)[2 * pending]
+    return count
+
+
+@called
+def find_state(state: Int64, count: int, inherited: int) -> int:
     """The state that reaches the nodes that were noted; or a status, negated."""
     nodes, info = int32s(state, SCRATCH.nodes), int32s(state, MEMO.info)
     hash = mixed(inherited) * MIXER
@@ -346,16 +357,16 @@ def find_state(state: Int64, count: int, inherited: int, epoch: int) -> int:
             uint64s(state, MEMO.states.hashes)[number] == hash
             and end - start == count
             and info[number * INFO_COLUMNS + INHERITED] == inherited
-            and all_marked(int32s(state, SCRATCH.node_marks), reached, start, end, epoch)
+            and all_set(uint8s(state, SCRATCH.node_bits), reached, start, end)
         ):
             return number
         slot = (slot + U(1)) & mask
     if not has_room(state, MEMO.states, count):
         return -FULL_STATES
-    own = find_pending(state, count, inherited, epoch)
+    own = find_pending(state, count, inherited)
     if own < 0:
         return own
-    answer = accepted_at_once(state, count, epoch)
+    answer = accepted_at_once(state, count)
     if answer < NOTHING:
         return -FULL_ANSWERS
     has_rules = False
@@ -372,42 +383,68 @@ def find_state(state: Int64, count: int, inherited: int, epoch: int) -> int:
 
 
 @called
-def accepted_at_once(state: Int64, count: int, epoch: int) -> int:
+def accepted_at_once(state: Int64, count: int) -> int:
     """The answer of the nodes that were noted, NOTHING, or less if there is no room."""
     nodes, offsets = int32s(state, SCRATCH.nodes), int64s(state, PROGRAM.accept_starts)
     accepted, answers = int32s(state, PROGRAM.accepts), int32s(state, SCRATCH.answers)
-    marks = int32s(state, SCRATCH.answer_marks)
+    bits = uint8s(state, SCRATCH.answer_bits)
     found = 0
     for i in range(count):
         for j in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
-            query = accepted[j]
-            if marks[query] != epoch:
-                marks[query] = epoch
-                answers[found] = query
+            if not is_set(bits, accepted[j]):
+                set_bit(bits, accepted[j])
+                answers[found] = accepted[j]
                 found += 1
     if found == 0:
         return NOTHING
-    number = intern(state, MEMO.answers, answers, found, marks, epoch)
+    number = intern(state, MEMO.answers, answers, found, bits)
     return number if number >= 0 else NOTHING - 1
 
 
 @called
-def find_pending(state: Int64, count: int, inherited: int, epoch: int) -> int:
+def find_pending(state: Int64, count: int, inherited: int) -> int:
     """What is pending inside of an element that reaches nodes; or a status, negated."""
+    mark_pending(state, inherited, True)
     children, descendants = int32s(state, PROGRAM.children), int32s(state, PROGRAM.descendants)
     nodes, sources = int32s(state, SCRATCH.nodes), int32s(state, SCRATCH.sources)
-    marks, info = int32s(state, SCRATCH.source_marks), int64s(state, MEMO.pending_info)
+    bits = uint8s(state, SCRATCH.source_bits)
     added = 0
     hash = uint64s(state, MEMO.pendings.hashes)[inherited]
     for i in range(count):
         node = nodes[i]
-        if descendants[node] < children[node + 1] and marks[node] != epoch:
-            marks[node] = epoch
+        if descendants[node] < children[node + 1] and not is_set(bits, node):
+            set_bit(bits, node)
             sources[added] = node
             added += 1
             hash += mixed(node)
-    if added == 0:
-        return inherited
+    found = inherited
+    if added:
+        found = find_pending_set(state, added, inherited, hash)
+    clear(bits, sources, 0, added)
+    mark_pending(state, inherited, False)
+    return found
+
+
+@called
+def mark_pending(state: Int64, pending: int, is_marked: bool) -> None:
+    """Set the bits of all pending nodes, or clear them."""
+    offsets, nodes = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
+    bits = uint8s(state, SCRATCH.source_bits)
+    number = pending
+    while number:
+        start, end = offsets[number], offsets[number + 1]
+        if is_marked:
+            for i in range(start, end):
+                set_bit(bits, nodes[i])
+        else:
+            clear(bits, nodes, start, end)
+        number = int64s(state, MEMO.pending_info)[2 * number]
+
+
+@called
+def find_pending_set(state: Int64, added: int, inherited: int, hash: np.uint64) -> int:
+    """The set of the pending nodes that are marked; or a status, negated."""
+    info, sources = int64s(state, MEMO.pending_info), int32s(state, SCRATCH.sources)
     total = info[2 * inherited + 1] + added
     table = int32s(state, MEMO.pendings.slots)
     mask = U(len(table) - 1)
@@ -417,22 +454,17 @@ def find_pending(state: Int64, count: int, inherited: int, epoch: int) -> int:
         if (
             uint64s(state, MEMO.pendings.hashes)[number] == hash
             and info[2 * number + 1] == total
-            and all_pending_are_marked(state, number, epoch)
+            and all_pending_are_marked(state, number)
         ):
             return number
         slot = (slot + U(1)) & mask
     if not has_room(state, MEMO.pendings, added):
         return -FULL_PENDINGS
-    needed = needed_facts(state, added, inherited, epoch)
+    needed = needed_facts(state, added, inherited)
     if not has_room(state, MEMO.needed, needed):
         return -FULL_NEEDED
-    append(
-        state,
-        MEMO.needed,
-        int32s(state, SCRATCH.facts),
-        needed,
-        mixed(int64s(state, MEMO.needed.counts)[COUNT]),
-    )
+    room = int32s(state, SCRATCH.facts)
+    append(state, MEMO.needed, room, needed, mixed(int64s(state, MEMO.needed.counts)[COUNT]))
     number = append(state, MEMO.pendings, sources, added, hash)
     info[2 * number] = inherited
     info[2 * number + 1] = total
@@ -440,43 +472,43 @@ def find_pending(state: Int64, count: int, inherited: int, epoch: int) -> int:
 
 
 @called
-def all_pending_are_marked(state: Int64, pending: int, epoch: int) -> bool:
+def all_pending_are_marked(state: Int64, pending: int) -> bool:
     """Whether all pending nodes are marked as sources."""
-    offsets, nodes = (
-        int64s(state, MEMO.pendings.starts),
-        int32s(state, MEMO.pendings.members),
-    )
+    offsets, nodes = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
     number = pending
     while number:
         start, end = offsets[number], offsets[number + 1]
-        if not all_marked(int32s(state, SCRATCH.source_marks), nodes, start, end, epoch):
+        if not all_set(uint8s(state, SCRATCH.source_bits), nodes, start, end):
             return False
         number = int64s(state, MEMO.pending_info)[2 * number]
     return True
 
 
 @called
-def needed_facts(state: Int64, added: int, inherited: int, epoch: int) -> int:
+def needed_facts(state: Int64, added: int, inherited: int) -> int:
     """Note the facts that new sources need and those around them do not: how many."""
-    offsets, facts = (
-        int64s(state, MEMO.needed.starts),
-        int32s(state, MEMO.needed.members),
-    )
-    marks, noted = int32s(state, SCRATCH.fact_marks), int32s(state, SCRATCH.facts)
+    around, facts = int64s(state, MEMO.needed.starts), int32s(state, MEMO.needed.members)
+    info = int64s(state, MEMO.pending_info)
+    bits, noted = uint8s(state, SCRATCH.fact_bits), int32s(state, SCRATCH.facts)
     pending = inherited
     while pending:
-        for i in range(offsets[pending], offsets[pending + 1]):
-            marks[facts[i]] = epoch
-        pending = int64s(state, MEMO.pending_info)[2 * pending]
+        for i in range(around[pending], around[pending + 1]):
+            set_bit(bits, facts[i])
+        pending = info[2 * pending]
     sources = int32s(state, SCRATCH.sources)
-    offsets, facts = int64s(state, PROGRAM.needs_starts), int32s(state, PROGRAM.needs)
+    offsets, needs = int64s(state, PROGRAM.needs_starts), int32s(state, PROGRAM.needs)
     count = 0
     for i in range(added):
         for j in range(offsets[sources[i]], offsets[sources[i] + 1]):
-            if marks[facts[j]] != epoch:
-                marks[facts[j]] = epoch
-                noted[count] = facts[j]
+            if not is_set(bits, needs[j]):
+                set_bit(bits, needs[j])
+                noted[count] = needs[j]
                 count += 1
+    clear(bits, noted, 0, count)
+    pending = inherited
+    while pending:
+        clear(bits, facts, around[pending], around[pending + 1])
+        pending = info[2 * pending]
     return count
 
 
@@ -484,54 +516,55 @@ def needed_facts(state: Int64, added: int, inherited: int, epoch: int) -> int:
 
 
 @called
-def load(state: Int64, gathered: int, epoch: int) -> bool:
-    """Mark the facts of a set, and note the values of counters: whether any is of descendants."""
-    offsets, facts = (
-        int64s(state, MEMO.facts.starts),
-        int32s(state, MEMO.facts.members),
-    )
-    kinds, marks = uint8s(state, PROGRAM.fact_kinds), int32s(state, SCRATCH.fact_marks)
+def load(state: Int64, gathered: int) -> bool:
+    """Set the bits of a set of facts, and the values of counters: whether any is of descendants."""
+    offsets, facts = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
+    kinds, bits = uint8s(state, PROGRAM.fact_kinds), uint8s(state, SCRATCH.fact_bits)
     found = False
     for i in range(offsets[gathered], offsets[gathered + 1]):
         fact = facts[i]
-        marks[fact] = epoch
+        set_bit(bits, fact)
         found |= kinds[fact] == OF_DESCENDANT
         if kinds[fact] == OF_COUNTER:
-            counter = int32s(state, PROGRAM.fact_counters)[fact]
-            set_count(state, counter, fact - int32s(state, PROGRAM.counter_bases)[counter], epoch)
+            add_count(state, fact)
     return found
 
 
 @called
-def set_count(state: Int64, counter: int, value: int, epoch: int) -> None:
-    """Note the value of a counter, at most its limit."""
-    int32s(state, SCRATCH.counter_marks)[counter] = epoch
-    limit = int32s(state, PROGRAM.counter_limits)[counter]
-    int32s(state, SCRATCH.counter_values)[counter] = min(value, limit)
+def unload(state: Int64, gathered: int) -> None:
+    """Clear the bits of a set of facts, and its counters."""
+    offsets, facts = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
+    clear(uint8s(state, SCRATCH.fact_bits), facts, offsets[gathered], offsets[gathered + 1])
+    if state[HAS_COUNTERS]:
+        for i in range(offsets[gathered], offsets[gathered + 1]):
+            counter = int32s(state, PROGRAM.fact_counters)[facts[i]]
+            if counter >= 0:
+                int32s(state, SCRATCH.counter_values)[counter] = 0
 
 
 @called
-def counted(state: Int64, counter: int, epoch: int) -> int:
-    """The value of a counter."""
-    if int32s(state, SCRATCH.counter_marks)[counter] != epoch:
-        return 0
-    return np.int64(int32s(state, SCRATCH.counter_values)[counter])
+def add_count(state: Int64, fact: int) -> None:
+    """Add what a fact says to its counter, up to the limit."""
+    counter = int32s(state, PROGRAM.fact_counters)[fact]
+    values, limits = int32s(state, SCRATCH.counter_values), int32s(state, PROGRAM.counter_limits)
+    value = fact - int32s(state, PROGRAM.counter_bases)[counter]
+    values[counter] = min(values[counter] + value, np.int64(limits[counter]))
 
 
 @called
-def holds(state: Int64, formula: int, epoch: int) -> bool:
-    """Whether a formula holds of the facts that are marked."""
+def holds(state: Int64, formula: int) -> bool:
+    """Whether a formula holds of the facts whose bits are set."""
     code, offsets = int32s(state, PROGRAM.formula_code), int64s(state, PROGRAM.formula_starts)
-    marks = int32s(state, SCRATCH.fact_marks)
+    bits = uint8s(state, SCRATCH.fact_bits)
     i, end = offsets[formula], offsets[formula + 1]
     if uint8s(state, PROGRAM.formula_kinds)[formula] == CONJUNCTION:
-        return all_marked(marks, code, i, end, epoch)
+        return all_set(bits, code, i, end)
     stack = U(0)  # the last bit is the top
     while i < end:
         operator = code[i]
         i += 1
         if operator >= 0:
-            stack = stack << U(1) | U(marks[operator] == epoch)
+            stack = stack << U(1) | U(is_set(bits, operator))
         elif operator == NOT:
             stack ^= U(1)
         elif operator == AND:
@@ -539,7 +572,7 @@ def holds(state: Int64, formula: int, epoch: int) -> bool:
         elif operator == OR:
             stack = stack >> U(1) | stack & U(1)
         elif operator == COUNT_OPERATOR:
-            value = counted(state, code[i], epoch)
+            value = int32s(state, SCRATCH.counter_values)[code[i]]
             stack = stack << U(1) | U(code[i + 1] <= value <= code[i + 2])
             i += 3
         else:
@@ -552,30 +585,29 @@ def close(state: Int64, current: int, gathered: int) -> int:
     """The result and answer of an element, which become known: DONE, or a status, negated."""
     if is_crowded(state, MEMO.closes):
         return -FULL_CLOSES
-    epoch = next_epoch(state)
-    has_descendants = load(state, gathered, epoch)
+    has_descendants = load(state, gathered)
     if state[HAS_NOTES]:
-        note_what_it_is(state, current, epoch)
+        note_what_it_is(state, current, True)
     state[TOLD], state[TAKEN] = 0, 0
-    follow_base(state, current, epoch)
+    follow_base(state, current)
     if gathered != EMPTY:
-        follow_watches(state, current, gathered, epoch)
-    told, accepted = state[TOLD], state[TAKEN]
+        follow_watches(state, current, gathered)
     if has_descendants:
-        inherited = int32s(state, MEMO.info)[current * INFO_COLUMNS + INHERITED]
-        told = pass_on(state, inherited, told, epoch)
-    result = EMPTY
-    if told:
-        room, marks = int32s(state, SCRATCH.facts), int32s(state, SCRATCH.result_marks)
-        result = intern(state, MEMO.facts, room, told, marks, epoch)
-        if result < 0:
-            return -FULL_FACTS
+        pass_on(state, int32s(state, MEMO.info)[current * INFO_COLUMNS + INHERITED])
+    if state[HAS_NOTES]:
+        note_what_it_is(state, current, False)
+    unload(state, gathered)
+    facts, answers = int32s(state, SCRATCH.facts), int32s(state, SCRATCH.answers)
+    bits = uint8s(state, SCRATCH.told_bits)
+    result = intern(state, MEMO.facts, facts, state[TOLD], bits) if state[TOLD] else EMPTY
+    bits = uint8s(state, SCRATCH.answer_bits)
     answer = NOTHING
-    if accepted:
-        room, marks = int32s(state, SCRATCH.answers), int32s(state, SCRATCH.answer_marks)
-        answer = intern(state, MEMO.answers, room, accepted, marks, epoch)
+    if state[TAKEN]:
+        answer = intern(state, MEMO.answers, answers, state[TAKEN], bits)
         if answer < 0:
             return -FULL_ANSWERS
+    if result < 0:
+        return -FULL_FACTS
     if gathered == EMPTY:
         info = int32s(state, MEMO.info)
         info[current * INFO_COLUMNS + RESULT] = result
@@ -586,118 +618,117 @@ def close(state: Int64, current: int, gathered: int) -> int:
 
 
 @called
-def note_what_it_is(state: Int64, current: int, epoch: int) -> None:
-    """Mark the facts about the element itself, which its other rules may ask for."""
+def note_what_it_is(state: Int64, current: int, is_noted: bool) -> None:
+    """Set, or clear, the bits of facts about the element itself, which its rules may ask for."""
     offsets, rules = int64s(state, PROGRAM.base_starts), int32s(state, PROGRAM.base_rules)
-    marks = int32s(state, SCRATCH.fact_marks)
+    bits = uint8s(state, SCRATCH.fact_bits)
     reached, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
     for i in range(reached[current], reached[current + 1]):
         for j in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
             if rules[j * RULE_COLUMNS + ACTION] == NOTES:
-                marks[rules[j * RULE_COLUMNS + TARGET]] = epoch
+                target = rules[j * RULE_COLUMNS + TARGET]
+                if is_noted:
+                    set_bit(bits, target)
+                else:
+                    bits[target >> 3] = 0
 
 
 @called
-def follow_base(state: Int64, current: int, epoch: int) -> None:
+def follow_base(state: Int64, current: int) -> None:
     """Follow the rules that may hold without any fact."""
     offsets, rules = int64s(state, PROGRAM.base_starts), int32s(state, PROGRAM.base_rules)
     reached, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
     for i in range(reached[current], reached[current + 1]):
         for j in range(offsets[nodes[i]], offsets[nodes[i] + 1]):
             formula = rules[j * RULE_COLUMNS + FORMULA]
-            if formula == ALWAYS or holds(state, formula, epoch):
-                follow(state, rules, j * RULE_COLUMNS, epoch)
+            if formula == ALWAYS or holds(state, formula):
+                follow(state, rules, j * RULE_COLUMNS)
 
 
 @called
-def follow_watches(state: Int64, current: int, gathered: int, epoch: int) -> None:
+def follow_watches(state: Int64, current: int, gathered: int) -> None:
     """Follow the rules that watch one of the facts that were gathered."""
     reached, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
-    node_marks = int32s(state, SCRATCH.node_marks)
-    for i in range(reached[current], reached[current + 1]):
-        node_marks[nodes[i]] = epoch
+    bits = uint8s(state, SCRATCH.node_bits)
+    start, end = reached[current], reached[current + 1]
+    for i in range(start, end):
+        set_bit(bits, nodes[i])
     offsets, facts = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
     for i in range(offsets[gathered], offsets[gathered + 1]):
-        follow_watching(state, facts[i], epoch)
+        follow_watching(state, facts[i])
+    clear(bits, nodes, start, end)
 
 
 @called
-def follow_watching(state: Int64, fact: int, epoch: int) -> None:
-    """Follow the rules that watch a fact, at the nodes that are marked."""
-    watch_offsets, watches = int64s(state, PROGRAM.watch_starts), int32s(state, PROGRAM.watches)
-    code_offsets, code = int64s(state, PROGRAM.formula_starts), int32s(state, PROGRAM.formula_code)
+def follow_watching(state: Int64, fact: int) -> None:
+    """Follow the rules that watch a fact, at the nodes whose bits are set."""
+    watched, watches = int64s(state, PROGRAM.watch_starts), int32s(state, PROGRAM.watches)
+    starts, code = int64s(state, PROGRAM.formula_starts), int32s(state, PROGRAM.formula_code)
     offsets, rules = int64s(state, PROGRAM.rule_starts), int32s(state, PROGRAM.rules)
     kinds = uint8s(state, PROGRAM.formula_kinds)
-    marks, node_marks = int32s(state, SCRATCH.fact_marks), int32s(state, SCRATCH.node_marks)
-    for i in range(watch_offsets[fact], watch_offsets[fact + 1]):
+    bits, node_bits = uint8s(state, SCRATCH.fact_bits), uint8s(state, SCRATCH.node_bits)
+    for i in range(watched[fact], watched[fact + 1]):
         formula, also = watches[2 * i], watches[2 * i + 1]
-        if also >= 0 and marks[also] != epoch:
+        if also >= 0 and not is_set(bits, also):
             continue
         if kinds[formula] == CONJUNCTION:
-            start, end = code_offsets[formula] + 1, code_offsets[formula + 1]
-            if not all_marked(marks, code, start, end, epoch):
+            if not all_set(bits, code, starts[formula] + 1, starts[formula + 1]):
                 continue
-        elif not holds(state, formula, epoch):
+        elif not holds(state, formula):
             continue
         for j in range(offsets[formula], offsets[formula + 1]):
-            if node_marks[rules[j * RULE_COLUMNS + NODE]] == epoch:
-                follow(state, rules, j * RULE_COLUMNS, epoch)
+            if is_set(node_bits, rules[j * RULE_COLUMNS + NODE]):
+                follow(state, rules, j * RULE_COLUMNS)
 
 
 @inlined
-def follow(state: Int64, rules: Int32, row: int, epoch: int) -> None:
+def follow(state: Int64, rules: Int32, row: int) -> None:
     """Do what a rule says."""
     action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
     if action == ACCEPTS:
-        marks = int32s(state, SCRATCH.answer_marks)
-        if marks[target] != epoch:
-            marks[target] = epoch
+        bits = uint8s(state, SCRATCH.answer_bits)
+        if not is_set(bits, target):
+            set_bit(bits, target)
             int32s(state, SCRATCH.answers)[state[TAKEN]] = target
             state[TAKEN] += 1
-        return
-    if action == NOTES:
-        return
-    if action == COUNTS:
-        target = told_count(state, target, rules[row + SOURCE], epoch)
-        if target < 0:
-            return
-    marks = int32s(state, SCRATCH.result_marks)
-    if marks[target] != epoch:
-        marks[target] = epoch
-        int32s(state, SCRATCH.facts)[state[TOLD]] = target
+    elif action == COUNTS:
+        tell_count(state, target, rules[row + SOURCE])
+    elif action == TELLS:
+        tell(state, target)
+
+
+@inlined
+def tell(state: Int64, fact: int) -> None:
+    """Note a fact, once."""
+    bits = uint8s(state, SCRATCH.told_bits)
+    if not is_set(bits, fact):
+        set_bit(bits, fact)
+        int32s(state, SCRATCH.facts)[state[TOLD]] = fact
         state[TOLD] += 1
 
 
 @called
-def told_count(state: Int64, counter: int, source: int, epoch: int) -> int:
-    """The fact that says how much an element adds to a counter, or -1 where that is nothing."""
-    value = 1 if source < 0 else counted(state, source, epoch)
-    if value == 0:
-        return -1
-    limit = np.int64(int32s(state, PROGRAM.counter_limits)[counter])
-    return int32s(state, PROGRAM.counter_bases)[counter] + min(value, limit)
+def tell_count(state: Int64, counter: int, source: int) -> None:
+    """Note the fact that says how much an element adds to a counter, if it does."""
+    value = np.int64(1)
+    if source >= 0:
+        value = np.int64(int32s(state, SCRATCH.counter_values)[source])
+    if value:
+        limit = np.int64(int32s(state, PROGRAM.counter_limits)[counter])
+        tell(state, int32s(state, PROGRAM.counter_bases)[counter] + min(value, limit))
 
 
 @called
-def pass_on(state: Int64, pending: int, told: int, epoch: int) -> int:
-    """Tell the gathered facts of descendants that pending nodes need: how many were told then."""
-    offsets, facts = (
-        int64s(state, MEMO.needed.starts),
-        int32s(state, MEMO.needed.members),
-    )
-    marks, told_marks = int32s(state, SCRATCH.fact_marks), int32s(state, SCRATCH.result_marks)
-    room = int32s(state, SCRATCH.facts)
-    count = told
-    number = np.int64(pending)
+def pass_on(state: Int64, inherited: int) -> None:
+    """Tell the gathered facts of descendants that pending nodes need."""
+    offsets, facts = int64s(state, MEMO.needed.starts), int32s(state, MEMO.needed.members)
+    bits = uint8s(state, SCRATCH.fact_bits)
+    number = inherited
     while number:
         for i in range(offsets[number], offsets[number + 1]):
-            fact = facts[i]
-            if marks[fact] == epoch and told_marks[fact] != epoch:
-                told_marks[fact] = epoch
-                room[count] = fact
-                count += 1
+            if is_set(bits, facts[i]):
+                tell(state, facts[i])
         number = int64s(state, MEMO.pending_info)[2 * number]
-    return count
 
 
 @called
@@ -705,15 +736,14 @@ def merge(state: Int64, gathered: int, result: int) -> int:
     """What is gathered with a child's result, which becomes known; or a status, negated."""
     if is_crowded(state, MEMO.merges):
         return -FULL_MERGES
-    epoch = next_epoch(state)
-    count = 0
+    state[TOLD] = 0
     if state[HAS_COUNTERS]:
-        load(state, gathered, epoch)
-        count = count_child(state, result, epoch)
-    count = collect(state, gathered, count, epoch)
-    count = collect(state, result, count, epoch)
-    room, marks = int32s(state, SCRATCH.facts), int32s(state, SCRATCH.merged_marks)
-    merged = intern(state, MEMO.facts, room, count, marks, epoch)
+        merge_counts(state, gathered, result)
+    else:
+        collect(state, gathered)
+        collect(state, result)
+    room, bits = int32s(state, SCRATCH.facts), uint8s(state, SCRATCH.told_bits)
+    merged = intern(state, MEMO.facts, room, state[TOLD], bits)
     if merged < 0:
         return -FULL_FACTS
     put(state, MEMO.merges, pair(gathered, result), merged)
@@ -721,82 +751,67 @@ def merge(state: Int64, gathered: int, result: int) -> int:
 
 
 @called
-def count_child(state: Int64, result: int, epoch: int) -> int:
-    """Add what a child tells to counters, and lead it through stages: how many facts follow."""
-    offsets, facts = (
-        int64s(state, MEMO.facts.starts),
-        int32s(state, MEMO.facts.members),
-    )
+def collect(state: Int64, facts: int) -> None:
+    """Note the facts of a set, counters with their present value."""
+    offsets, numbers = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
     kinds = uint8s(state, PROGRAM.fact_kinds)
-    for i in range(offsets[result], offsets[result + 1]):
-        fact = facts[i]
-        if kinds[fact] == OF_COUNTER:
-            counter = int32s(state, PROGRAM.fact_counters)[fact]
-            value = fact - int32s(state, PROGRAM.counter_bases)[counter]
-            set_count(state, counter, value + counted(state, counter, epoch), epoch)
-        elif kinds[fact] == OF_STAGE:
-            int32s(state, SCRATCH.result_marks)[fact] = epoch
-    chains = int64s(state, PROGRAM.chain_starts)
-    count = 0
-    for i in range(offsets[result], offsets[result + 1]):
-        if kinds[facts[i]] == OF_STAGE:
-            for j in range(chains[facts[i]], chains[facts[i] + 1]):
-                count = lead(state, int32s(state, PROGRAM.chain_numbers)[j], count, epoch)
-    return count
-
-
-@called
-def lead(state: Int64, chain: int, count: int, epoch: int) -> int:
-    """Lead a child through the stages of a chain: how many facts are collected then."""
-    offsets, stages = int64s(state, PROGRAM.stage_starts), int32s(state, PROGRAM.stages)
-    collected = count
-    for i in range(offsets[chain], offsets[chain + 1]):
-        fact, counter, number = stages[3 * i], stages[3 * i + 1], stages[3 * i + 2]
-        if int32s(state, SCRATCH.result_marks)[fact] != epoch:
-            break
-        if counter < 0:
-            return add(state, int32s(state, PROGRAM.chain_facts)[chain], collected, epoch)
-        value = counted(state, counter, epoch) + 1
-        if value > number:
-            break
-        set_count(state, counter, value, epoch)
-        collected = add(
-            state, int32s(state, PROGRAM.counter_bases)[counter] + value, collected, epoch
-        )
-        if value < number:
-            break
-    return collected
-
-
-@called
-def add(state: Int64, fact: int, count: int, epoch: int) -> int:
-    """Collect a fact once: how many there are then."""
-    marks = int32s(state, SCRATCH.merged_marks)
-    if marks[fact] == epoch:
-        return count
-    marks[fact] = epoch
-    int32s(state, SCRATCH.facts)[count] = fact
-    return count + 1
-
-
-@called
-def collect(state: Int64, facts: int, count: int, epoch: int) -> int:
-    """Collect the facts of a set, counters with their present value: how many there are then."""
-    offsets, numbers = (
-        int64s(state, MEMO.facts.starts),
-        int32s(state, MEMO.facts.members),
-    )
-    kinds = uint8s(state, PROGRAM.fact_kinds)
-    collected = count
     for i in range(offsets[facts], offsets[facts + 1]):
         fact = np.int64(numbers[i])
         if kinds[fact] == OF_STAGE:
             continue
         if kinds[fact] == OF_COUNTER:
             counter = int32s(state, PROGRAM.fact_counters)[fact]
-            fact = int32s(state, PROGRAM.counter_bases)[counter] + counted(state, counter, epoch)
-        collected = add(state, fact, collected, epoch)
-    return collected
+            value = int32s(state, SCRATCH.counter_values)[counter]
+            fact = np.int64(int32s(state, PROGRAM.counter_bases)[counter]) + value
+        tell(state, fact)
+
+
+@called
+def merge_counts(state: Int64, gathered: int, result: int) -> None:
+    """Note what is gathered with a child's result where something is counted."""
+    offsets, facts = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
+    kinds, bits = uint8s(state, PROGRAM.fact_kinds), uint8s(state, SCRATCH.fact_bits)
+    chains, numbers = int64s(state, PROGRAM.chain_starts), int32s(state, PROGRAM.chain_numbers)
+    start, end = offsets[result], offsets[result + 1]
+    load(state, gathered)
+    for i in range(start, end):
+        if kinds[facts[i]] == OF_COUNTER:
+            add_count(state, facts[i])
+        elif kinds[facts[i]] == OF_STAGE:
+            set_bit(bits, facts[i])
+    for i in range(start, end):
+        if kinds[facts[i]] == OF_STAGE:
+            for j in range(chains[facts[i]], chains[facts[i] + 1]):
+                lead(state, numbers[j])
+    collect(state, gathered)
+    collect(state, result)
+    unload(state, gathered)
+    unload(state, result)
+    for i in range(state[TOLD]):
+        fact = int32s(state, SCRATCH.facts)[i]
+        if kinds[fact] == OF_COUNTER:
+            counter = int32s(state, PROGRAM.fact_counters)[fact]
+            int32s(state, SCRATCH.counter_values)[counter] = 0
+
+
+@called
+def lead(state: Int64, chain: int) -> None:
+    """Lead a child through the stages of a chain, and note what follows."""
+    offsets, stages = int64s(state, PROGRAM.stage_starts), int32s(state, PROGRAM.stages)
+    bits, values = uint8s(state, SCRATCH.fact_bits), int32s(state, SCRATCH.counter_values)
+    for i in range(offsets[chain], offsets[chain + 1]):
+        fact, counter, number = stages[3 * i], stages[3 * i + 1], stages[3 * i + 2]
+        if not is_set(bits, fact):
+            return
+        if counter < 0:
+            tell(state, int32s(state, PROGRAM.chain_facts)[chain])
+            return
+        if values[counter] >= number:
+            return
+        values[counter] += 1
+        tell(state, int32s(state, PROGRAM.counter_bases)[counter] + values[counter])
+        if values[counter] < number:
+            return
 
 
 # -- an empty memo ---------------------------------------------------------------------------------
@@ -815,10 +830,8 @@ def begin(state: Int64) -> None:
     info = int32s(state, MEMO.info)
     info[DEAD * INFO_COLUMNS + ANSWER] = NOTHING
     info[DEAD * INFO_COLUMNS + RESULT_ANSWER] = NOTHING
-    epoch = next_epoch(state)
     nodes[0] = 0
-    int32s(state, SCRATCH.node_marks)[0] = epoch
-    find_state(state, 1, 0, epoch)
+    find_state(state, 1, 0)
 
 
 @called
@@ -839,11 +852,10 @@ def begin_again(state: Int64) -> int:
 @kernel
 def known_facts(state: Int64, facts: Int32) -> int:
     """The number of a set of facts, or -1 if there is no room."""
-    epoch = next_epoch(state)
-    marks = int32s(state, SCRATCH.fact_marks)
+    bits = uint8s(state, SCRATCH.told_bits)
     for i in range(len(facts)):
-        marks[facts[i]] = epoch
-    return intern(state, MEMO.facts, facts, len(facts), marks, epoch)
+        set_bit(bits, facts[i])
+    return intern(state, MEMO.facts, facts, len(facts), bits)
 
 
 # -- documents -------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from tamis.documents.batch import Int32, Int64
 from tamis.matching.automaton.program import ProgramArrays
 
+Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
 T = TypeVar("T", bound=np.generic)
 
@@ -95,27 +96,26 @@ class MemoArrays(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for the work of one thread: what was found; and marks, by the number of what is marked.
+    """Room for the work of one thread.
 
-    All int32. A mark is the number of the step of work (the *epoch*) that made it, so that none has
-    to be taken away.
+    Bits say which numbers were noted, so that each is noted once; whoever sets bits takes them away
+    again. They are small enough to stay near the processor.
 
     Attributes:
-        nodes, sources, facts, answers: room for so many.
-        counter_values: the value of each counter that is marked.
+        nodes, sources, facts, answers: int32; room for what is noted.
+        node_bits, source_bits, fact_bits, told_bits, answer_bits: uint8; a bit for each.
+        counter_values: int32; 0 between uses.
     """
 
     nodes: Int32
     sources: Int32
     facts: Int32
     answers: Int32
-    node_marks: Int32
-    source_marks: Int32
-    fact_marks: Int32
-    result_marks: Int32
-    merged_marks: Int32
-    answer_marks: Int32
-    counter_marks: Int32
+    node_bits: Bytes
+    source_bits: Bytes
+    fact_bits: Bytes
+    told_bits: Bytes
+    answer_bits: Bytes
     counter_values: Int32
 
 
@@ -158,10 +158,25 @@ def _pairs(size: int) -> Pairs:
 def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
     """Room for a program."""
     nodes, facts = len(arrays.tests), len(arrays.fact_kinds)
-    counters = len(arrays.counter_limits)
-    rooms = [nodes, nodes, facts, queries]
-    marks = [nodes, nodes, facts, facts, facts, queries, counters, counters]
-    return Scratch(*(np.zeros(size, np.int32) for size in rooms + marks))
+
+    def bits(size: int) -> Bytes:
+        return np.zeros(size // 8 + 1, np.uint8)
+
+    def numbers(size: int) -> Int32:
+        return np.zeros(size, np.int32)
+
+    return Scratch(
+        nodes=numbers(nodes),
+        sources=numbers(nodes),
+        facts=numbers(facts),
+        answers=numbers(queries),
+        node_bits=bits(nodes),
+        source_bits=bits(nodes),
+        fact_bits=bits(facts),
+        told_bits=bits(facts),
+        answer_bits=bits(queries),
+        counter_values=numbers(len(arrays.counter_limits)),
+    )
 
 
 def grown(values: NDArray[T], size: int) -> NDArray[T]:
