@@ -53,10 +53,10 @@ def drawn(seed: int, number: int) -> Round:
     draw = Random(f"{seed} {number}")
     documents: list[str | bytes] = []
     texts: list[str] = []
-    if draw.random() < 0.25:
+    if draw.random() < 0.15:
         documents, texts = _of_dtd(draw)
     shape = Shape.drawn(draw)
-    count = draw.choice([1, 3, 12, 40])
+    count = draw.choice([1, 5, 30, 80])
     documents += [document(draw, shape) for _ in range(draw.choice([1, 5, 20]))]
     texts += [expression(draw, shape) for _ in range(count)]
     queries = supported(texts, NAMESPACES)
