@@ -66,7 +66,9 @@ def ways(documents: int, draw: Random) -> list[Way]:
     return [
         Way("all at once", 1 << 28, all_of_them, is_lean=True),
         Way("all at once, forgetting", 1, all_of_them),
-        Way("backwards, in batches", draw.choice([12_000, 20_000, 40_000]), all_of_them[::-1], cuts),
+        Way(
+            "backwards, in batches", draw.choice([12_000, 20_000, 40_000]), all_of_them[::-1], cuts
+        ),
         Way("one by one, forgetting", 1, all_of_them[::-1], all_of_them, is_lean=True),
         Way("shuffled, in batches", draw.choice([1, 15_000, 1 << 28]), tuple(shuffled), cuts),
     ]

@@ -107,7 +107,9 @@ def _dtd(draw: Random) -> str:
             model = f"(#PCDATA | {' | '.join(inside)})*"
         else:
             separator = draw.choice([", ", " | "])
-            model = f"({separator.join(n + draw.choice('?*?*+') for n in inside)}){draw.choice('*?')}"
+            model = (
+                f"({separator.join(n + draw.choice('?*?*+') for n in inside)}){draw.choice('*?')}"
+            )
         declared.append(f"<!ELEMENT {name} {model}>")
         if draw.random() < 0.4:
             declared.append(f"<!ATTLIST {name} x CDATA #IMPLIED y CDATA #REQUIRED>")

@@ -89,10 +89,10 @@ def varied(count: int, seed: int = 0) -> list[str]:
     return [f"<r>{element(0)}{element(0)}{element(1)}</r>" for _ in range(count)]
 
 
-VARIED = varied(30)
+VARIED = varied(8)
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 30_000, 1_000_000, UNLIMITED])
+@pytest.mark.parametrize("memo_bytes", [1, 30_000, UNLIMITED])
 @pytest.mark.parametrize(
     "expressions",
     [CHAINS, TWIGS, COUNTS, PLACES, LEAVES, [*CHAINS, *TWIGS, *COUNTS, *PLACES, *LEAVES]],
@@ -100,10 +100,7 @@ VARIED = varied(30)
 )
 def test_everything_grows(expressions: list[str], memo_bytes: int) -> None:
     automaton, grew = asked(expressions, VARIED, memo_bytes)
-    assert (automaton.forgotten > 0) == (memo_bytes <= 30_000 or automaton.forgotten > 0)
-    assert automaton.forgotten == 0 or memo_bytes < UNLIMITED
-    if memo_bytes == 1:
-        assert automaton.forgotten > 1
+    assert (automaton.forgotten > 0) == (memo_bytes < UNLIMITED)
     if memo_bytes == UNLIMITED and len(expressions) > 500:
         assert set(grew) >= {*STATUSES.values()} - {"FULL_DEPTH"}
 
@@ -112,14 +109,15 @@ def test_depth() -> None:
     expressions = ["//a[b]", "//a//a//a[count(b) = 3]", "//a[not(a)]/b[3]", "//a[a/a/b]", "//b/a"]
     for memo_bytes in (1, 100_000, UNLIMITED):
         deep = "<a>" * 999 + "<b/>" * 3 + "</a>" * 999
-        automaton, grew = asked(expressions, [deep, "<a/>", deep, "<b/>"], memo_bytes)
+        _, grew = asked(expressions, [deep, "<a/>", deep, "<b/>"], memo_bytes)
         assert grew["FULL_DEPTH"] > 0
-        assert automaton.forgotten > 0 or memo_bytes > 1
 
 
 def test_depth_with_a_state_a_level() -> None:
     """So many steps that each level of the document is another state."""
-    expressions = ["/a" * n for n in range(1, 800, 9)] + ["/a" * n + "[b]" for n in range(450, 550)]
+    expressions = ["/a" * n for n in range(1, 800, 40)] + [
+        "/a" * n + "[b]" for n in range(495, 505)
+    ]
     for memo_bytes in (1, 50_000, UNLIMITED):
         automaton, grew = asked(expressions, [DEEP, "<a><b/></a>", DEEP], memo_bytes)
         assert grew["FULL_STATES"] > 0
@@ -151,9 +149,9 @@ def test_many_names_and_wildcards(memo_bytes: int) -> None:
 @pytest.mark.parametrize("before", [0, 1, 2, 5, 50, 500])
 def test_an_epoch_that_wraps(before: int) -> None:
     """The marks of steps long ago are not those of steps with the same number now."""
-    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:6], epoch=EPOCH_MAX - before)
+    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:3], epoch=EPOCH_MAX - before)
     assert 0 < automaton._state[EPOCH] < EPOCH_MAX - 500
-    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:6], 1, epoch=EPOCH_MAX - before)
+    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:3], 1, epoch=EPOCH_MAX - before)
     assert automaton.forgotten > 0
 
 
@@ -228,13 +226,13 @@ def test_documents_in_error_between_others(memo_bytes: int) -> None:
 
 def test_the_bound_is_kept() -> None:
     """Names that no subscription knows, and structures without end, take a bounded memo."""
-    limit = 200_000
+    limit = 60_000
     queries = [parse(text) for text in [*TWIGS, *COUNTS]]
     automaton = Automaton(compile_queries(queries), limit)
     parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
     sizes = []
-    for round in range(6):
-        answers(automaton, parser, [Source(text.encode()) for text in varied(20, round)])
+    for round in range(4):
+        answers(automaton, parser, [Source(text.encode()) for text in varied(6, round)])
         sizes.append(automaton.memory_usage())
     assert automaton.forgotten > 0
     assert max(sizes) < 3 * limit + sum(array.nbytes for array in automaton._scratch)
