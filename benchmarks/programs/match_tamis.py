@@ -27,7 +27,7 @@ def main() -> None:
         phases,
         counts,
         version=f"tamis {__version__}",
-        engine=work.share.engine.name,
+        engine=work.engine,
         digest=str(digest),
     )
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
+from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.limits import DEFAULT_LIMITS
-from tamis.matching.matchset import MatchSet
+from tamis.matching.matchset import MatchSet, joined
 from tamis.matching.planner import plan
 
 
@@ -20,9 +21,19 @@ class Matching:
         self.ids = [id for id, _ in pairs]
         queries = [entry.query for entry in Subscriptions(pairs) if entry.query is not None]
         assert len(queries) == len(pairs), "subscriptions that no engine takes"
-        (self.share,) = plan(queries, engine)
-        self.program = self.share.engine.compile(queries)
-        self.matching = self.share.engine.open(self.program, DEFAULT_LIMITS.memo_bytes)
+        shares = plan(queries, engine)
+        programs = [share.engine.compile(share.queries) for share in shares]
+        self.engine = " and ".join(share.engine.name for share in shares)
+        self.demand = Demand()
+        for program in programs:
+            self.demand |= program.demand
+        self.lanes = [
+            (
+                share.engine.open(program, DEFAULT_LIMITS.memo_bytes),
+                share.numbers if len(shares) > 1 else None,
+            )
+            for share, program in zip(shares, programs, strict=True)
+        ]
 
     def answer(self, documents: Sequence[bytes], phases: Phases) -> tuple[dict[str, int], Digest]:
         """Answer documents; gives what was counted, and the hash of the answers."""
@@ -30,12 +41,14 @@ class Matching:
         digest = Digest()
         vocabulary = Vocabulary()
         with phases("parse"):
-            parser = OpenParser("default", vocabulary, self.program.demand)
+            parser = OpenParser("default", vocabulary, self.demand)
         for group in groups(documents):
             with phases("parse"):
                 batch = parser.parse(group)
             with phases("match"):
-                matches = self.matching.match(batch, vocabulary)
+                matches = joined(
+                    [(matching.match(batch, vocabulary), own) for matching, own in self.lanes]
+                )
             with phases("report"):
                 found = [self._reported(matches, number) for number in range(len(group))]
             for ids in found:

@@ -7,6 +7,7 @@ import logging
 import mmap
 import os
 import pickle
+import re
 import subprocess
 import sys
 import threading
@@ -17,6 +18,7 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.documents import parser as parser_module
 from tamis.errors import EngineRefused, MissingExtra, UsageError
 from tamis.matching import matcher as matcher_module
 
@@ -102,13 +104,39 @@ def test_every_kind_of_source(tmp_path: Path) -> None:
             matcher.match_many(one_document)  # type: ignore[arg-type]
 
 
-def test_a_hostile_stream_leaves_nothing_behind() -> None:
-    """Names that no subscription knows are forgotten with their batch."""
+def test_a_hostile_stream_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names that no subscription knows are forgotten, a parser's all at once where they are many."""
+    most = 500
+    monkeypatch.setattr(parser_module, "NAMES_MAX", most)
     matcher = tamis.compile({"a": "//a", "p": "//*[local-name() = 'n7']"})
-    documents = (f"<n{n}><a/></n{n}>" for n in range(1000))
-    found = [list(match) for match in matcher.match_many(documents)]
-    assert found == [["a", "p"] if n == 7 else ["a"] for n in range(1000)]
-    assert len(matcher._vocabulary) == 0
+    learned, names = [], []
+    for round in range(3):
+        numbers = range(1000 * round, 1000 * round + 1000)
+        documents = (f"<n{n}><a/></n{n}>" for n in numbers)
+        found = [list(match) for match in matcher.match_many(documents)]
+        assert found == [["a", "p"] if n == 7 else ["a"] for n in numbers]
+        learned.append(matcher.memory_usage()["learned"])
+        (worker,) = matcher._workers
+        names.append(worker.parser.vocabulary.size)
+    assert learned[0] == learned[1] == learned[2] > 0
+    assert max(names) <= most + matcher_module.BATCH_DOCUMENTS + 2
+    assert min(names) < 1000
+
+
+def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    matcher = tamis.compile({"a": "//a"})
+    assert matcher.match("<a/>")
+    (worker,) = matcher._workers
+
+    def fail(*_: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(worker.matchings[0], "match", fail)
+        with pytest.raises(MemoryError):
+            matcher.match("<a/>")
+    assert matcher.match("<a/>")
+    assert worker not in matcher._workers
 
 
 def test_pickled_where_it_was() -> None:
@@ -129,15 +157,31 @@ def test_shared_by_threads() -> None:
 
 
 def test_engines_are_used_or_refused(caplog: pytest.LogCaptureFixture) -> None:
+    reading = {**ORDERS, "many": "count(/order) > 5000"}
     with caplog.at_level(logging.INFO, "tamis"):
         assert tamis.compile(ORDERS, engine="reference").engine == "reference"
-        tamis.compile(ORDERS)
+        assert tamis.compile({"any": "//order"}, engine="automaton").engine == "automaton"
+        assert tamis.compile({"any": "//order"}).engine == "automaton"
+        assert tamis.compile(reading).engine == "automaton and reference"
+        assert tamis.compile({"big": ORDERS["big"]}).engine == "reference"
     assert [record.message for record in caplog.records] == [
         "engine reference: named by the caller",
-        "engine reference: supports all queries",
+        "engine automaton: named by the caller",
+        "engine automaton: 1 of 1 queries",
+        "engine automaton: 1 of 4 queries",
+        "engine automaton does not run 2 of them: values are compared",
+        "engine automaton does not run 1 of them: a count is compared with more than 4096",
+        "engine reference: 3 of 4 queries",
+        "engine automaton does not run 1 of them: values are compared",
+        "engine reference: 1 of 1 queries",
     ]
-    with pytest.raises(EngineRefused, match="choose one of auto, reference"):
+    with pytest.raises(EngineRefused, match="choose one of auto, automaton, reference"):
         tamis.compile(ORDERS, engine="warp")
+    message = re.escape("automaton does not: //order[total > 100]: values are compared")
+    with pytest.raises(EngineRefused, match=message):
+        tamis.compile(ORDERS, engine="automaton")
+    with pytest.raises(EngineRefused, match="automaton does not"):
+        tamis.Matcher(engine="automaton").add("big", ORDERS["big"])
 
 
 # -- the slow lane -----------------------------------------------------------------------------

@@ -250,12 +250,10 @@ class CompiledMatcher:
                     for share, program in self._lanes
                 ],
             )
-        try:
-            yield worker
-        finally:
-            if worker.parser.is_full:  # or too many names would be kept
-                worker = worker._replace(parser=self._new_parser())
-            self._workers.append(worker)
+        yield worker  # where this raises, the worker may be left half-way: it is not used again
+        if worker.parser.is_full:  # or too many names would be kept
+            worker = worker._replace(parser=self._new_parser())
+        self._workers.append(worker)
 
     def _new_parser(self) -> Parser:
         return Parser(Vocabulary(), self._demand, self.limits)

@@ -275,6 +275,7 @@ class _NameSymbols:
         if vocabulary is not self._vocabulary:
             self._vocabulary = vocabulary
             self._known = 0
+            self._elements = self._attributes = np.zeros(0, np.int32)
         count = len(vocabulary)
         if count > len(self._elements):
             self._elements = grown(self._elements, 64 + 2 * count)

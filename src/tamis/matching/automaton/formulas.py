@@ -20,6 +20,8 @@ from tamis.matching.automaton.program import (
 
 TRUE, FALSE = 0, -1
 """Numbers of formulas; FALSE is never in a program."""
+DEPTH_MAX = 64
+"""What a program may have on its stack, which is one word."""
 
 Code = tuple[int, ...]
 
@@ -39,6 +41,7 @@ class Formulas:
         self.numbers: dict[tuple[int, Code], int] = {(CONJUNCTION, ()): TRUE}
         self.kinds: list[int] = [CONJUNCTION]
         self.codes: list[Code] = [()]
+        self._depths: list[int] = [1]
 
     def fact(self, fact: int) -> int:
         """A fact holds."""
@@ -60,14 +63,20 @@ class Formulas:
             return conjunction
         if not facts and len(others) == 1:
             return others.pop()
-        return self._joined([conjunction] * bool(facts) + sorted(others), AND)
+        several = self._deepest_first(others)
+        if not facts:
+            return self._joined(several, AND)
+        # A conjunction in front can be watched, but takes a place on the stack from all others.
+        if self._depths[several[0]] < DEPTH_MAX // 2:
+            return self._joined([conjunction, *several], AND)
+        return self._joined([*several, conjunction], AND)
 
     def any(self, formulas: Sequence[int]) -> int:
         """One of them holds, or several."""
-        some = sorted({formula for formula in formulas if formula != FALSE})
+        some = {formula for formula in formulas if formula != FALSE}
         if not some or TRUE in some:
             return TRUE if some else FALSE
-        return some[0] if len(some) == 1 else self._joined(some, OR)
+        return some.pop() if len(some) == 1 else self._joined(self._deepest_first(some), OR)
 
     def negation(self, formula: int) -> int:
         """It does not hold."""
@@ -82,6 +91,10 @@ class Formulas:
         if counter < 0:
             return TRUE if lowest <= 0 else FALSE
         return self._number(GENERAL, (COUNT, counter, lowest, highest))
+
+    def _deepest_first(self, formulas: set[int]) -> list[int]:
+        """The order that needs the smallest stack: so no number of nested formulas fills it."""
+        return sorted(formulas, key=lambda formula: (-self._depths[formula], formula))
 
     def _joined(self, formulas: list[int], operator: int) -> int:
         code = [*self._general(formulas[0])]
@@ -106,7 +119,27 @@ class Formulas:
         if number == len(self.codes):
             self.kinds.append(kind)
             self.codes.append(code)
+            self._depths.append(min(len(code), 2) if kind == CONJUNCTION else depth(code))
+            assert self._depths[number] <= DEPTH_MAX
         return number
+
+
+def depth(code: Code) -> int:
+    """How much a program has on its stack, at most.
+
+    >>> depth((7, 8, NOT, AND)), depth((7, 8, AND, 9, AND)), depth((7, 8, 9, AND, AND))
+    (2, 2, 3)
+    """
+    now = most = place = 0
+    while place < len(code):
+        operator = code[place]
+        if operator in (AND, OR):
+            now -= 1
+        elif operator != NOT:
+            now += 1
+        most = max(most, now)
+        place += 4 if operator == COUNT else 1
+    return most
 
 
 def watch(kind: int, code: Code) -> int:

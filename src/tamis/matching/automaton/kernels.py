@@ -1015,9 +1015,9 @@ def scan_document(state: Int64, end: int) -> int:
         if has_leaves:
             state[EVENT], state[CURRENT], state[GATHERED] = event, current, gathered
             status = leaves(state)
+            gathered = state[GATHERED]  # some leaves may be matched already
             if status:
                 break
-            gathered = state[GATHERED]
         tag = tags[event] if event < end else -1
         if tag >= 0:
             symbol = np.int64(elements[U(tag)])

@@ -1,0 +1,147 @@
+"""Ask the automaton in many ways what the reference engine says once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from tamis.documents.demand import ALL_NAMES, Demand
+from tamis.documents.parser import Parser
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import SubscriptionError
+from tamis.language.model import Query
+from tamis.language.xpath import parse
+from tamis.limits import DEFAULT_LIMITS
+from tamis.matching import reference
+from tamis.matching.automaton import compile_queries, refuses
+from tamis.matching.automaton.automaton import Automaton
+from tamis.matching.planner import Matching
+
+STRUCTURE = Demand(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
+"""More than any query asks for that reads no values."""
+
+Answers = list[set[int]]
+"""By document: the queries that are true of it."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How documents are handed to an automaton.
+
+    Attributes:
+        memo_bytes: what it may learn.
+        order: the documents' numbers; some may come again.
+        cuts: where a batch ends.
+        is_lean: parse what the program demands, and not all.
+    """
+
+    name: str
+    memo_bytes: int
+    order: tuple[int, ...]
+    cuts: tuple[int, ...] = ()
+    is_lean: bool = False
+
+    def batches(self) -> Iterator[tuple[int, ...]]:
+        """The documents' numbers, batch after batch."""
+        ends = sorted({0, *self.cuts, len(self.order)})
+        for start, end in zip(ends, ends[1:], strict=False):
+            yield self.order[start:end]
+
+    def without(self, document: int) -> Way:
+        """The same where one document is not there."""
+        order = [number - (number > document) for number in self.order if number != document]
+        gone = [place for place, number in enumerate(self.order) if number == document]
+        cuts = [cut - sum(place < cut for place in gone) for cut in self.cuts]
+        return replace(self, order=tuple(order), cuts=tuple(cuts))
+
+
+def ways(documents: int, draw: Random) -> list[Way]:
+    """All at once; one by one; shuffled and cut anywhere, some twice; with memos of three sizes."""
+    all_of_them = tuple(range(documents))
+    shuffled = [*all_of_them, *all_of_them[: documents // 2]]
+    draw.shuffle(shuffled)
+    cuts = tuple(sorted(draw.sample(range(len(shuffled)), min(4, len(shuffled)))))
+    return [
+        Way("all at once", 1 << 28, all_of_them, is_lean=True),
+        Way("all at once, forgetting", 1, all_of_them),
+        Way(
+            "backwards, in batches", draw.choice([12_000, 20_000, 40_000]), all_of_them[::-1], cuts
+        ),
+        Way("one by one, forgetting", 1, all_of_them[::-1], all_of_them, is_lean=True),
+        Way("shuffled, in batches", draw.choice([1, 15_000, 1 << 28]), tuple(shuffled), cuts),
+    ]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where an automaton says something else.
+
+    Attributes:
+        got: whether the automaton says that the query is true.
+    """
+
+    way: Way
+    query: int
+    document: int
+    got: bool
+
+
+class Asking:
+    """Asks the same queries of the same documents again and again.
+
+    Attributes:
+        comparisons: answers that were compared.
+        true: those of the reference engine that were true, each once.
+        forgotten: how often automata forgot.
+    """
+
+    def __init__(self) -> None:
+        self.comparisons = self.true = self.forgotten = 0
+        self._parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
+
+    def difference(
+        self, queries: Sequence[Query], documents: Sequence[str | bytes], several: Sequence[Way]
+    ) -> Difference | None:
+        """Where the engines differ first."""
+        sources = [Source(d.encode() if isinstance(d, str) else d) for d in documents]
+        if self._parser.is_full:
+            self._parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
+        oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
+        expected = answers(oracle, self._parser, sources)
+        self.true += sum(map(len, expected))
+        program = compile_queries(queries)
+        lean = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
+        for way in several:
+            automaton = Automaton(program, way.memo_bytes)
+            for batch in way.batches():
+                parser = lean if way.is_lean else self._parser
+                found = answers(automaton, parser, [sources[number] for number in batch])
+                for number, got in zip(batch, found, strict=True):
+                    self.comparisons += len(queries)
+                    for query in sorted(got ^ expected[number]):
+                        return Difference(way, query, number, query in got)
+            self.forgotten += automaton.forgotten
+        return None
+
+
+def answers(matching: Matching, parser: Parser, sources: Sequence[Source]) -> Answers:
+    """What is true of some documents; none may be in error."""
+    batch, errors = parser.parse(sources)
+    assert not errors, errors
+    matches = matching.match(batch, parser.vocabulary)
+    return [set(matches.numbers(number).tolist()) for number in range(len(sources))]
+
+
+def supported(texts: Sequence[str], namespaces: Mapping[str, str]) -> dict[str, Query]:
+    """Of some expressions, those that the automaton answers, each once."""
+    result: dict[str, Query] = {}
+    for text in texts:
+        try:
+            query = parse(text, namespaces)
+        except SubscriptionError:
+            continue
+        if refuses(query) is None:
+            result[text] = query
+    return result

@@ -1,0 +1,123 @@
+"""Small programs, and what the engine refuses."""
+
+from __future__ import annotations
+
+import pytest
+
+import tamis
+from tamis.documents.demand import Demand, Names
+from tamis.language.xpath import parse
+from tamis.matching.automaton import compile_queries, refuses
+from tamis.matching.automaton.formulas import DEPTH_MAX, FALSE, TRUE, Formulas, depth
+from tamis.matching.automaton.program import AND, CONJUNCTION, COUNT, GENERAL, NOT, OR
+
+VALUES = "values are compared"
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason"),
+    [
+        ("//a", None),
+        ("/", None),
+        ("true()", None),
+        ("//a[b][2]/@*", None),
+        ("//a[count(b/@x) >= 4095]", None),
+        ("//a[4096]", None),
+        ("//a[4097]", "a position is over 4096"),
+        ("//a[b[4097]]", "a position is over 4096"),
+        ("//a[count(b) = 4096]", "a count is compared with more than 4096"),
+        ("//a[count(b[2]) = 1]", "nodes at a position are counted"),
+        ("//a = 1", VALUES),
+        ("//a[. = 'x']", VALUES),
+        ("//a[not(b or contains(., 'x'))]", VALUES),
+        ("//a | //b[c > 1]", VALUES),
+        ("//a[name() = 'a']", VALUES),
+        ("//a[string-length(b) = 0]", VALUES),
+        ("//a[2]" * 8, None),
+        ("//a[2]" * 9, "more than 8 steps are descendant-or-self, or // before a position"),
+    ],
+)
+def test_refusals(expression: str, reason: str | None) -> None:
+    assert refuses(parse(expression)) == reason
+
+
+def sizes(*expressions: str) -> tuple[int, int, int]:
+    """How many nodes, rules and facts some subscriptions take."""
+    arrays = compile_queries([parse(text) for text in expressions]).arrays
+    return len(arrays.tests), len(arrays.rules), len(arrays.fact_kinds)
+
+
+@pytest.mark.parametrize(
+    ("expressions", "expected"),
+    [
+        ([], (1, 0, 0)),
+        (["/"], (1, 0, 0)),
+        (["/a/b", "/a/c"], (4, 0, 0)),
+        (["/a/b", "/a[c]/b"], (4, 3, 2)),
+        (["//a//b", "//a/b"], (4, 0, 0)),
+        (["//a[b]", "//a[b][b]", "//a[b and b]"], (3, 4, 1)),
+        (["//a[true()]", "//a", "//a[not(false())]"], (2, 0, 0)),
+        (["//a[false()]"], (2, 0, 0)),
+        (["/a/self::b"], (2, 0, 0)),
+    ],
+)
+def test_what_is_equal_is_there_once(
+    expressions: list[str], expected: tuple[int, int, int]
+) -> None:
+    assert sizes(*expressions) == expected
+
+
+def test_demand_is_of_leaves_alone() -> None:
+    demands = [
+        compile_queries([parse(text)]).demand for text in ("//a[b]", "//a/@x", "//a[not(text())]")
+    ]
+    assert demands == [
+        Demand(),
+        Demand(attributes=Names([("", "x")])),
+        Demand(text=Names([("", "a")])),
+    ]
+
+
+def test_formulas() -> None:
+    formulas = Formulas()
+    a, b, c = (formulas.fact(number) for number in range(3))
+    assert formulas.any([a, TRUE]) == TRUE
+    assert formulas.any([FALSE, FALSE]) == FALSE
+    assert formulas.any([a, FALSE, a]) == a
+    assert formulas.negation(FALSE) == TRUE
+    assert formulas.any([a, b]) == formulas.any([b, a])
+    both = formulas.all([formulas.negation(c), b, a])
+    assert both == formulas.all([formulas.all([a, b]), formulas.negation(c)])
+    assert formulas.kinds[both] == GENERAL
+    assert formulas.codes[both] == (0, 1, AND, 2, NOT, AND)
+    assert formulas.kinds[formulas.all([a, b])] == CONJUNCTION
+    assert formulas.between(-1, 0, 3) == TRUE
+    assert formulas.between(-1, 1, 3) == FALSE
+    assert formulas.between(7, 2, 1) == FALSE
+    assert formulas.codes[formulas.between(7, 0, 1)] == (COUNT, 7, 0, 1)
+
+
+def test_nested_formulas_need_little_of_the_stack() -> None:
+    formulas = Formulas()
+    formula = formulas.fact(0)
+    for number in range(1, 400, 2):
+        formula = formulas.all([formulas.fact(number), formulas.negation(formula)])
+        formula = formulas.any([formulas.fact(number + 1), formula])
+        formula = formulas.all([formulas.any([formulas.fact(0), formulas.fact(9)]), formula])
+    assert DEPTH_MAX // 2 <= depth(formulas.codes[formula]) <= DEPTH_MAX // 2 + 4
+    assert depth((0, 1, 2, OR, AND)) == 3
+
+
+@pytest.mark.parametrize("levels", [5, 30, 32, 33, 60])
+@pytest.mark.parametrize("name", ["a0", "b0", "a{}", "b{}", "z"])
+def test_nested_formulas_are_answered(levels: int, name: str) -> None:
+    """As deep as expressions may be: with the operands as they are written, 128 on the stack."""
+    text = "@z"
+    for number in range(levels):
+        text = f"@a{number} or @b{number} and not({text})"
+    document = f"<r {name.format(levels - 1)}='1'/>"
+    found = [
+        bool(tamis.compile({1: f"//r[{text}]"}, engine=engine).match(document))
+        for engine in ("automaton", "reference")
+    ]
+    assert found[0] == found[1]

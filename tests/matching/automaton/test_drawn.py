@@ -1,0 +1,71 @@
+"""The automaton gives the reference engine's answers: drawn anew by Hypothesis, and from seeds."""
+
+from __future__ import annotations
+
+import os
+import time
+from random import Random
+
+import pytest
+from hypothesis import HealthCheck, assume, given, note, settings
+from hypothesis import strategies as st
+
+from tests.matching.automaton import asking as asking_module
+from tests.matching.automaton.asking import Asking, supported, ways
+from tests.matching.automaton.compare import compare, drawn, shrunk
+from tests.strategies import NAMESPACES, documents, subscriptions
+
+SECONDS = 25.0
+
+
+@settings(
+    max_examples=250,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+@given(
+    st.lists(subscriptions(), min_size=1, max_size=15),
+    st.lists(documents(), min_size=1, max_size=6),
+    st.integers(0, 1 << 32),
+)
+def test_many_subscriptions_at_once(expressions: list[str], texts: list[str], seed: int) -> None:
+    queries = supported(expressions, NAMESPACES)
+    assume(queries)
+    note(str([list(queries), texts]))
+    several = ways(len(texts), Random(seed))
+    assert Asking().difference(list(queries.values()), texts, several) is None
+
+
+def test_seeded() -> None:
+    """On CI the same rounds each time; else others."""
+    seed = 1 if os.environ.get("CI") else time.time_ns()
+    asking = Asking()
+    assert compare(seed, 0, 10_000, asking, SECONDS) is None
+    assert asking.comparisons > 50_000
+    assert asking.true > asking.comparisons / 200
+    assert asking.forgotten > 100
+
+
+def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The canary: an automaton that does not know its second query is found out, and told of."""
+
+    compiled = asking_module.compile_queries
+
+    def wrong(queries):
+        program = compiled(queries)
+        accepts = program.arrays.accepts.copy()
+        accepts[accepts == 1] = 0
+        return program._replace(arrays=program.arrays._replace(accepts=accepts))
+
+    monkeypatch.setattr(asking_module, "compile_queries", wrong)
+    text = compare(7, 0, 200, Asking())
+    assert text is not None
+    first, *lines = text.splitlines()
+    number = int(first.split(" --first ")[1].split()[0])
+    assert [line.split(": ")[0] for line in lines if line.startswith("document")] == ["document 0"]
+    assert len([line for line in lines if line.startswith("subscription")]) <= 3
+    asked = drawn(7, number)
+    found = Asking().difference(list(asked.queries.values()), asked.documents, asked.ways)
+    assert found is not None
+    smaller, _ = shrunk(asked, found)
+    assert len(smaller.documents) == 1

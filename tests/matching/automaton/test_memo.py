@@ -1,0 +1,245 @@
+"""What an automaton learns: it grows, is forgotten, and never changes an answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import product
+
+import numpy as np
+import pytest
+
+import tamis
+from tamis.documents.parser import Parser
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.xpath import parse
+from tamis.limits import DEFAULT_LIMITS
+from tamis.matching import reference
+from tamis.matching.automaton import automaton as automaton_module
+from tamis.matching.automaton import compile_queries, kernels
+from tamis.matching.automaton.automaton import Automaton
+from tamis.matching.automaton.kernels import EPOCH_MAX
+from tamis.matching.automaton.layout import EPOCH
+from tests.matching.automaton.asking import STRUCTURE, answers
+
+UNLIMITED = 1 << 40
+STATUSES = {
+    getattr(kernels, name): name for name in vars(kernels) if name.startswith("FULL_")
+}  # fmt: skip
+
+DEEP = "<a x='1'>" * 500 + "<b/>" * 3 + "</a>" * 500
+"""Deep: each level is a state, and tells the one around it something else."""
+MANY = {
+    f"n{n}": f"<r><n{n} x='1' y='2'><m{n % 7}/><m{n % 5}/></n{n}><n{n}/></r>" for n in range(300)
+}
+
+
+def asked(
+    expressions: Iterable[str],
+    documents: Sequence[str],
+    memo_bytes: int = UNLIMITED,
+    epoch: int = 0,
+    namespaces: dict[str, str] | None = None,
+) -> tuple[Automaton, Counter[str]]:
+    """Compare with the reference engine: the automaton after that, and what had to grow."""
+    queries = [parse(text, namespaces or {}) for text in expressions]
+    parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
+    sources = [Source(text.encode()) for text in documents]
+    oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
+    expected = answers(oracle, parser, sources)
+    automaton = Automaton(compile_queries(queries), memo_bytes)
+    automaton._state[EPOCH] = epoch
+    grew: Counter[str] = Counter()
+    scan = automaton_module.scan
+
+    def watched(state: np.ndarray) -> int:
+        status = scan(state)
+        grew[STATUSES.get(status, "DONE")] += 1
+        return int(status)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(automaton_module, "scan", watched)
+        assert answers(automaton, parser, sources) == expected
+        assert answers(automaton, parser, sources) == expected  # by what is known
+        assert answers(automaton, parser, sources[::-1]) == expected[::-1]
+    return automaton, grew
+
+
+# -- growth ----------------------------------------------------------------------------------------
+
+TAGS = "abcd"
+CHAINS = [f"//{'//'.join(names)}" for names in product(TAGS, repeat=3)]
+TWIGS = [f"//{a}[.//{b}][{c}]" for a, b, c in product(TAGS, repeat=3)]
+COUNTS = [f"//{a}[count({b}) = {n}]" for a, b, n in product(TAGS, TAGS, range(6))]
+PLACES = [f"//{a}[{b}][{n}]/{c}" for a, b, c in product(TAGS, repeat=3) for n in (1, 2, 3)]
+LEAVES = [f"//{a}[@x{n} and @x{m}]" for a in TAGS for n in range(9) for m in range(n)]
+
+
+def varied(count: int, seed: int = 0) -> list[str]:
+    """Documents in which everything is in everything."""
+    draw = np.random.default_rng(seed)
+
+    def element(depth: int) -> str:
+        name = TAGS[draw.integers(len(TAGS))]
+        attributes = "".join(f" x{n}=''" for n in range(9) if draw.random() < 0.3)
+        inside = "".join(element(depth + 1) for _ in range(draw.integers(5) if depth < 7 else 0))
+        return f"<{name}{attributes}>{inside}</{name}>"
+
+    return [f"<r>{element(0)}{element(0)}{element(1)}</r>" for _ in range(count)]
+
+
+VARIED = varied(8)
+
+
+@pytest.mark.parametrize("memo_bytes", [1, 30_000, UNLIMITED])
+@pytest.mark.parametrize(
+    "expressions",
+    [CHAINS, TWIGS, COUNTS, PLACES, LEAVES, [*CHAINS, *TWIGS, *COUNTS, *PLACES, *LEAVES]],
+    ids=["chains", "twigs", "counts", "places", "leaves", "all"],
+)
+def test_everything_grows(expressions: list[str], memo_bytes: int) -> None:
+    automaton, grew = asked(expressions, VARIED, memo_bytes)
+    assert (automaton.forgotten > 0) == (memo_bytes < UNLIMITED)
+    if memo_bytes == UNLIMITED and len(expressions) > 500:
+        assert set(grew) >= {*STATUSES.values()} - {"FULL_DEPTH"}
+
+
+def test_depth() -> None:
+    expressions = ["//a[b]", "//a//a//a[count(b) = 3]", "//a[not(a)]/b[3]", "//a[a/a/b]", "//b/a"]
+    for memo_bytes in (1, 100_000, UNLIMITED):
+        deep = "<a>" * 999 + "<b/>" * 3 + "</a>" * 999
+        _, grew = asked(expressions, [deep, "<a/>", deep, "<b/>"], memo_bytes)
+        assert grew["FULL_DEPTH"] > 0
+
+
+def test_depth_with_a_state_a_level() -> None:
+    """So many steps that each level of the document is another state."""
+    expressions = ["/a" * n for n in range(1, 800, 40)] + [
+        "/a" * n + "[b]" for n in range(495, 505)
+    ]
+    for memo_bytes in (1, 50_000, UNLIMITED):
+        automaton, grew = asked(expressions, [DEEP, "<a><b/></a>", DEEP], memo_bytes)
+        assert grew["FULL_STATES"] > 0
+        assert automaton.forgotten > 0 or memo_bytes == UNLIMITED
+
+
+def test_what_was_told_by_leaves_before_the_memo_grew_is_kept() -> None:
+    expressions = [f"//n{n}[@x and @y]" for n in range(300)]
+    _, grew = asked(expressions, list(MANY.values()))
+    assert grew["FULL_MERGES"] > 0
+    assert grew["FULL_STATES"] > 0
+
+
+@pytest.mark.parametrize("memo_bytes", [1, 20_000, UNLIMITED])
+def test_many_names_and_wildcards(memo_bytes: int) -> None:
+    namespaces = {f"p{n}": f"urn:{n}" for n in range(100)}
+    expressions = [f"//p{n}:*" for n in range(100)] + [f"/*/p{n}:a[@p{n}:*]" for n in range(100)]
+    expressions += [f"//*[self::p{n}:*]/node()" for n in range(0, 100, 7)]
+    documents = [
+        f"<r xmlns='urn:{n - 1}'><p:a xmlns:p='urn:{n}' p:x=''/><p:b xmlns:p='urn:{n}'>1</p:b></r>"
+        for n in range(102)
+    ]
+    asked(expressions, documents, memo_bytes, namespaces=namespaces)
+
+
+# -- marks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", [0, 1, 2, 5, 50, 500])
+def test_an_epoch_that_wraps(before: int) -> None:
+    """The marks of steps long ago are not those of steps with the same number now."""
+    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:3], epoch=EPOCH_MAX - before)
+    assert 0 < automaton._state[EPOCH] < EPOCH_MAX - 500
+    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:3], 1, epoch=EPOCH_MAX - before)
+    assert automaton.forgotten > 0
+
+
+# -- documents -------------------------------------------------------------------------------------
+
+ODD = {
+    "comments": "//comment() | /node()[2]",
+    "first": "/node()[not(*)]",
+    "all": "count(node()) = 3",
+    "root": "/node()[a]",
+    "always": "/",
+    "not": "not(//zzz)",
+    "none": "count(zzz) = 0",
+    "never": "//a/self::b",
+    "self": "//node()/self::text()",
+    "below": "//descendant-or-self::a/descendant-or-self::node()[self::b]",
+    "here": ".",
+}
+
+
+@pytest.mark.parametrize("memo_bytes", [1, UNLIMITED])
+def test_beside_the_root(memo_bytes: int) -> None:
+    expressions = [text for name, text in ODD.items() if name != "comments"]
+    documents = [
+        "<r/>",
+        "<!--c--><r/>",
+        "<!--c--><?p?><r/>",
+        "<r/><!--c-->",
+        "<!--c--><r><a/></r><!--c-->",
+        "<r><a>1<!--c-->2</a></r><?p?>",
+        "<a><b/></a>",
+        "<r><!--c--></r>",
+        "<zzz/>",
+    ]
+    asked(expressions, documents, memo_bytes)
+    asked(["/node()[2]", "/node()[3]", "//node()[1]", "//text()[2]"], documents, memo_bytes)
+
+
+def test_always_true_and_no_subscriptions() -> None:
+    matcher = tamis.compile({"one": "/", "two": "not(//x)", "three": "true()"}, engine="automaton")
+    assert [list(m) for m in matcher.match_many(["<a/>", "<x/>", "<b/>"])] == [
+        ["one", "two", "three"],
+        ["one", "three"],
+        ["one", "two", "three"],
+    ]
+    none = tamis.compile({}, engine="automaton")
+    found = list(none.match_many(["<a/>", "<a", "<b>1</b>"]))
+    assert [match.error is None and list(match) for match in found] == [[], False, []]
+
+
+@pytest.mark.parametrize("memo_bytes", [1, 1 << 28])
+def test_documents_in_error_between_others(memo_bytes: int) -> None:
+    matcher = tamis.compile(
+        {"x": "//a[@x]/b", "no": "not(//b)", "text": "//b/text()"},
+        engine="automaton",
+        limits=tamis.Limits(memo_bytes=memo_bytes),
+    )
+    good = {
+        "<a x='1'><b/></a>": ["x"],
+        "<a><b>1</b></a>": ["text"],
+        "<!--c--><c y='1'/>": ["no"],
+        "<a x='1'>" * 90 + "<b/>" + "</a>" * 90: ["x"],
+    }
+    bad = ["<a x='1'><b>", "", "<a><b/></a", "<a x='1' x='1'/>", "<a><b>1</b></a><c/>"]
+    documents = [text for pair in product(good, bad) for text in (*pair, pair[1])]
+    for text, match in zip(documents, matcher.match_many(documents), strict=True):
+        if text in good:
+            assert list(match) == good[text]
+        else:
+            assert match.error is not None
+
+
+def test_the_bound_is_kept() -> None:
+    """Names that no subscription knows, and structures without end, take a bounded memo."""
+    limit = 60_000
+    queries = [parse(text) for text in [*TWIGS, *COUNTS]]
+    automaton = Automaton(compile_queries(queries), limit)
+    parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
+    sizes = []
+    for round in range(4):
+        answers(automaton, parser, [Source(text.encode()) for text in varied(6, round)])
+        sizes.append(automaton.memory_usage())
+    assert automaton.forgotten > 0
+    assert max(sizes) < 3 * limit + sum(array.nbytes for array in automaton._scratch)
+
+
+def test_answers_are_the_callers() -> None:
+    """What is learned later does not reach into matches that were given before."""
+    matcher = tamis.compile({n: f"//n{n}[@x]/m{n % 7}" for n in range(300)}, engine="automaton")
+    matches = [matcher.match(text) for text in MANY.values()]
+    assert [list(match) for match in matches] == [[n] for n in range(300)]
