@@ -78,6 +78,7 @@ def _of_program(experiment: Experiment, measured: Measured, answers: Sequence[An
         "version": answers[0].version,
         "engine": answers[0].engine,
         "note": answers[-1].note,
+        "digest": answers[0].digest,
         "seconds": {**spread(seconds), "runs": [float(f"{value:.4g}") for value in seconds]},
         "phases": {phase: spread(values) for phase, values in phases.items()},
         "wall_seconds": spread([answer.wall_s for answer in answers]),
