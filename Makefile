@@ -39,7 +39,7 @@ format: $(INSTALLED) ## format the code, and mend what can be mended safely
 	$(VENV)/bin/ruff format --quiet
 
 .PHONY: bench
-bench: $(RIVALS) ## run all benchmarks (half an hour); see benchmarks/README.md
+bench: $(RIVALS) ## run all benchmarks (two hours); see benchmarks/README.md
 	@$(VENV)/bin/python -m benchmarks
 
 .PHONY: plots

@@ -37,13 +37,17 @@ class Target:
 
     Attributes:
         program: whose target it is.
-        ratio: at least so many times as fast as the baseline, or None.
+        ratio: at least so many times as fast as the program ``of``, or None.
+        of: the baseline, or another program.
         seconds: at most so many, or None.
+        megabytes_per_second: at least so many, or None.
     """
 
     program: str
     ratio: float | None = None
+    of: str | None = None
     seconds: float | None = None
+    megabytes_per_second: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,15 @@ class Workload:
         documents: how they are made (see ``documents.py``); empty where there are none.
         subscriptions: how they are drawn; empty where there are none.
         expected: counts that the first repetition has to give, beside being equal.
+        digest: that of the answers of the first repetition, or "" where it is not declared.
     """
 
     name: str
     documents: Mapping[str, Any]
     subscriptions: Mapping[str, Any]
     expected: Mapping[str, int]
-    target: Target | None
+    targets: tuple[Target, ...] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,18 +149,24 @@ def _program(name: str, table: dict[str, Any]) -> Program:
 
 
 def _workload(name: str, table: dict[str, Any]) -> Workload:
-    _known(table, "documents subscriptions expected target", f"workload {name}")
-    target = table.get("target")
-    if target is not None:
-        _known(target, "program ratio seconds", f"the target of {name}")
-        if ("ratio" in target) == ("seconds" in target) or "program" not in target:
-            raise DeclarationError(f"the target of {name} is a program and a ratio or seconds")
+    _known(table, "documents subscriptions expected digest target", f"workload {name}")
+    targets = table.get("target", [])
+    if isinstance(targets, dict):
+        targets = [targets]
+    for target in targets:
+        _known(target, "program ratio of seconds megabytes_per_second", f"the target of {name}")
+        wanted = target.keys() & {"ratio", "seconds", "megabytes_per_second"}
+        if len(wanted) != 1 or "program" not in target:
+            raise DeclarationError(
+                f"the target of {name} is a program and a ratio or seconds or megabytes_per_second"
+            )
     return Workload(
         name=name,
         documents=table.get("documents", {}),
         subscriptions=table.get("subscriptions", {}),
         expected=table.get("expected", {}),
-        target=None if target is None else Target(**target),
+        targets=tuple(Target(**target) for target in targets),
+        digest=table.get("digest", ""),
     )
 
 
@@ -163,12 +175,13 @@ def _check(experiment: Experiment) -> None:
     if experiment.baseline not in (None, *programs):
         raise DeclarationError(f"the baseline {experiment.baseline} is no program")
     for workload in experiment.workloads:
-        if workload.target is None:
-            continue
-        if workload.target.program not in programs:
-            raise DeclarationError(f"the target of {workload.name} is of no program")
-        if workload.target.ratio is not None and experiment.baseline is None:
-            raise DeclarationError(f"the target of {workload.name} is a ratio, without a baseline")
+        for target in workload.targets:
+            if {target.program, target.of} - {None, *programs}:
+                raise DeclarationError(f"the target of {workload.name} is of no program")
+            if target.ratio is not None and (target.of or experiment.baseline) is None:
+                raise DeclarationError(
+                    f"the target of {workload.name} is a ratio, without a baseline"
+                )
 
 
 def _known(table: Mapping[str, Any], keys: str, where: str) -> None:

@@ -4,8 +4,9 @@
 
 The declaration is JSON, made by ``measuring.py`` of a workload in TOML. ``FOLDER/documents`` gets
 what is measured, ``FOLDER/warmup`` documents of the same kind to begin with, and
-``FOLDER/subscriptions.tsv`` the subscriptions. No two of all these documents are equal, and each
-repetition gets others. Prints what was made, as JSON, or why it cannot be made: ``{"skip": …}``.
+``FOLDER/subscriptions.tsv`` the subscriptions, if any are declared. No two of all these documents
+are equal, and each repetition gets others. Prints what was made, as JSON, or why it cannot be made:
+``{"skip": …}``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import random
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -31,8 +32,9 @@ class AbsentError(Exception):
     """What a workload is made of is not at hand."""
 
 
-def dblp(table: Table, seed: int) -> Iterator[bytes]:
+def dblp(table: Table, seed: int, data: Path) -> Iterator[bytes]:
     """Bibliographies without end, of ``size`` bytes or of ``records``."""
+    del data
     from tamis.workload.documents.dblp import dblp as bibliography  # noqa: PLC0415 - needs Numba
 
     while True:
@@ -40,14 +42,12 @@ def dblp(table: Table, seed: int) -> Iterator[bytes]:
         seed += 1
 
 
-def dtd(table: Table, seed: int) -> Iterator[bytes]:
+def dtd(table: Table, seed: int, data: Path) -> Iterator[bytes]:
     """Documents of a DTD without end, of ``size`` bytes and ``depth``."""
-    from tamis.schema.graph import SchemaGraph  # noqa: PLC0415 - slow to import
-    from tamis.schema.reader import parse_dtd  # noqa: PLC0415
-    from tamis.workload import DocumentOptions, Documents  # noqa: PLC0415
+    from tamis.workload import DocumentOptions, Documents  # noqa: PLC0415 - slow to import
 
     made = Documents(
-        SchemaGraph.of(parse_dtd(table["dtd"])),
+        graph(table, data),
         options=DocumentOptions(optional=table.get("optional", 0.5)),
         depth=table["depth"],
         size=table["size"],
@@ -58,6 +58,23 @@ def dtd(table: Table, seed: int) -> Iterator[bytes]:
     while True:
         yield made.document(number)
         number += 1
+
+
+def graph(table: Table, data: Path) -> Any:
+    """The graph of ``dtd``, a text, or of ``dtd_file``, below the folder of real documents.
+
+    Raises:
+        AbsentError: there is no such file.
+    """
+    from tamis.schema.graph import SchemaGraph  # noqa: PLC0415 - slow to import
+    from tamis.schema.reader import parse_dtd, read_dtd  # noqa: PLC0415
+
+    if "dtd" in table:
+        return SchemaGraph.of(parse_dtd(table["dtd"]))
+    path = data / table["dtd_file"]
+    if not path.exists():
+        raise AbsentError(f"the DTD {table['dtd_file']} is not in {data.name}/")
+    return SchemaGraph.of(read_dtd(path))
 
 
 def corpus(table: Table, data: Path) -> list[bytes]:
@@ -107,35 +124,46 @@ def make(declared: Table, folder: Path) -> dict[str, int]:
     """Write all of a repetition; gives the number, the bytes and the seed of what is measured."""
     table = declared["documents"]
     repetition = declared["repetition"]
+    data = Path(declared["data"])
     documents: Iterator[bytes]
     warmup: Iterator[bytes]
     if table["kind"] == "corpus":
-        originals = corpus(table, Path(declared["data"]))
+        originals = corpus(table, data)
         seed = repetition
-        documents = copies(originals, table["size"], seed)
-        warmup = iter(originals)
+        if table.get("halves"):  # what is measured has not even a copy in what is not
+            random.Random(seed).shuffle(originals)
+            half = len(originals) // 2
+            warmup = iter(originals[half:])
+            documents = copies(originals[:half], table["size"], seed)
+        else:
+            warmup = iter(originals)
+            documents = copies(originals, table["size"], seed)
     elif table["kind"] in ("dblp", "dtd"):
         kind = {"dblp": dblp, "dtd": dtd}[table["kind"]]
         seed = (table.get("seed", 0) + repetition + 1) * _SEEDS
-        documents = islice(kind(table, seed), table.get("number", 1))
-        smaller = {**table, "size": min(table["size"], WARMUP_BYTES)} if "size" in table else table
-        warmup = kind(smaller, table.get("seed", 0))
+        documents = islice(kind(table, seed, data), table.get("number", 1))
+        most = table.get("warmup", WARMUP_BYTES)
+        smaller = {**table, "size": min(table["size"], most)} if "size" in table else table
+        warmup = kind(smaller, table.get("seed", 0), data)
     else:
         raise ValueError(f"documents of the kind {table['kind']}, which nobody knows how to make")
     made = _write(documents, folder / "documents")
-    _write(_some(warmup), folder / "warmup")
+    _write(_some(warmup, table.get("warmup")), folder / "warmup")
     if declared["subscriptions"]:
-        _write_subscriptions(declared["subscriptions"], table, folder / "subscriptions.tsv")
+        expressions = _subscriptions(declared["subscriptions"], table, data)
+        with (folder / "subscriptions.tsv").open("w", encoding="utf-8") as file:
+            file.writelines(f"s{number}\t{text}\n" for number, text in enumerate(expressions))
     return {**made, "seed": seed}
 
 
-def _some(documents: Iterator[bytes]) -> Iterator[bytes]:
-    """A hundred documents at most, and no more after as many bytes as are enough to warm up."""
+def _some(documents: Iterator[bytes], wanted: int | None) -> Iterator[bytes]:
+    """Documents of so many bytes together, some; else a hundred at most, and enough to warm up."""
     size = 0
-    for data in islice(documents, 100):
+    most = WARMUP_BYTES if wanted is None else wanted
+    for data in islice(documents, 100 if wanted is None else None):
         yield data
         size += len(data)
-        if size >= WARMUP_BYTES:
+        if size >= 0.99 * most:  # generators stop short of it
             return
 
 
@@ -149,25 +177,66 @@ def _write(documents: Iterator[bytes], folder: Path) -> dict[str, int]:
     return {"documents": number, "bytes": size}
 
 
-def _write_subscriptions(wanted: Table, table: Table, path: Path) -> None:
-    """Draw from documents that are neither measured nor warmed up with.
+def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
+    """Draw subscriptions: ``kind`` says from what.
 
-    Paths are written as absolute ones, since engines do not agree on where others begin.
+    * "documents" (where none is given): from documents that are neither measured nor warmed up
+      with.
+    * "paths", "twigs": from a DTD, their own or that of the documents, with the rest as options of
+      the generator. Twigs of several ``sizes``, pairs of nodes and splits, are as many of each.
     """
+    kind = wanted.get("kind", "documents")
+    if kind == "documents":
+        return _from_documents(wanted, table, data)
+    from tamis.workload import (  # noqa: PLC0415 - slow to import
+        QueryOptions,
+        TwigOptions,
+        queries_from_dtd,
+        twigs_from_dtd,
+    )
+
+    schema = graph(wanted if wanted.keys() & {"dtd", "dtd_file"} else table, data)
+    known = ("kind", "count", "distinct", "seed", "sizes", "dtd", "dtd_file")
+    options = {key: value for key, value in wanted.items() if key not in known}
+    count, is_distinct, seed = wanted["count"], wanted.get("distinct", False), wanted.get("seed", 0)
+    if kind == "paths":
+        if "depth" in options:
+            options["depth"] = tuple(options["depth"])
+        made = queries_from_dtd(
+            schema, count, options=QueryOptions(**options), distinct=is_distinct, seed=seed
+        )
+        return iter(made)
+    if kind != "twigs":
+        raise ValueError(f"subscriptions of the kind {kind}, which nobody knows how to make")
+    sizes = wanted["sizes"]
+    shares = [len(range(number, count, len(sizes))) for number in range(len(sizes))]
+    return chain.from_iterable(
+        twigs_from_dtd(
+            schema,
+            share,
+            options=TwigOptions(nodes=nodes, splits=splits, **options),
+            distinct=is_distinct,
+            seed=seed,
+        )
+        for share, (nodes, splits) in zip(shares, sizes, strict=True)
+    )
+
+
+def _from_documents(wanted: Table, table: Table, data: Path) -> Iterator[str]:
+    """Paths are written as absolute ones, since engines do not agree on where others begin."""
     from tamis.language.xpath import parse_for_slow_lane  # noqa: PLC0415 - slow to import
     from tamis.workload.observed.generator import draw_from_documents  # noqa: PLC0415
 
     if table["kind"] == "corpus":
         raise ValueError("subscriptions are drawn from generated documents only")
     kind = {"dblp": dblp, "dtd": dtd}[table["kind"]]
-    source = list(islice(kind(table, table.get("seed", 0) + _SEEDS // 2), wanted.get("from", 20)))
+    seed = table.get("seed", 0) + _SEEDS // 2
+    source = list(islice(kind(table, seed, data), wanted.get("from", 20)))
     drawn = draw_from_documents(
         source, wanted["count"], matching=wanted["matching"], seed=wanted.get("seed", 0),
         one_line=True,
     )  # fmt: skip
-    with path.open("w", encoding="utf-8") as file:
-        for number, expression in enumerate(drawn.expressions):
-            file.write(f"s{number}\t{parse_for_slow_lane(expression)}\n")
+    return (parse_for_slow_lane(expression) for expression in drawn.expressions)
 
 
 def main() -> None:

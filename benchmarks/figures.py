@@ -46,7 +46,9 @@ def figures(experiment: Experiment, measured: Measured) -> Table:
         "repetitions": max(map(len, measured.answers.values())),
         "programs": programs,
         "skipped": measured.skipped,
-        "target": _reached(measured.workload.target, programs),
+        "targets": [
+            _reached(target, experiment.baseline, programs) for target in measured.workload.targets
+        ],
     }
 
 
@@ -76,6 +78,7 @@ def _of_program(experiment: Experiment, measured: Measured, answers: Sequence[An
         "version": answers[0].version,
         "engine": answers[0].engine,
         "note": answers[-1].note,
+        "digest": answers[0].digest,
         "seconds": {**spread(seconds), "runs": [float(f"{value:.4g}") for value in seconds]},
         "phases": {phase: spread(values) for phase, values in phases.items()},
         "wall_seconds": spread([answer.wall_s for answer in answers]),
@@ -109,20 +112,26 @@ def _elements(measured: Measured) -> list[int]:
     return []
 
 
-def _reached(target: Target | None, programs: Table) -> Table | None:
-    """The target and whether it was met; None where it cannot be told."""
-    if target is None:
-        return None
-    found = programs.get(target.program, {})
+def _reached(target: Target, baseline: str | None, programs: Table) -> Table:
+    """A target, what was reached of it and whether it was met; None where it cannot be told."""
     table: Table = {"program": target.program, "met": None, "reached": None}
-    if target.ratio is not None:
-        table["ratio"] = target.ratio
-        if "ratio" in found:
-            table["reached"] = found["ratio"]["median"]
-            table["met"] = table["reached"] >= target.ratio
-    else:
+    found = programs.get(target.program)
+    if target.seconds is not None:
         table["seconds"] = target.seconds
         if found:
             table["reached"] = found["seconds"]["median"]
             table["met"] = table["reached"] <= target.seconds
+        return table
+    if target.ratio is not None:
+        table |= {"ratio": target.ratio, "of": target.of or baseline}
+        other = programs.get(table["of"])
+        if found and other:
+            runs = zip(other["seconds"]["runs"], found["seconds"]["runs"], strict=True)
+            table["reached"] = spread([theirs / ours for theirs, ours in runs])["median"]
+    else:
+        table["megabytes_per_second"] = target.megabytes_per_second
+        if found and "megabytes_per_second" in found:
+            table["reached"] = found["megabytes_per_second"]["median"]
+    if table["reached"] is not None:
+        table["met"] = table["reached"] >= (target.ratio or target.megabytes_per_second)
     return table

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -48,26 +49,37 @@ def measure(experiment: Experiment, workload: Workload, data: Path, say: Say) ->
         AnswerError: a program failed, or answers differ.
     """
     result = Measured(workload)
-    for repetition in range(experiment.repetitions):
-        say(f"{experiment.name}/{workload.name}: {repetition + 1} of {experiment.repetitions}")
-        with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-            size: Mapping[str, int] = {}
-            if workload.documents:
-                size = make_documents(workload, repetition, data, Path(folder))
-                result.sizes.append(size)
-            places = {
-                "workload": workload.name,
-                "data": str(data),
-                "documents": os.path.join(folder, "documents"),
-                "warmup": os.path.join(folder, "warmup"),
-                "subscriptions": os.path.join(folder, "subscriptions.tsv"),
-            }
-            with pinned(experiment.cores) as result.cores:
-                answers = _answers(experiment, result, repetition, places)
-        verify(workload, answers, size, is_first=repetition == 0)
-        for name, answer in answers.items():
-            result.answers.setdefault(name, []).append(answer)
+    with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
+        for repetition in range(experiment.repetitions):
+            say(f"{experiment.name}/{workload.name}: {repetition + 1} of {experiment.repetitions}")
+            answers = _repetition(experiment, result, repetition, data, Path(folder))
+            for name, answer in answers.items():
+                result.answers.setdefault(name, []).append(answer)
     return result
+
+
+def _repetition(
+    experiment: Experiment, result: Measured, repetition: int, data: Path, folder: Path
+) -> dict[str, Answer]:
+    """The answers of one repetition, verified; subscriptions stay in the folder for the next."""
+    workload = result.workload
+    size: Mapping[str, int] = {}
+    if workload.documents:
+        size = make_documents(workload, repetition, data, folder)
+        result.sizes.append(size)
+    places = {
+        "workload": workload.name,
+        "data": str(data),
+        "documents": os.path.join(folder, "documents"),
+        "warmup": os.path.join(folder, "warmup"),
+        "subscriptions": os.path.join(folder, "subscriptions.tsv"),
+    }
+    with pinned(experiment.cores) as result.cores:
+        answers = _answers(experiment, result, repetition, places)
+    verify(workload, answers, size, is_first=repetition == 0)
+    for name in ("documents", "warmup"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    return answers
 
 
 def _answers(
@@ -105,14 +117,16 @@ def measured_s(experiment: Experiment, answer: Answer) -> float:
 def make_documents(
     workload: Workload, repetition: int, data: Path, folder: Path
 ) -> Mapping[str, int]:
-    """Make a repetition's documents and subscriptions, in another process to keep this one small.
+    """Make a repetition's documents, in another process to keep this one small.
+
+    The first repetition makes the subscriptions too: they are those of all.
 
     Returns:
         ``documents``, ``bytes`` and the ``seed``.
     """
     declared = {
         "documents": workload.documents,
-        "subscriptions": workload.subscriptions,
+        "subscriptions": workload.subscriptions if repetition == 0 else {},
         "repetition": repetition,
         "data": str(data),
     }
@@ -163,6 +177,8 @@ def verify(
         if 0 in values.values():
             raise AnswerError(f"{key} are 0: this measures nothing")
     digests = {name: answer.digest for name, answer in answers.items() if answer.digest}
+    if is_first and workload.digest:
+        digests["the declaration"] = workload.digest
     if len(set(digests.values())) > 1:
         raise AnswerError(
             f"the answers of {', '.join(digests)} differ, though their counts are equal"

@@ -80,8 +80,7 @@ def _draw_panel(panel: Any, name: str, table: Table) -> None:
         [value["median"] - value["min"] for value in values],
         [value["max"] - value["median"] for value in values],
     ]
-    target = table["target"]
-    ours = (target or {}).get("program", "tamis")
+    ours = next((target["program"] for target in table["targets"]), "tamis")
     colours = [_OURS if program == ours else _OTHERS for program in programs]
     bars = panel.barh(list(programs), medians, xerr=spread, color=colours, error_kw={"lw": 0.8})
     panel.bar_label(bars, [f"{median:.3g}" for median in medians], padding=6)
@@ -99,18 +98,15 @@ def _draw_panel(panel: Any, name: str, table: Table) -> None:
 
 
 def _goal(table: Table, is_speed: bool) -> float | None:
-    """Where the target is on the axis."""
-    target = table["target"]
-    if target is None:
+    """Where the target is on the axis; the first, where there are several."""
+    if not table["targets"]:
         return None
-    if not is_speed:
-        seconds: float | None = target.get("seconds")
-        return seconds
-    baseline = table["programs"].get(table["baseline"])
-    if "ratio" not in target or baseline is None:
-        return None
-    speed: float = baseline["megabytes_per_second"]["median"] * target["ratio"]
-    return speed
+    target = table["targets"][0]
+    goal: float | None = target.get("megabytes_per_second" if is_speed else "seconds")
+    other = table["programs"].get(target.get("of"))
+    if is_speed and other is not None:
+        goal = other["megabytes_per_second"]["median"] * target["ratio"]
+    return goal
 
 
 if __name__ == "__main__":

@@ -4,59 +4,81 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
-from tamis.documents.demand import Demand
+from tamis.documents.batch import EventBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
-from tamis.limits import DEFAULT_LIMITS
+from tamis.matching.matcher import compile_subscriptions
 from tamis.matching.matchset import MatchSet, joined
-from tamis.matching.planner import plan
 
 
 class Matching:
-    """Compiled subscriptions, given as (id, expression) pairs."""
+    """A matcher taken apart: the same queries, programs and results, one thread.
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], engine: str) -> None:
-        self.ids = [id for id, _ in pairs]
-        queries = [entry.query for entry in Subscriptions(pairs) if entry.query is not None]
-        assert len(queries) == len(pairs), "subscriptions that no engine takes"
-        shares = plan(queries, engine)
-        programs = [share.engine.compile(share.queries) for share in shares]
-        self.engine = " and ".join(share.engine.name for share in shares)
-        self.demand = Demand()
-        for program in programs:
-            self.demand |= program.demand
-        self.lanes = [
-            (
-                share.engine.open(program, DEFAULT_LIMITS.memo_bytes),
-                share.numbers if len(shares) > 1 else None,
-            )
-            for share, program in zip(shares, programs, strict=True)
+    Equal queries of several subscriptions are compiled once, as in ``tamis.compile``.
+
+    Args:
+        pairs: subscriptions, as (id, expression).
+        engine: "auto", or the one to use.
+        phases: gets the times of ``expressions``, which are parsed, and of ``compile``.
+    """
+
+    def __init__(self, pairs: Sequence[tuple[str, str]], engine: str, phases: Phases) -> None:
+        with phases("expressions"):
+            subscriptions = Subscriptions(pairs)
+        with phases("compile"):
+            self.matcher = compile_subscriptions(subscriptions, engine=engine)
+        self.ids = np.array(self.matcher.ids, dtype=object)
+        bytes_max = self.matcher.limits.memo_bytes
+        self.parts = [
+            (share.engine.open(program, bytes_max), share.numbers)
+            for share, program in self.matcher._lanes
         ]
+        self.vocabulary = Vocabulary()
+        self.parser = OpenParser("default", self.vocabulary, self.matcher._demand)
+
+    @property
+    def engine(self) -> str:
+        """What has matched, or several."""
+        return self.matcher.engine
+
+    def memory(self) -> str:
+        """What programs and memos take now."""
+        program = self.matcher.memory_usage()["program"]
+        learned = sum(matching.memory_usage() for matching, _ in self.parts)
+        forgotten = sum(getattr(matching, "forgotten", 0) for matching, _ in self.parts)
+        return (
+            f"program {program / 1e6:.3g} MB, learned {learned / 1e6:.3g} MB, "
+            f"forgot {forgotten} times"
+        )
 
     def answer(self, documents: Sequence[bytes], phases: Phases) -> tuple[dict[str, int], Digest]:
-        """Answer documents; gives what was counted, and the hash of the answers."""
-        counts = {"documents": 0, "matches": 0}
+        """Answer documents; gives what was counted, and the hash of the answers.
+
+        What was learned of earlier documents is known.
+        """
+        counts = {"documents": 0, "elements": 0, "matches": 0}
         digest = Digest()
-        vocabulary = Vocabulary()
-        with phases("parse"):
-            parser = OpenParser("default", vocabulary, self.demand)
         for group in groups(documents):
             with phases("parse"):
-                batch = parser.parse(group)
+                batch = self.parser.parse(group)
             with phases("match"):
-                matches = joined(
-                    [(matching.match(batch, vocabulary), own) for matching, own in self.lanes]
-                )
+                matches = self._match(batch)
             with phases("report"):
-                found = [self._reported(matches, number) for number in range(len(group))]
+                found = [self.ids[matches.numbers(number)] for number in range(len(group))]
+            counts["elements"] += len(batch.tags) // 2
             for ids in found:
                 digest.add(" ".join([str(counts["documents"]), *ids]))
                 counts["documents"] += 1
                 counts["matches"] += len(ids)
         return counts, digest
 
-    def _reported(self, matches: MatchSet, number: int) -> list[str]:
-        """The ids of the subscriptions that matched a document."""
-        return [self.ids[index] for index in matches.numbers(number).tolist()]
+    def _match(self, batch: EventBatch) -> MatchSet:
+        found = [
+            (matching.match(batch, self.vocabulary), numbers) for matching, numbers in self.parts
+        ]
+        matches = found[0][0] if len(found) == 1 else joined(found)
+        return matches._replace(subscribers=self.matcher._subscribers)

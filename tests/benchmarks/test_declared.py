@@ -22,6 +22,8 @@ target = { program = "p", ratio = 2 }
 
 def test_all_experiments_can_be_read() -> None:
     assert names() == [
+        "automaton",
+        "automaton-lxml",
         "end-to-end",
         "generators",
         "matching",
@@ -39,7 +41,7 @@ def test_what_is_declared(tmp_path: Path) -> None:
     experiment = load(path)
     assert experiment.name == "x"
     assert experiment.programs[0].command == ("run", "{documents}", "fast")
-    assert experiment.workloads[0].target == Target("p", ratio=2)
+    assert experiment.workloads[0].targets == (Target("p", ratio=2),)
 
 
 @pytest.mark.parametrize(
@@ -64,5 +66,5 @@ def test_what_is_wrong(tmp_path: Path, before: str, after: str, message: str) ->
 
 
 def test_an_experiment_that_is_not_there() -> None:
-    with pytest.raises(DeclarationError, match="there is no experiment warp: end-to-end, "):
+    with pytest.raises(DeclarationError, match="there is no experiment warp: automaton, "):
         load(EXPERIMENTS / "warp.toml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from lxml import etree
 
 from benchmarks.documents import AbsentError, altered, copies, make
+
+DTD = "<!ELEMENT a (b | c)*> <!ELEMENT b (a | c)*> <!ELEMENT c (a | b)*>"
 
 
 def declared(documents: dict[str, Any], repetition: int = 0, **more: Any) -> dict[str, Any]:
@@ -77,3 +80,43 @@ def test_documents_of_a_dtd(tmp_path: Path) -> None:
     (document,) = contents(tmp_path / "documents")
     assert 1500 < size["bytes"] == len(document) <= 2000
     assert document not in contents(tmp_path / "warmup")
+
+
+def test_halves_of_a_corpus(data: Path, tmp_path: Path) -> None:
+    table = {"kind": "corpus", "folder": "tiny", "size": 1, "halves": True}
+    make(declared(table, data=str(data)), tmp_path / "made")
+    (document,) = contents(tmp_path / "made" / "documents")
+    (other,) = contents(tmp_path / "made" / "warmup")
+    tags = re.compile(rb"<[^>]*>")
+    assert tags.findall(document) != tags.findall(other)
+
+
+def test_as_much_to_warm_up_with_as_was_asked_for(tmp_path: Path) -> None:
+    table = {"kind": "dtd", "size": 1000, "depth": 9, "dtd": DTD, "warmup": 300_000}
+    make(declared(table), tmp_path)
+    warmup = contents(tmp_path / "warmup")
+    assert len(warmup) > 100
+    assert 297_000 <= sum(map(len, warmup)) < 300_000
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        {"kind": "paths", "depth": [2, 4], "wildcard": 0.3},
+        {"kind": "twigs", "sizes": [[3, 1], [5, 2]], "descendant": 0.5},
+    ],
+)
+def test_subscriptions_of_a_dtd(wanted: dict[str, Any], data: Path, tmp_path: Path) -> None:
+    (data / "x.dtd").write_text(DTD)
+    table = {"kind": "dtd", "size": 200, "depth": 9, "dtd_file": "x.dtd"}
+    wanted = {**wanted, "count": 7, "distinct": True}
+    make(declared(table, data=str(data), subscriptions=wanted), tmp_path / "first")
+    text = (tmp_path / "first" / "subscriptions.tsv").read_text()
+    lines = [line.split("\t") for line in text.splitlines()]
+    assert [id for id, _ in lines] == [f"s{number}" for number in range(7)]
+    assert len({expression for _, expression in lines}) == 7
+    assert all(etree.XPath(expression) for _, expression in lines)
+    make(declared(table, 1, data=str(data)), tmp_path / "second")
+    assert not (tmp_path / "second" / "subscriptions.tsv").exists()
+    with pytest.raises(AbsentError, match=r"the DTD y\.dtd is not in data/"):
+        make(declared({**table, "dtd_file": "y.dtd"}, data=str(data)), tmp_path / "third")

@@ -76,7 +76,7 @@ def test_engines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path.write_text(MATCH)
     assert main([str(path), "--repeat", "1"]) == 0
     text = capsys.readouterr().out
-    assert "documents 4, matches " in text
+    assert "documents 4, elements 142, matches " in text
     assert "compile ms" in text
 
 

@@ -79,6 +79,26 @@ def test_expected_counts(declare: Declare, fake: Fake, data: Path) -> None:
         run_all(nobody, data)
 
 
+def test_an_expected_digest(declare: Declare, fake: Fake, data: Path) -> None:
+    documents = 'documents = { kind = "corpus", folder = "tiny", size = 50 }\n'
+    declared = documents + 'digest = "1f"'
+    assert run_all(declare(fake(says=said(digest="1f")), workload=declared), data)
+    with pytest.raises(AnswerError, match="the answers of fake, the declaration differ"):
+        run_all(declare(fake(says=said(digest="2e")), workload=declared), data)
+
+
+def test_subscriptions_are_drawn_once(declare: Declare, fake: Fake, data: Path) -> None:
+    log = data / "log"
+    code = f"import os\nopen({str(log)!r}, 'a').write(f'{{os.stat(sys.argv[1]).st_mtime_ns}}\\n')"
+    program = fake(says={"times": {"parse": 1}, "counts": {"documents": 1}}, code=code)
+    program = Program(program.name, (*program.command, "{subscriptions}"))
+    workload = """documents = { kind = "dblp", records = 1 }
+    subscriptions = { kind = "paths", count = 1, dtd = "<!ELEMENT a EMPTY>" }"""
+    run_all(declare(program, workload=workload), data)
+    first, second = log.read_text().split()
+    assert first == second
+
+
 def test_who_is_not_there_is_skipped_aloud(declare: Declare, fake: Fake, data: Path) -> None:
     experiment = declare(Program("absent", ("no-such-filter",)), fake(says=said()))
     measured = run_all(experiment, data)
@@ -101,7 +121,12 @@ def answers(*seconds: float, elements: int = 6) -> list[Answer]:
 def test_figures(declare: Declare, fake: Fake) -> None:
     programs = [fake("base"), fake("fast"), fake("slow")]
     more = 'baseline = "base"'
-    workload = 'target = { program = "fast", ratio = 4 }'
+    workload = """target = [
+        { program = "fast", ratio = 4 },
+        { program = "slow", ratio = 0.5, of = "fast" },
+        { program = "fast", megabytes_per_second = 2 },
+        { program = "slow", seconds = 5 },
+    ]"""
     experiment = declare(*programs, workload=workload, more=more)
     measured = Measured(
         experiment.workloads[0],
@@ -115,7 +140,12 @@ def test_figures(declare: Declare, fake: Fake) -> None:
     assert slow["seconds"] == {"median": 6, "min": 4, "max": 8, "runs": [6, 4, 8]}
     assert fast["megabytes_per_second"]["median"] == 2
     assert fast["events_per_second"]["median"] == 12
-    assert found["target"] == {"program": "fast", "ratio": 4, "met": True, "reached": 4}
+    first = {"program": "fast", "ratio": 4, "of": "base", "met": True, "reached": 4}
+    assert found["targets"][0] == first
+    assert [target["reached"] for target in found["targets"]] == [4, 0.1667, 2, 6]
+    assert [target["met"] for target in found["targets"]] == [True, False, True, False]
     text = describe("x", "tiny", found)
     assert "  target: fast at least 4 × base: MET, 4" in text
+    assert "  target: slow at least 0.5 × fast: MISSED, 0.167" in text
+    assert "  target: fast at least 2 MB/s: MET, 2" in text
     assert re.search(r"slow +6 \(4–8\) +1 \(0\.5–1\)", text)

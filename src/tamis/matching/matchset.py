@@ -60,14 +60,28 @@ class MatchSet(NamedTuple):
     def numbers(self, document: int) -> Int32:
         """The subscription numbers that matched one document, ascending, each once."""
         sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
-        members = [self.members[self.set_starts[s] : self.set_starts[s + 1]] for s in sets]
-        numbers = np.unique(np.concatenate(members)) if members else self.members[:0]
+        numbers = _unique(_ranges(self.set_starts, sets, self.members))
         if self.subscribers is not None:
-            starts, all_numbers = self.subscribers
-            several = [all_numbers[starts[q] : starts[q + 1]] for q in numbers.tolist()]
-            numbers = np.sort(np.concatenate(several)) if several else all_numbers[:0]
+            numbers = np.sort(_ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
         freeze(numbers)
         return numbers
+
+
+def _ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
+    """``values[starts[row]:starts[row + 1]]`` of each row, behind each other."""
+    if len(rows) == 1:
+        return values[starts[rows[0]] : starts[rows[0] + 1]]
+    firsts = starts[rows]
+    counts = starts[rows.astype(np.int64) + 1] - firsts
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    return values[np.arange(total) + np.repeat(firsts - ends + counts, counts)]
+
+
+def _unique(numbers: Int32) -> Int32:
+    """The numbers, ascending, each once."""
+    ascending = np.sort(numbers)
+    return ascending[np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(ascending)]]
 
 
 def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
