@@ -75,13 +75,16 @@ def _ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
     counts = starts[rows.astype(np.int64) + 1] - firsts
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
-    return values[np.arange(total) + np.repeat(firsts - ends + counts, counts)]
+    result: Int32 = values[np.arange(total) + np.repeat(firsts - ends + counts, counts)]
+    return result
 
 
 def _unique(numbers: Int32) -> Int32:
     """The numbers, ascending, each once."""
     ascending = np.sort(numbers)
-    return ascending[np.concatenate([[True], ascending[1:] != ascending[:-1]])[: len(ascending)]]
+    is_new = np.ones(len(ascending), bool)
+    is_new[1:] = ascending[1:] != ascending[:-1]
+    return ascending[is_new]
 
 
 def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
