@@ -48,25 +48,25 @@ def refuses(query: Query) -> str | None:
     >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[b = 1]"))
     (None, 'values are compared')
     """
-    reason = _refusal(query.expression, True)
+    reason = _refusal(query.expression)
     if reason is None and _or_self_steps(query.expression) > OR_SELF_MAX:
         return f"more than {OR_SELF_MAX} steps are descendant-or-self, or // before a position"
     return reason
 
 
-def _refusal(expression: Expression, is_outermost: bool) -> str | None:
+def _refusal(expression: Expression) -> str | None:
     match expression:
         case Exists(paths):
-            reasons = (_path_refusal(path, is_outermost) for path in paths)
+            reasons = (_path_refusal(path) for path in paths)
         case Compare(_, Count(path), literal):
             assert isinstance(literal, float)
             if COUNT_MAX <= literal < math.inf:
                 return f"a count is compared with more than {COUNT_MAX}"
-            return _count_refusal(path) or _path_refusal(path, is_outermost)
+            return _count_refusal(path) or _path_refusal(path)
         case Not(operand):
-            return _refusal(operand, is_outermost)
+            return _refusal(operand)
         case And(operands) | Or(operands):
-            reasons = (_refusal(operand, is_outermost) for operand in operands)
+            reasons = (_refusal(operand) for operand in operands)
         case Constant():
             return None
         case _:
@@ -74,15 +74,13 @@ def _refusal(expression: Expression, is_outermost: bool) -> str | None:
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _path_refusal(path: Path, is_outermost: bool) -> str | None:
-    if path.absolute and not is_outermost:
-        return "a path in a predicate begins at the document"
+def _path_refusal(path: Path) -> str | None:
     for step in path.steps:
         for predicate in step.predicates:
             if isinstance(predicate, Position):
                 if predicate.number > COUNT_MAX:
                     return f"a position is over {COUNT_MAX}"
-            elif (reason := _refusal(predicate, False)) is not None:
+            elif (reason := _refusal(predicate)) is not None:
                 return reason
     return None
 
