@@ -26,7 +26,7 @@ def command(subscription: str, document: str, namespaces: Mapping[str, str]) -> 
 def answers(
     subscription: str, document: str, namespaces: Mapping[str, str]
 ) -> dict[str, bool | None]:
-    """What each engine and oracle says; None where an oracle has no answer, or an engine refuses."""
+    """What each engine and oracle says; None where an engine refuses, or an oracle cannot say."""
     found: dict[str, bool | None] = {}
     given = tamis.Subscriptions({"s": subscription}, namespaces=namespaces)
     for engine in ENGINES:

@@ -105,7 +105,7 @@ def test_every_kind_of_source(tmp_path: Path) -> None:
 
 
 def test_a_hostile_stream_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Names that no subscription knows are forgotten, a parser's all at once where they are many."""
+    """Names that no subscription knows are forgotten, all at once where they are many."""
     most = 500
     monkeypatch.setattr(parser_module, "NAMES_MAX", most)
     matcher = tamis.compile({"a": "//a", "p": "//*[local-name() = 'n7']"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from random import Random
 
 from tamis.documents.demand import ALL_NAMES, Demand
@@ -46,7 +47,7 @@ class Way:
     def batches(self) -> Iterator[tuple[int, ...]]:
         """The documents' numbers, batch after batch."""
         ends = sorted({0, *self.cuts, len(self.order)})
-        for start, end in zip(ends, ends[1:], strict=False):
+        for start, end in pairwise(ends):
             yield self.order[start:end]
 
     def without(self, document: int) -> Way:
@@ -62,13 +63,12 @@ def ways(documents: int, draw: Random) -> list[Way]:
     all_of_them = tuple(range(documents))
     shuffled = [*all_of_them, *all_of_them[: documents // 2]]
     draw.shuffle(shuffled)
+    middle = draw.choice([12_000, 20_000, 40_000])
     cuts = tuple(sorted(draw.sample(range(len(shuffled)), min(4, len(shuffled)))))
     return [
         Way("all at once", 1 << 28, all_of_them, is_lean=True),
         Way("all at once, forgetting", 1, all_of_them),
-        Way(
-            "backwards, in batches", draw.choice([12_000, 20_000, 40_000]), all_of_them[::-1], cuts
-        ),
+        Way("backwards, in batches", middle, all_of_them[::-1], cuts),
         Way("one by one, forgetting", 1, all_of_them[::-1], all_of_them, is_lean=True),
         Way("shuffled, in batches", draw.choice([1, 15_000, 1 << 28]), tuple(shuffled), cuts),
     ]
