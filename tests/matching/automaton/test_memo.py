@@ -127,7 +127,6 @@ def test_what_was_told_by_leaves_before_the_memo_grew_is_kept() -> None:
     expressions = [f"//n{n}[@x and @y]" for n in range(300)]
     _, grew = asked(expressions, list(MANY.values()))
     assert grew["FULL_STATES"] > 0
-    assert grew["FULL_FACTS"] > 0
 
 
 @pytest.mark.parametrize("memo_bytes", [1, 20_000, UNLIMITED])
