@@ -124,8 +124,10 @@ def test_depth_with_a_state_a_level() -> None:
 
 
 def test_what_was_told_by_leaves_before_the_memo_grew_is_kept() -> None:
-    expressions = [f"//n{n}[@x and @y]" for n in range(300)]
-    _, grew = asked(expressions, list(MANY.values()))
+    """Each name is a state, and each of its attributes: a later one fills the memo."""
+    expressions = [f"//n{n}[@x and @y and @z]" for n in range(300)]
+    elements = "".join(f"<n{n} x='1' y='2' z='3'/>" for n in range(300))
+    _, grew = asked(expressions, [f"<r>{elements}</r>"])
     assert grew["FULL_STATES"] > 0
 
 
