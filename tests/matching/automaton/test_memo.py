@@ -19,8 +19,6 @@ from tamis.matching import reference
 from tamis.matching.automaton import automaton as automaton_module
 from tamis.matching.automaton import compile_queries, kernels
 from tamis.matching.automaton.automaton import Automaton
-from tamis.matching.automaton.kernels import EPOCH_MAX
-from tamis.matching.automaton.layout import EPOCH
 from tests.matching.automaton.asking import STRUCTURE, answers
 
 UNLIMITED = 1 << 40
@@ -39,7 +37,6 @@ def asked(
     expressions: Iterable[str],
     documents: Sequence[str],
     memo_bytes: int = UNLIMITED,
-    epoch: int = 0,
     namespaces: dict[str, str] | None = None,
 ) -> tuple[Automaton, Counter[str]]:
     """Compare with the reference engine: the automaton after that, and what had to grow."""
@@ -49,12 +46,12 @@ def asked(
     oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
     expected = answers(oracle, parser, sources)
     automaton = Automaton(compile_queries(queries), memo_bytes)
-    automaton._state[EPOCH] = epoch
     grew: Counter[str] = Counter()
     scan = automaton_module.scan
 
     def watched(state: np.ndarray) -> int:
         status = scan(state)
+        assert not any(noted.any() for noted in automaton._scratch[4:])  # bits and counters
         grew[STATUSES.get(status, "DONE")] += 1
         return int(status)
 
@@ -144,15 +141,6 @@ def test_many_names_and_wildcards(memo_bytes: int) -> None:
 
 
 # -- marks -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("before", [0, 1, 2, 5, 50, 500])
-def test_an_epoch_that_wraps(before: int) -> None:
-    """The marks of steps long ago are not those of steps with the same number now."""
-    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:3], epoch=EPOCH_MAX - before)
-    assert 0 < automaton._state[EPOCH] < EPOCH_MAX - 500
-    automaton, _ = asked([*TWIGS, *COUNTS, *PLACES], VARIED[:3], 1, epoch=EPOCH_MAX - before)
-    assert automaton.forgotten > 0
 
 
 # -- documents -------------------------------------------------------------------------------------
