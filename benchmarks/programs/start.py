@@ -47,7 +47,7 @@ def of_import(phases: Phases) -> dict[str, int]:
 def of_first_match(phases: Phases) -> dict[str, int]:
     with tempfile.TemporaryDirectory() as folder:
         subscriptions, document = Path(folder, "one.tsv"), Path(folder, "one.xml")
-        subscriptions.write_text("s\t//b[@c > 1]\n")
+        subscriptions.write_text("s\t//b[@c > 1]\nt\t//c[b]\n")
         document.write_text("<a><b c='2'/></a>")
         words = ["-c", _COMMAND, "match", "--subscriptions", str(subscriptions), str(document)]
         _run(*words)  # so that the kernels are in the cache
@@ -98,7 +98,7 @@ def compile_all() -> dict[str, bool]:
 
 def use_everything() -> None:
     """Generate documents, parse and match them: add here what gets kernels."""
-    from tamis import compile, workload  # noqa: PLC0415
+    from tamis import Limits, compile, workload  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
 
@@ -111,6 +111,13 @@ def use_everything() -> None:
     expressions = ["//b", "//a[@c = '1']", "//author[. = 'x']", "//node()", "name(/*) = 'p:a'"]
     for match in compile(enumerate(expressions)).match_many(documents):
         assert match.error is None, match.error
+    # As many states as the automaton has to make room for, and none to spare.
+    twigs = {n: f"//n{n}[m][not(.//k)]" for n in range(200)}
+    nested = b"".join(b"<n%d><m/>" % n for n in range(200))
+    nested += b"".join(b"</n%d>" % n for n in reversed(range(200)))
+    for bytes_max in (1, 1 << 30):
+        found = compile(twigs, limits=Limits(memo_bytes=bytes_max)).match(nested)
+        assert len(found) == len(twigs)
 
 
 if __name__ == "__main__":
