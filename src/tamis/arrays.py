@@ -4,6 +4,7 @@ To hand over many arrays at each call takes Numba long, to compile and to run. S
 where they are, once; the arrays must stay alive as long as kernels may look for them. A tuple of
 arrays has a namesake of their places, so that each array is listed once:
 
+>>> from typing import NamedTuple
 >>> class Output(NamedTuple):
 ...     tags: object
 ...     texts: object

@@ -37,14 +37,24 @@ def test_an_expression_is_shown_part_by_part(write: Write) -> None:
         "      └─ true()\n"
         "p: urn:p\n"
         "reads: elements, attributes, text, the prefixes of names\n"
+        "engine: reference (not automaton: values are compared)\n"
     )
 
 
 @pytest.mark.parametrize(
     ("expression", "lines"),
     [
-        ("/", ["/", "some node is selected:", "└─ /: the document node", "reads: elements"]),
-        ("true()", ["true()", "reads: elements"]),
+        (
+            "/",
+            [
+                "/",
+                "some node is selected:",
+                "└─ /: the document node",
+                "reads: elements",
+                "engine: automaton",
+            ],
+        ),
+        ("true()", ["true()", "reads: elements", "engine: automaton"]),
         (
             "count(/a/b)<2",
             [
@@ -54,6 +64,7 @@ def test_an_expression_is_shown_part_by_part(write: Write) -> None:
                 "   ├─ child::a",
                 "   └─ child::b",
                 "reads: elements",
+                "engine: automaton",
             ],
         ),
         (
@@ -66,6 +77,7 @@ def test_an_expression_is_shown_part_by_part(write: Write) -> None:
                 "      └─ the string value of the first node",
                 "         └─ child::a",
                 "reads: elements, text",
+                "engine: reference (not automaton: values are compared)",
             ],
         ),
         (
@@ -80,6 +92,7 @@ def test_an_expression_is_shown_part_by_part(write: Write) -> None:
                 "└─ b: a path",
                 "   └─ child::b",
                 "reads: elements, text, comments and processing instructions",
+                "engine: automaton",
             ],
         ),
     ],
@@ -91,7 +104,7 @@ def test_each_kind_of_part_has_its_words(expression: str, lines: list[str]) -> N
 
 def test_long_parts_are_cut_but_not_the_whole() -> None:
     expression = f"//a[b = '{'x' * 100}']"
-    whole, *parts, _ = run("explain", expression).out.splitlines()
+    whole, *parts, _, _ = run("explain", expression).out.splitlines()
     assert whole == expression
     assert all(len(part) < 100 for part in parts)
     assert f"b = '{'x' * 54}…" in "".join(parts)

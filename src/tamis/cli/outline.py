@@ -30,6 +30,7 @@ from tamis.language.model import (
 )
 from tamis.language.printer import print_expression, print_path, print_test
 from tamis.matching.demand import demand_of
+from tamis.matching.planner import reason_of
 
 _WIDTH = 60  # longer expressions are cut, but for the first line
 
@@ -43,7 +44,7 @@ class _Part(NamedTuple):
 
 
 def outline(query: Query) -> Iterator[str]:
-    r"""The query in its canonical spelling, the tree of its parts, and what it reads.
+    r"""The query in its canonical spelling, the tree of its parts, what it reads, and its engine.
 
     >>> from tamis.language.xpath import parse
     >>> print("\n".join(outline(parse("//order[total>100]/item[2]"))))
@@ -56,6 +57,7 @@ def outline(query: Query) -> Iterator[str]:
     └─ child::item
        └─ 2: the position, counted for each parent
     reads: elements, text
+    engine: reference (not automaton: values are compared)
     """
     whole = _of_expression(query.expression)
     yield whole.text
@@ -65,6 +67,7 @@ def outline(query: Query) -> Iterator[str]:
     for prefix, uri in query.namespaces:
         yield f"{prefix}: {uri}"
     yield f"reads: {', '.join(_read(query))}"
+    yield f"engine: {reason_of(query)}"
 
 
 def _branches(parts: tuple[_Part, ...], indent: str) -> Iterator[str]:

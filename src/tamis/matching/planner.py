@@ -109,6 +109,22 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     return _divided(queries)
 
 
+def reason_of(query: Query) -> str:
+    """Which engine answers a query, and why not those before it.
+
+    >>> from tamis.language.xpath import parse
+    >>> reason_of(parse("//a")), reason_of(parse("//a[b > 1]"))
+    ('automaton', 'reference (not automaton: values are compared)')
+    """
+    refusals = []
+    for engine in ENGINES:
+        reason = engine.refuses(query)
+        if reason is None:
+            break
+        refusals.append(f"not {engine.name}: {reason}")
+    return f"{engine.name} ({'; '.join(refusals)})" if refusals else engine.name
+
+
 def _divided(queries: Sequence[Query]) -> list[Share]:
     left = list(range(len(queries)))
     shares: list[Share] = []
