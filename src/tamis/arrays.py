@@ -50,6 +50,7 @@ def note(state: NDArray[np.int64], place: int, arrays: Sequence[Any]) -> None:
     ``note_arrays`` is the same for kernels.
     """
     for number, array in enumerate(_flat(arrays)):
+        assert array.flags.c_contiguous
         state[place + 2 * number] = array.__array_interface__["data"][0]
         state[place + 2 * number + 1] = array.size
 

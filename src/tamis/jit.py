@@ -16,6 +16,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -29,6 +30,7 @@ log = logging.getLogger("tamis.jit")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config
+_cache_folder_is_set = threading.Lock()
 _types: Any = numba.types
 
 
@@ -43,12 +45,13 @@ def kernel(function: F) -> F:
 
     For those that Python calls: to prepare the cache of each takes some milliseconds at import.
     """
-    before = _config.CACHE_DIR
-    _config.CACHE_DIR = str(cache_folder())  # read while decorating; a user's stays as it was
-    try:
-        compiled: F = numba.njit(nogil=True, cache=True, **_OPTIONS)(function)
-    finally:
-        _config.CACHE_DIR = before
+    with _cache_folder_is_set:
+        before = _config.CACHE_DIR
+        _config.CACHE_DIR = str(cache_folder())  # read while decorating; a user's stays as it was
+        try:
+            compiled: F = numba.njit(nogil=True, cache=True, **_OPTIONS)(function)
+        finally:
+            _config.CACHE_DIR = before
     return compiled
 
 

@@ -28,7 +28,7 @@ class Limits:
         subscription_predicates: predicates, comparisons and function calls of one expression, all
             together.
         memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
-            and begins anew. What the open elements of a document need is not counted.
+            and begins anew. It is at least twice what the open elements of a document need.
         schema_chars: characters of the files of a DTD and of what its entities expand to, all
             together; each entity counts as 16 more. (Real DTDs have been seen to expand 90 times.)
         schema_entities: entities of a DTD that are open inside each other, files included.

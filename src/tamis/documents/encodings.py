@@ -38,14 +38,15 @@ _NOT_FOR_DOCUMENTS = frozenset(
     "charmap idna palmos punycode raw-unicode-escape undefined unicode-escape utf-7".split()
 )
 _PATTERN = (
-    r"""<\?xml[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"[\w.\-]*"|'[\w.\-]*')"""
-    r"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(["'])(?P<encoding>[A-Za-z][\w.\-]*)\1)?"""
-    r"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(["'])(?P<standalone>yes|no)\3)?"""
+    r"""<\?xml(?P<version>[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"[\w.\-]*"|'[\w.\-]*'))?"""
+    r"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(["'])(?P<encoding>[A-Za-z][\w.\-]*)\2)?"""
+    r"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(["'])(?P<standalone>yes|no)\4)?"""
     r"""[ \t\r\n]*(?P<end>\?>)?"""
 )
 DECLARATION = re.compile(_PATTERN.encode())
-"""The XML declaration. It is whole, and right, if it has its ``end``; whatever the version is,
-libexpat reads it as 1.0.
+"""The XML declaration of a document, or the text declaration of another entity, which may leave the
+version out. It is whole, and right, if it has its ``end``; whatever the version is, libexpat reads
+it as 1.0.
 """
 _DECLARATION = re.compile(_PATTERN, re.ASCII)
 _DECLARES_NOTHING = re.compile(rb"<[^?\0]")

@@ -60,14 +60,14 @@ class MatchSet(NamedTuple):
     def numbers(self, document: int) -> Int32:
         """The subscription numbers that matched one document, ascending, each once."""
         sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
-        numbers = _unique(_ranges(self.set_starts, sets, self.members))
+        numbers = _unique(ranges(self.set_starts, sets, self.members))
         if self.subscribers is not None:
-            numbers = np.sort(_ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
+            numbers = np.sort(ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
         freeze(numbers)
         return numbers
 
 
-def _ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
+def ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
     """``values[starts[row]:starts[row + 1]]`` of each row, behind each other."""
     if len(rows) == 1:
         return values[starts[rows[0]] : starts[rows[0] + 1]]
@@ -77,6 +77,14 @@ def _ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
     total = int(ends[-1]) if len(ends) else 0
     result: Int32 = values[np.arange(total) + np.repeat(firsts - ends + counts, counts)]
     return result
+
+
+def only_used(set_ids: Int32, starts: Int64, members: Int32) -> tuple[Int32, Int64, Int32]:
+    """The same sets, without those that nothing refers to: an engine may know many more."""
+    used, renumbered = np.unique(set_ids, return_inverse=True)
+    counts = starts[used.astype(np.int64) + 1] - starts[used]
+    own_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return renumbered.astype(np.int32), own_starts, ranges(starts, used, members)
 
 
 def _unique(numbers: Int32) -> Int32:
@@ -108,13 +116,16 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
     next_place = starts[:-1].copy()
     sets = used = 0
     for (matches, numbers), count in zip(parts, counts, strict=True):
-        within = np.arange(len(matches.set_ids)) - np.repeat(matches.document_starts[:-1], count)
-        set_ids[np.repeat(next_place, count) + within] = matches.set_ids + sets
+        own_ids, own_starts, own_members = only_used(
+            matches.set_ids, matches.set_starts, matches.members
+        )
+        within = np.arange(len(own_ids)) - np.repeat(matches.document_starts[:-1], count)
+        set_ids[np.repeat(next_place, count) + within] = own_ids + sets
         next_place += count
-        set_starts.append(matches.set_starts[1:] + used)
-        members.append(matches.members if numbers is None else numbers[matches.members])
-        sets += len(matches.set_starts) - 1
-        used += len(matches.members)
+        set_starts.append(own_starts[1:] + used)
+        members.append(own_members if numbers is None else numbers[own_members])
+        sets += len(own_starts) - 1
+        used += len(own_members)
     result = parts[0][0]._replace(
         document_starts=starts,
         set_ids=set_ids,

@@ -140,4 +140,5 @@ def _divided(queries: Sequence[Query]) -> list[Share]:
         left = [number for number, reason in zip(left, reasons, strict=True) if reason is not None]
         if not left:
             break
+    assert not left, "the last engine takes all"
     return shares

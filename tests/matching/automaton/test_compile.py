@@ -25,7 +25,7 @@ VALUES = "values are compared"
         ("//a[4096]", None),
         ("//a[4097]", "a position is over 4096"),
         ("//a[b[4097]]", "a position is over 4096"),
-        ("//a[count(b) = 4096]", "a count is compared with more than 4096"),
+        ("//a[count(b) = 4096]", "a count is compared with 4096 or more"),
         ("//a[count(b[2]) = 1]", "nodes at a position are counted"),
         ("//a = 1", VALUES),
         ("//a[. = 'x']", VALUES),
@@ -34,7 +34,13 @@ VALUES = "values are compared"
         ("//a[name() = 'a']", VALUES),
         ("//a[string-length(b) = 0]", VALUES),
         ("//a[2]" * 8, None),
-        ("//a[2]" * 9, "more than 8 steps are descendant-or-self, or // before a position"),
+        (
+            "//a[2]" * 9,
+            "more than 4096 steps, where each that is descendant-or-self, or // before a position, "
+            "counts all again",
+        ),
+        ("/x[" + "/".join("a" * 101) + "]", "a path has more than 100 steps"),
+        ("//a[count(b) > -3000000000]", None),
     ],
 )
 def test_refusals(expression: str, reason: str | None) -> None:

@@ -22,6 +22,8 @@ from tamis.matching.automaton.automaton import Automaton
 from tests.matching.automaton.asking import STRUCTURE, answers
 
 UNLIMITED = 1 << 40
+NOTED = {"node_bits", "source_bits", "fact_bits", "told_bits", "answer_bits", "counter_values"}
+"""What has to be zero again after each call of a kernel."""
 STATUSES = {
     getattr(kernels, name): name for name in vars(kernels) if name.startswith("FULL_")
 }  # fmt: skip
@@ -51,7 +53,8 @@ def asked(
 
     def watched(state: np.ndarray) -> int:
         status = scan(state)
-        assert not any(noted.any() for noted in automaton._scratch[4:])  # bits and counters
+        rooms = automaton._scratch._asdict()
+        assert not any(room.any() for name, room in rooms.items() if name in NOTED)
         grew[STATUSES.get(status, "DONE")] += 1
         return int(status)
 
@@ -141,6 +144,13 @@ def test_many_names_and_wildcards(memo_bytes: int) -> None:
 
 
 # -- marks -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memo_bytes", [1, 50_000, 1_000_000])
+def test_one_answer_larger_than_the_memo(memo_bytes: int) -> None:
+    """What a single event needs is granted: it would never be had otherwise."""
+    queries = [f"//a[b or n{n}]" for n in range(9_000)]
+    asked(queries, ["<r><a><b/></a></r>", "<r><a/></r>", "<a><a><b/></a></a>"], memo_bytes)
 
 
 # -- documents -------------------------------------------------------------------------------------

@@ -183,7 +183,7 @@ def declaration_of(data: bytes | memoryview, encoding: str | None) -> Declaratio
     if data[:5] != b"<?xml" or data[5:6] not in (b" ", b"\t", b"\r", b"\n"):
         return Declaration()
     found = DECLARATION.match(data)
-    if found is None or found["end"] is None:
+    if found is None or found["version"] is None or found["end"] is None:
         return None
     if encoding is None and (found["encoding"] or b"utf-8").lower() != b"utf-8":
         return None

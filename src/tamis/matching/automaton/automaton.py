@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays import note
-from tamis.documents.batch import EventBatch, Int32, freeze
+from tamis.documents.batch import EventBatch, Int32, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.automaton.kernels import (
     FULL_ANSWERS,
@@ -30,6 +30,7 @@ from tamis.matching.automaton.layout import (
     CURRENT,
     DEPTH,
     DOCUMENT,
+    EVENT,
     EVENTS,
     FOUND_COUNT,
     GATHERED,
@@ -38,6 +39,7 @@ from tamis.matching.automaton.layout import (
     HAS_NOTES,
     IS_OPEN,
     MEMO,
+    MISC_AT,
     PROGRAM,
     PROGRESS,
     REGAINED,
@@ -53,7 +55,6 @@ from tamis.matching.automaton.memo import (
     EMPTY,
     INFO_COLUMNS,
     START,
-    USED,
     Lists,
     MemoArrays,
     Pairs,
@@ -66,7 +67,12 @@ from tamis.matching.automaton.program import (
     OTHER_ELEMENT,
     AutomatonProgram,
 )
-from tamis.matching.matchset import MatchSet
+from tamis.matching.matchset import MatchSet, only_used
+
+log = logging.getLogger("tamis")
+
+_POSITION = [DOCUMENT, EVENT, ATTRIBUTE_AT, TEXT_AT, MISC_AT]
+"""The places that say which event is matched."""
 
 _LISTS = {
     FULL_STATES: "states",
@@ -81,8 +87,7 @@ class Automaton:
     """Matches batches, and remembers what it learns. It belongs to one thread at a time.
 
     What is remembered is bounded: where it would take more than ``bytes_max``, all of it is
-    forgotten but what the open elements need. What these need may take half as much again as the
-    bound, or more where the program itself is larger.
+    forgotten but what the open elements need; the bound is then at least twice what these take.
 
     Args:
         program: the queries.
@@ -98,6 +103,7 @@ class Automaton:
         self.forgotten = 0
         self._bound = bytes_max
         self._is_beginning_again = False
+        self._forgotten_at: list[int] = []
         self._names = _NameSymbols(program)
         self._scratch = new_scratch(program.arrays, program.queries)
         self._stacks = [np.zeros(64, np.int32) for _ in range(3)]
@@ -134,9 +140,10 @@ class Automaton:
         state[HAS_LEAVES] = any(
             map(len, (events.attribute_event, events.text_event, events.misc_event))
         )
+        self._forgotten_at = []
         self._found_starts = np.zeros(batch.documents + 1, np.int64)
         self._found = np.empty(64 + 4 * batch.documents, np.int32)
-        self._pieces: list[tuple[int, Lists]] = []
+        self._pieces: list[_Piece] = []
         self._bind_progress()
         while status := scan(state):
             if status == FULL_FOUND:
@@ -146,7 +153,9 @@ class Automaton:
             else:
                 self._make_room(status)
             self._bind_progress()
-        return self._match_set()
+        matches = self._match_set()
+        self._pieces = []
+        return matches
 
     def _events(self, batch: EventBatch, vocabulary: Vocabulary) -> Events:
         return Events(
@@ -188,7 +197,9 @@ class Automaton:
             self._is_beginning_again = False
             self._bound = max(self.bytes_max, 2 * _bytes(self._memo))
         self._grow(status)
-        if _bytes(self._memo) > self._bound and not self._is_beginning_again:
+        is_over = _bytes(self._memo) > self._bound and not self._is_beginning_again
+        # What one event alone needs more than there may be is granted, or it would never end.
+        if is_over and self._forgotten_at != state[_POSITION].tolist():
             self._forget()
 
     def _grow(self, status: int) -> None:
@@ -218,7 +229,9 @@ class Automaton:
         self.forgotten += 1
         self._is_beginning_again = True
         old, state = self._memo, self._state
-        self._pieces.append((int(state[FOUND_COUNT]), old.answers))
+        log.info("an automaton forgot what it learned, %d bytes, to stay in bounds", _bytes(old))
+        self._forgotten_at = state[_POSITION].tolist()
+        self._set_aside()
         self._learn_anew()
         if state[IS_OPEN]:
             self._facts(old, EMPTY)  # is the first set of all
@@ -237,28 +250,49 @@ class Automaton:
 
     # -- results -----------------------------------------------------------------------------------
 
-    def _match_set(self) -> MatchSet:
+    def _set_aside(self) -> None:
+        """Keep those of the answers that were found since answers were forgotten last."""
+        begin = self._pieces[-1].end if self._pieces else 0
         end = int(self._state[FOUND_COUNT])
+        answers = self._memo.answers
+        found, starts, members = only_used(self._found[begin:end], answers.starts, answers.members)
+        self._found[begin:end] = found
+        self._pieces.append(_Piece(end, starts, members))
+
+    def _match_set(self) -> MatchSet:
+        end, answers = int(self._state[FOUND_COUNT]), self._memo.answers
+        count, used = answers.counts.tolist()
+        last = _Piece(end, answers.starts[: count + 1], answers.members[:used])
         found = self._found[:end]
-        starts: list[NDArray[np.int64]] = []
-        members: list[Int32] = []
-        begins, sets, used = 0, 0, 0
-        for until, answers in [*self._pieces, (end, self._memo.answers)]:
-            found[begins:until] += sets
-            count = int(answers.counts[COUNT])
-            starts.append(answers.starts[bool(starts) : count + 1] + used)
-            members.append(answers.members[: answers.counts[USED]])
-            begins, sets, used = until, sets + count, used + int(answers.counts[USED])
+        starts, members = last.starts, last.members
+        if self._pieces:
+            begin = sets = used = 0
+            several = []
+            for piece in [*self._pieces, last]:
+                found[begin : piece.end] += sets
+                several.append(piece.starts[1:] + used)
+                begin, sets = piece.end, sets + len(piece.starts) - 1
+                used += len(piece.members)
+            starts = np.concatenate([last.starts[:1], *several])
+            members = np.concatenate([piece.members for piece in [*self._pieces, last]])
         matches = MatchSet(
             document_starts=self._found_starts,
             set_ids=found,
-            set_starts=np.concatenate(starts),
-            members=np.concatenate(members) if len(members) > 1 else members[0],
+            set_starts=starts,
+            members=members,
             subscribers=None,
             errors={},
         )
-        freeze(*(array for array in matches if isinstance(array, np.ndarray)))
+        freeze(*matches[:4])
         return matches
+
+
+class _Piece(NamedTuple):
+    """Answers that a memo knew, and how many had been found in all when it was forgotten."""
+
+    end: int
+    starts: Int64
+    members: Int32
 
 
 class _NameSymbols:

@@ -11,14 +11,13 @@ from numpy.typing import NDArray
 from tamis.documents.batch import Int32, Int64, freeze
 from tamis.documents.demand import Demand
 from tamis.language.model import KindTest, NameTest, NodeTest
-from tamis.matching.automaton.formulas import FALSE, TRUE, Formulas, watch
+from tamis.matching.automaton.formulas import FALSE, TRUE, Code, Formulas, watch
 from tamis.matching.automaton.program import (
     CONJUNCTION,
     COUNTS,
     FIRST_SYMBOL,
     FORMULA,
     MISC,
-    NODE,
     NOTES,
     OF_CHILD,
     OF_COUNTER,
@@ -29,6 +28,7 @@ from tamis.matching.automaton.program import (
     RULE_COLUMNS,
     TELLS,
     TEXT,
+    WATCH_COLUMNS,
     AutomatonProgram,
     ProgramArrays,
 )
@@ -202,20 +202,21 @@ class Builder:
         children, descendants = _children(rank[parents[order[1:]]], below[order])
         accepts = np.array(self._accepts, np.int32).reshape(-1, 2)
         accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
-        rules = np.array(list(self._rules), np.int32).reshape(-1, RULE_COLUMNS)
-        rules[:, NODE] = rank[rules[:, NODE]]
+        rules = np.array(list(self._rules), np.int32).reshape(-1, 1 + RULE_COLUMNS)
+        nodes, rules = rank[rules[:, 0]], rules[:, 1:]
         arrays = ProgramArrays(
             children=children,
             descendants=descendants,
-            tests=np.ascontiguousarray(codes[order]),
+            tests=codes[order],
             wildcards=symbols.wildcards,
             accept_starts=accept_starts,
-            accepts=np.ascontiguousarray(accepts[accept_order, 1]),
-            **self._formula_arrays(rules),
+            accepts=accepts[accept_order, 1],
+            **self._formula_arrays(nodes, rules),
             **self._fact_arrays(),
             **self._need_arrays(rank, parents),
             **self._chain_arrays(),
         )
+        arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
         freeze(*arrays)
         return AutomatonProgram(
             arrays,
@@ -228,7 +229,7 @@ class Builder:
             symbols.attribute_namespaces,
         )
 
-    def _formula_arrays(self, rules: Int32) -> dict[str, NDArray[Any]]:
+    def _formula_arrays(self, nodes: Int32, rules: Int32) -> dict[str, NDArray[Any]]:
         """Formulas, and rules by how they are found.
 
         In a conjunction the facts that ask for most, the least likely, come first, and of these the
@@ -253,29 +254,26 @@ class Builder:
         code = np.fromiter((item for code in codes for item in code), np.int32, int(starts[-1]))
         watched = np.array(list(map(watch, formulas.kinds, codes)), np.int32)
         watched[np.isin(watched, list(self._notes))] = -1
-        also = np.array(
-            [
-                code[1] if kind == CONJUNCTION and len(code) > 1 else -1
-                for kind, code in zip(formulas.kinds, codes, strict=True)
-            ],
-            np.int32,
-        )
         is_base = watched[rules[:, FORMULA]] < 0
-        base, others = rules[is_base], rules[~is_base]
-        base_starts, base_order = _grouped(base[:, NODE], len(self._parents))
-        rule_starts, rule_order = _grouped(others[:, FORMULA], len(codes))
-        watching = np.flatnonzero(watched >= 0).astype(np.int32)
+        base_starts, base_order = _grouped(nodes[is_base], len(self._parents))
+        rule_starts, rule_order = _grouped(rules[~is_base, FORMULA], len(codes))
+        watching = np.flatnonzero(watched >= 0)
         watch_starts, watch_order = _grouped(watched[watching], self._facts_max())
+        rows = [
+            _watch_row(number, formulas.kinds[number], codes[number])
+            for number in watching.tolist()
+        ]
         return {
             "base_starts": base_starts,
-            "base_rules": np.ascontiguousarray(base[base_order]),
+            "base_rules": rules[is_base][base_order],
             "rule_starts": rule_starts,
-            "rules": np.ascontiguousarray(others[rule_order]),
+            "rules": rules[~is_base][rule_order],
+            "rule_nodes": nodes[~is_base][rule_order],
             "formula_starts": starts,
             "formula_code": code,
             "formula_kinds": np.array(formulas.kinds, np.uint8),
             "watch_starts": watch_starts,
-            "watches": np.stack([watching, also[watching]], axis=1)[watch_order].copy(),
+            "watches": np.array(rows, np.int32).reshape(-1, WATCH_COLUMNS)[watch_order],
         }
 
     def _facts_max(self) -> int:
@@ -321,7 +319,7 @@ class Builder:
         pairs[:, 0] = rank[parents[pairs[:, 0]]]
         pairs = np.unique(pairs, axis=0)
         starts, order = _grouped(pairs[:, 0], len(rank))
-        return {"needs_starts": starts, "needs": np.ascontiguousarray(pairs[order, 1])}
+        return {"needs_starts": starts, "needs": pairs[order, 1]}
 
     def _chain_arrays(self) -> dict[str, NDArray[Any]]:
         firsts = np.array([stages[0][0] for stages in self._chain_stages], np.int32)
@@ -376,6 +374,14 @@ class _Symbols:
         self.wildcards = np.zeros((len(symbols), len(wild)), np.uint8)
         for column, test in enumerate(wild):
             self.wildcards[:, column] = [_passes(symbol, test) for symbol in symbols]
+
+
+def _watch_row(number: int, kind: int, code: Code) -> tuple[int, int, int, int]:
+    """What stands in ``watches`` for a formula."""
+    if kind != CONJUNCTION:
+        return number, code[0], code[0], 1
+    several = (*code, code[0], code[0])
+    return number, several[1], several[2], int(len(code) > 3)
 
 
 def _is_wild(test: Test) -> bool:

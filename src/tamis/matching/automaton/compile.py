@@ -35,9 +35,12 @@ from tamis.matching.automaton.program import ACCEPTS, AutomatonProgram
 from tamis.matching.demand import demand_of
 
 COUNT_MAX = 4096
-"""The largest position, and number to compare a count with, that this engine takes."""
-OR_SELF_MAX = 8
-"""Steps of one query that lead to descendants or to where they begin, and are not just ``//``."""
+"""The largest position that this engine takes; counts are compared with less."""
+PATH_MAX = 100
+"""Steps of a path: they are compiled inside each other."""
+STEPS_MAX = 4096
+"""Steps of a query; those that lead to descendants or to where they begin, and are not just ``//``,
+double what follows them."""
 _HERE = Step(Axis.SELF, KindTest.NODE)
 
 
@@ -49,9 +52,15 @@ def refuses(query: Query) -> str | None:
     (None, 'values are compared')
     """
     reason = _refusal(query.expression)
-    if reason is None and _or_self_steps(query.expression) > OR_SELF_MAX:
-        return f"more than {OR_SELF_MAX} steps are descendant-or-self, or // before a position"
-    return reason
+    if reason is not None:
+        return reason
+    steps, twofold = _size(query.expression)
+    if steps << twofold > STEPS_MAX:
+        return (
+            f"more than {STEPS_MAX} steps, where each that is descendant-or-self, or // before a "
+            "position, counts all again"
+        )
+    return None
 
 
 def _refusal(expression: Expression) -> str | None:
@@ -61,7 +70,7 @@ def _refusal(expression: Expression) -> str | None:
         case Compare(_, Count(path), literal):
             assert isinstance(literal, float)
             if COUNT_MAX <= literal < math.inf:
-                return f"a count is compared with more than {COUNT_MAX}"
+                return f"a count is compared with {COUNT_MAX} or more"
             return _count_refusal(path) or _path_refusal(path)
         case Not(operand):
             return _refusal(operand)
@@ -75,6 +84,8 @@ def _refusal(expression: Expression) -> str | None:
 
 
 def _path_refusal(path: Path) -> str | None:
+    if len(path.steps) > PATH_MAX:
+        return f"a path has more than {PATH_MAX} steps"
     for step in path.steps:
         for predicate in step.predicates:
             if isinstance(predicate, Position):
@@ -96,28 +107,31 @@ def _count_refusal(path: Path) -> str | None:
     return None
 
 
-def _or_self_steps(expression: Expression) -> int:
-    """How many steps stand for two: each doubles what follows it."""
+def _size(expression: Expression) -> tuple[int, int]:
+    """How many steps there are, and how many of them stand for two ways to go on."""
+    steps = twofold = 0
     match expression:
         case Exists(paths):
-            several = [path.steps for path in paths]
+            pass
         case Compare(_, Count(path), _):
-            several = [path.steps]
+            paths = (path,)
         case Not(operand):
-            return _or_self_steps(operand)
+            return _size(operand)
         case And(operands) | Or(operands):
-            return sum(map(_or_self_steps, operands))
+            sizes = [_size(operand) for operand in operands]
+            return sum(size[0] for size in sizes), sum(size[1] for size in sizes)
         case _:
-            return 0
-    found = 0
-    for steps in several:
-        for index, step in enumerate(steps):
-            if step.axis is Axis.DESCENDANT_OR_SELF and not _melts(step, steps[index + 1 :]):
-                found += 1
+            return 0, 0
+    for path in paths:
+        for index, step in enumerate(path.steps):
+            steps += 1
+            if step.axis is Axis.DESCENDANT_OR_SELF:
+                twofold += not _melts(step, path.steps[index + 1 :])
             for predicate in step.predicates:
                 if not isinstance(predicate, Position):
-                    found += _or_self_steps(predicate)
-    return found
+                    inner = _size(predicate)
+                    steps, twofold = steps + inner[0], twofold + inner[1]
+    return steps, twofold
 
 
 def compile_queries(queries: Sequence[Query]) -> AutomatonProgram:
@@ -288,8 +302,13 @@ class Compiler:
         if literal == -math.inf:
             highest = -1 if operator in ("<", "<=") else highest
         limit = int(max(literal, 0)) + 1 if literal < math.inf else 1
-        counter = self._counter(path.steps, node, limit)
-        formula = formulas.between(counter, lowest, highest)
+        lowest = max(lowest, 0)
+        if lowest > highest:
+            formula = FALSE
+        elif lowest == 0 and highest >= limit:
+            formula = TRUE  # and nothing has to be counted
+        else:
+            formula = formulas.between(self._counter(path.steps, node, limit), lowest, highest)
         return formulas.negation(formula) if operator == "!=" else formula
 
     def _counter(self, steps: tuple[Step, ...], node: int, limit: int) -> int:

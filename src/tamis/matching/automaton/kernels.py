@@ -59,12 +59,13 @@ from tamis.matching.automaton.memo import (
 from tamis.matching.automaton.program import (
     ACCEPTS,
     ACTION,
+    ALSO,
     AND,
     CONJUNCTION,
     COUNTS,
     FORMULA,
+    IS_LONG,
     MISC,
-    NODE,
     NOT,
     NOTES,
     OF_COUNTER,
@@ -76,6 +77,9 @@ from tamis.matching.automaton.program import (
     TARGET,
     TELLS,
     TEXT,
+    THIRD,
+    WATCH_COLUMNS,
+    WATCHING,
 )
 from tamis.matching.automaton.program import (
     COUNT as COUNT_OPERATOR,
@@ -143,6 +147,12 @@ def mixed(number: int) -> np.uint64:
 def is_set(bits: Bytes, number: int) -> bool:
     """Whether the bit of a number is set."""
     return bits[number >> 3] >> (number & 7) & 1 != 0
+
+
+@inlined
+def bit(bits: Bytes, number: int) -> int:
+    """The bit of a number, which is not negative."""
+    return np.int64(bits[U(number) >> U(3)]) >> (number & 7) & 1
 
 
 @inlined
@@ -647,38 +657,46 @@ def follow_base(state: Int64, current: int) -> None:
 
 @called
 def follow_watches(state: Int64, current: int, gathered: int) -> None:
-    """Follow the rules that watch one of the facts that were gathered."""
+    """Follow the rules that watch one of the facts that were gathered.
+
+    Which formulas and which nodes pass is what a processor cannot guess, so they are written down
+    first, in vain where they do not.
+    """
     reached, nodes = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
-    bits = uint8s(state, SCRATCH.node_bits)
+    bits, node_bits = uint8s(state, SCRATCH.fact_bits), uint8s(state, SCRATCH.node_bits)
+    offsets, facts = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
+    watched, watches = int64s(state, PROGRAM.watch_starts), int32s(state, PROGRAM.watches)
+    noted = int32s(state, SCRATCH.watches)
     start, end = reached[current], reached[current + 1]
     for i in range(start, end):
-        set_bit(bits, nodes[i])
-    offsets, facts = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.members)
+        set_bit(node_bits, nodes[i])
+    count = 0
     for i in range(offsets[gathered], offsets[gathered + 1]):
-        follow_watching(state, facts[i])
-    clear(bits, nodes, start, end)
+        for j in range(watched[facts[i]], watched[facts[i] + 1]):
+            row = U(j * WATCH_COLUMNS)
+            noted[U(count)] = j
+            count += bit(bits, watches[row + U(ALSO)]) & bit(bits, watches[row + U(THIRD)])
+    follow_noted(state, count)
+    clear(node_bits, nodes, start, end)
 
 
 @called
-def follow_watching(state: Int64, fact: int) -> None:
-    """Follow the rules that watch a fact, at the nodes whose bits are set."""
-    watched, watches = int64s(state, PROGRAM.watch_starts), int32s(state, PROGRAM.watches)
-    starts, code = int64s(state, PROGRAM.formula_starts), int32s(state, PROGRAM.formula_code)
-    offsets, rules = int64s(state, PROGRAM.rule_starts), int32s(state, PROGRAM.rules)
-    kinds = uint8s(state, PROGRAM.formula_kinds)
-    bits, node_bits = uint8s(state, SCRATCH.fact_bits), uint8s(state, SCRATCH.node_bits)
-    for i in range(watched[fact], watched[fact + 1]):
-        formula, also = watches[2 * i], watches[2 * i + 1]
-        if also >= 0 and not is_set(bits, also):
-            continue
-        if kinds[formula] == CONJUNCTION:
-            if not all_set(bits, code, starts[formula] + 1, starts[formula + 1]):
-                continue
-        elif not holds(state, formula):
+def follow_noted(state: Int64, count: int) -> None:
+    """Follow the rules of formulas that were noted, at the nodes whose bits are set."""
+    watches, noted = int32s(state, PROGRAM.watches), int32s(state, SCRATCH.watches)
+    offsets, nodes = int64s(state, PROGRAM.rule_starts), int32s(state, PROGRAM.rule_nodes)
+    rules, bits = int32s(state, SCRATCH.rules), uint8s(state, SCRATCH.node_bits)
+    found = 0
+    for i in range(count):
+        row = noted[i] * WATCH_COLUMNS
+        formula = watches[row + WATCHING]
+        if watches[row + IS_LONG] and not holds(state, formula):
             continue
         for j in range(offsets[formula], offsets[formula + 1]):
-            if is_set(node_bits, rules[j * RULE_COLUMNS + NODE]):
-                follow(state, rules, j * RULE_COLUMNS)
+            rules[U(found)] = j
+            found += bit(bits, nodes[U(j)])
+    for i in range(found):
+        follow(state, int32s(state, PROGRAM.rules), rules[i] * RULE_COLUMNS)
 
 
 @inlined

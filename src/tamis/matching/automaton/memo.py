@@ -102,7 +102,7 @@ class Scratch(NamedTuple):
     again. They are small enough to stay near the processor.
 
     Attributes:
-        nodes, sources, facts, answers: int32; room for what is noted.
+        nodes, sources, facts, answers, watches, rules: int32; room for what is noted.
         node_bits, source_bits, fact_bits, told_bits, answer_bits: uint8; a bit for each.
         counter_values: int32; 0 between uses.
     """
@@ -111,6 +111,8 @@ class Scratch(NamedTuple):
     sources: Int32
     facts: Int32
     answers: Int32
+    watches: Int32
+    rules: Int32
     node_bits: Bytes
     source_bits: Bytes
     fact_bits: Bytes
@@ -170,6 +172,8 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
         sources=numbers(nodes),
         facts=numbers(facts),
         answers=numbers(queries),
+        watches=numbers(len(arrays.watches) + 1),
+        rules=numbers(len(arrays.rules) + 1),
         node_bits=bits(nodes),
         source_bits=bits(nodes),
         fact_bits=bits(facts),

@@ -28,7 +28,9 @@ OF_CHILD, OF_DESCENDANT, OF_STAGE, OF_COUNTER = range(4)
 NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
 # one whose value is added, or -1 for 1.
-NODE, FORMULA, ACTION, TARGET, SOURCE, RULE_COLUMNS = range(6)
+FORMULA, ACTION, TARGET, SOURCE, RULE_COLUMNS = range(5)
+# Columns of ``watches``.
+WATCHING, ALSO, THIRD, IS_LONG, WATCH_COLUMNS = range(5)
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 
@@ -48,12 +50,13 @@ class ProgramArrays(NamedTuple):
             node is reached.
         base_starts: int64[nodes + 1], base_rules: int32[r, RULE_COLUMNS]; by node, the rules whose
             formulas may hold without any fact.
-        rule_starts: int64[formulas + 1], rules: int32[r, RULE_COLUMNS]; by formula, all others.
+        rule_starts: int64[formulas + 1], rules: int32[r, RULE_COLUMNS], rule_nodes: int32[r]; by
+            formula, all others, and the node of each.
         formula_starts: int64[formulas + 1], formula_code: int32[]; facts, all of which must hold,
             the least likely first, or a program for a stack, by formula_kinds: uint8[formulas].
-        watch_starts: int64[facts + 1], watches: int32[w, 2]; the formulas that watch a fact: each
-            that cannot hold without facts watches one of them. With it another fact that it needs,
-            or -1: most of those that do not hold are then passed over without a look at them.
+        watch_starts: int64[facts + 1], watches: int32[w, WATCH_COLUMNS]; the formulas that watch a
+            fact: each that cannot hold without facts watches one of them. With it stand two others
+            that it needs, or else the same fact again; and whether that is not all that it needs.
         fact_kinds: uint8[facts].
         fact_counters: int32[facts]; for facts OF_COUNTER: of which. The fact says the value.
         counter_bases: int32[counters]; the fact that says that the value is 0, if there was one.
@@ -77,6 +80,7 @@ class ProgramArrays(NamedTuple):
     base_rules: Int32
     rule_starts: Int64
     rules: Int32
+    rule_nodes: Int32
     formula_starts: Int64
     formula_code: Int32
     formula_kinds: NDArray[np.uint8]
