@@ -5,7 +5,9 @@ Reaching a bound is an error that names it, for the document or the subscription
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+
+from tamis.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,9 @@ class Limits:
         schema_entities: entities of a DTD that are open inside each other, files included.
         schema_nesting: parentheses inside each other in a content model.
 
+    Raises:
+        UsageError: one is not a whole number, or less than 0.
+
     >>> Limits(depth=100).depth
     100
     """
@@ -52,6 +57,12 @@ class Limits:
     schema_chars: int = 1 << 23
     schema_entities: int = 100
     schema_nesting: int = 128
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+                raise UsageError(f"Limits: {field.name}={value!r} is not a whole number from 0")
 
 
 DEFAULT_LIMITS = Limits()

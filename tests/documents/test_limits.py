@@ -24,6 +24,12 @@ from tests.documents.parsing import batch_of, error_of
 GOOD = b"<good/>"
 
 
+@pytest.mark.parametrize("value", ["1", None, 1.5, float("nan"), True, -1])
+def test_a_bound_is_a_whole_number(value: object) -> None:
+    with pytest.raises(tamis.UsageError, match=r"memo_bytes=.* is not a whole number from 0"):
+        Limits(memo_bytes=value)  # type: ignore[arg-type]
+
+
 @pytest.fixture
 def _cheap() -> Iterator[None]:
     """Bounds what a test may cost: 10 seconds of the processor and 500 MB more than were in use."""
