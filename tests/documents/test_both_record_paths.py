@@ -10,10 +10,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tamis.documents import records as records_module
+from tamis.documents import record_batch
 from tamis.documents.demand import EVERYTHING
+from tamis.documents.expat_records import ExpatRecords
+from tamis.documents.record_batch import RecordBatch
 from tamis.documents.record_index import parse_range, record_index
-from tamis.documents.records import ExpatRecords, RecordBatch, RecordParser, parse_records
+from tamis.documents.records import RecordParser, parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.tokenizer import names as names_module
 from tamis.documents.tokenizer import records as tokenized
@@ -224,7 +226,7 @@ def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(records_module, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 3)
     for text in (*GOOD.values(), *TAKEN_OVER.values(), f"<x>{RECORD * 20}</x>"):
         compare(text.encode(), sizes=(50, 1 << 30))
     parser = TokenizedRecords("a", Vocabulary(), ALL, Limits())

@@ -10,7 +10,8 @@ import numpy as np
 
 from tamis.documents.batch import Int64, freeze
 from tamis.documents.demand import Demand
-from tamis.documents.records import RecordBatch, StreamPlace, parse_records, record_parser
+from tamis.documents.record_batch import RecordBatch, StreamPlace
+from tamis.documents.records import parse_records, record_parser
 from tamis.documents.source import Document
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary

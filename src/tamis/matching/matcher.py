@@ -13,7 +13,8 @@ from tamis.documents.archive import ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import Parser, parse
-from tamis.documents.records import RecordBatch, check_tag, parse_records
+from tamis.documents.record_batch import RecordBatch, check_tag
+from tamis.documents.records import parse_records
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary

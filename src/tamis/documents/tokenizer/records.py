@@ -6,18 +6,11 @@ from collections.abc import Generator, Iterable, Iterator
 
 import numpy as np
 
-from tamis.documents import expat, records
+from tamis.documents import expat, record_batch
 from tamis.documents.batch import BatchBuilder, EventBatch, freeze, interleaved
 from tamis.documents.demand import Demand
-from tamis.documents.records import (
-    ExpatRecords,
-    RecordBatch,
-    RecordPlaces,
-    StreamPlace,
-    head_of,
-    start_tag,
-    too_large,
-)
+from tamis.documents.expat_records import ExpatRecords, head_of, start_tag, too_large
+from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.spans import begin_stream
 from tamis.documents.tokenizer.names import NameTable
@@ -116,8 +109,8 @@ class TokenizedRecords:
         state = self.scanner.state
         state[layout.IN_RECORDS] = 1
         state[layout.IS_FINAL] = 0
-        state[layout.RECORDS_MAX] = records.BATCH_RECORDS
-        state[layout.EVENTS_MAX] = records.BATCH_BYTES // 4
+        state[layout.RECORDS_MAX] = record_batch.BATCH_RECORDS
+        state[layout.EVENTS_MAX] = record_batch.BATCH_BYTES // 4
         begin_stream(state, declaration.end)
         status = self._scan(np.frombuffer(context + PADDING, np.uint8), len(context))
         self._position = 0
@@ -176,7 +169,7 @@ class TokenizedRecords:
         """Read records from where the state is, into an empty batch: why it stops."""
         if len(self.contexts) == layout.CONTEXTS_MAX:
             self._forget_contexts()
-        self.scanner.provide(end - self._position + layout.PADDING, records.BATCH_RECORDS)
+        self.scanner.provide(end - self._position + layout.PADDING, record_batch.BATCH_RECORDS)
         ends = np.array([end])
         parts = layout.Parts(_ZERO, _ZERO, ends, _NO_BYTES)
         text = layout.Text(data, data[:0], 0, len(data), 0, parts)

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from tamis.documents.records import StreamPlace
+from tamis.documents.record_batch import StreamPlace
 from tamis.documents.streams import CHUNK_BYTES
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.characters import NEWLINE

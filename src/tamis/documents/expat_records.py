@@ -1,0 +1,453 @@
+"""Records, read by libexpat: the trusted way, which takes over where the tokenizer cannot go on."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Generator, Iterable, Iterator
+from itertools import chain, starmap
+from xml.parsers import expat
+
+import numpy as np
+
+from tamis.documents import record_batch
+from tamis.documents.batch import BatchBuilder, freeze
+from tamis.documents.demand import Demand
+from tamis.documents.encodings import Place
+from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
+from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace, check_tag
+from tamis.documents.streams import CHUNK_BYTES
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError, DocumentLimitError
+from tamis.limits import Limits
+
+# Up to the DOCTYPE of a document that is known to be well-formed so far.
+_BEFORE_DOCTYPE = re.compile(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+
+
+class ExpatRecords:
+    """A :class:`RecordParser` that is libexpat alone.
+
+    Args:
+        tag, vocabulary, demand, limits: as for :func:`parse_records`.
+        encoding: overrules what the document declares.
+        context: what has to be read before the rest of a stream: the DOCTYPE, if there is one, and
+            the start tags of the open elements, with the namespaces that they declare.
+        start: where the rest of the stream begins.
+    """
+
+    def __init__(
+        self,
+        tag: str,
+        vocabulary: Vocabulary,
+        demand: Demand,
+        limits: Limits,
+        *,
+        encoding: str | None = None,
+        context: bytes = b"",
+        start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
+    ) -> None:
+        self.context = context
+        self.limits = limits
+        self.parser = create_parser((encoding or "utf-8") if context else encoding)
+        self.handlers = _RecordHandlers(
+            check_tag(tag), self.parser, ExpatParser(vocabulary, demand, limits), context, start
+        )
+
+    def parse(
+        self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
+    ) -> Generator[RecordBatch, None, None]:
+        """See :meth:`RecordParser.parse`."""
+        handlers = self.handlers
+        try:
+            for piece in self._pieces(chain([self.context], chunks)):
+                self._feed(piece)
+                yield from handlers.take_batches()
+            handlers.is_all_read = True
+            if is_all:
+                self.parser.Parse(b"", True)
+            handlers.end_of_input()
+        except expat.ExpatError as error:
+            handlers.stop(handlers.failure(error))
+        except DocumentError as error:
+            handlers.stop(error)
+        finally:
+            handlers.close()
+        yield from handlers.take_batches()
+
+    def warn_of_skipped(self, name: str) -> None:
+        """See :meth:`RecordParser.warn_of_skipped`."""
+        self.handlers.warn_of_skipped(name)
+
+    def _pieces(self, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+        """The chunks, in pieces that expat takes in linear time.
+
+        It looks at an unfinished tag or comment anew each time that more of it comes, so that must
+        be twice as much each time. An error of the chunks comes after what they gave before it.
+        """
+        waiting = bytearray()
+        failure = None
+        try:
+            for chunk in chunks:
+                for start in range(0, len(chunk), CHUNK_BYTES):
+                    waiting += chunk[start : start + CHUNK_BYTES]
+                    if len(waiting) >= self.handlers.unfinished:
+                        yield bytes(waiting)
+                        waiting.clear()
+        except DocumentError as error:
+            failure = error
+        if waiting:
+            yield bytes(waiting)
+        if failure is not None:
+            raise failure
+
+    def _feed(self, piece: bytes) -> None:
+        handlers = self.handlers
+        handlers.fed += len(piece)
+        if handlers.prolog is not None:
+            handlers.prolog += piece
+        self.parser.Parse(piece, False)
+        handlers.unfinished = handlers.fed - max(0, self.parser.CurrentByteIndex)
+        handlers.check_sizes()
+
+
+class _RecordHandlers(Handlers):
+    """The handlers of a stream: outside of records, in one that is recorded, in one that is not.
+
+    Offsets here are those of the parser, which has read the context first.
+    """
+
+    def __init__(
+        self,
+        tag: str,
+        parser: expat.XMLParserType,
+        owner: ExpatParser,
+        context: bytes,
+        start: StreamPlace,
+    ) -> None:
+        self.tag = tag
+        self.base = owner.vocabulary
+        self.context = context
+        self.stream_start = start
+        self.context_end = Place()
+        self.context_end.pass_over(context.decode())
+        self.fed = 0
+        self.is_all_read = False
+        self.unfinished = 0  # the bytes that expat has of a token that is not complete
+        self.is_inside = False
+        self.is_refused = False  # the record that is being read
+        self.is_ending = False  # its end tag was read, but where that ends is not known yet
+        self.record_start = 0
+        self.prolog: bytearray | None = bytearray()  # until the root element begins
+        self.is_standalone = False
+        self.head = b""  # of contexts
+        # Open elements: their names as written, and the namespaces that they declare.
+        self.around: list[tuple[str, tuple[tuple[str | None, str | None], ...]]] = []
+        self.declared: list[tuple[str | None, str | None]] = []  # by the next start tag
+        self.record_context: bytes | None = None  # of the next record, while it is known
+        self.counted_from = 0
+        self.produced_before = 0
+        self.batches: list[RecordBatch] = []
+        super().__init__(owner, parser, BatchBuilder(), 0)
+        self.next_record = start.record
+        self.begin_batch()
+        self.set_outside_handlers()
+        parser.XmlDeclHandler = self.read_declaration
+
+    # -- batches -------------------------------------------------------------------------------
+
+    def begin_batch(self) -> None:
+        self.owner = ExpatParser(self.base.fork(), self.demand, self.limits)
+        self.elements = self.owner.elements
+        self.attributes = self.owner.attributes
+        self.builder = BatchBuilder()
+        self.errors: dict[int, DocumentError] = {}
+        self.starts = array("q")
+        self.ends = array("q")
+        self.context_numbers: dict[bytes, int] = {}
+        self.contexts = array("i")
+
+    def cut_batch(self, stream_error: DocumentError | None = None) -> None:
+        shift = self.stream_start.offset - len(self.context)
+        starts, ends = (np.array(each, dtype=np.int64) + shift for each in (self.starts, self.ends))
+        contexts = np.array(self.contexts, dtype=np.int32)
+        freeze(starts, ends, contexts)
+        first = self.next_record - len(starts)
+        places = RecordPlaces(first, starts, ends, contexts, tuple(self.context_numbers))
+        batch = self.builder.freeze()
+        self.batches.append(
+            RecordBatch(batch, self.errors, self.owner.vocabulary, places, stream_error)
+        )
+        self.begin_batch()
+
+    def take_batches(self) -> list[RecordBatch]:
+        """The batches that are complete."""
+        batches, self.batches = self.batches, []
+        return batches
+
+    # -- outside of records --------------------------------------------------------------------
+
+    def set_outside_handlers(self) -> None:
+        self.handle_elements(self.start_outside, self.end_outside)
+        self.parser.StartNamespaceDeclHandler = self.declare_namespace
+        self.set_misc_handlers()
+
+    def set_misc_handlers(self) -> None:
+        if self.is_inside or self.counting:
+            super().set_misc_handlers()
+        else:
+            self.parser.CommentHandler = None
+            self.parser.ProcessingInstructionHandler = None
+
+    def declare_namespace(self, prefix: str | None, uri: str | None) -> None:
+        if self.is_ending:
+            self.end_record()
+        self.declared.append((prefix, uri))
+
+    def start_outside(self, name: str, attributes: list[str]) -> None:
+        if self.is_ending:
+            self.end_record()
+        self.prolog = None
+        qualified = _qualified(name)
+        if qualified == self.tag:
+            self.start_record(name, attributes)
+            return
+        if len(self.around) >= self.limits.depth:
+            self.give_up(f"deeper than the limit depth = {self.limits.depth:,}")
+        if len(attributes) > 2 * self.limits.attributes:
+            self.give_up(
+                "an element with more attributes than the limit attributes = "
+                f"{self.limits.attributes:,}"
+            )
+        self.around.append((qualified, tuple(self.declared)))
+        self.declared.clear()
+        self.record_context = None
+
+    def end_outside(self, _name: str) -> None:
+        if self.is_ending:
+            self.end_record()
+        self.around.pop()
+        self.record_context = None
+
+    # -- records -------------------------------------------------------------------------------
+
+    def start_record(self, name: str, attributes: list[str]) -> None:
+        self.is_inside = True
+        self.is_refused = False
+        self.record_start = self.parser.CurrentByteIndex
+        self.place_record(self.record_start)
+        self.declared.clear()
+        self.mark = self.builder.mark()
+        self.first_event = len(self.builder.tags)
+        self.depth = 0
+        self.count_from_here()
+        self.parser.StartNamespaceDeclHandler = None
+        self.parser.buffer_text = bool(self.demand.text)
+        self.handle_elements(self.start, self.end)
+        self.set_misc_handlers()
+        self.start(name, attributes)
+
+    def place_record(self, start: int) -> None:
+        """Note where a record starts, and its context."""
+        if self.record_context is None:
+            self.record_context = self.head + b"".join(starmap(start_tag, self.around))
+        self.starts.append(start)
+        known = self.context_numbers
+        self.contexts.append(known.setdefault(self.record_context, len(known)))
+
+    def end(self, name: str) -> None:
+        super().end(name)
+        if self.depth == 0:
+            self.leave_record()
+
+    def leave_record(self) -> None:
+        """After its end tag; where that ends is known when expat comes to what follows it."""
+        self.is_inside = False
+        self.is_ending = True
+        self.set_outside_handlers()
+        self.parser.buffer_text = False  # or it would be told of too late
+        self.parser.DefaultHandlerExpand = self.follow
+        if not self.counting:
+            self.parser.CharacterDataHandler = self.follow
+
+    def follow(self, _data: str) -> None:
+        """Something follows a record."""
+        self.end_record()
+
+    def end_record(self, end: int | None = None) -> None:
+        """The record is complete, up to ``end``, or to what expat is reading now."""
+        self.is_ending = False
+        self.parser.DefaultHandlerExpand = None
+        self.set_text_handler()
+        end = self.parser.CurrentByteIndex if end is None else end
+        if not self.is_refused and end - self.record_start > self.limits.document_bytes:
+            self.drop_record(DocumentLimitError(too_large(self.limits)))
+        if not self.is_refused:
+            self.builder.end_document()
+        self.ends.append(end)
+        self.next_record += 1
+        self.count_from_here()
+        if (
+            len(self.starts) >= record_batch.BATCH_RECORDS
+            or end - self.starts[0] >= record_batch.BATCH_BYTES
+        ):
+            self.cut_batch()
+
+    def refuse(self, message: str) -> None:
+        self.drop_record(DocumentLimitError(message, *self.place()))
+
+    def drop_record(self, error: DocumentError) -> None:
+        """The record that is being read is in error; it is read to its end, for the others."""
+        self.errors[len(self.starts) - 1] = error
+        if self.is_refused:
+            return
+        self.is_refused = True
+        self.builder.drop_document(self.mark)
+        self.pieces.clear()
+        self.text_depth = 0
+        self.set_text_handler()
+        if self.is_inside:
+            self.handle_elements(self.start_refused, self.end_refused)
+
+    def start_refused(self, _name: str, _attributes: list[str]) -> None:
+        self.depth += 1
+
+    def end_refused(self, _name: str) -> None:
+        self.depth -= 1
+        if self.depth == 0:
+            self.leave_record()
+
+    def misc(self, name: int, data: str) -> None:
+        if self.is_inside and not self.is_refused:
+            super().misc(name, data)
+            return
+        if self.is_ending:
+            self.end_record()
+        if self.counting:
+            self.count(EVENT_CHARS + len(data))
+
+    # -- limits --------------------------------------------------------------------------------
+
+    def check_sizes(self) -> None:
+        """Between pieces, what is being read may have become too large to go on with."""
+        if self.unfinished > self.limits.document_bytes:
+            self.give_up(f"a tag, a comment or the like is {too_large(self.limits)}")
+        if self.prolog is not None and len(self.prolog) > self.limits.document_bytes:
+            self.give_up(f"what stands before the root element is {too_large(self.limits)}")
+        if self.is_inside and self.fed - self.record_start > self.limits.document_bytes:
+            self.drop_record(DocumentLimitError(too_large(self.limits)))
+
+    def start_doctype(
+        self, name: str, system: str | None, public: str | None, has_internal_subset: bool
+    ) -> None:
+        super().start_doctype(name, system, public, has_internal_subset)
+        self.parser.EndDoctypeDeclHandler = self.end_doctype
+
+    def end_doctype(self) -> None:
+        assert self.prolog is not None
+        before = _BEFORE_DOCTYPE.match(self.prolog)
+        assert before is not None
+        doctype = self.prolog[before.end() : self.parser.CurrentByteIndex + 1]
+        self.head = head_of(bytes(doctype), self.is_standalone)
+        self.set_misc_handlers()
+
+    def read_declaration(self, _version: str, _encoding: str | None, standalone: int) -> None:
+        self.is_standalone = standalone == 1
+
+    def counted_text(self, data: str) -> None:
+        if self.is_ending:
+            self.end_record()
+        super().counted_text(data)
+
+    def skip_reference(self) -> None:
+        if self.is_ending:
+            self.end_record()
+        super().skip_reference()
+
+    def count_from_here(self) -> None:
+        """What entities may expand to is counted for each record, and for the whole stream."""
+        if self.counting:
+            self.produced_before += self.produced
+            self.produced = 0
+            self.counted_from = self.parser.CurrentByteIndex
+
+    def count(self, produced: int) -> None:
+        offset = self.parser.CurrentByteIndex
+        self.document_bytes = offset - self.counted_from
+        super().count(produced)
+        own, self.produced = self.produced, self.produced + self.produced_before
+        self.document_bytes = offset
+        super().count(0)
+        self.produced = own
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def end_of_input(self) -> None:
+        """Nothing follows."""
+        if self.is_ending:
+            self.end_record(self.fed)
+        if self.starts:
+            self.cut_batch()
+
+    def stop(self, error: DocumentError) -> None:
+        """The stream ends with an error."""
+        offset = max(0, self.parser.ErrorByteIndex)
+        if not self.is_all_read:
+            error = type(error)(f"{error.message}; the rest was not read", error.line, error.column)
+        if self.is_ending:
+            self.end_record(offset)
+        if self.is_inside:
+            self.drop_record(error)
+        else:
+            self.place_record(offset)
+            self.errors[len(self.starts) - 1] = error
+            self.builder.end_document()
+        self.ends.append(offset)
+        self.next_record += 1
+        self.cut_batch(error)
+
+    def located(self, line: int, column: int) -> tuple[int, int]:
+        end, start = self.context_end, self.stream_start
+        if line == end.line:
+            column += start.column - end.column
+        return line - end.line + start.line, column + 1
+
+    def innermost(self) -> str | None:
+        """The local name of the innermost open element."""
+        if self.is_inside:
+            return super().innermost() or self.tag.rpartition(":")[2]
+        return self.around[-1][0].rpartition(":")[2] if self.around else None
+
+
+def _qualified(name: str) -> str:
+    r"""A name as it is written, of one as expat spells it.
+
+    >>> _qualified("urn:x\fa\fp"), _qualified("urn:x\fa"), _qualified("a")
+    ('p:a', 'a', 'a')
+    """
+    _, local, prefix = split_name(name)
+    return f"{prefix}:{local}" if prefix else local
+
+
+def too_large(limits: Limits) -> str:
+    """What is wrong with a record, or a part of a document, that is too large."""
+    return f"larger than the limit document_bytes = {limits.document_bytes:,}"
+
+
+def head_of(doctype: bytes, is_standalone: bool) -> bytes:
+    """How contexts begin: with the DOCTYPE, and what says how to read it."""
+    return (b"<?xml version='1.0' standalone='yes'?>" if is_standalone else b"") + doctype
+
+
+def start_tag(name: str, declared: Iterable[tuple[str | None, str | None]]) -> bytes:
+    """A start tag, in UTF-8, with namespaces that it declares.
+
+    >>> start_tag("a", [(None, "u"), ("p", "v&w")])
+    b'<a xmlns="u" xmlns:p="v&#38;w">'
+    """
+    text = f"<{name}"
+    for prefix, uri in declared:
+        attribute = f"xmlns:{prefix}" if prefix else "xmlns"
+        escaped = re.sub('[&<"\t\n\r]', lambda found: f"&#{ord(found[0])};", uri or "")
+        text += f' {attribute}="{escaped}"'
+    return f"{text}>".encode()

@@ -1,0 +1,86 @@
+"""What the records of a stream are parsed into, whatever parses them."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tamis.documents.batch import EventBatch, Int32, Int64
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError, UsageError
+
+# A batch of records ends when it has so many, or was made of so many bytes of the stream.
+BATCH_RECORDS = 4096
+BATCH_BYTES = 4 << 20
+
+_PART = r"(?:[A-Za-z_]|[^\x00-\x7f\s])(?:[\w.-]|[^\x00-\x7f\s])*"
+_TAG = re.compile(f"(?!xmlns:)(?:{_PART}:)?{_PART}")
+
+
+class StreamPlace(NamedTuple):
+    """A place in a stream, outside of records.
+
+    Attributes:
+        record: the number of the next record.
+        offset: in bytes of UTF-8, from 0.
+        line, column: from 1; columns are characters.
+    """
+
+    record: int = 0
+    offset: int = 0
+    line: int = 1
+    column: int = 1
+
+
+class RecordPlaces(NamedTuple):
+    """Where the records of a batch stand in their stream.
+
+    Attributes:
+        first: the number of the first one.
+        starts, ends: int64[d]; byte offsets in the stream. Of the error that ended the stream:
+            where its record began, or where it was noticed outside of records, and where it was
+            noticed.
+        context: int32[d]; the number in ``contexts`` of what each record has to be read with, to be
+            read alone.
+        contexts: the DOCTYPE, if there is one, and the start tags around records, with the
+            namespaces that they declare.
+    """
+
+    first: int
+    starts: Int64
+    ends: Int64
+    context: Int32
+    contexts: tuple[bytes, ...]
+
+
+class RecordBatch(NamedTuple):
+    """Some records of a stream, one after the other; each is a document of the batch.
+
+    Attributes:
+        batch: the events.
+        errors: by the number of the document in the batch; such a record has no events.
+        vocabulary: what the batch was parsed with. Later batches may share it, and add names to it
+            at any time; it never loses or changes one.
+        places: where the records stand.
+        stream_error: what ended the stream too early: the last of ``errors``; or None.
+    """
+
+    batch: EventBatch
+    errors: dict[int, DocumentError]
+    vocabulary: Vocabulary
+    places: RecordPlaces
+    stream_error: DocumentError | None
+
+
+def check_tag(tag: object) -> str:
+    """The tag of records, if it can be one.
+
+    Raises:
+        UsageError: it cannot.
+
+    >>> check_tag("w:p")
+    'w:p'
+    """
+    if not isinstance(tag, str) or not _TAG.fullmatch(tag):
+        raise UsageError(f"{tag!r} is no tag: give it as documents write it, such as page or w:p")
+    return tag
