@@ -207,7 +207,7 @@ def test_limits_once_names_are_known() -> None:
         both.compare([Source(data)])
 
 
-@pytest.mark.parametrize("limit", [-5, 0, 10**12, 10**20])
+@pytest.mark.parametrize("limit", [0, 10**12, 10**20])
 def test_limits_beyond_what_there_is_room_for(limit: int) -> None:
     BothPaths(ALL, Limits(depth=limit, attributes=limit)).compare(SOURCES[:50])
 
