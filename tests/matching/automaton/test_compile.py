@@ -9,7 +9,18 @@ from tamis.documents.demand import Demand, Names
 from tamis.language.xpath import parse
 from tamis.matching.automaton import compile_queries, refuses
 from tamis.matching.automaton.formulas import DEPTH_MAX, FALSE, TRUE, Formulas, depth
-from tamis.matching.automaton.program import AND, CONJUNCTION, COUNT, GENERAL, NOT, OR
+from tamis.matching.automaton.program import (
+    ACTION,
+    AND,
+    CONJUNCTION,
+    COUNT,
+    GENERAL,
+    NOT,
+    OR,
+    RULE_COLUMNS,
+    TARGET,
+    TELLS,
+)
 
 VALUES = "values are compared"
 
@@ -50,8 +61,9 @@ def test_refusals(expression: str, reason: str | None) -> None:
 def sizes(*expressions: str) -> tuple[int, int, int]:
     """How many nodes, rules and facts some subscriptions take."""
     arrays = compile_queries([parse(text) for text in expressions]).arrays
-    rules = len(arrays.base_rules) + len(arrays.rules)
-    return len(arrays.tests), rules, len(arrays.fact_kinds)
+    rules = arrays.rules.reshape(-1, RULE_COLUMNS)
+    facts = {*arrays.sure.tolist(), *rules[rules[:, ACTION] == TELLS, TARGET].tolist()}
+    return len(arrays.tests), len(rules) + len(arrays.sure), len(facts)
 
 
 @pytest.mark.parametrize(

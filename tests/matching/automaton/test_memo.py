@@ -17,15 +17,15 @@ from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS
 from tamis.matching import reference
 from tamis.matching.automaton import automaton as automaton_module
-from tamis.matching.automaton import compile_queries, kernels
+from tamis.matching.automaton import compile_queries, layout
 from tamis.matching.automaton.automaton import Automaton
 from tests.matching.automaton.asking import STRUCTURE, answers
 
 UNLIMITED = 1 << 40
-NOTED = {"node_bits", "source_bits", "fact_bits", "told_bits", "answer_bits", "counter_values"}
+NOTED = {"node_bits", "answer_bits", "gathered", "told", "told_words", "counter_values"}
 """What has to be zero again after each call of a kernel."""
 STATUSES = {
-    getattr(kernels, name): name for name in vars(kernels) if name.startswith("FULL_")
+    getattr(layout, name): name for name in vars(layout) if name.startswith("FULL_")
 }  # fmt: skip
 
 DEEP = "<a x='1'>" * 500 + "<b/>" * 3 + "</a>" * 500

@@ -251,36 +251,6 @@ def byte(_typing: Any, _address: Any) -> Any:
 
 
 @intrinsic
-def first(_typing: Any, _mask: Any) -> Any:
-    """The number of the lowest bit that is set, 64 for none."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        return builder.cttz(values[0], ir.IntType(1)(0))
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def ones(_typing: Any, _mask: Any) -> Any:
-    """How many bits are set."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        return builder.ctpop(values[0])
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
-def last(_typing: Any, _mask: Any) -> Any:
-    """The number of the highest bit that is set; the mask is not 0."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        return builder.sub(_WORD(63), builder.ctlz(values[0], ir.IntType(1)(1)))
-
-    return types.int64(types.uint64), generate
-
-
-@intrinsic
 def copy(_typing: Any, _target: Any, _source: Any, _size: Any) -> Any:
     """Copy bytes from one address to another; they do not overlap."""
 

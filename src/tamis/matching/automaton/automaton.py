@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from tamis.arrays import note
 from tamis.documents.batch import EventBatch, Int32, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
-from tamis.matching.automaton.kernels import (
-    FULL_ANSWERS,
-    FULL_CLOSES,
-    FULL_DEPTH,
-    FULL_FACTS,
-    FULL_FOUND,
-    FULL_MERGES,
-    FULL_NEEDED,
-    FULL_PENDINGS,
-    FULL_STATES,
-    copy_pairs,
-    known_facts,
-    rehash,
-    scan,
-)
+from tamis.matching.automaton.kernels.facts import known_facts
+from tamis.matching.automaton.kernels.scan import scan
+from tamis.matching.automaton.kernels.tables import copy_pairs, rehash
 from tamis.matching.automaton.layout import (
     ATTRIBUTE_AT,
     CURRENT,
@@ -33,10 +21,17 @@ from tamis.matching.automaton.layout import (
     EVENT,
     EVENTS,
     FOUND_COUNT,
+    FULL_ANSWERS,
+    FULL_CLOSES,
+    FULL_DEPTH,
+    FULL_FACTS,
+    FULL_FOUND,
+    FULL_MERGES,
+    FULL_PENDINGS,
+    FULL_STATES,
     GATHERED,
     HAS_COUNTERS,
     HAS_LEAVES,
-    HAS_NOTES,
     IS_OPEN,
     MEMO,
     MISC_AT,
@@ -46,6 +41,7 @@ from tamis.matching.automaton.layout import (
     SCRATCH,
     STATE_SIZE,
     TEXT_AT,
+    TURNED_TO,
     WIDTH,
     Events,
     Progress,
@@ -53,8 +49,10 @@ from tamis.matching.automaton.layout import (
 from tamis.matching.automaton.memo import (
     COUNT,
     EMPTY,
-    INFO_COLUMNS,
+    PENDING_COLUMNS,
     START,
+    STATE_COLUMNS,
+    FactSets,
     Lists,
     MemoArrays,
     Pairs,
@@ -71,13 +69,14 @@ from tamis.matching.matchset import MatchSet, only_used
 
 log = logging.getLogger("tamis")
 
+L = TypeVar("L", Lists, FactSets)
+
 _POSITION = [DOCUMENT, EVENT, ATTRIBUTE_AT, TEXT_AT, MISC_AT]
 """The places that say which event is matched."""
 
 _LISTS = {
     FULL_STATES: "states",
     FULL_PENDINGS: "pendings",
-    FULL_NEEDED: "needed",
     FULL_FACTS: "facts",
     FULL_ANSWERS: "answers",
 }
@@ -109,18 +108,17 @@ class Automaton:
         self._stacks = [np.zeros(64, np.int32) for _ in range(3)]
         self._state = np.zeros(STATE_SIZE, np.int64)
         self._state[WIDTH] = len(program.arrays.wildcards)
-        self._state[HAS_NOTES] = program.has_notes
         self._state[HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
-        note(self._state, PROGRAM.children, program.arrays)
+        note(self._state, PROGRAM.nodes, program.arrays)
         note(self._state, SCRATCH.nodes, self._scratch)
         self._learn_anew()
 
     def _learn_anew(self) -> None:
-        arrays = self.program.arrays
-        needs = int(arrays.needs_starts[1])
-        answers = int(arrays.accept_starts[1])
-        self._memo = new_arrays(len(arrays.wildcards), needs, answers)
+        self._memo = new_arrays(len(self.program.arrays.wildcards))
         self._seen = np.zeros(64, np.int64)
+        self._scratch.pending_bits[:] = 0
+        self._scratch.needed[:] = 0
+        self._state[TURNED_TO] = 0
         note(self._state, MEMO.states.starts, self._memo)
 
     def memory_usage(self) -> int:
@@ -212,15 +210,16 @@ class Automaton:
             name = _LISTS[status]
             changed: dict[str, Any] = {name: _grown_lists(getattr(memo, name))}
             memo = memo._replace(**changed)
-            states = len(memo.states.hashes)
-            if len(memo.info) < states * INFO_COLUMNS:
+            states, pendings = len(memo.states.hashes), len(memo.pendings.hashes)
+            if len(memo.state_info) < states * STATE_COLUMNS:
                 memo = memo._replace(
-                    info=grown(memo.info, states * INFO_COLUMNS),
+                    state_info=grown(memo.state_info, states * STATE_COLUMNS),
                     table=grown(memo.table, states * len(self.program.arrays.wildcards)),
                 )
-            pendings = len(memo.pendings.hashes)
-            if len(memo.pending_info) < 2 * pendings:
-                memo = memo._replace(pending_info=grown(memo.pending_info, 2 * pendings))
+            if len(memo.pending_info) < pendings * PENDING_COLUMNS:
+                memo = memo._replace(
+                    pending_info=grown(memo.pending_info, pendings * PENDING_COLUMNS)
+                )
         self._memo = memo
         note(self._state, MEMO.states.starts, memo)
 
@@ -244,7 +243,8 @@ class Automaton:
     def _facts(self, old: MemoArrays, number: int) -> int:
         """A set of facts of an old memo in the new one."""
         start, end = old.facts.starts[number : number + 2]
-        while (found := known_facts(self._state, old.facts.members[start:end])) < 0:
+        places, words = old.facts.places[start:end], old.facts.words[start:end]
+        while (found := known_facts(self._state, places, words)) < 0:
             self._grow(FULL_FACTS)
         return int(found)
 
@@ -334,10 +334,13 @@ def _bytes(memo: MemoArrays) -> int:
     )
 
 
-def _grown_lists(lists: Lists) -> Lists:
+def _grown_lists(lists: L) -> L:
     """The same lists with twice the room of the kind that is short."""
     count, size = int(lists.counts[COUNT]), len(lists.hashes)
     if count < size:
+        if isinstance(lists, FactSets):
+            room = 2 * len(lists.words)
+            return lists._replace(places=grown(lists.places, room), words=grown(lists.words, room))
         return lists._replace(members=grown(lists.members, 2 * len(lists.members)))
     hashes = grown(lists.hashes, 2 * size)
     slots = np.zeros(4 * size, np.int32)

@@ -13,22 +13,33 @@ from tamis.documents.demand import Demand
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.matching.automaton.formulas import FALSE, TRUE, Code, Formulas, watch
 from tamis.matching.automaton.program import (
+    ACCEPTED,
+    ACTION,
+    CHILDREN,
     CONJUNCTION,
+    COUNT,
     COUNTS,
+    DESCENDANTS,
     FIRST_SYMBOL,
     FORMULA,
     MISC,
-    NOTES,
+    NEEDS,
+    NODE_COLUMNS,
     OF_CHILD,
     OF_COUNTER,
     OF_DESCENDANT,
+    OF_ITSELF,
     OF_STAGE,
     OTHER_ATTRIBUTE,
     OTHER_ELEMENT,
     RULE_COLUMNS,
+    RULES,
+    SOURCE,
+    SURE,
+    TARGET,
     TELLS,
     TEXT,
-    WATCH_COLUMNS,
+    WATCHED,
     AutomatonProgram,
     ProgramArrays,
 )
@@ -111,9 +122,9 @@ class Builder:
             return TRUE
         number = self._test(narrowed)
         child = self.edge(self._parents[node], self._below[node], number)
-        fact = self._fact(OF_CHILD, -1 - number, TRUE)
+        fact = self._fact(OF_ITSELF, number, TRUE)
         self._notes.add(fact)
-        self.rule(child, TRUE, NOTES, fact)
+        self.rule(child, TRUE, TELLS, fact)
         return self.formulas.fact(fact)
 
     # -- rules -------------------------------------------------------------------------------------
@@ -199,29 +210,38 @@ class Builder:
         order = _breadth_first(parents, below, codes)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order), dtype=np.int32)
+        facts, fact_arrays = self._numbered_facts()
         children, descendants = _children(rank[parents[order[1:]]], below[order])
         accepts = np.array(self._accepts, np.int32).reshape(-1, 2)
         accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
-        rules = np.array(list(self._rules), np.int32).reshape(-1, 1 + RULE_COLUMNS)
-        nodes, rules = rank[rules[:, 0]], rules[:, 1:]
+        sure_starts, sure, rule_starts, rules, formulas = self._ruled(
+            rank, facts, fact_arrays["counter_bases"]
+        )
+        needs_starts, needs = self._needs(rank, facts, parents)
+        nodes = np.zeros((len(order) + 1, NODE_COLUMNS), np.int32)
+        nodes[:, CHILDREN] = children
+        nodes[:-1, DESCENDANTS] = descendants
+        nodes[:, ACCEPTED] = accept_starts
+        nodes[:, SURE] = sure_starts
+        nodes[:, RULES] = rule_starts
+        nodes[:, NEEDS] = needs_starts
         arrays = ProgramArrays(
-            children=children,
-            descendants=descendants,
+            nodes=nodes,
             tests=codes[order],
             wildcards=symbols.wildcards,
-            accept_starts=accept_starts,
             accepts=accepts[accept_order, 1],
-            **self._formula_arrays(nodes, rules),
-            **self._fact_arrays(),
-            **self._need_arrays(rank, parents),
-            **self._chain_arrays(),
+            sure=sure,
+            rules=rules,
+            needs=needs,
+            **formulas,
+            **fact_arrays,
+            **self._chain_arrays(facts, fact_arrays["fact_ends"]),
         )
         arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
         freeze(*arrays)
         return AutomatonProgram(
             arrays,
             queries,
-            bool(self._notes),
             demand,
             symbols.elements,
             symbols.attributes,
@@ -229,8 +249,57 @@ class Builder:
             symbols.attribute_namespaces,
         )
 
-    def _formula_arrays(self, nodes: Int32, rules: Int32) -> dict[str, NDArray[Any]]:
-        """Formulas, and rules by how they are found.
+    def _numbered_facts(self) -> tuple[Int32, dict[str, NDArray[Any]]]:
+        """The number of each fact in the program; and what is known of these numbers.
+
+        Kinds follow each other, each from a new word on; in a kind, facts about the same test: an
+        element tells few words of facts then.
+        """
+        kinds = np.array(self._fact_kinds, np.int32)
+        tests = np.array([test for _, test, _ in self._facts], np.int32)
+        order = np.lexsort((tests, kinds))
+        counts = np.bincount(kinds, minlength=OF_COUNTER)[:OF_COUNTER]
+        limits = np.array(self._counter_limits, np.int32)
+        ends = np.cumsum([-(-count // 64) for count in [*counts.tolist(), int(limits.sum())]])
+        starts = 64 * np.concatenate([[0], ends[:-1]])
+        firsts = np.cumsum(counts) - counts
+        numbers = np.empty(len(kinds), np.int32)
+        sorted_kinds = kinds[order]
+        numbers[order] = np.arange(len(kinds)) - firsts[sorted_kinds] + starts[sorted_kinds]
+        return numbers, {
+            "fact_ends": ends.astype(np.int64),
+            "fact_counters": np.repeat(np.arange(len(limits), dtype=np.int32), limits),
+            "counter_bases": (starts[-1] + np.cumsum(limits) - limits - 1).astype(np.int32),
+            "counter_limits": limits,
+        }
+
+    def _ruled(
+        self, rank: Int32, facts: Int32, counter_bases: Int32
+    ) -> tuple[Int64, Int32, Int64, Int32, dict[str, NDArray[Any]]]:
+        """What is sure by node, the rules by node, and the formulas."""
+        given = np.array(list(self._rules), np.int32).reshape(-1, 5)
+        nodes, formulas, actions, targets, sources = given.T
+        nodes = rank[nodes]
+        told = actions == TELLS
+        targets[told] = facts[targets[told]]
+        is_sure = (formulas == TRUE) & (told | (actions == COUNTS) & (sources < 0))
+        counted = is_sure & ~told
+        targets[counted] = counter_bases[targets[counted]] + 1
+        sure_starts, sure_order = _grouped(nodes[is_sure], len(rank))
+        sure = targets[is_sure][sure_order]
+        watches, arrays = self._formula_arrays(facts)
+        nodes, formulas = nodes[~is_sure], formulas[~is_sure]
+        rows = np.zeros((len(nodes), RULE_COLUMNS), np.int32)
+        rows[:, : FORMULA + 1] = watches[formulas]
+        rows[:, ACTION] = actions[~is_sure]
+        rows[:, TARGET] = targets[~is_sure]
+        rows[:, SOURCE] = sources[~is_sure]
+        order = np.lexsort((rows[:, WATCHED], nodes))
+        rule_starts = np.searchsorted(nodes[order], np.arange(len(rank) + 1))
+        return sure_starts, sure, rule_starts, rows[order], arrays
+
+    def _formula_arrays(self, facts: Int32) -> tuple[Int32, dict[str, NDArray[Any]]]:
+        """What stands with rules, by formula, and the formulas.
 
         In a conjunction the facts that ask for most, the least likely, come first, and of these the
         ones that few others ask for. What an element notes about itself is not watched: it was not
@@ -244,41 +313,24 @@ class Builder:
             if kind == CONJUNCTION
             for fact in code
         )
-        codes = [
-            tuple(sorted(code, key=lambda fact: (-weights[fact], uses[fact], fact)))
-            if kind == CONJUNCTION and len(code) > 1
-            else code
-            for kind, code in zip(formulas.kinds, formulas.codes, strict=True)
-        ]
-        starts = np.cumsum([0, *map(len, codes)], dtype=np.int64)
-        code = np.fromiter((item for code in codes for item in code), np.int32, int(starts[-1]))
-        watched = np.array(list(map(watch, formulas.kinds, codes)), np.int32)
-        watched[np.isin(watched, list(self._notes))] = -1
-        is_base = watched[rules[:, FORMULA]] < 0
-        base_starts, base_order = _grouped(nodes[is_base], len(self._parents))
-        rule_starts, rule_order = _grouped(rules[~is_base, FORMULA], len(codes))
-        watching = np.flatnonzero(watched >= 0)
-        watch_starts, watch_order = _grouped(watched[watching], self._facts_max())
-        rows = [
-            _watch_row(number, formulas.kinds[number], codes[number])
-            for number in watching.tolist()
-        ]
-        return {
-            "base_starts": base_starts,
-            "base_rules": rules[is_base][base_order],
-            "rule_starts": rule_starts,
-            "rules": rules[~is_base][rule_order],
-            "rule_nodes": nodes[~is_base][rule_order],
-            "formula_starts": starts,
-            "formula_code": code,
+        watches: list[tuple[int, int, int, int]] = []
+        items: list[int] = []
+        starts = [0]
+        numbers = facts.tolist()
+        for number, (kind, code) in enumerate(zip(formulas.kinds, formulas.codes, strict=True)):
+            ordered = code
+            if kind == CONJUNCTION and len(code) > 1:
+                ordered = tuple(sorted(code, key=lambda fact: (-weights[fact], uses[fact], fact)))
+            items += _numbered(ordered, numbers)
+            starts.append(len(items))
+            watched = watch(kind, ordered)
+            is_gathered = watched >= 0 and watched not in self._notes
+            watches.append(_watch_row(number, kind, items[starts[-2] :], is_gathered))
+        return np.array(watches, np.int32), {
+            "formula_starts": np.array(starts, np.int64),
+            "formula_code": np.array(items, np.int32),
             "formula_kinds": np.array(formulas.kinds, np.uint8),
-            "watch_starts": watch_starts,
-            "watches": np.array(rows, np.int32).reshape(-1, WATCH_COLUMNS)[watch_order],
         }
-
-    def _facts_max(self) -> int:
-        """How many facts there are, the values of counters included."""
-        return len(self._fact_kinds) + sum(self._counter_limits)
 
     def _weights(self) -> list[int]:
         """By fact: how many facts it rests on. Those that it rests on have smaller numbers."""
@@ -293,22 +345,9 @@ class Builder:
                 weights.append(1 + sum(weights[fact] for fact in formulas.codes[formula]))
         return weights
 
-    def _fact_arrays(self) -> dict[str, NDArray[Any]]:
-        limits = np.array(self._counter_limits, np.int32)
-        plain = len(self._fact_kinds)
-        bases = plain + np.cumsum(np.concatenate([[0], limits]))[:-1] - 1
-        counters = np.repeat(np.arange(len(limits), dtype=np.int32), limits)
-        kinds = np.concatenate([self._fact_kinds, np.full(len(counters), OF_COUNTER)])
-        return {
-            "fact_kinds": kinds.astype(np.uint8),
-            "fact_counters": np.concatenate([np.full(plain, -1), counters]).astype(np.int32),
-            "counter_bases": bases.astype(np.int32),
-            "counter_limits": limits,
-        }
-
-    def _need_arrays(
-        self, rank: NDArray[np.int32], parents: NDArray[np.int32]
-    ) -> dict[str, NDArray[Any]]:
+    def _needs(
+        self, rank: NDArray[np.int32], facts: Int32, parents: NDArray[np.int32]
+    ) -> tuple[Int64, Int32]:
         """Which facts of descendants are told to which nodes: each once."""
         told = [
             (node, target)
@@ -317,21 +356,25 @@ class Builder:
         ]
         pairs = np.array(told, np.int32).reshape(-1, 2)
         pairs[:, 0] = rank[parents[pairs[:, 0]]]
+        pairs[:, 1] = facts[pairs[:, 1]]
         pairs = np.unique(pairs, axis=0)
         starts, order = _grouped(pairs[:, 0], len(rank))
-        return {"needs_starts": starts, "needs": pairs[order, 1]}
+        return starts, pairs[order, 1]
 
-    def _chain_arrays(self) -> dict[str, NDArray[Any]]:
-        firsts = np.array([stages[0][0] for stages in self._chain_stages], np.int32)
-        chain_starts, order = _grouped(firsts, self._facts_max())
+    def _chain_arrays(self, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:
+        stages = [
+            [(facts[fact], counter, number) for fact, counter, number in stages]
+            for stages in self._chain_stages
+        ]
+        firsts = np.array([chain[0][0] for chain in stages], np.int32) - 64 * ends[OF_ITSELF]
+        of_stages = 64 * int(ends[OF_STAGE] - ends[OF_ITSELF])
+        chain_starts, order = _grouped(firsts, of_stages)
         return {
             "chain_starts": chain_starts,
             "chain_numbers": order,
-            "stage_starts": np.cumsum([0, *map(len, self._chain_stages)], dtype=np.int64),
-            "stages": np.array(
-                [stage for stages in self._chain_stages for stage in stages], np.int32
-            ).reshape(-1, 3),
-            "chain_facts": np.array(self._chain_facts, np.int32),
+            "stage_starts": np.cumsum([0, *map(len, stages)], dtype=np.int64),
+            "stages": np.array([stage for chain in stages for stage in chain], np.int32),
+            "chain_facts": facts[self._chain_facts],
         }
 
 
@@ -376,12 +419,30 @@ class _Symbols:
             self.wildcards[:, column] = [_passes(symbol, test) for symbol in symbols]
 
 
-def _watch_row(number: int, kind: int, code: Code) -> tuple[int, int, int, int]:
-    """What stands in ``watches`` for a formula."""
+def _watch_row(
+    number: int, kind: int, code: list[int], is_watched: bool
+) -> tuple[int, int, int, int]:
+    """What stands with the rules of a formula: three facts that it needs, and -1 if that is all."""
+    if not is_watched:
+        return -1, -1, -1, -1 if number == TRUE else number
     if kind != CONJUNCTION:
-        return number, code[0], code[0], 1
+        return code[0], code[0], code[0], number
     several = (*code, code[0], code[0])
-    return number, several[1], several[2], int(len(code) > 3)
+    return several[0], several[1], several[2], number if len(code) > 3 else -1
+
+
+def _numbered(code: Code, numbers: list[int]) -> list[int]:
+    """A program for a stack, with other numbers for its facts."""
+    result: list[int] = []
+    place = 0
+    while place < len(code):
+        if code[place] == COUNT:
+            result += code[place : place + 4]
+            place += 4
+            continue
+        result.append(numbers[code[place]] if code[place] >= 0 else code[place])
+        place += 1
+    return result
 
 
 def _is_wild(test: Test) -> bool:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_type_hints
 
 from tamis.arrays import places
 from tamis.documents.batch import Int32, Int64
-from tamis.matching.automaton.memo import Lists, MemoArrays, Pairs, Scratch
+from tamis.matching.automaton.memo import FactSets, Lists, MemoArrays, Pairs, Scratch
 from tamis.matching.automaton.program import ProgramArrays
 
 
@@ -50,8 +50,11 @@ class Progress(NamedTuple):
 
 # The scalars of a scan.
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
- STAMP, REGAINED, WIDTH, HAS_NOTES, HAS_COUNTERS, HAS_LEAVES, TOLD, TAKEN,
- SCALARS) = range(19)  # fmt: skip
+ STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO,
+ SCALARS) = range(18)  # fmt: skip
+# What ``scan`` returns; and, negated, what the functions that add to the memo do.
+(DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
+ FULL_DEPTH) = range(9)  # fmt: skip
 
 PROGRAM = places(ProgramArrays, SCALARS)
 
@@ -59,7 +62,7 @@ PROGRAM = places(ProgramArrays, SCALARS)
 def _memo_places(start: int) -> Iterator[Any]:
     place = start
     for kind in get_type_hints(MemoArrays).values():
-        if kind in (Lists, Pairs):
+        if kind in (Lists, FactSets, Pairs):
             yield places(kind, place)
             place += 2 * len(kind._fields)
         else:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64
-from tamis.matching.automaton.program import ProgramArrays
+from tamis.matching.automaton.program import OF_COUNTER, ProgramArrays
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -21,9 +21,12 @@ NOTHING = -1
 """No answer; a result that is not known yet."""
 NO_RESULT = -2
 
-# Columns of ``info``.
-ANSWER, RESULT, RESULT_ANSWER, INHERITED, OWN, INFO_COLUMNS = range(6)
-# Places in ``Lists.counts``.
+# Columns of ``state_info``.
+ANSWER, SURE_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN = range(7)
+STATE_COLUMNS = 8
+# Columns of ``pending_info``.
+AROUND, TOTAL, NEEDED, PENDING_COLUMNS = range(4)
+# Places in ``Lists.counts``, and in ``FactSets.counts``.
 COUNT, USED = range(2)
 
 
@@ -40,6 +43,24 @@ class Lists(NamedTuple):
 
     starts: Int64
     members: Int32
+    hashes: Words
+    slots: Int32
+    counts: Int64
+
+
+class FactSets(NamedTuple):
+    """Sets of facts, each stored once: words of 64 bits, but for those that are 0.
+
+    Attributes:
+        starts: int64[n + 1]; set i is ``words[starts[i]:starts[i + 1]]``.
+        places: int32[]; which word each of them is, ascending.
+        words: uint64[].
+        hashes, slots, counts: as in ``Lists``.
+    """
+
+    starts: Int64
+    places: Int32
+    words: Words
     hashes: Words
     slots: Int32
     counts: Int64
@@ -68,15 +89,17 @@ class MemoArrays(NamedTuple):
     its *result*. Both are sets of facts. An *answer* is a set of queries.
 
     Attributes:
-        states: the nodes that each state reaches.
-        info: int32[s * INFO_COLUMNS]; of each state: its ANSWER at the start of an element; RESULT
-            and RESULT_ANSWER where nothing was gathered; which nodes are pending around it
-            (INHERITED), and inside (OWN).
+        states: the nodes that each state reaches, but for those at which nothing more can come of
+            it: first the ones that have rules.
+        state_info: int32[s * STATE_COLUMNS]; of each state: its ANSWER at the start of an element;
+            the facts that hold as soon as it is reached (SURE_FACTS); RESULT and RESULT_ANSWER
+            where nothing was gathered; how many nodes have rules (RULED); which nodes are pending
+            around it (INHERITED), and inside (OWN).
         table: int32[s * symbols]; the state of a child, by its symbol.
         pendings: nodes that are pending inside of an element and not around it.
-        pending_info: int64[2 * p]; the pending nodes around it, and how many there are with these.
-        needed: for each of ``pendings``, the facts of descendants that its nodes may ask for and
-            those around do not.
+        pending_info: int64[p * PENDING_COLUMNS]; the pending nodes AROUND it, how many there are
+            with these (TOTAL), and the set of the facts of descendants that its nodes may ask for
+            and those around do not (NEEDED).
         facts: sets of facts.
         answers: sets of queries.
         closes: by state and what was gathered: the result, and from bit 32 on 1 and the answer.
@@ -84,12 +107,11 @@ class MemoArrays(NamedTuple):
     """
 
     states: Lists
-    info: Int32
+    state_info: Int32
     table: Int32
     pendings: Lists
     pending_info: Int64
-    needed: Lists
-    facts: Lists
+    facts: FactSets
     answers: Lists
     closes: Pairs
     merges: Pairs
@@ -98,59 +120,70 @@ class MemoArrays(NamedTuple):
 class Scratch(NamedTuple):
     """Room for the work of one thread.
 
-    Bits say which numbers were noted, so that each is noted once; whoever sets bits takes them away
-    again. They are small enough to stay near the processor.
+    Bits say which numbers were noted. Whoever sets bits takes them away again, but for those of
+    pending nodes, which stay for the next event.
 
     Attributes:
-        nodes, sources, facts, answers, watches, rules: int32; room for what is noted.
-        node_bits, source_bits, fact_bits, told_bits, answer_bits: uint8; a bit for each.
+        nodes, members, others, sources, answers: int32; room for what is noted.
+        node_bits, answer_bits: uint8; a bit for each.
+        pending_bits: uint8; the nodes that are pending at the place that was looked at last.
+        needed: uint64; the facts that these need.
+        gathered: uint64; the facts that hold.
+        told, told_words: uint64; the facts that follow, and which words of these are not 0.
+        set_places: int32, set_words: uint64; a set of facts that may be new.
         counter_values: int32; 0 between uses.
     """
 
     nodes: Int32
+    members: Int32
+    others: Int32
     sources: Int32
-    facts: Int32
     answers: Int32
-    watches: Int32
-    rules: Int32
     node_bits: Bytes
-    source_bits: Bytes
-    fact_bits: Bytes
-    told_bits: Bytes
     answer_bits: Bytes
+    pending_bits: Bytes
+    needed: Words
+    gathered: Words
+    told: Words
+    told_words: Words
+    set_places: Int32
+    set_words: Words
     counter_values: Int32
 
 
-def new_arrays(width: int, start_facts: int, start_answers: int) -> MemoArrays:
+def new_arrays(width: int) -> MemoArrays:
     """A memo that knows nothing yet.
 
     Args:
         width: how many symbols there are.
-        start_facts, start_answers: how many facts the document needs, and how many queries are true
-            of each, at most: so much room there has to be.
     """
     return MemoArrays(
         states=_lists(64),
-        info=np.zeros(64 * INFO_COLUMNS, np.int32),
+        state_info=np.zeros(64 * STATE_COLUMNS, np.int32),
         table=np.zeros(64 * width, np.int32),
         pendings=_lists(64),
-        pending_info=np.zeros(128, np.int64),
-        needed=_lists(64, start_facts),
-        facts=_lists(64),
-        answers=_lists(64, start_answers),
+        pending_info=np.zeros(64 * PENDING_COLUMNS, np.int64),
+        facts=_fact_sets(64),
+        answers=_lists(64),
         closes=_pairs(128),
         merges=_pairs(128),
     )
 
 
-def _lists(size: int, members: int = 0) -> Lists:
+def _lists(size: int) -> Lists:
     return Lists(
         np.zeros(size + 1, np.int64),
-        np.zeros(max(members, 4 * size), np.int32),
+        np.zeros(4 * size, np.int32),
         np.zeros(size, np.uint64),
         np.zeros(2 * size, np.int32),
         np.zeros(2, np.int64),
     )
+
+
+def _fact_sets(size: int) -> FactSets:
+    lists = _lists(size)
+    words = np.zeros(len(lists.members), np.uint64)
+    return FactSets(lists.starts, lists.members, words, *lists[2:])
 
 
 def _pairs(size: int) -> Pairs:
@@ -159,7 +192,10 @@ def _pairs(size: int) -> Pairs:
 
 def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
     """Room for a program."""
-    nodes, facts = len(arrays.tests), len(arrays.fact_kinds)
+    nodes, words = len(arrays.tests), int(arrays.fact_ends[OF_COUNTER])
+
+    def of_words(size: int) -> Words:
+        return np.zeros(size, np.uint64)
 
     def bits(size: int) -> Bytes:
         return np.zeros(size // 8 + 1, np.uint8)
@@ -169,16 +205,19 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
 
     return Scratch(
         nodes=numbers(nodes),
+        members=numbers(nodes),
+        others=numbers(nodes),
         sources=numbers(nodes),
-        facts=numbers(facts),
         answers=numbers(queries),
-        watches=numbers(len(arrays.watches) + 1),
-        rules=numbers(len(arrays.rules) + 1),
         node_bits=bits(nodes),
-        source_bits=bits(nodes),
-        fact_bits=bits(facts),
-        told_bits=bits(facts),
         answer_bits=bits(queries),
+        pending_bits=bits(nodes),
+        needed=of_words(words),
+        gathered=of_words(words),
+        told=of_words(words),
+        told_words=of_words(words // 64 + 1),
+        set_places=numbers(words),
+        set_words=of_words(words),
         counter_values=numbers(len(arrays.counter_limits)),
     )
 

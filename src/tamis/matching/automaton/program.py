@@ -20,17 +20,19 @@ from tamis.documents.demand import Demand
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
 
 # What a rule does, where its formula holds.
-TELLS, ACCEPTS, COUNTS, NOTES = range(4)
-# Kinds of facts.
-OF_CHILD, OF_DESCENDANT, OF_STAGE, OF_COUNTER = range(4)
+TELLS, ACCEPTS, COUNTS = range(3)
+# Kinds of facts, in the order in which they are numbered; each kind begins a new word of bits.
+OF_ITSELF, OF_STAGE, OF_CHILD, OF_DESCENDANT, OF_COUNTER = range(5)
 # Operators in formulas, between facts; COUNT is followed by a counter and its least and greatest
 # value.
 NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
+# Columns of ``nodes``: a row is half a line of cache, and the next row says where its lists end.
+CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS = range(6)
+NODE_COLUMNS = 8
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
 # one whose value is added, or -1 for 1.
-FORMULA, ACTION, TARGET, SOURCE, RULE_COLUMNS = range(5)
-# Columns of ``watches``.
-WATCHING, ALSO, THIRD, IS_LONG, WATCH_COLUMNS = range(5)
+WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE = range(7)
+RULE_COLUMNS = 8
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 
@@ -42,56 +44,45 @@ class ProgramArrays(NamedTuple):
     on a child step, then those on a descendant step; among these ascending by test.
 
     Attributes:
-        children: int32[nodes + 1]; the children of node n are ``children[n]:children[n + 1]``.
-        descendants: int32[nodes]; where among these the descendant steps begin.
+        nodes: int32[nodes + 1, NODE_COLUMNS]; by node, where its part of these lists begins:
+            CHILDREN, nodes; DESCENDANTS, those among them on a descendant step; ACCEPTED, of
+            ``accepts``; SURE, of ``sure``; RULES, of ``rules``; NEEDS, of ``needs``.
         tests: int32[nodes]; the symbol that passes, or minus one minus the number of a wildcard.
         wildcards: uint8[symbols, wildcards]; which of them a symbol passes.
-        accept_starts: int64[nodes + 1], accepts: int32[]; the queries that are true as soon as a
-            node is reached.
-        base_starts: int64[nodes + 1], base_rules: int32[r, RULE_COLUMNS]; by node, the rules whose
-            formulas may hold without any fact.
-        rule_starts: int64[formulas + 1], rules: int32[r, RULE_COLUMNS], rule_nodes: int32[r]; by
-            formula, all others, and the node of each.
+        accepts: int32[]; queries that are true as soon as the node is reached.
+        sure: int32[]; facts that hold as soon as the node is reached.
+        rules: int32[r, RULE_COLUMNS]; what follows at the node where a formula holds. Each that
+            cannot hold without facts has one that is WATCHED; the others, -1, come first, and then
+            they ascend. With it stand two more facts that the formula needs, or the same again, and
+            the FORMULA, or -1 where these are all that it needs.
+        needs: int32[]; facts OF_DESCENDANT that rules of the node may ask for.
         formula_starts: int64[formulas + 1], formula_code: int32[]; facts, all of which must hold,
             the least likely first, or a program for a stack, by formula_kinds: uint8[formulas].
-        watch_starts: int64[facts + 1], watches: int32[w, WATCH_COLUMNS]; the formulas that watch a
-            fact: each that cannot hold without facts watches one of them. With it stand two others
-            that it needs, or else the same fact again; and whether that is not all that it needs.
-        fact_kinds: uint8[facts].
-        fact_counters: int32[facts]; for facts OF_COUNTER: of which. The fact says the value.
+        fact_ends: int64[OF_COUNTER + 1]; where the facts of a kind end, and the next begin, in
+            words of 64.
+        fact_counters: int32[]; of which counter a fact OF_COUNTER is. The fact says the value.
         counter_bases: int32[counters]; the fact that says that the value is 0, if there was one.
         counter_limits: int32[counters]; larger values count as this one.
-        needs_starts: int64[nodes + 1], needs: int32[]; facts OF_DESCENDANT that rules of a node
-            may ask for.
-        chain_starts: int64[facts + 1], chain_numbers: int32[]; the chains that begin with a fact
-            OF_STAGE.
+        chain_starts: int64[], chain_numbers: int32[]; the chains that begin with a fact OF_STAGE.
         stage_starts: int64[chains + 1]; stages: int32[s, 3]; the fact of a stage, its counter and
             the value that passes. The last stage of a chain has no counter: -1.
         chain_facts: int32[chains]; the fact that holds once all stages were passed.
     """
 
-    children: Int32
-    descendants: Int32
+    nodes: Int32
     tests: Int32
     wildcards: NDArray[np.uint8]
-    accept_starts: Int64
     accepts: Int32
-    base_starts: Int64
-    base_rules: Int32
-    rule_starts: Int64
+    sure: Int32
     rules: Int32
-    rule_nodes: Int32
+    needs: Int32
     formula_starts: Int64
     formula_code: Int32
     formula_kinds: NDArray[np.uint8]
-    watch_starts: Int64
-    watches: Int32
-    fact_kinds: NDArray[np.uint8]
+    fact_ends: Int64
     fact_counters: Int32
     counter_bases: Int32
     counter_limits: Int32
-    needs_starts: Int64
-    needs: Int32
     chain_starts: Int64
     chain_numbers: Int32
     stage_starts: Int64
@@ -105,7 +96,6 @@ class AutomatonProgram(NamedTuple):
     Attributes:
         arrays: what kernels read.
         queries: how many there are.
-        has_notes: whether any rule NOTES.
         demand: what they read of documents.
         element_symbols, attribute_symbols: symbols by expanded name, for all names in tests.
         element_namespaces, attribute_namespaces: those of names that are in no test, in a
@@ -114,7 +104,6 @@ class AutomatonProgram(NamedTuple):
 
     arrays: ProgramArrays
     queries: int
-    has_notes: bool
     demand: Demand
     element_symbols: Mapping[tuple[str, str], int]
     attribute_symbols: Mapping[tuple[str, str], int]

@@ -59,12 +59,12 @@ from tamis.documents.tokenizer.vectors import (
     U,
     attribute,
     byte,
-    first,
     name_ends,
     value_ends,
     word,
 )
 from tamis.jit import called, inlined
+from tamis.words import first
 
 DECLARED = 100
 """What ``attributes`` returns, negative, when it meets a namespace declaration."""

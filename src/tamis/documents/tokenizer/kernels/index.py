@@ -16,18 +16,9 @@ from tamis.documents.tokenizer.kernels.layout import (
     WORK,
     Int64,
 )
-from tamis.documents.tokenizer.vectors import (
-    ALL,
-    BLOCK,
-    ONE,
-    ZERO,
-    U,
-    first,
-    ones,
-    structure,
-    utf8_faults,
-)
+from tamis.documents.tokenizer.vectors import ALL, BLOCK, ONE, ZERO, U, structure, utf8_faults
 from tamis.jit import called, inlined
+from tamis.words import first, ones
 
 WINDOW = 1 << 13
 """So many bytes are checked, and then read."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.documents.tokenizer.kernels.layout import Bytes, Int64
-from tamis.documents.tokenizer.vectors import ALL, BLOCK, ONE, U, last, line_ends, ones
+from tamis.documents.tokenizer.vectors import ALL, BLOCK, ONE, U, line_ends
 from tamis.jit import kernel
+from tamis.words import last, ones
 
 
 @kernel

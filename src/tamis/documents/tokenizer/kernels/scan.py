@@ -81,8 +81,9 @@ from tamis.documents.tokenizer.kernels.tags import (
     start_tag,
 )
 from tamis.documents.tokenizer.kernels.texts import before_markup, text_reference
-from tamis.documents.tokenizer.vectors import BLOCK, U, byte, first, name_ends, near_name_ends, word
+from tamis.documents.tokenizer.vectors import BLOCK, U, byte, name_ends, near_name_ends, word
 from tamis.jit import called, kernel
+from tamis.words import first
 
 
 @kernel

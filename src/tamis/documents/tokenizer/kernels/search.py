@@ -8,8 +8,9 @@ import numpy as np
 
 from tamis.documents.tokenizer.kernels.characters import SPACE, is_space
 from tamis.documents.tokenizer.kernels.layout import Int64, at
-from tamis.documents.tokenizer.vectors import BLOCK, byte, first
+from tamis.documents.tokenizer.vectors import BLOCK, byte
 from tamis.jit import inlined
+from tamis.words import first
 
 
 @inlined

@@ -1,0 +1,297 @@
+"""The end of an element: what it tells the one around it, and which queries are true by it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.documents.batch import Int32, Int64
+from tamis.jit import called, inlined
+from tamis.matching.automaton.kernels.counting import (
+    forget_counts,
+    merge_counts,
+    set_counts,
+    tell_count,
+)
+from tamis.matching.automaton.kernels.facts import (
+    add_set,
+    holds_fact,
+    known_told,
+    tell,
+    tell_word,
+    union,
+)
+from tamis.matching.automaton.kernels.pending import turn_to
+from tamis.matching.automaton.kernels.tables import (
+    U,
+    intern,
+    is_crowded,
+    is_set,
+    pair,
+    put,
+    set_bit,
+)
+from tamis.matching.automaton.layout import (
+    DONE,
+    FULL_ANSWERS,
+    FULL_CLOSES,
+    FULL_FACTS,
+    FULL_MERGES,
+    HAS_COUNTERS,
+    MEMO,
+    PROGRAM,
+    SCRATCH,
+    TAKEN,
+)
+from tamis.matching.automaton.memo import (
+    EMPTY,
+    INHERITED,
+    NOTHING,
+    RESULT,
+    RESULT_ANSWER,
+    RULED,
+    STATE_COLUMNS,
+    SURE_FACTS,
+)
+from tamis.matching.automaton.program import (
+    ACCEPTS,
+    ACTION,
+    ALSO,
+    AND,
+    CONJUNCTION,
+    COUNTS,
+    FORMULA,
+    NODE_COLUMNS,
+    NOT,
+    OF_CHILD,
+    OF_DESCENDANT,
+    OF_ITSELF,
+    OR,
+    RULE_COLUMNS,
+    RULES,
+    SOURCE,
+    TARGET,
+    THIRD,
+    WATCHED,
+)
+from tamis.matching.automaton.program import (
+    COUNT as COUNT_OPERATOR,
+)
+from tamis.words import first, ones
+
+WIDE = 64
+"""A node of more rules is asked by the facts that were gathered, where these are fewer."""
+
+
+@called
+def close(state: Int64, current: int, gathered: int) -> int:
+    """The result and answer of an element, which become known: DONE, or a status, negated."""
+    if is_crowded(state, MEMO.closes):
+        return -FULL_CLOSES
+    info = int32s(state, MEMO.state_info)
+    row = current * STATE_COLUMNS
+    state[TAKEN] = 0
+    facts = uint64s(state, SCRATCH.gathered)
+    add_set(state, facts, gathered)
+    if state[HAS_COUNTERS]:
+        set_counts(state, gathered)
+    tell_sure(state, np.int64(info[row + SURE_FACTS]))
+    follow_rules(state, current, gathered)
+    if gathered != EMPTY:
+        pass_on(state, gathered, np.int64(info[row + INHERITED]))
+    forget_facts(state, gathered)
+    forget_facts(state, np.int64(info[row + SURE_FACTS]))
+    if state[HAS_COUNTERS]:
+        forget_counts(state, gathered)
+    result, answer = known_told(state), NOTHING
+    if state[TAKEN]:
+        answers, bits = int32s(state, SCRATCH.answers), uint8s(state, SCRATCH.answer_bits)
+        answer = intern(state, MEMO.answers, answers, state[TAKEN], bits)
+        if answer < 0:
+            return -FULL_ANSWERS
+    if result < 0:
+        return -FULL_FACTS
+    if gathered == EMPTY:
+        info[row + RESULT] = result
+        info[row + RESULT_ANSWER] = answer
+    else:
+        put(state, MEMO.closes, pair(current, gathered), result | (answer + 1) << 32)
+    return DONE
+
+
+@called
+def forget_facts(state: Int64, number: int) -> None:
+    """Clear the words of the facts that hold, where a set has some."""
+    offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
+    facts = uint64s(state, SCRATCH.gathered)
+    for i in range(offsets[number], offsets[number + 1]):
+        facts[U(places[i])] = U(0)
+
+
+@called
+def tell_sure(state: Int64, sure: int) -> None:
+    """Tell what is sure; facts about the element itself are not told, but hold there."""
+    offsets = int64s(state, MEMO.facts.starts)
+    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    facts, end = uint64s(state, SCRATCH.gathered), int64s(state, PROGRAM.fact_ends)[OF_ITSELF]
+    for i in range(offsets[sure], offsets[sure + 1]):
+        if places[i] < end:
+            facts[U(places[i])] = words[i]
+        else:
+            tell_word(state, np.int64(places[i]), words[i])
+
+
+@called
+def pass_on(state: Int64, gathered: int, inherited: int) -> None:
+    """Tell the gathered facts of descendants that pending nodes need."""
+    offsets, ends = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    needed = uint64s(state, SCRATCH.needed)
+    i, end = offsets[gathered], offsets[gathered + 1]
+    while i < end and places[i] < ends[OF_CHILD]:
+        i += 1
+    if i < end:
+        turn_to(state, inherited)
+    while i < end and places[i] < ends[OF_DESCENDANT]:
+        word = words[i] & needed[U(places[i])]
+        if word != U(0):
+            tell_word(state, np.int64(places[i]), word)
+        i += 1
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+@called
+def follow_rules(state: Int64, current: int, gathered: int) -> None:
+    """Do what the rules say that hold at the nodes of a state."""
+    offsets, members = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
+    nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
+    facts = uint64s(state, SCRATCH.gathered)
+    start = offsets[current]
+    end = start + int32s(state, MEMO.state_info)[current * STATE_COLUMNS + RULED]
+    gathered_count = -1
+    for i in range(start, end):
+        row = members[i] * NODE_COLUMNS
+        rule, rule_end = np.int64(nodes[row + RULES]), np.int64(nodes[row + NODE_COLUMNS + RULES])
+        while rule < rule_end and rules[rule * RULE_COLUMNS + WATCHED] < 0:
+            follow(state, rules, rule * RULE_COLUMNS)
+            rule += 1
+        if gathered == EMPTY:
+            continue
+        if rule_end - rule > WIDE:
+            if gathered_count < 0:
+                gathered_count = count_facts(state, gathered)
+            if 8 * gathered_count < rule_end - rule:
+                follow_by_facts(state, gathered, rule, rule_end)
+                continue
+        for place in range(rule * RULE_COLUMNS, rule_end * RULE_COLUMNS, RULE_COLUMNS):
+            if (
+                holds_fact(facts, rules[place + WATCHED])
+                & holds_fact(facts, rules[place + ALSO])
+                & holds_fact(facts, rules[place + THIRD])
+            ):
+                follow(state, rules, place)
+
+
+@called
+def count_facts(state: Int64, number: int) -> int:
+    """How many facts a set has."""
+    offsets, words = int64s(state, MEMO.facts.starts), uint64s(state, MEMO.facts.words)
+    count = 0
+    for i in range(offsets[number], offsets[number + 1]):
+        count += ones(words[i])
+    return count
+
+
+@called
+def follow_by_facts(state: Int64, gathered: int, start: int, end: int) -> None:
+    """Follow those of some rules, which ascend by it, that watch a fact that was gathered."""
+    offsets = int64s(state, MEMO.facts.starts)
+    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    rules, facts = int32s(state, PROGRAM.rules), uint64s(state, SCRATCH.gathered)
+    low = start
+    for i in range(offsets[gathered], offsets[gathered + 1]):
+        word = words[i]
+        while word != U(0):
+            fact = 64 * np.int64(places[i]) + first(word)
+            word &= word - U(1)
+            high = end
+            while low < high:
+                middle = (low + high) // 2
+                if rules[middle * RULE_COLUMNS + WATCHED] < fact:
+                    low = middle + 1
+                else:
+                    high = middle
+            while low < end and rules[low * RULE_COLUMNS + WATCHED] == fact:
+                place = low * RULE_COLUMNS
+                if holds_fact(facts, rules[place + ALSO]) & holds_fact(facts, rules[place + THIRD]):
+                    follow(state, rules, place)
+                low += 1
+
+
+@inlined
+def follow(state: Int64, rules: Int32, row: int) -> None:
+    """Do what a rule says, unless there is more to its formula, and that does not hold."""
+    formula = rules[row + FORMULA]
+    if formula < 0 or holds(state, formula):
+        action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
+        if action == ACCEPTS:
+            bits = uint8s(state, SCRATCH.answer_bits)
+            if not is_set(bits, target):
+                set_bit(bits, target)
+                int32s(state, SCRATCH.answers)[state[TAKEN]] = target
+                state[TAKEN] += 1
+        elif action == COUNTS:
+            tell_count(state, target, rules[row + SOURCE])
+        else:
+            tell(state, target)
+
+
+@called
+def holds(state: Int64, formula: int) -> bool:
+    """Whether a formula holds of the facts that hold."""
+    code, offsets = int32s(state, PROGRAM.formula_code), int64s(state, PROGRAM.formula_starts)
+    facts = uint64s(state, SCRATCH.gathered)
+    i, end = offsets[formula], offsets[formula + 1]
+    if uint8s(state, PROGRAM.formula_kinds)[formula] == CONJUNCTION:
+        while i < end and holds_fact(facts, code[i]):
+            i += 1
+        return i == end
+    stack = U(0)  # the last bit is the top
+    while i < end:
+        operator = code[i]
+        i += 1
+        if operator >= 0:
+            stack = stack << U(1) | U(holds_fact(facts, operator))
+        elif operator == NOT:
+            stack ^= U(1)
+        elif operator == AND:
+            stack = stack >> U(1) & (stack | ~U(1))
+        elif operator == OR:
+            stack = stack >> U(1) | stack & U(1)
+        elif operator == COUNT_OPERATOR:
+            value = int32s(state, SCRATCH.counter_values)[code[i]]
+            stack = stack << U(1) | U(code[i + 1] <= value <= code[i + 2])
+            i += 3
+        else:
+            stack = stack << U(1) | U(1)
+    return stack & U(1) != U(0)
+
+
+# -- merging ---------------------------------------------------------------------------------------
+
+
+@called
+def merge(state: Int64, gathered: int, result: int) -> int:
+    """What is gathered with a child's result, which becomes known; or a status, negated."""
+    if is_crowded(state, MEMO.merges):
+        return -FULL_MERGES
+    if state[HAS_COUNTERS]:
+        merged = merge_counts(state, gathered, result)
+    else:
+        merged = union(state, gathered, result)
+    if merged < 0:
+        return -FULL_FACTS
+    put(state, MEMO.merges, pair(gathered, result), merged)
+    return merged

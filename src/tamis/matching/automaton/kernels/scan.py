@@ -1,0 +1,303 @@
+"""Documents, event by event."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.arrays import int32s, int64s, uint64s
+from tamis.documents.batch import Int32, Int64
+from tamis.jit import called, inlined, kernel
+from tamis.matching.automaton.kernels.ends import close, merge
+from tamis.matching.automaton.kernels.starts import advance, begin
+from tamis.matching.automaton.kernels.tables import U, pair, slot_of
+from tamis.matching.automaton.layout import (
+    ATTRIBUTE_AT,
+    CURRENT,
+    DEPTH,
+    DOCUMENT,
+    DONE,
+    EVENT,
+    EVENTS,
+    FOUND_COUNT,
+    FULL_DEPTH,
+    FULL_FOUND,
+    GATHERED,
+    HAS_COUNTERS,
+    HAS_LEAVES,
+    IS_OPEN,
+    MEMO,
+    MISC_AT,
+    PROGRESS,
+    REGAINED,
+    STAMP,
+    TEXT_AT,
+    WIDTH,
+)
+from tamis.matching.automaton.memo import (
+    ANSWER,
+    COUNT,
+    DEAD,
+    EMPTY,
+    NO_RESULT,
+    RESULT,
+    RESULT_ANSWER,
+    START,
+    STATE_COLUMNS,
+    UNKNOWN,
+)
+from tamis.matching.automaton.program import MISC, TEXT
+
+
+@inlined
+def report(state: Int64, answer: int) -> None:
+    """Note an answer of the document, once; there must be room."""
+    seen = int64s(state, PROGRESS.seen)
+    if answer >= 0 and seen[answer] != state[STAMP]:
+        seen[answer] = state[STAMP]
+        int32s(state, PROGRESS.found)[state[FOUND_COUNT]] = answer
+        state[FOUND_COUNT] += 1
+
+
+@inlined
+def can_report(state: Int64) -> bool:
+    """Whether there is room for what one event may report."""
+    answers = int64s(state, MEMO.answers.counts)[COUNT]
+    return state[FOUND_COUNT] + 3 <= len(int32s(state, PROGRESS.found)) and answers + 3 <= len(
+        int64s(state, PROGRESS.seen)
+    )
+
+
+@inlined
+def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
+    """What is gathered with a child's result; or a status, negated.
+
+    Args:
+        is_plain: whether nothing is counted.
+    """
+    if is_plain and gathered in (EMPTY, result):
+        return result
+    known = uint64s(state, MEMO.merges.keys)
+    slot = slot_of(known, pair(gathered, result))
+    if known[slot]:
+        return int64s(state, MEMO.merges.values)[slot]
+    return merge(state, gathered, result)
+
+
+@called
+def leaf(state: Int64, symbol: int) -> int:
+    """Match an attribute or a leaf that is no element: DONE, or a status."""
+    if not can_report(state):
+        return FULL_FOUND
+    current = state[CURRENT]
+    next = np.int64(int32s(state, MEMO.table)[current * state[WIDTH] + symbol])
+    if next == UNKNOWN:
+        next = advance(state, current, symbol)
+        if next < 0:
+            return -next
+    if next == DEAD:
+        return DONE
+    info = int32s(state, MEMO.state_info)
+    if info[next * STATE_COLUMNS + RESULT] == NO_RESULT:
+        status = close(state, next, EMPTY)
+        if status < 0:
+            return -status
+    result = np.int64(info[next * STATE_COLUMNS + RESULT])
+    if result != EMPTY:
+        gathered = gather(state, state[GATHERED], result, state[HAS_COUNTERS] == 0)
+        if gathered < 0:
+            return -gathered
+        state[GATHERED] = gathered
+    report(state, info[next * STATE_COLUMNS + ANSWER])
+    report(state, info[next * STATE_COLUMNS + RESULT_ANSWER])
+    return DONE
+
+
+@called
+def leaves(state: Int64) -> int:
+    """Match the attributes of the event before, and the leaves behind it: DONE, or a status."""
+    event = state[EVENT] - 1
+    events, names = int64s(state, EVENTS.attribute_event), int32s(state, EVENTS.attribute_name)
+    symbols = int32s(state, EVENTS.attributes)
+    while state[ATTRIBUTE_AT] < len(events) and events[state[ATTRIBUTE_AT]] <= event:
+        if events[state[ATTRIBUTE_AT]] == event:
+            status = leaf(state, symbols[names[state[ATTRIBUTE_AT]]])
+            if status:
+                return status
+        state[ATTRIBUTE_AT] += 1
+    texts, miscs = int64s(state, EVENTS.text_event), int64s(state, EVENTS.misc_event)
+    misc_end = int64s(state, EVENTS.misc_starts)[state[DOCUMENT] + 1]
+    while True:
+        text, misc = state[TEXT_AT], state[MISC_AT]
+        has_text = text < len(texts) and texts[text] <= event
+        has_misc = misc < misc_end and miscs[misc] <= event
+        if has_misc and has_text:
+            has_text = int64s(state, EVENTS.misc_text)[misc] > text
+            has_misc = not has_text
+        if has_misc:
+            status = leaf(state, MISC) if miscs[misc] == event else DONE
+        elif has_text:
+            status = leaf(state, TEXT) if texts[text] == event else DONE
+        else:
+            return DONE
+        if status:
+            return status
+        state[MISC_AT] += has_misc
+        state[TEXT_AT] += has_text
+
+
+@called
+def begin_again(state: Int64) -> int:
+    """Find the states of the elements that are open, in a new memo: DONE, or a status."""
+    outer_states, symbols = int32s(state, PROGRESS.outer_states), int32s(state, PROGRESS.symbols)
+    while state[REGAINED] < state[DEPTH]:
+        level = state[REGAINED]
+        outer_states[level] = state[CURRENT]
+        next = advance(state, state[CURRENT], symbols[level])
+        if next < 0:
+            return -next
+        state[CURRENT] = next
+        state[REGAINED] = level + 1
+    return DONE
+
+
+@kernel
+def scan(state: Int64) -> int:
+    """Match documents from where the state is: DONE, or what has to grow first."""
+    status = begin(state)
+    if not status:
+        status = begin_again(state)
+    documents = int64s(state, EVENTS.document_starts)
+    while not status and state[DOCUMENT] < len(documents) - 1:
+        document = state[DOCUMENT]
+        start, end = documents[document], documents[document + 1]
+        if start < end:
+            if not state[IS_OPEN]:
+                state[IS_OPEN] = 1
+                state[EVENT] = start
+                state[DEPTH] = 0
+                state[CURRENT] = START
+                state[GATHERED] = EMPTY
+                state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
+                state[STAMP] += 1
+            status = scan_document(state, end)
+        if not status:
+            state[IS_OPEN] = 0
+            state[REGAINED] = state[DEPTH] = 0
+            state[DOCUMENT] = document + 1
+            int64s(state, PROGRESS.found_starts)[document + 1] = state[FOUND_COUNT]
+    return status
+
+
+@called
+def scan_document(state: Int64, end: int) -> int:
+    """Match one document from where the state is: DONE, or a status.
+
+    This is the loop in which time goes. Each event is matched as a whole, or not at all where
+    something is full. The last event, at ``end``, is the end of the document itself.
+    """
+    tags, elements = int32s(state, EVENTS.tags), int32s(state, EVENTS.elements)
+    table, info = int32s(state, MEMO.table), int32s(state, MEMO.state_info)
+    close_keys, close_values = (
+        uint64s(state, MEMO.closes.keys),
+        int64s(state, MEMO.closes.values),
+    )
+    outer_states, outer_gathered = (
+        int32s(state, PROGRESS.outer_states),
+        int32s(state, PROGRESS.outer_gathered),
+    )
+    symbols = int32s(state, PROGRESS.symbols)
+    width = state[WIDTH]
+    has_leaves = state[HAS_LEAVES] != 0
+    is_plain = state[HAS_COUNTERS] == 0
+    event, depth = state[EVENT], state[DEPTH]
+    current, gathered = state[CURRENT], state[GATHERED]
+    depth_max = len(outer_states)
+    status = DONE
+    while True:
+        if has_leaves:
+            state[EVENT], state[CURRENT], state[GATHERED] = event, current, gathered
+            status = leaves(state)
+            gathered = state[GATHERED]  # some leaves may be matched already
+            if status:
+                break
+        tag = tags[event] if event < end else -1
+        if tag >= 0:
+            symbol = np.int64(elements[U(tag)])
+            next = np.int64(table[U(current * width + symbol)])
+            if next <= DEAD:
+                if next == UNKNOWN:
+                    next = advance(state, current, symbol)
+                    if next < 0:
+                        status = -next
+                        break
+                if next == DEAD:
+                    event = skip_element(tags, event)
+                    continue
+            if depth >= depth_max:
+                status = FULL_DEPTH
+                break
+            answer = np.int64(info[U(next * STATE_COLUMNS + ANSWER)])
+            if answer >= 0:
+                if not can_report(state):
+                    status = FULL_FOUND
+                    break
+                report(state, answer)
+            outer_states[U(depth)] = current
+            outer_gathered[U(depth)] = gathered
+            symbols[U(depth)] = symbol
+            depth += 1
+            event += 1
+            current = next
+            gathered = EMPTY
+            continue
+        if gathered == EMPTY:
+            if info[U(current * STATE_COLUMNS + RESULT)] == NO_RESULT:
+                status = -close(state, current, gathered)
+                if status:
+                    break
+            result = np.int64(info[U(current * STATE_COLUMNS + RESULT)])
+            answer = np.int64(info[U(current * STATE_COLUMNS + RESULT_ANSWER)])
+        else:
+            key = pair(current, gathered)
+            slot = slot_of(close_keys, key)
+            if close_keys[U(slot)] == U(0):
+                status = -close(state, current, gathered)
+                if status:
+                    break
+                slot = slot_of(close_keys, key)
+            value = close_values[U(slot)]
+            result = value & 0xFFFFFFFF
+            answer = (value >> 32) - 1
+        if (answer >= 0 or event == end) and not can_report(state):
+            status = FULL_FOUND
+            break
+        if event == end:
+            report(state, np.int64(info[START * STATE_COLUMNS + ANSWER]))
+            report(state, answer)
+            break
+        outer = np.int64(outer_gathered[U(depth - 1)])
+        if result != EMPTY:
+            outer = gather(state, outer, result, is_plain)
+            if outer < 0:
+                status = -outer
+                break
+        if answer >= 0:
+            report(state, answer)
+        depth -= 1
+        event += 1
+        current = np.int64(outer_states[U(depth)])
+        gathered = outer
+    state[EVENT], state[DEPTH], state[REGAINED] = event, depth, depth
+    state[CURRENT], state[GATHERED] = current, gathered
+    return status
+
+
+@called
+def skip_element(tags: Int32, start: int) -> int:
+    """The event behind an element."""
+    event = start + 1
+    open = 1
+    while open:
+        open += 1 if tags[event] >= 0 else -1
+        event += 1
+    return event
