@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from random import Random
+from unittest.mock import patch
 
 from tamis.documents.demand import ALL_NAMES, Demand
 from tamis.documents.parser import Parser
@@ -16,7 +17,7 @@ from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS
 from tamis.matching import reference
-from tamis.matching.automaton import compile_queries, refuses
+from tamis.matching.automaton import builder, compile_queries, refuses
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.planner import Matching
 
@@ -36,6 +37,7 @@ class Way:
         order: the documents' numbers; some may come again.
         cuts: where a batch ends.
         is_lean: parse what the program demands, and not all.
+        is_indexed: all nodes have their rules indexed, not just those of many.
     """
 
     name: str
@@ -43,6 +45,7 @@ class Way:
     order: tuple[int, ...]
     cuts: tuple[int, ...] = ()
     is_lean: bool = False
+    is_indexed: bool = False
 
     def batches(self) -> Iterator[tuple[int, ...]]:
         """The documents' numbers, batch after batch."""
@@ -67,10 +70,16 @@ def ways(documents: int, draw: Random) -> list[Way]:
     cuts = tuple(sorted(draw.sample(range(len(shuffled)), min(4, len(shuffled)))))
     return [
         Way("all at once", 1 << 28, all_of_them, is_lean=True),
-        Way("all at once, forgetting", 1, all_of_them),
+        Way("all at once, forgetting", 1, all_of_them, is_indexed=True),
         Way("backwards, in batches", middle, all_of_them[::-1], cuts),
         Way("one by one, forgetting", 1, all_of_them[::-1], all_of_them, is_lean=True),
-        Way("shuffled, in batches", draw.choice([1, 15_000, 1 << 28]), tuple(shuffled), cuts),
+        Way(
+            "shuffled, in batches",
+            draw.choice([1, 15_000, 1 << 28]),
+            tuple(shuffled),
+            cuts,
+            is_indexed=True,
+        ),
     ]
 
 
@@ -112,9 +121,11 @@ class Asking:
         expected = answers(oracle, self._parser, sources)
         self.true += sum(map(len, expected))
         program = compile_queries(queries)
+        with patch.object(builder, "MANY_RULES", 0):
+            indexed = compile_queries(queries)
         lean = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
         for way in several:
-            automaton = Automaton(program, way.memo_bytes)
+            automaton = Automaton(indexed if way.is_indexed else program, way.memo_bytes)
             for batch in way.batches():
                 parser = lean if way.is_lean else self._parser
                 found = answers(automaton, parser, [sources[number] for number in batch])

@@ -143,6 +143,24 @@ def test_many_names_and_wildcards(memo_bytes: int) -> None:
     asked(expressions, documents, memo_bytes, namespaces=namespaces)
 
 
+@pytest.mark.parametrize(
+    ("start", "all_true"), [("<a><b/><c/></a>", True), ("<a/><a><c/></a>", False)]
+)
+def test_once_all_is_true_the_rest_is_left_out(start: str, all_true: bool) -> None:
+    queries = [parse(text) for text in ("//a", "//a[b]", "//c")]
+    parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
+    document = f"<r>{start}{'<x>' * 50}<c/>{'</x>' * 50}</r>"
+    automaton = Automaton(compile_queries(queries), UNLIMITED)
+    expected = {0, 1, 2} if all_true else {0, 2}
+    assert answers(automaton, parser, [Source(document.encode())]) == [expected]
+    assert (automaton._state[layout.EVENT] < 20) == all_true
+    small = "<r><a/><c/></r>"
+    assert answers(automaton, parser, [Source(document.encode()), Source(small.encode())]) == [
+        expected,
+        {0, 2},
+    ]
+
+
 # -- marks -----------------------------------------------------------------------------------------
 
 

@@ -15,6 +15,7 @@ from tamis.matching.automaton.kernels.scan import scan
 from tamis.matching.automaton.kernels.tables import copy_pairs, rehash
 from tamis.matching.automaton.layout import (
     ATTRIBUTE_AT,
+    COUNTED_FROM,
     CURRENT,
     DEPTH,
     DOCUMENT,
@@ -37,10 +38,12 @@ from tamis.matching.automaton.layout import (
     MISC_AT,
     PROGRAM,
     PROGRESS,
+    QUERIES,
     REGAINED,
     SCRATCH,
     STATE_SIZE,
     TEXT_AT,
+    TRUE_AT_MOST,
     TURNED_TO,
     WIDTH,
     Events,
@@ -108,6 +111,7 @@ class Automaton:
         self._stacks = [np.zeros(64, np.int32) for _ in range(3)]
         self._state = np.zeros(STATE_SIZE, np.int64)
         self._state[WIDTH] = len(program.arrays.wildcards)
+        self._state[QUERIES] = program.queries
         self._state[HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
         note(self._state, PROGRAM.nodes, program.arrays)
         note(self._state, SCRATCH.nodes, self._scratch)
@@ -253,6 +257,8 @@ class Automaton:
     def _set_aside(self) -> None:
         """Keep those of the answers that were found since answers were forgotten last."""
         begin = self._pieces[-1].end if self._pieces else 0
+        self._state[COUNTED_FROM] = self._state[FOUND_COUNT]
+        self._state[TRUE_AT_MOST] = 0
         end = int(self._state[FOUND_COUNT])
         answers = self._memo.answers
         found, starts, members = only_used(self._found[begin:end], answers.starts, answers.members)

@@ -40,10 +40,13 @@ from tamis.matching.automaton.program import (
     TELLS,
     TEXT,
     WATCHED,
+    WATCHES,
     AutomatonProgram,
     ProgramArrays,
 )
 
+MANY_RULES = 16
+"""A node of more rules has them indexed by what they watch."""
 DOCUMENT, ELEMENT, ATTRIBUTE, TEXT_NODE, ANY_CHILD = range(5)
 Test = tuple[int, str | None, str | None]
 """What a node test lets pass: a kind of nodes, a namespace and a local name (None: any)."""
@@ -225,6 +228,7 @@ class Builder:
         nodes[:, SURE] = sure_starts
         nodes[:, RULES] = rule_starts
         nodes[:, NEEDS] = needs_starts
+        nodes[:, WATCHES], watches = _watches(rule_starts, rules[:, WATCHED])
         arrays = ProgramArrays(
             nodes=nodes,
             tests=codes[order],
@@ -233,6 +237,7 @@ class Builder:
             sure=sure,
             rules=rules,
             needs=needs,
+            **watches,
             **formulas,
             **fact_arrays,
             **self._chain_arrays(facts, fact_arrays["fact_ends"]),
@@ -429,6 +434,43 @@ def _watch_row(
         return code[0], code[0], code[0], number
     several = (*code, code[0], code[0])
     return several[0], several[1], several[2], number if len(code) > 3 else -1
+
+
+def _watches(starts: Int64, watched: Int32) -> tuple[Int64, dict[str, NDArray[Any]]]:
+    """Where the watches of each node begin, and these, for nodes that have many rules.
+
+    Args:
+        starts: int64[nodes + 1]; where the rules of each node begin.
+        watched: the facts that these watch, ascending for each node, or -1.
+    """
+    counts = np.diff(starts)
+    of_rule = np.repeat(np.arange(len(counts)), counts)
+    picked = np.flatnonzero((counts[of_rule] > MANY_RULES) & (watched >= 0))
+    nodes, facts = of_rule[picked], watched[picked]
+    begins = _is_first(nodes, facts)
+    nodes, facts, runs = nodes[begins], facts[begins], picked[begins]
+    # Behind the runs of a node stands where its rules end.
+    wide = np.flatnonzero(_is_first(nodes))
+    places = facts >> 6
+    is_word = _is_first(nodes, places)
+    ranks = np.flatnonzero(is_word) + np.cumsum(_is_first(nodes))[is_word] - 1
+    behind = np.append(wide[1:], len(nodes)) if len(wide) else wide
+    runs = np.insert(runs, behind, starts[1:][nodes[wide]])
+    bits = np.uint64(1) << (facts & 63).astype(np.uint64)
+    words = np.bitwise_or.reduceat(bits, np.flatnonzero(is_word)) if len(bits) else bits
+    return np.searchsorted(nodes[is_word], np.arange(len(starts))), {
+        "watch_words": words,
+        "watch_places": places[is_word],
+        "watch_ranks": ranks.astype(np.int32),
+        "runs": runs.astype(np.int32),
+    }
+
+
+def _is_first(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows differ from the one before."""
+    result = np.ones(len(columns[0]), bool)
+    result[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return result
 
 
 def _numbered(code: Code, numbers: list[int]) -> list[int]:

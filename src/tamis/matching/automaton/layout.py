@@ -50,8 +50,8 @@ class Progress(NamedTuple):
 
 # The scalars of a scan.
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
- STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO,
- SCALARS) = range(18)  # fmt: skip
+ STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
+ TRUE_AT_MOST, LOOK_AT, IS_SETTLED, SCALARS) = range(23)  # fmt: skip
 # What ``scan`` returns; and, negated, what the functions that add to the memo do.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
  FULL_DEPTH) = range(9)  # fmt: skip

@@ -124,7 +124,7 @@ class Scratch(NamedTuple):
     pending nodes, which stay for the next event.
 
     Attributes:
-        nodes, members, others, sources, answers: int32; room for what is noted.
+        nodes, members, others, sources, answers, rules: int32; room for what is noted.
         node_bits, answer_bits: uint8; a bit for each.
         pending_bits: uint8; the nodes that are pending at the place that was looked at last.
         needed: uint64; the facts that these need.
@@ -139,6 +139,7 @@ class Scratch(NamedTuple):
     others: Int32
     sources: Int32
     answers: Int32
+    rules: Int32
     node_bits: Bytes
     answer_bits: Bytes
     pending_bits: Bytes
@@ -204,11 +205,12 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
         return np.zeros(size, np.int32)
 
     return Scratch(
-        nodes=numbers(nodes),
+        nodes=numbers(nodes + 1),
         members=numbers(nodes),
         others=numbers(nodes),
         sources=numbers(nodes),
         answers=numbers(queries),
+        rules=numbers(len(arrays.rules) + 1),
         node_bits=bits(nodes),
         answer_bits=bits(queries),
         pending_bits=bits(nodes),

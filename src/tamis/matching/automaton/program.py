@@ -27,7 +27,7 @@ OF_ITSELF, OF_STAGE, OF_CHILD, OF_DESCENDANT, OF_COUNTER = range(5)
 # value.
 NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 # Columns of ``nodes``: a row is half a line of cache, and the next row says where its lists end.
-CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS = range(6)
+CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS, WATCHES = range(7)
 NODE_COLUMNS = 8
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
 # one whose value is added, or -1 for 1.
@@ -46,7 +46,8 @@ class ProgramArrays(NamedTuple):
     Attributes:
         nodes: int32[nodes + 1, NODE_COLUMNS]; by node, where its part of these lists begins:
             CHILDREN, nodes; DESCENDANTS, those among them on a descendant step; ACCEPTED, of
-            ``accepts``; SURE, of ``sure``; RULES, of ``rules``; NEEDS, of ``needs``.
+            ``accepts``; SURE, of ``sure``; RULES, of ``rules``; NEEDS, of ``needs``; WATCHES, of
+            ``watch_words``.
         tests: int32[nodes]; the symbol that passes, or minus one minus the number of a wildcard.
         wildcards: uint8[symbols, wildcards]; which of them a symbol passes.
         accepts: int32[]; queries that are true as soon as the node is reached.
@@ -55,6 +56,12 @@ class ProgramArrays(NamedTuple):
             cannot hold without facts has one that is WATCHED; the others, -1, come first, and then
             they ascend. With it stand two more facts that the formula needs, or the same again, and
             the FORMULA, or -1 where these are all that it needs.
+        watch_words: uint64[w], watch_places: int32[w]; at nodes of many rules, the facts that these
+            watch, as words that are not 0, and which words of all facts they are.
+        watch_ranks: int32[w]; for the first fact of such a word, its place in ``runs``; the others
+            follow.
+        runs: int32[]; where the rules of the node that watch a fact begin; those of one end where
+            the next ones begin.
         needs: int32[]; facts OF_DESCENDANT that rules of the node may ask for.
         formula_starts: int64[formulas + 1], formula_code: int32[]; facts, all of which must hold,
             the least likely first, or a program for a stack, by formula_kinds: uint8[formulas].
@@ -75,6 +82,10 @@ class ProgramArrays(NamedTuple):
     accepts: Int32
     sure: Int32
     rules: Int32
+    watch_words: NDArray[np.uint64]
+    watch_places: Int32
+    watch_ranks: Int32
+    runs: Int32
     needs: Int32
     formula_starts: Int64
     formula_code: Int32

@@ -73,14 +73,12 @@ from tamis.matching.automaton.program import (
     TARGET,
     THIRD,
     WATCHED,
+    WATCHES,
 )
 from tamis.matching.automaton.program import (
     COUNT as COUNT_OPERATOR,
 )
-from tamis.words import first, ones
-
-WIDE = 64
-"""A node of more rules is asked by the facts that were gathered, where these are fewer."""
+from tamis.words import ones
 
 
 @called
@@ -164,13 +162,18 @@ def pass_on(state: Int64, gathered: int, inherited: int) -> None:
 
 @called
 def follow_rules(state: Int64, current: int, gathered: int) -> None:
-    """Do what the rules say that hold at the nodes of a state."""
+    """Do what the rules say that hold at the nodes of a state.
+
+    Which of them hold is what a processor cannot guess, so all are written down first, in vain
+    where they do not.
+    """
     offsets, members = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
     nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
     facts = uint64s(state, SCRATCH.gathered)
     start = offsets[current]
     end = start + int32s(state, MEMO.state_info)[current * STATE_COLUMNS + RULED]
-    gathered_count = -1
+    passed = int32s(state, SCRATCH.rules)
+    count = 0
     for i in range(start, end):
         row = members[i] * NODE_COLUMNS
         rule, rule_end = np.int64(nodes[row + RULES]), np.int64(nodes[row + NODE_COLUMNS + RULES])
@@ -179,55 +182,44 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
             rule += 1
         if gathered == EMPTY:
             continue
-        if rule_end - rule > WIDE:
-            if gathered_count < 0:
-                gathered_count = count_facts(state, gathered)
-            if 8 * gathered_count < rule_end - rule:
-                follow_by_facts(state, gathered, rule, rule_end)
-                continue
+        if nodes[row + WATCHES] < nodes[row + NODE_COLUMNS + WATCHES]:
+            count = pass_watched(state, row, count)
+            continue
         for place in range(rule * RULE_COLUMNS, rule_end * RULE_COLUMNS, RULE_COLUMNS):
-            if (
-                holds_fact(facts, rules[place + WATCHED])
-                & holds_fact(facts, rules[place + ALSO])
-                & holds_fact(facts, rules[place + THIRD])
-            ):
-                follow(state, rules, place)
+            passed[U(count)] = place
+            count += (
+                holds_fact(facts, rules[U(place + WATCHED)])
+                & holds_fact(facts, rules[U(place + ALSO)])
+                & holds_fact(facts, rules[U(place + THIRD)])
+            )
+    for i in range(count):
+        follow(state, rules, np.int64(passed[i]))
 
 
 @called
-def count_facts(state: Int64, number: int) -> int:
-    """How many facts a set has."""
-    offsets, words = int64s(state, MEMO.facts.starts), uint64s(state, MEMO.facts.words)
-    count = 0
-    for i in range(offsets[number], offsets[number + 1]):
-        count += ones(words[i])
-    return count
+def pass_watched(state: Int64, node_row: int, count: int) -> int:
+    """Write down the rules of a node with many that pass: how many there are then.
 
-
-@called
-def follow_by_facts(state: Int64, gathered: int, start: int, end: int) -> None:
-    """Follow those of some rules, which ascend by it, that watch a fact that was gathered."""
-    offsets = int64s(state, MEMO.facts.starts)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
-    rules, facts = int32s(state, PROGRAM.rules), uint64s(state, SCRATCH.gathered)
-    low = start
-    for i in range(offsets[gathered], offsets[gathered + 1]):
-        word = words[i]
-        while word != U(0):
-            fact = 64 * np.int64(places[i]) + first(word)
-            word &= word - U(1)
-            high = end
-            while low < high:
-                middle = (low + high) // 2
-                if rules[middle * RULE_COLUMNS + WATCHED] < fact:
-                    low = middle + 1
-                else:
-                    high = middle
-            while low < end and rules[low * RULE_COLUMNS + WATCHED] == fact:
-                place = low * RULE_COLUMNS
-                if holds_fact(facts, rules[place + ALSO]) & holds_fact(facts, rules[place + THIRD]):
-                    follow(state, rules, place)
-                low += 1
+    What its rules watch are words of facts, as what was gathered is.
+    """
+    nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
+    places, words = int32s(state, PROGRAM.watch_places), uint64s(state, PROGRAM.watch_words)
+    ranks, runs = int32s(state, PROGRAM.watch_ranks), int32s(state, PROGRAM.runs)
+    facts, passed = uint64s(state, SCRATCH.gathered), int32s(state, SCRATCH.rules)
+    total = count
+    for i in range(nodes[node_row + WATCHES], nodes[node_row + NODE_COLUMNS + WATCHES]):
+        found = words[i] & facts[U(places[i])]
+        while found != U(0):
+            lowest = found & (U(0) - found)
+            found ^= lowest
+            run = ranks[i] + ones(words[i] & (lowest - U(1)))
+            for rule in range(runs[run], runs[run + 1]):
+                place = rule * RULE_COLUMNS
+                passed[U(total)] = place
+                total += holds_fact(facts, rules[U(place + ALSO)]) & holds_fact(
+                    facts, rules[U(place + THIRD)]
+                )
+    return total
 
 
 @inlined

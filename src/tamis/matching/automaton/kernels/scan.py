@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.kernels.ends import close, merge
 from tamis.matching.automaton.kernels.starts import advance, begin
-from tamis.matching.automaton.kernels.tables import U, pair, slot_of
+from tamis.matching.automaton.kernels.tables import U, is_set, pair, set_bit, slot_of
 from tamis.matching.automaton.layout import (
     ATTRIBUTE_AT,
+    COUNTED_FROM,
     CURRENT,
     DEPTH,
     DOCUMENT,
@@ -25,12 +26,17 @@ from tamis.matching.automaton.layout import (
     HAS_COUNTERS,
     HAS_LEAVES,
     IS_OPEN,
+    IS_SETTLED,
+    LOOK_AT,
     MEMO,
     MISC_AT,
     PROGRESS,
+    QUERIES,
     REGAINED,
+    SCRATCH,
     STAMP,
     TEXT_AT,
+    TRUE_AT_MOST,
     WIDTH,
 )
 from tamis.matching.automaton.memo import (
@@ -56,6 +62,25 @@ def report(state: Int64, answer: int) -> None:
         seen[answer] = state[STAMP]
         int32s(state, PROGRESS.found)[state[FOUND_COUNT]] = answer
         state[FOUND_COUNT] += 1
+        starts = int64s(state, MEMO.answers.starts)
+        state[TRUE_AT_MOST] += starts[answer + 1] - starts[answer]
+        if state[TRUE_AT_MOST] >= state[LOOK_AT]:
+            state[IS_SETTLED] = are_all_true(state)
+            state[LOOK_AT] = 2 * state[TRUE_AT_MOST]
+
+
+@called
+def are_all_true(state: Int64) -> bool:
+    """Whether all queries are true of the document by now."""
+    starts, members = int64s(state, MEMO.answers.starts), int32s(state, MEMO.answers.members)
+    found, bits = int32s(state, PROGRESS.found), uint8s(state, SCRATCH.answer_bits)
+    count = 0
+    for i in range(state[COUNTED_FROM], state[FOUND_COUNT]):
+        for j in range(starts[found[i]], starts[found[i] + 1]):
+            count += not is_set(bits, members[j])
+            set_bit(bits, members[j])
+    bits[:] = 0
+    return count == state[QUERIES]
 
 
 @inlined
@@ -179,6 +204,9 @@ def scan(state: Int64) -> int:
                 state[GATHERED] = EMPTY
                 state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
                 state[STAMP] += 1
+                state[COUNTED_FROM] = state[FOUND_COUNT]
+                state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
+                state[LOOK_AT] = state[QUERIES]
             status = scan_document(state, end)
         if not status:
             state[IS_OPEN] = 0
@@ -193,7 +221,8 @@ def scan_document(state: Int64, end: int) -> int:
     """Match one document from where the state is: DONE, or a status.
 
     This is the loop in which time goes. Each event is matched as a whole, or not at all where
-    something is full. The last event, at ``end``, is the end of the document itself.
+    something is full. The last event, at ``end``, is the end of the document itself. What follows
+    once all queries are true is left out.
     """
     tags, elements = int32s(state, EVENTS.tags), int32s(state, EVENTS.elements)
     table, info = int32s(state, MEMO.table), int32s(state, MEMO.state_info)
@@ -218,7 +247,7 @@ def scan_document(state: Int64, end: int) -> int:
             state[EVENT], state[CURRENT], state[GATHERED] = event, current, gathered
             status = leaves(state)
             gathered = state[GATHERED]  # some leaves may be matched already
-            if status:
+            if status or state[IS_SETTLED]:
                 break
         tag = tags[event] if event < end else -1
         if tag >= 0:
@@ -242,6 +271,8 @@ def scan_document(state: Int64, end: int) -> int:
                     status = FULL_FOUND
                     break
                 report(state, answer)
+                if state[IS_SETTLED]:
+                    break
             outer_states[U(depth)] = current
             outer_gathered[U(depth)] = gathered
             symbols[U(depth)] = symbol
@@ -283,6 +314,8 @@ def scan_document(state: Int64, end: int) -> int:
                 break
         if answer >= 0:
             report(state, answer)
+            if state[IS_SETTLED]:
+                break
         depth -= 1
         event += 1
         current = np.int64(outer_states[U(depth)])

@@ -61,9 +61,6 @@ from tamis.matching.automaton.program import (
     SURE,
 )
 
-NARROW = 8
-"""So many children of a node are tried one after the other."""
-
 
 @called
 def advance(state: Int64, outer: int, symbol: int) -> int:
@@ -116,29 +113,26 @@ def reach(
 ) -> int:
     """Note which of some nodes a symbol reaches: how many are noted then.
 
+    What a processor would have to guess is noted in vain instead.
+
     Args:
-        tests: those of nodes that follow each other ascend, and so wildcards come first.
+        tests: those of nodes that follow each other ascend, no two of them equal; wildcards first.
         passed: which wildcards the symbol passes.
     """
     node = start
     taken = count
-    while node < end and tests[node] < 0:
-        if passed[-1 - tests[node]]:
-            noted[taken] = node
-            taken += 1
+    while node < end and tests[U(node)] < 0:
+        noted[U(taken)] = node
+        taken += np.int64(passed[-1 - tests[U(node)]])
         node += 1
-    high = end
-    while high - node > NARROW:
-        middle = (node + high) // 2
-        if tests[middle] < symbol:
-            node = middle + 1
-        else:
-            high = middle + 1
-    while node < high and tests[node] <= symbol:
-        if tests[node] == symbol:
-            noted[taken] = node
-            taken += 1
-        node += 1
+    length = end - node
+    if length > 0:
+        while length > 1:
+            half = length >> 1
+            node += half if tests[U(node + half)] <= symbol else 0
+            length -= half
+        noted[U(taken)] = node
+        taken += np.int64(tests[U(node)] == symbol)
     return taken
 
 
