@@ -125,3 +125,9 @@ def int64s(_typing: Any, state: Any, _place: Any) -> Any:
 def uint64s(_typing: Any, state: Any, _place: Any) -> Any:
     """The array of uint64 that was noted at a place."""
     return _noted_array(types.uint64, state)
+
+
+@intrinsic
+def float64s(_typing: Any, state: Any, _place: Any) -> Any:
+    """The array of float64 that was noted at a place."""
+    return _noted_array(types.float64, state)

@@ -9,6 +9,8 @@ NAMESPACES = {"p": "urn:p", "q": "urn:q"}
 _DECLARED = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in NAMESPACES.items())
 _NAMES = ("a", "b", "p:a", "c", "q:b", "d")
 _ATTRIBUTES = ("x", "y", "p:x")
+_LONG = "123456789012345678901"
+_VALUES = ("1", "2", "10", "-1.5", " 1 ", "1.50", "x", "xy", "", "x y", "1e3", _LONG)
 _BESIDE = ("<!--c-->", "<?p d?>")
 
 
@@ -25,6 +27,7 @@ class Shape:
         predicates: the chance of each of two predicates of a step.
         steps: of a path, at most.
         positions: the chance that a predicate is a position.
+        values: the chance that a predicate reads values.
     """
 
     names: int
@@ -35,6 +38,7 @@ class Shape:
     predicates: float
     steps: int
     positions: float
+    values: float
 
     @classmethod
     def drawn(cls, draw: Random) -> Shape:
@@ -49,6 +53,7 @@ class Shape:
             predicates=draw.choice([0, 0.2, 0.4]),
             steps=draw.choice([2, 3, 5]),
             positions=draw.choice([0, 0.1, 0.4]),
+            values=draw.choice([0, 0, 0.3, 0.7]),
         )
 
 
@@ -61,13 +66,14 @@ def document(draw: Random, shape: Shape) -> str:
         name = draw.choice(_NAMES[: shape.names])
         written = name + _DECLARED * (depth == 1)
         for attribute in _ATTRIBUTES[: draw.randint(0, shape.attributes)]:
-            written += f' {attribute}="1"'
+            written += f' {attribute}="{draw.choice(_VALUES) if shape.values else 1}"'
         if depth > 1 and draw.random() < 0.02:
             written += draw.choice([' xmlns="urn:p"', ' xmlns:p="urn:q"'])
         content = ""
         for _ in range(draw.randint(depth < 4, shape.children)):
             if draw.random() < shape.leaves:
-                content += draw.choice(["1", " ", "<![CDATA[z]]>", *_BESIDE])
+                texts = [value for value in _VALUES if value] if shape.values else ["1", " "]
+                content += draw.choice([draw.choice(texts), "<![CDATA[z]]>", *_BESIDE])
             elif depth < shape.depth and left[0] > 0:
                 content += element(depth + 1)
         return f"<{written}>{content}</{name}>"
@@ -79,7 +85,7 @@ def document(draw: Random, shape: Shape) -> str:
 
 
 def expression(draw: Random, shape: Shape) -> str:
-    """A subscription that reads no values; not every one is supported."""
+    """A subscription; not every one is supported."""
     kind = draw.random()
     if kind < 0.7:
         return _absolute(draw, shape)
@@ -122,6 +128,8 @@ def _predicate(draw: Random, shape: Shape, nesting: int, is_step: bool = False) 
     if is_step and draw.random() < shape.positions:
         return str(draw.randint(1, 3))
     inner = nesting + 1
+    if draw.random() < shape.values:
+        return _comparison(draw, shape, inner)
     kind = draw.random()
     if kind < 0.5 or nesting > 4:
         return draw.choice(["", "", "", ".//"]) + _steps(draw, shape, inner)
@@ -139,3 +147,19 @@ def _predicate(draw: Random, shape: Shape, nesting: int, is_step: bool = False) 
     operator = draw.choice(["=", "!=", "<", "<=", ">", ">="])
     number = draw.choice(["0", "1", "1", "2", "3", "1.5", "-1"])
     return f"count({'/'.join(tests)}) {operator} {number}"
+
+
+def _comparison(draw: Random, shape: Shape, nesting: int) -> str:
+    """A predicate that reads a string value."""
+    nodes = draw.choice([".", ".", "text()", "@x", "@*", "", "", ".//", "/"])
+    if nodes in ("", ".//"):
+        nodes += _steps(draw, shape, nesting)
+    elif nodes == "/":
+        nodes = "/".join(_test(draw, shape) for _ in range(draw.randint(1, 3)))
+    text, operator = draw.choice(_VALUES), draw.choice(["=", "!=", "<", "<=", ">", ">="])
+    kind = draw.random()
+    if kind < 0.3:
+        return f"starts-with({nodes}, '{text[: draw.randint(0, 2)]}')"
+    if kind < 0.6:
+        return f"{nodes} {draw.choice(['=', '!='])} '{text}'"
+    return f"{nodes} {operator} {draw.choice(['1', '2', '1.5', '-1.5', '10', _LONG])}"

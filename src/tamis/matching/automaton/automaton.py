@@ -6,14 +6,20 @@ import logging
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.arrays import note
-from tamis.documents.batch import EventBatch, Int32, Int64, freeze
+from tamis.documents.batch import Bytes, EventBatch, Int32, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
+from tamis.language.values import xpath_number
 from tamis.matching.automaton.kernels.facts import known_facts
 from tamis.matching.automaton.kernels.scan import scan
 from tamis.matching.automaton.kernels.tables import copy_pairs, rehash
 from tamis.matching.automaton.layout import (
+    ASKED_BUFFER,
+    ASKED_END,
+    ASKED_START,
+    ASKS_NUMBER,
     ATTRIBUTE_AT,
     COUNTED_FROM,
     CURRENT,
@@ -108,7 +114,9 @@ class Automaton:
         self._forgotten_at: list[int] = []
         self._names = _NameSymbols(program)
         self._scratch = new_scratch(program.arrays, program.queries)
-        self._stacks = [np.zeros(64, np.int32) for _ in range(3)]
+        self._stacks: list[NDArray[Any]] = [np.zeros(64, np.int32) for _ in range(3)]
+        self._stacks.append(np.zeros(64, np.int64))
+        self._number = np.zeros(1, np.float64)
         self._state = np.zeros(STATE_SIZE, np.int64)
         self._state[WIDTH] = len(program.arrays.wildcards)
         self._state[QUERIES] = program.queries
@@ -118,7 +126,7 @@ class Automaton:
         self._learn_anew()
 
     def _learn_anew(self) -> None:
-        self._memo = new_arrays(len(self.program.arrays.wildcards))
+        self._memo = new_arrays(self.program.arrays)
         self._seen = np.zeros(64, np.int64)
         self._scratch.pending_bits[:] = 0
         self._scratch.needed[:] = 0
@@ -135,8 +143,9 @@ class Automaton:
         Args:
             vocabulary: that the batch was parsed with.
         """
-        events = self._events(batch, vocabulary)
+        self._of_batch = events = self._events(batch, vocabulary)
         state = self._state
+        state[ASKED_BUFFER] = 0
         note(state, EVENTS.document_starts, events)
         state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
         state[HAS_LEAVES] = any(
@@ -150,6 +159,8 @@ class Automaton:
         while status := scan(state):
             if status == FULL_FOUND:
                 self._grow_found()
+            elif status == ASKS_NUMBER:
+                self._answer_number()
             elif status == FULL_DEPTH:
                 self._stacks = [grown(stack, 2 * len(stack)) for stack in self._stacks]
             else:
@@ -165,19 +176,42 @@ class Automaton:
             batch.tags,
             batch.attribute_event,
             batch.attribute_name,
+            batch.value_start,
+            batch.value_end,
+            batch.attribute_values,
             batch.text_event,
+            batch.text_start,
+            batch.text_end,
+            batch.text_values,
             batch.misc_starts,
             batch.misc_event,
             batch.misc_text,
+            batch.misc_start,
+            batch.misc_end,
+            batch.misc_values,
             *self._names.of(vocabulary),
         )
 
     def _bind_progress(self) -> None:
-        states, gathered, symbols = self._stacks
+        states, gathered, symbols, texts = self._stacks
         self._progress = Progress(
-            states, gathered, symbols, self._found_starts, self._found, self._seen
+            states,
+            gathered,
+            symbols,
+            texts,
+            self._number,
+            self._found_starts,
+            self._found,
+            self._seen,
         )
         note(self._state, PROGRESS.outer_states, self._progress)
+
+    def _answer_number(self) -> None:
+        """Tell the kernel a number that it cannot read exactly, of many digits."""
+        buffers = dict(zip(EVENTS, self._of_batch, strict=True))
+        values: Bytes = buffers[int(self._state[ASKED_BUFFER])]
+        start, end = self._state[[ASKED_START, ASKED_END]].tolist()
+        self._number[0] = xpath_number(values[start:end].tobytes())
 
     # -- room --------------------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from tamis.documents.batch import Int32, Int64, freeze
 from tamis.documents.demand import Demand
 from tamis.language.model import KindTest, NameTest, NodeTest
+from tamis.matching.automaton.constants import value_arrays
 from tamis.matching.automaton.formulas import FALSE, TRUE, Code, Formulas, watch
 from tamis.matching.automaton.program import (
     ACCEPTED,
@@ -28,8 +29,11 @@ from tamis.matching.automaton.program import (
     OF_CHILD,
     OF_COUNTER,
     OF_DESCENDANT,
+    OF_GROUP,
     OF_ITSELF,
     OF_STAGE,
+    OF_VALUE,
+    OPERATORS,
     OTHER_ATTRIBUTE,
     OTHER_ELEMENT,
     RULE_COLUMNS,
@@ -77,6 +81,7 @@ class Builder:
         self._fact_kinds: list[int] = []
         self._fact_formulas: list[int] = []
         self._notes: set[int] = set()
+        self._value_facts: dict[tuple[int, str, str | float], int] = {}
         self._counters: dict[tuple[int, int, int | None, int], int] = {}
         self._counter_limits: list[int] = []
         self._chains: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
@@ -129,6 +134,22 @@ class Builder:
         self._notes.add(fact)
         self.rule(child, TRUE, TELLS, fact)
         return self.formulas.fact(fact)
+
+    def value(self, node: int, operator: str, literal: str | float) -> int:
+        """The formula of: the string value of what a node stands for is as asked.
+
+        Args:
+            operator: one that compares numbers with a number; or, of strings, ``=`` or
+                ``starts-with``.
+        """
+        test = self._node_tests[node]
+        group = self._fact(OF_GROUP, test, TRUE)
+        self._notes.add(group)
+        self.rule(node, TRUE, TELLS, group)
+        key = (test, operator, literal)
+        if key not in self._value_facts:
+            self._value_facts[key] = self._fact(OF_VALUE, test, -2 - len(self._value_facts))
+        return self.formulas.fact(self._value_facts[key])
 
     # -- rules -------------------------------------------------------------------------------------
 
@@ -241,6 +262,7 @@ class Builder:
             **formulas,
             **fact_arrays,
             **self._chain_arrays(facts, fact_arrays["fact_ends"]),
+            **self._value_arrays(facts),
         )
         arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
         freeze(*arrays)
@@ -262,7 +284,7 @@ class Builder:
         """
         kinds = np.array(self._fact_kinds, np.int32)
         tests = np.array([test for _, test, _ in self._facts], np.int32)
-        order = np.lexsort((tests, kinds))
+        order = np.lexsort((self._value_ranks(), tests, kinds))
         counts = np.bincount(kinds, minlength=OF_COUNTER)[:OF_COUNTER]
         limits = np.array(self._counter_limits, np.int32)
         ends = np.cumsum([-(-count // 64) for count in [*counts.tolist(), int(limits.sum())]])
@@ -277,6 +299,14 @@ class Builder:
             "counter_bases": (starts[-1] + np.cumsum(limits) - limits - 1).astype(np.int32),
             "counter_limits": limits,
         }
+
+    def _value_ranks(self) -> Int32:
+        """By fact about a value: its rank; what is true of one value is in few words then."""
+        ranks = np.zeros(len(self._fact_kinds), np.int32)
+        keys = sorted(self._value_facts, key=lambda key: (isinstance(key[2], str), key[2], key[1]))
+        for rank, key in enumerate(keys):
+            ranks[self._value_facts[key]] = rank
+        return ranks
 
     def _ruled(
         self, rank: Int32, facts: Int32, counter_bases: Int32
@@ -371,8 +401,8 @@ class Builder:
             [(facts[fact], counter, number) for fact, counter, number in stages]
             for stages in self._chain_stages
         ]
-        firsts = np.array([chain[0][0] for chain in stages], np.int32) - 64 * ends[OF_ITSELF]
-        of_stages = 64 * int(ends[OF_STAGE] - ends[OF_ITSELF])
+        firsts = np.array([chain[0][0] for chain in stages], np.int32) - 64 * ends[OF_VALUE]
+        of_stages = 64 * int(ends[OF_STAGE] - ends[OF_VALUE])
         chain_starts, order = _grouped(firsts, of_stages)
         return {
             "chain_starts": chain_starts,
@@ -381,6 +411,21 @@ class Builder:
             "stages": np.array([stage for chain in stages for stage in chain], np.int32),
             "chain_facts": facts[self._chain_facts],
         }
+
+    def _value_arrays(self, facts: Int32) -> dict[str, NDArray[Any]]:
+        """What values are compared with, by the test of the nodes that ask."""
+        tests = sorted(test for kind, test, _ in self._facts if kind == OF_GROUP)
+        groups = {test: number for number, test in enumerate(tests)}
+        constants: dict[tuple[int, bytes], int] = {}
+        comparisons: list[list[tuple[int, float, int]]] = [[] for _ in tests]
+        for (test, operator, literal), fact in self._value_facts.items():
+            group, number = groups[test], int(facts[fact])
+            if isinstance(literal, str):
+                key = 2 * group + (operator == "starts-with")
+                constants[key, literal.encode()] = number
+            else:
+                comparisons[group].append((OPERATORS[operator], literal, number))
+        return value_arrays(len(tests), constants, comparisons)
 
 
 class _Symbols:

@@ -21,13 +21,16 @@ from tamis.language.model import (
     Expression,
     KindTest,
     NameTest,
+    Nodes,
     NodeTest,
     Not,
     Or,
     Path,
     Position,
     Query,
+    StartsWith,
     Step,
+    StringOf,
 )
 from tamis.matching.automaton.builder import Builder
 from tamis.matching.automaton.formulas import FALSE, TRUE
@@ -48,8 +51,8 @@ def refuses(query: Query) -> str | None:
     """Why the engine cannot run a query, or None where it can.
 
     >>> from tamis.language.xpath import parse
-    >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[b = 1]"))
-    (None, 'values are compared')
+    >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[contains(b, 'x')]"))
+    (None, 'functions of strings, but for starts-with()')
     """
     reason = _refusal(query.expression)
     if reason is not None:
@@ -67,6 +70,10 @@ def _refusal(expression: Expression) -> str | None:
     match expression:
         case Exists(paths):
             reasons = (_path_refusal(path) for path in paths)
+        case Compare(_, Nodes(paths), _):
+            reasons = (_path_refusal(path) for path in paths)
+        case StartsWith(StringOf(path), _):
+            return _first_refusal(path) or _path_refusal(path)
         case Compare(_, Count(path), literal):
             assert isinstance(literal, float)
             if COUNT_MAX <= literal < math.inf:
@@ -79,8 +86,23 @@ def _refusal(expression: Expression) -> str | None:
         case Constant():
             return None
         case _:
-            return "values are compared"
+            return "functions of strings, but for starts-with()"
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def _first_refusal(path: Path) -> str | None:
+    """Why the first of the nodes of a path cannot be found, if it cannot."""
+    steps = _without_here(path.steps)
+    for index, step in enumerate(steps):
+        if step.axis is Axis.ATTRIBUTE:
+            test = step.test
+            is_one = isinstance(test, NameTest) and None not in (test.namespace, test.local)
+            if is_one and index + 1 == len(steps):
+                continue
+        elif step.axis is Axis.CHILD and step.test is not KindTest.NODE:
+            continue
+        return "the first of several nodes is asked for, and they are not just children"
+    return None
 
 
 def _path_refusal(path: Path) -> str | None:
@@ -110,11 +132,15 @@ def _count_refusal(path: Path) -> str | None:
 def _size(expression: Expression) -> tuple[int, int]:
     """How many steps there are, and how many of them stand for two ways to go on."""
     steps = twofold = 0
+    copies = 1
     match expression:
-        case Exists(paths):
+        case Exists(paths) | Compare(_, Nodes(paths), _):
             pass
         case Compare(_, Count(path), _):
             paths = (path,)
+        case StartsWith(StringOf(path), _):
+            paths = (path,)
+            copies = 2 + len(path.steps)  # each step asks for what follows it
         case Not(operand):
             return _size(operand)
         case And(operands) | Or(operands):
@@ -124,13 +150,13 @@ def _size(expression: Expression) -> tuple[int, int]:
             return 0, 0
     for path in paths:
         for index, step in enumerate(path.steps):
-            steps += 1
+            steps += copies
             if step.axis is Axis.DESCENDANT_OR_SELF:
                 twofold += not _melts(step, path.steps[index + 1 :])
             for predicate in step.predicates:
                 if not isinstance(predicate, Position):
                     inner = _size(predicate)
-                    steps, twofold = steps + inner[0], twofold + inner[1]
+                    steps, twofold = steps + copies * inner[0], twofold + inner[1]
     return steps, twofold
 
 
@@ -180,7 +206,7 @@ class Compiler:
     def _accept(self, steps: tuple[Step, ...], node: int, number: int) -> None:
         """Accept a query where steps lead from a node to something."""
         builder = self.builder
-        steps = tuple(step for step in steps if step != _HERE)
+        steps = _without_here(steps)
         for index, step in enumerate(steps):
             rest = steps[index + 1 :]
             axis = step.axis
@@ -236,7 +262,32 @@ class Compiler:
             case Compare(operator, Count(path), literal):
                 assert isinstance(literal, float)
                 return self._compares_count(operator, path, literal, node)
+            case Compare(operator, Nodes(paths), literal):
+                several = [self._some(path, operator, literal, node) for path in paths]
+                return formulas.any(several)
+            case StartsWith(StringOf(path), literal):
+                return self._starts(path, literal, node)
         raise AssertionError(expression)  # refuses() said so
+
+    def _some(self, path: Path, operator: str, literal: str | float, node: int) -> int:
+        """The formula of: the string value of some node of a path compares as asked."""
+        if not (steps := _without_here(path.steps)):
+            self.reads_leaves = True
+            if operator == "!=" and isinstance(literal, str):
+                return self.builder.formulas.negation(self.builder.value(node, "=", literal))
+            return self.builder.value(node, operator, literal)
+        compared = Compare(operator, Nodes((Path(False, ()),)), literal)
+        return self._exists(_asking(steps, compared), node)
+
+    def _starts(self, path: Path, literal: str, node: int) -> int:
+        """The formula of: the first node of a path, or else "", starts with a string."""
+        if not (steps := _without_here(path.steps)):
+            self.reads_leaves = True
+            return self.builder.value(node, "starts-with", literal)
+        if not literal:
+            return TRUE
+        starts = StartsWith(StringOf(Path(False, ())), literal)
+        return self._exists(_asking(_to_the_first(steps), starts), node)
 
     def _exists(self, steps: tuple[Step, ...], node: int) -> int:
         """The formula of: steps lead from a node to something."""
@@ -329,6 +380,29 @@ class Compiler:
         if is_attribute or step.test in (KindTest.TEXT, KindTest.NODE):
             self.reads_leaves = True
         return self.builder.test(step.test, is_attribute)
+
+
+def _without_here(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    return tuple(step for step in steps if step != _HERE)
+
+
+def _to_the_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Steps to the first node, in the order of the document, that steps to children lead to.
+
+    ``a[p]/b`` has ``a[p][b][1]/b[1]``.
+    """
+    step, rest = steps[0], steps[1:]
+    if step.axis is Axis.ATTRIBUTE:
+        return steps
+    leads = (Exists((Path(False, rest),)),) if rest else ()
+    here = Step(step.axis, step.test, (*step.predicates, *leads, Position(1)))
+    return (here, *(_to_the_first(rest) if rest else ()))
+
+
+def _asking(steps: tuple[Step, ...], predicate: Expression) -> tuple[Step, ...]:
+    """Steps of which the last has one more predicate."""
+    *before, last = steps
+    return (*before, Step(last.axis, last.test, (*last.predicates, predicate)))
 
 
 def _has_position(step: Step) -> bool:

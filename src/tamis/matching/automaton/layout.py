@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_type_hints
 
+import numpy as np
+from numpy.typing import NDArray
+
 from tamis.arrays import places
-from tamis.documents.batch import Int32, Int64
+from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.matching.automaton.memo import FactSets, Lists, MemoArrays, Pairs, Scratch
 from tamis.matching.automaton.program import ProgramArrays
 
@@ -22,10 +25,19 @@ class Events(NamedTuple):
     tags: Int32
     attribute_event: Int64
     attribute_name: Int32
+    value_start: Int64
+    value_end: Int64
+    attribute_values: Bytes
     text_event: Int64
+    text_start: Int64
+    text_end: Int64
+    text_values: Bytes
     misc_starts: Int64
     misc_event: Int64
     misc_text: Int64
+    misc_start: Int64
+    misc_end: Int64
+    misc_values: Bytes
     elements: Int32
     attributes: Int32
 
@@ -36,6 +48,8 @@ class Progress(NamedTuple):
     Attributes:
         outer_states, outer_gathered, symbols: int32[depth]; of the open elements: the state around
             each and what was gathered there, and its symbol.
+        outer_texts: int64[depth]; how many text nodes there were before each of them.
+        number: float64[1]; what Python made of a number that was asked for.
         found_starts: int64[documents + 1]; found: int32[]; the answers of each document.
         seen: int64[answers]; the stamp of the last document that had an answer.
     """
@@ -43,6 +57,8 @@ class Progress(NamedTuple):
     outer_states: Int32
     outer_gathered: Int32
     symbols: Int32
+    outer_texts: Int64
+    number: NDArray[np.float64]
     found_starts: Int64
     found: Int32
     seen: Int64
@@ -51,10 +67,11 @@ class Progress(NamedTuple):
 # The scalars of a scan.
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
  STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
- TRUE_AT_MOST, LOOK_AT, IS_SETTLED, SCALARS) = range(23)  # fmt: skip
+ TRUE_AT_MOST, LOOK_AT, IS_SETTLED, ASKED_BUFFER, ASKED_START, ASKED_END,
+ DOCUMENT_TEXT, SCALARS) = range(27)  # fmt: skip
 # What ``scan`` returns; and, negated, what the functions that add to the memo do.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
- FULL_DEPTH) = range(9)  # fmt: skip
+ FULL_DEPTH, ASKS_NUMBER) = range(10)  # fmt: skip
 
 PROGRAM = places(ProgramArrays, SCALARS)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64
-from tamis.matching.automaton.program import OF_COUNTER, ProgramArrays
+from tamis.matching.automaton.program import CLASSES, OF_COUNTER, ProgramArrays
 
 Bytes = NDArray[np.uint8]
 Words = NDArray[np.uint64]
@@ -22,7 +22,7 @@ NOTHING = -1
 NO_RESULT = -2
 
 # Columns of ``state_info``.
-ANSWER, SURE_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN = range(7)
+ANSWER, SURE_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN, READS = range(8)
 STATE_COLUMNS = 8
 # Columns of ``pending_info``.
 AROUND, TOTAL, NEEDED, PENDING_COLUMNS = range(4)
@@ -94,7 +94,7 @@ class MemoArrays(NamedTuple):
         state_info: int32[s * STATE_COLUMNS]; of each state: its ANSWER at the start of an element;
             the facts that hold as soon as it is reached (SURE_FACTS); RESULT and RESULT_ANSWER
             where nothing was gathered; how many nodes have rules (RULED); which nodes are pending
-            around it (INHERITED), and inside (OWN).
+            around it (INHERITED), and inside (OWN); and whether a rule READS the string value.
         table: int32[s * symbols]; the state of a child, by its symbol.
         pendings: nodes that are pending inside of an element and not around it.
         pending_info: int64[p * PENDING_COLUMNS]; the pending nodes AROUND it, how many there are
@@ -102,6 +102,8 @@ class MemoArrays(NamedTuple):
             and those around do not (NEEDED).
         facts: sets of facts.
         answers: sets of queries.
+        constant_sets, class_sets: int32[]; 1 and the set of what is true of a constant, or of a
+            class of numbers, or 0.
         closes: by state and what was gathered: the result, and from bit 32 on 1 and the answer.
         merges: by what was gathered and a child's result: what is gathered then.
     """
@@ -113,6 +115,8 @@ class MemoArrays(NamedTuple):
     pending_info: Int64
     facts: FactSets
     answers: Lists
+    constant_sets: Int32
+    class_sets: Int32
     closes: Pairs
     merges: Pairs
 
@@ -152,12 +156,9 @@ class Scratch(NamedTuple):
     counter_values: Int32
 
 
-def new_arrays(width: int) -> MemoArrays:
-    """A memo that knows nothing yet.
-
-    Args:
-        width: how many symbols there are.
-    """
+def new_arrays(program: ProgramArrays) -> MemoArrays:
+    """A memo that knows nothing yet."""
+    width = len(program.wildcards)
     return MemoArrays(
         states=_lists(64),
         state_info=np.zeros(64 * STATE_COLUMNS, np.int32),
@@ -166,6 +167,8 @@ def new_arrays(width: int) -> MemoArrays:
         pending_info=np.zeros(64 * PENDING_COLUMNS, np.int64),
         facts=_fact_sets(64),
         answers=_lists(64),
+        constant_sets=np.zeros(len(program.constant_facts), np.int32),
+        class_sets=np.zeros(program.groups[-1, CLASSES], np.int32),
         closes=_pairs(128),
         merges=_pairs(128),
     )

@@ -22,7 +22,8 @@ TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
 # What a rule does, where its formula holds.
 TELLS, ACCEPTS, COUNTS = range(3)
 # Kinds of facts, in the order in which they are numbered; each kind begins a new word of bits.
-OF_ITSELF, OF_STAGE, OF_CHILD, OF_DESCENDANT, OF_COUNTER = range(5)
+# OF_GROUP says that some rule reads the string value, OF_VALUE what is true of it.
+OF_GROUP, OF_ITSELF, OF_VALUE, OF_STAGE, OF_CHILD, OF_DESCENDANT, OF_COUNTER = range(7)
 # Operators in formulas, between facts; COUNT is followed by a counter and its least and greatest
 # value.
 NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
@@ -35,6 +36,20 @@ WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE = range(7)
 RULE_COLUMNS = 8
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
+# Columns of ``groups``, and of ``comparisons``.
+LONGEST, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = range(6)
+OPERATOR, THRESHOLD, FACT, COMPARISON_COLUMNS = range(4)
+# Operators between numbers: a comparison holds where the bit of less, equal or more is set; but for
+# "!=", which alone holds of what is no number.
+LESS, EQUAL, MORE = 1, 2, 4
+OPERATORS = {
+    "<": LESS,
+    "<=": LESS | EQUAL,
+    "=": EQUAL,
+    ">=": EQUAL | MORE,
+    ">": MORE,
+    "!=": LESS | MORE,
+}
 
 
 class ProgramArrays(NamedTuple):
@@ -70,6 +85,19 @@ class ProgramArrays(NamedTuple):
         fact_counters: int32[]; of which counter a fact OF_COUNTER is. The fact says the value.
         counter_bases: int32[counters]; the fact that says that the value is 0, if there was one.
         counter_limits: int32[counters]; larger values count as this one.
+        groups: int32[g + 1, GROUP_COLUMNS]; what is asked of string values, by the test of the
+            nodes that ask: the LONGEST constant that is looked for, and where their part of these
+            lists begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS; COMPARISONS; CLASSES, of the
+            numbers between and at thresholds, and what is no number.
+        constant_slots: int32[2**k], a hash table with open addressing: 1 and the number of a
+            constant, or 0.
+        constant_groups: int32[c]; twice the group, and 1 where values need only begin with it.
+        constant_starts: int64[c + 1], into constant_bytes: uint8[].
+        constant_facts: int32[c]; what is true of a value that is the constant.
+        prefix_lengths: int32[]; of the constants that values may begin with, in bytes, ascending.
+        thresholds: float64[]; ascending.
+        comparisons: int32[n, COMPARISON_COLUMNS]; OPERATOR, number of the THRESHOLD in the group,
+            and FACT.
         chain_starts: int64[], chain_numbers: int32[]; the chains that begin with a fact OF_STAGE.
         stage_starts: int64[chains + 1]; stages: int32[s, 3]; the fact of a stage, its counter and
             the value that passes. The last stage of a chain has no counter: -1.
@@ -94,6 +122,15 @@ class ProgramArrays(NamedTuple):
     fact_counters: Int32
     counter_bases: Int32
     counter_limits: Int32
+    groups: Int32
+    constant_slots: Int32
+    constant_groups: Int32
+    constant_starts: Int64
+    constant_bytes: NDArray[np.uint8]
+    constant_facts: Int32
+    prefix_lengths: Int32
+    thresholds: NDArray[np.float64]
+    comparisons: Int32
     chain_starts: Int64
     chain_numbers: Int32
     stage_starts: Int64

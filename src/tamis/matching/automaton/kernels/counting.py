@@ -17,7 +17,7 @@ from tamis.matching.automaton.kernels.facts import (
 )
 from tamis.matching.automaton.kernels.tables import U
 from tamis.matching.automaton.layout import MEMO, PROGRAM, SCRATCH
-from tamis.matching.automaton.program import OF_DESCENDANT, OF_ITSELF, OF_STAGE
+from tamis.matching.automaton.program import OF_DESCENDANT, OF_STAGE, OF_VALUE
 from tamis.words import first
 
 
@@ -110,9 +110,9 @@ def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
     places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
     starts, numbers = int64s(state, PROGRAM.chain_starts), int32s(state, PROGRAM.chain_numbers)
     for i in range(offsets[result], offsets[result + 1]):
-        word = words[i] if ends[OF_ITSELF] <= places[i] < ends[OF_STAGE] else U(0)
+        word = words[i] if ends[OF_VALUE] <= places[i] < ends[OF_STAGE] else U(0)
         while word != U(0):
-            fact = 64 * (places[i] - ends[OF_ITSELF]) + first(word)
+            fact = 64 * (places[i] - ends[OF_VALUE]) + first(word)
             word &= word - U(1)
             for j in range(starts[fact], starts[fact + 1]):
                 if is_forward:

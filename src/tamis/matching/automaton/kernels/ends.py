@@ -30,6 +30,7 @@ from tamis.matching.automaton.kernels.tables import (
     pair,
     put,
     set_bit,
+    slot_of,
 )
 from tamis.matching.automaton.layout import (
     DONE,
@@ -46,6 +47,7 @@ from tamis.matching.automaton.layout import (
 from tamis.matching.automaton.memo import (
     EMPTY,
     INHERITED,
+    NO_RESULT,
     NOTHING,
     RESULT,
     RESULT_ANSWER,
@@ -115,6 +117,26 @@ def close(state: Int64, current: int, gathered: int) -> int:
     else:
         put(state, MEMO.closes, pair(current, gathered), result | (answer + 1) << 32)
     return DONE
+
+
+@called
+def closed(state: Int64, current: int, gathered: int) -> int:
+    """The result of an element, and from bit 32 on 1 and its answer; or a status, negated."""
+    if gathered == EMPTY:
+        info, row = int32s(state, MEMO.state_info), current * STATE_COLUMNS
+        if info[row + RESULT] == NO_RESULT:
+            status = close(state, current, gathered)
+            if status < 0:
+                return status
+        return np.int64(info[row + RESULT]) | (np.int64(info[row + RESULT_ANSWER]) + 1) << 32
+    keys, key = uint64s(state, MEMO.closes.keys), pair(current, gathered)
+    slot = slot_of(keys, key)
+    if keys[slot] == U(0):
+        status = close(state, current, gathered)
+        if status < 0:
+            return status
+        slot = slot_of(keys, key)
+    return int64s(state, MEMO.closes.values)[slot]
 
 
 @called

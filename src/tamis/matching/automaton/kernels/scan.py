@@ -7,15 +7,17 @@ import numpy as np
 from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, inlined, kernel
-from tamis.matching.automaton.kernels.ends import close, merge
+from tamis.matching.automaton.kernels.ends import close, closed, merge
 from tamis.matching.automaton.kernels.starts import advance, begin
 from tamis.matching.automaton.kernels.tables import U, is_set, pair, set_bit, slot_of
+from tamis.matching.automaton.kernels.values import read_value
 from tamis.matching.automaton.layout import (
     ATTRIBUTE_AT,
     COUNTED_FROM,
     CURRENT,
     DEPTH,
     DOCUMENT,
+    DOCUMENT_TEXT,
     DONE,
     EVENT,
     EVENTS,
@@ -45,6 +47,7 @@ from tamis.matching.automaton.memo import (
     DEAD,
     EMPTY,
     NO_RESULT,
+    READS,
     RESULT,
     RESULT_ANSWER,
     START,
@@ -109,8 +112,13 @@ def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
 
 
 @called
-def leaf(state: Int64, symbol: int) -> int:
-    """Match an attribute or a leaf that is no element: DONE, or a status."""
+def leaf(state: Int64, symbol: int, buffer: int, start: int, end: int) -> int:
+    """Match an attribute or a leaf that is no element: DONE, or a status.
+
+    Args:
+        buffer: the place of the buffer that its string value is in.
+        start, end: where.
+    """
     if not can_report(state):
         return FULL_FOUND
     current = state[CURRENT]
@@ -122,18 +130,22 @@ def leaf(state: Int64, symbol: int) -> int:
     if next == DEAD:
         return DONE
     info = int32s(state, MEMO.state_info)
-    if info[next * STATE_COLUMNS + RESULT] == NO_RESULT:
-        status = close(state, next, EMPTY)
-        if status < 0:
-            return -status
-    result = np.int64(info[next * STATE_COLUMNS + RESULT])
+    gathered = EMPTY
+    if info[next * STATE_COLUMNS + READS]:
+        gathered = read_value(state, next, gathered, buffer, start, end)
+        if gathered < 0:
+            return -gathered
+    value = closed(state, next, gathered)
+    if value < 0:
+        return -value
+    result = value & 0xFFFFFFFF
     if result != EMPTY:
         gathered = gather(state, state[GATHERED], result, state[HAS_COUNTERS] == 0)
         if gathered < 0:
             return -gathered
         state[GATHERED] = gathered
-    report(state, info[next * STATE_COLUMNS + ANSWER])
-    report(state, info[next * STATE_COLUMNS + RESULT_ANSWER])
+    report(state, np.int64(info[next * STATE_COLUMNS + ANSWER]))
+    report(state, (value >> 32) - 1)
     return DONE
 
 
@@ -143,14 +155,18 @@ def leaves(state: Int64) -> int:
     event = state[EVENT] - 1
     events, names = int64s(state, EVENTS.attribute_event), int32s(state, EVENTS.attribute_name)
     symbols = int32s(state, EVENTS.attributes)
+    starts, ends = int64s(state, EVENTS.value_start), int64s(state, EVENTS.value_end)
     while state[ATTRIBUTE_AT] < len(events) and events[state[ATTRIBUTE_AT]] <= event:
         if events[state[ATTRIBUTE_AT]] == event:
-            status = leaf(state, symbols[names[state[ATTRIBUTE_AT]]])
+            at = state[ATTRIBUTE_AT]
+            start, end = starts[at], ends[at]
+            status = leaf(state, symbols[names[at]], EVENTS.attribute_values, start, end)
             if status:
                 return status
         state[ATTRIBUTE_AT] += 1
     texts, miscs = int64s(state, EVENTS.text_event), int64s(state, EVENTS.misc_event)
     misc_end = int64s(state, EVENTS.misc_starts)[state[DOCUMENT] + 1]
+    status = DONE
     while True:
         text, misc = state[TEXT_AT], state[MISC_AT]
         has_text = text < len(texts) and texts[text] <= event
@@ -159,9 +175,15 @@ def leaves(state: Int64) -> int:
             has_text = int64s(state, EVENTS.misc_text)[misc] > text
             has_misc = not has_text
         if has_misc:
-            status = leaf(state, MISC) if miscs[misc] == event else DONE
+            if miscs[misc] == event:
+                start = int64s(state, EVENTS.misc_start)[misc]
+                end = int64s(state, EVENTS.misc_end)[misc]
+                status = leaf(state, MISC, EVENTS.misc_values, start, end)
         elif has_text:
-            status = leaf(state, TEXT) if texts[text] == event else DONE
+            if texts[text] == event:
+                start = int64s(state, EVENTS.text_start)[text]
+                end = int64s(state, EVENTS.text_end)[text]
+                status = leaf(state, TEXT, EVENTS.text_values, start, end)
         else:
             return DONE
         if status:
@@ -204,6 +226,7 @@ def scan(state: Int64) -> int:
                 state[GATHERED] = EMPTY
                 state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
                 state[STAMP] += 1
+                state[DOCUMENT_TEXT] = state[TEXT_AT]
                 state[COUNTED_FROM] = state[FOUND_COUNT]
                 state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
                 state[LOOK_AT] = state[QUERIES]
@@ -234,7 +257,7 @@ def scan_document(state: Int64, end: int) -> int:
         int32s(state, PROGRESS.outer_states),
         int32s(state, PROGRESS.outer_gathered),
     )
-    symbols = int32s(state, PROGRESS.symbols)
+    symbols, outer_texts = int32s(state, PROGRESS.symbols), int64s(state, PROGRESS.outer_texts)
     width = state[WIDTH]
     has_leaves = state[HAS_LEAVES] != 0
     is_plain = state[HAS_COUNTERS] == 0
@@ -276,23 +299,31 @@ def scan_document(state: Int64, end: int) -> int:
             outer_states[U(depth)] = current
             outer_gathered[U(depth)] = gathered
             symbols[U(depth)] = symbol
+            outer_texts[U(depth)] = state[TEXT_AT]
             depth += 1
             event += 1
             current = next
             gathered = EMPTY
             continue
-        if gathered == EMPTY:
+        own = gathered
+        if info[U(current * STATE_COLUMNS + READS)]:
+            text = outer_texts[U(depth - 1)] if depth else state[DOCUMENT_TEXT]
+            own = read_element(state, current, gathered, text)
+            if own < 0:
+                status = -own
+                break
+        if own == EMPTY:
             if info[U(current * STATE_COLUMNS + RESULT)] == NO_RESULT:
-                status = -close(state, current, gathered)
+                status = -close(state, current, own)
                 if status:
                     break
             result = np.int64(info[U(current * STATE_COLUMNS + RESULT)])
             answer = np.int64(info[U(current * STATE_COLUMNS + RESULT_ANSWER)])
         else:
-            key = pair(current, gathered)
+            key = pair(current, own)
             slot = slot_of(close_keys, key)
             if close_keys[U(slot)] == U(0):
-                status = -close(state, current, gathered)
+                status = -close(state, current, own)
                 if status:
                     break
                 slot = slot_of(close_keys, key)
@@ -323,6 +354,20 @@ def scan_document(state: Int64, end: int) -> int:
     state[EVENT], state[DEPTH], state[REGAINED] = event, depth, depth
     state[CURRENT], state[GATHERED] = current, gathered
     return status
+
+
+@called
+def read_element(state: Int64, current: int, gathered: int, text: int) -> int:
+    """What an element gathered, with what is true of its string value; or a status, negated.
+
+    Args:
+        text: how many text nodes there were before it.
+    """
+    start = end = 0
+    if text < state[TEXT_AT]:
+        start = int64s(state, EVENTS.text_start)[text]
+        end = int64s(state, EVENTS.text_end)[state[TEXT_AT] - 1]
+    return read_value(state, current, gathered, EVENTS.text_values, start, end)
 
 
 @called

@@ -43,6 +43,7 @@ from tamis.matching.automaton.memo import (
     NOTHING,
     OWN,
     PENDING_COLUMNS,
+    READS,
     RESULT,
     RESULT_ANSWER,
     RULED,
@@ -56,6 +57,7 @@ from tamis.matching.automaton.program import (
     CHILDREN,
     DESCENDANTS,
     NODE_COLUMNS,
+    OF_GROUP,
     OF_ITSELF,
     RULES,
     SURE,
@@ -236,6 +238,12 @@ def add_state(
     info[row + RULED] = ruled
     info[row + INHERITED] = inherited
     info[row + OWN] = own
+    facts = int64s(state, MEMO.facts.starts)
+    info[row + READS] = (
+        facts[sure] < facts[sure + 1]
+        and int32s(state, MEMO.facts.places)[facts[sure]]
+        < int64s(state, PROGRAM.fact_ends)[OF_GROUP]
+    )
     return row // STATE_COLUMNS
 
 

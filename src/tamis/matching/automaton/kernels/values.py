@@ -1,0 +1,276 @@
+"""String values: looked up among the constants that they are compared with, not tried one by one.
+
+A value of a node matters through what is true of it: which constant it is, which ones it begins
+with, between which thresholds it lies as a number. These are facts about the node itself; they join
+what was gathered there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
+from tamis.documents.batch import Int64
+from tamis.jit import called, inlined
+from tamis.matching.automaton.kernels.facts import known_told, tell, union
+from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, is_crowded, pair, put, slot_of
+from tamis.matching.automaton.layout import (
+    ASKED_BUFFER,
+    ASKED_END,
+    ASKED_START,
+    ASKS_NUMBER,
+    FULL_FACTS,
+    FULL_MERGES,
+    MEMO,
+    PROGRAM,
+    PROGRESS,
+)
+from tamis.matching.automaton.memo import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes
+from tamis.matching.automaton.program import (
+    CLASSES,
+    COMPARISON_COLUMNS,
+    COMPARISONS,
+    EQUAL,
+    FACT,
+    GROUP_COLUMNS,
+    LENGTHS,
+    LESS,
+    LONGEST,
+    MORE,
+    OF_GROUP,
+    OPERATOR,
+    THRESHOLD,
+    THRESHOLDS,
+)
+from tamis.words import first
+
+Float64 = NDArray[np.float64]
+
+EXACT = U(1 << 53)
+"""Whole numbers below are exact as doubles, and so are the powers of ten below 10 ** 23."""
+POINT, MINUS = ord("."), ord("-")
+
+
+@called
+def read_value(state: Int64, current: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with what is true of a string value; or a status, negated.
+
+    Args:
+        buffer: the place of the buffer that it is in.
+        start, end: where.
+    """
+    offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
+    sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    last = int64s(state, PROGRAM.fact_ends)[OF_GROUP]
+    i = offsets[sure]
+    while gathered >= 0 and i < offsets[sure + 1] and places[i] < last:
+        groups = uint64s(state, MEMO.facts.words)[i]
+        while gathered >= 0 and groups != U(0):
+            row = (64 * np.int64(places[i]) + first(groups)) * GROUP_COLUMNS
+            groups &= groups - U(1)
+            gathered = read_string(state, row, gathered, buffer, start, end)
+            if gathered >= 0:
+                gathered = read_number(state, row, gathered, buffer, start, end)
+        i += 1
+    return gathered
+
+
+@called
+def joined(state: Int64, gathered: int, facts: int) -> int:
+    """What was gathered, with a set of facts about the node; or a status, negated."""
+    if gathered == EMPTY:
+        return facts
+    known = uint64s(state, MEMO.merges.keys)
+    slot = slot_of(known, pair(gathered, facts))
+    if known[slot]:
+        return int64s(state, MEMO.merges.values)[slot]
+    if is_crowded(state, MEMO.merges):
+        return -FULL_MERGES
+    merged = union(state, gathered, facts)
+    if merged < 0:
+        return -FULL_FACTS
+    put(state, MEMO.merges, pair(gathered, facts), merged)
+    return merged
+
+
+# -- strings ---------------------------------------------------------------------------------------
+
+
+@inlined
+def hashed(hash: np.uint64, byte: int) -> np.uint64:
+    """The hash of a string with one more byte."""
+    return (hash ^ U(byte)) * GOLDEN ^ hash >> U(47)
+
+
+@inlined
+def seed(group: int) -> np.uint64:
+    """The hash of the empty string in a group of constants."""
+    return U(group) * MIXER
+
+
+@called
+def read_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with the constants of a group that a value is or begins with."""
+    groups, lengths = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.prefix_lengths)
+    longest = np.int64(groups[row + LONGEST])
+    if longest < 0:
+        return gathered
+    values = uint8s(state, buffer)
+    group = 2 * (row // GROUP_COLUMNS)
+    at, last = groups[row + LENGTHS], groups[row + GROUP_COLUMNS + LENGTHS]
+    hash = seed(group)
+    place = start
+    while gathered >= 0:
+        if at < last and place - start == lengths[at]:
+            gathered = with_constant(state, group + 1, gathered, hash, values, start, place)
+            at += 1
+        if place == end or place - start == longest:
+            break
+        hash = hashed(hash, values[place])
+        place += 1
+    if gathered >= 0 and place == end:
+        gathered = with_constant(state, group, gathered, hash, values, start, end)
+    return gathered
+
+
+@called
+def with_constant(
+    state: Int64, group: int, gathered: int, hash: np.uint64, values: Bytes, start: int, end: int
+) -> int:
+    """What was gathered, with the constant that some bytes are, if they are one."""
+    slots, starts = int32s(state, PROGRAM.constant_slots), int64s(state, PROGRAM.constant_starts)
+    texts, groups = uint8s(state, PROGRAM.constant_bytes), int32s(state, PROGRAM.constant_groups)
+    mask = U(len(slots) - 1)
+    slot = (hash ^ hash >> U(29)) & mask
+    while slots[slot]:
+        number = np.int64(slots[slot] - 1)
+        at, last = starts[number], starts[number + 1]
+        if groups[number] == group and last - at == end - start:
+            place = start
+            while at < last and texts[at] == values[place]:
+                at += 1
+                place += 1
+            if at == last:
+                facts = constant_set(state, number)
+                return joined(state, gathered, facts) if facts >= 0 else facts
+        slot = (slot + U(1)) & mask
+    return gathered
+
+
+@called
+def constant_set(state: Int64, number: int) -> int:
+    """The set of what is true of a constant; or a status, negated."""
+    sets = int32s(state, MEMO.constant_sets)
+    if not sets[number]:
+        tell(state, np.int64(int32s(state, PROGRAM.constant_facts)[number]))
+        found = known_told(state)
+        if found < 0:
+            return -FULL_FACTS
+        sets[number] = found + 1
+    return np.int64(sets[number] - 1)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+@called
+def read_number(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with the comparisons of a group that are true of a value as a number."""
+    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
+    low, high = groups[row + THRESHOLDS], groups[row + GROUP_COLUMNS + THRESHOLDS]
+    if low == high:
+        return gathered
+    number = float64s(state, PROGRESS.number)
+    was_asked = (
+        state[ASKED_BUFFER] == buffer and state[ASKED_START] == start and state[ASKED_END] == end
+    )
+    if not was_asked:
+        state[ASKED_BUFFER] = 0
+        if not parse_number(uint8s(state, buffer), start, end, number):
+            state[ASKED_BUFFER], state[ASKED_START], state[ASKED_END] = buffer, start, end
+            return -ASKS_NUMBER
+    begin, count = low, high - low
+    while low < high:
+        middle = (low + high) // 2
+        if thresholds[middle] < number[0]:
+            low = middle + 1
+        else:
+            high = middle
+    which = 2 * (low - begin)
+    if low - begin < count and thresholds[low] == number[0]:
+        which += 1
+    if number[0] != number[0]:
+        which = 2 * count + 1
+    facts = class_set(state, row, which, 2 * count + 1)
+    return joined(state, gathered, facts) if facts >= 0 else facts
+
+
+@called
+def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
+    """The set of what is true of a class of numbers in a group; or a status, negated."""
+    groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
+    sets = int32s(state, MEMO.class_sets)
+    number = groups[row + CLASSES] + which
+    if not sets[number]:
+        start, end = groups[row + COMPARISONS], groups[row + GROUP_COLUMNS + COMPARISONS]
+        for i in range(start * COMPARISON_COLUMNS, end * COMPARISON_COLUMNS, COMPARISON_COLUMNS):
+            operator, at = comparisons[i + OPERATOR], 2 * comparisons[i + THRESHOLD] + 1
+            if which == no_number:
+                is_true = operator == LESS | MORE
+            elif which == at:
+                is_true = operator & EQUAL != 0
+            else:
+                is_true = operator & (LESS if which < at else MORE) != 0
+            if is_true:
+                tell(state, np.int64(comparisons[i + FACT]))
+        found = known_told(state)
+        if found < 0:
+            return -FULL_FACTS
+        sets[number] = found + 1
+    return np.int64(sets[number] - 1)
+
+
+@inlined
+def is_space(byte: int) -> bool:
+    """Whether a byte is white space of XML."""
+    return byte == 32 or 9 <= byte <= 10 or byte == 13
+
+
+@called
+def parse_number(values: Bytes, start: int, end: int, number: Float64) -> bool:
+    """XPath's number() of a string, NaN for what is none; False for one of too many digits."""
+    place, last = start, end
+    while place < last and is_space(values[place]):
+        place += 1
+    while place < last and is_space(values[last - 1]):
+        last -= 1
+    is_negative = place < last and values[place] == MINUS
+    place += is_negative
+    digits, places = 0, -1
+    whole = U(0)
+    is_exact = True
+    number[0] = np.nan
+    while place < last:
+        byte = np.int64(values[place])
+        if byte == POINT and places < 0:
+            places = 0
+        elif 48 <= byte <= 57:
+            is_exact = is_exact and whole < EXACT // U(10)
+            whole = whole * U(10) + U(byte - 48)
+            digits += 1
+            places += places >= 0
+        else:
+            return True
+        place += 1
+    if digits == 0:
+        return True
+    if not is_exact or places > 22:
+        return False
+    value = np.float64(whole)
+    power = 1.0
+    for _ in range(places):
+        power *= 10.0
+    value /= power
+    number[0] = -value if is_negative else value
+    return True
