@@ -84,8 +84,8 @@ class Builder:
         self._value_facts: dict[tuple[int, str, str | float], int] = {}
         self._counters: dict[tuple[int, int, int | None, int], int] = {}
         self._counter_limits: list[int] = []
-        self._chains: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
-        self._chain_facts: list[int] = []
+        self._chains: dict[tuple[tuple[int, int], ...], int] = {}
+        self._lasts: dict[tuple[int, int], int] = {}
         self._chain_stages: list[list[tuple[int, int, int]]] = []
 
     # -- the trie ----------------------------------------------------------------------------------
@@ -181,16 +181,14 @@ class Builder:
             return FALSE
         test = self._node_tests[node]
         facts = [self._stage(node, test, formula) for formula, _ in stages]
-        key = (
-            tuple(zip(facts, (n for _, n in stages), strict=True)),
-            self._stage(node, test, last),
-        )
+        key = tuple(zip(facts, (n for _, n in stages), strict=True))
         number = self._chains.setdefault(key, len(self._chain_stages))
         if number == len(self._chain_stages):
-            described = [(fact, self._new_counter(n), n) for fact, n in key[0]]
-            self._chain_stages.append([*described, (key[1], -1, 0)])
-            self._chain_facts.append(self._fact(OF_CHILD, -1, -2 - number))
-        return self.formulas.fact(self._chain_facts[number])
+            self._chain_stages.append([(fact, self._new_counter(n), n) for fact, n in key])
+        end = (self._stage(node, test, last), number)
+        if end not in self._lasts:
+            self._lasts[end] = self._fact(OF_CHILD, -1, -2 - len(self._lasts))
+        return self.formulas.fact(self._lasts[end])
 
     def _stage(self, node: int, test: int, formula: int) -> int:
         fact = self._fact(OF_STAGE, test, formula)
@@ -401,15 +399,19 @@ class Builder:
             [(facts[fact], counter, number) for fact, counter, number in stages]
             for stages in self._chain_stages
         ]
-        firsts = np.array([chain[0][0] for chain in stages], np.int32) - 64 * ends[OF_VALUE]
-        of_stages = 64 * int(ends[OF_STAGE] - ends[OF_VALUE])
-        chain_starts, order = _grouped(firsts, of_stages)
+        first, of_stages = 64 * ends[OF_VALUE], 64 * int(ends[OF_STAGE] - ends[OF_VALUE])
+        begins = np.array([chain[0][0] for chain in stages], np.int32)
+        chain_starts, order = _grouped(begins - first, of_stages)
+        lasts = [(facts[last], chain, facts[fact]) for (last, chain), fact in self._lasts.items()]
+        rows = np.array(lasts, np.int32).reshape(-1, 3)
+        last_starts, last_order = _grouped(rows[:, 0] - first, of_stages)
         return {
             "chain_starts": chain_starts,
             "chain_numbers": order,
             "stage_starts": np.cumsum([0, *map(len, stages)], dtype=np.int64),
             "stages": np.array([stage for chain in stages for stage in chain], np.int32),
-            "chain_facts": facts[self._chain_facts],
+            "last_starts": last_starts,
+            "lasts": rows[last_order, 1:],
         }
 
     def _value_arrays(self, facts: Int32) -> dict[str, NDArray[Any]]:

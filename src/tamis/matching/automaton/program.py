@@ -100,8 +100,9 @@ class ProgramArrays(NamedTuple):
             and FACT.
         chain_starts: int64[], chain_numbers: int32[]; the chains that begin with a fact OF_STAGE.
         stage_starts: int64[chains + 1]; stages: int32[s, 3]; the fact of a stage, its counter and
-            the value that passes. The last stage of a chain has no counter: -1.
-        chain_facts: int32[chains]; the fact that holds once all stages were passed.
+            the value that passes.
+        last_starts: int64[], lasts: int32[l, 2]; by fact OF_STAGE: chains, and what follows of a
+            child that passed the chain and told this one.
     """
 
     nodes: Int32
@@ -135,7 +136,8 @@ class ProgramArrays(NamedTuple):
     chain_numbers: Int32
     stage_starts: Int64
     stages: Int32
-    chain_facts: Int32
+    last_starts: Int64
+    lasts: Int32
 
 
 class AutomatonProgram(NamedTuple):

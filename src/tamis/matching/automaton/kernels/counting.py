@@ -115,30 +115,42 @@ def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
             fact = 64 * (places[i] - ends[OF_VALUE]) + first(word)
             word &= word - U(1)
             for j in range(starts[fact], starts[fact + 1]):
-                if is_forward:
-                    lead(state, numbers[j])
-                else:
+                if not is_forward:
                     set_back(state, numbers[j])
+                elif lead(state, numbers[j]):
+                    tell_numbered(state, result, numbers[j])
 
 
 @called
-def lead(state: Int64, chain: int) -> None:
-    """Lead a child through the stages of a chain, and note what follows."""
+def lead(state: Int64, chain: int) -> bool:
+    """Lead a child through the stages of a chain: whether it passes them all."""
     offsets, stages = int64s(state, PROGRAM.stage_starts), int32s(state, PROGRAM.stages)
     facts, values = uint64s(state, SCRATCH.gathered), int32s(state, SCRATCH.counter_values)
     for i in range(offsets[chain], offsets[chain + 1]):
         fact, counter, number = stages[3 * i], stages[3 * i + 1], stages[3 * i + 2]
-        if not holds_fact(facts, fact):
-            return
-        if counter < 0:
-            tell(state, int32s(state, PROGRAM.chain_facts)[chain])
-            return
-        if values[counter] >= number:
-            return
+        if not holds_fact(facts, fact) or values[counter] >= number:
+            return False
         values[counter] += 1
         tell(state, int32s(state, PROGRAM.counter_bases)[counter] + values[counter])
         if values[counter] < number:
-            return
+            return False
+    return True
+
+
+@called
+def tell_numbered(state: Int64, result: int, chain: int) -> None:
+    """Tell what follows of a child that passed a chain, by what else it told."""
+    offsets, ends = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    starts, lasts = int64s(state, PROGRAM.last_starts), int32s(state, PROGRAM.lasts)
+    for i in range(offsets[result], offsets[result + 1]):
+        word = words[i] if ends[OF_VALUE] <= places[i] < ends[OF_STAGE] else U(0)
+        while word != U(0):
+            fact = 64 * (places[i] - ends[OF_VALUE]) + first(word)
+            word &= word - U(1)
+            for j in range(starts[fact], starts[fact + 1]):
+                if lasts[2 * j] == chain:
+                    tell(state, np.int64(lasts[2 * j + 1]))
 
 
 @called
@@ -146,6 +158,4 @@ def set_back(state: Int64, chain: int) -> None:
     """Set the counters of a chain to 0."""
     offsets, stages = int64s(state, PROGRAM.stage_starts), int32s(state, PROGRAM.stages)
     for i in range(offsets[chain], offsets[chain + 1]):
-        counter = stages[3 * i + 1]
-        if counter >= 0:
-            int32s(state, SCRATCH.counter_values)[counter] = 0
+        int32s(state, SCRATCH.counter_values)[stages[3 * i + 1]] = 0

@@ -205,7 +205,7 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
         if gathered == EMPTY:
             continue
         if nodes[row + WATCHES] < nodes[row + NODE_COLUMNS + WATCHES]:
-            count = pass_watched(state, row, count)
+            count = pass_watched(state, row, gathered, count)
             continue
         for place in range(rule * RULE_COLUMNS, rule_end * RULE_COLUMNS, RULE_COLUMNS):
             passed[U(count)] = place
@@ -219,28 +219,53 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
 
 
 @called
-def pass_watched(state: Int64, node_row: int, count: int) -> int:
+def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
     """Write down the rules of a node with many that pass: how many there are then.
 
-    What its rules watch are words of facts, as what was gathered is.
+    What its rules watch are words of facts, as what was gathered is: the fewer of them are looked
+    for among the others.
     """
-    nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
-    places, words = int32s(state, PROGRAM.watch_places), uint64s(state, PROGRAM.watch_words)
-    ranks, runs = int32s(state, PROGRAM.watch_ranks), int32s(state, PROGRAM.runs)
-    facts, passed = uint64s(state, SCRATCH.gathered), int32s(state, SCRATCH.rules)
+    nodes, offsets = int32s(state, PROGRAM.nodes), int64s(state, MEMO.facts.starts)
+    places, found = int32s(state, PROGRAM.watch_places), int32s(state, MEMO.facts.places)
+    facts = uint64s(state, SCRATCH.gathered)
+    low = np.int64(nodes[node_row + WATCHES])
+    end = np.int64(nodes[node_row + NODE_COLUMNS + WATCHES])
     total = count
-    for i in range(nodes[node_row + WATCHES], nodes[node_row + NODE_COLUMNS + WATCHES]):
-        found = words[i] & facts[U(places[i])]
-        while found != U(0):
-            lowest = found & (U(0) - found)
-            found ^= lowest
-            run = ranks[i] + ones(words[i] & (lowest - U(1)))
-            for rule in range(runs[run], runs[run + 1]):
-                place = rule * RULE_COLUMNS
-                passed[U(total)] = place
-                total += holds_fact(facts, rules[U(place + ALSO)]) & holds_fact(
-                    facts, rules[U(place + THIRD)]
-                )
+    if 8 * (offsets[gathered + 1] - offsets[gathered]) > end - low:
+        for i in range(low, end):
+            total = pass_word(state, i, facts[U(places[i])], total)
+        return total
+    for i in range(offsets[gathered], offsets[gathered + 1]):
+        high = end
+        while low < high:
+            middle = (low + high) >> 1
+            if places[middle] < found[i]:
+                low = middle + 1
+            else:
+                high = middle
+        if low < end and places[low] == found[i]:
+            total = pass_word(state, low, facts[U(found[i])], total)
+    return total
+
+
+@inlined
+def pass_word(state: Int64, number: int, gathered: np.uint64, count: int) -> int:
+    """What ``pass_watched`` does for one word of what is watched."""
+    rules, runs = int32s(state, PROGRAM.rules), int32s(state, PROGRAM.runs)
+    facts, passed = uint64s(state, SCRATCH.gathered), int32s(state, SCRATCH.rules)
+    watched, rank = uint64s(state, PROGRAM.watch_words)[number], int32s(state, PROGRAM.watch_ranks)
+    left = watched & gathered
+    total = count
+    while left != U(0):
+        lowest = left & (U(0) - left)
+        left ^= lowest
+        run = rank[number] + ones(watched & (lowest - U(1)))
+        for rule in range(runs[run], runs[run + 1]):
+            place = rule * RULE_COLUMNS
+            passed[U(total)] = place
+            total += holds_fact(facts, rules[place + ALSO]) & holds_fact(
+                facts, rules[place + THIRD]
+            )
     return total
 
 
