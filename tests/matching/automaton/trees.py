@@ -159,7 +159,8 @@ def _comparison(draw: Random, shape: Shape, nesting: int) -> str:
     text, operator = draw.choice(_VALUES), draw.choice(["=", "!=", "<", "<=", ">", ">="])
     kind = draw.random()
     if kind < 0.3:
-        return f"starts-with({nodes}, '{text[: draw.randint(0, 2)]}')"
+        function = draw.choice(["starts-with", "contains"])
+        return f"{function}({nodes}, '{text[: draw.randint(0, 3)]}')"
     if kind < 0.6:
         return f"{nodes} {draw.choice(['=', '!='])} '{text}'"
     return f"{nodes} {operator} {draw.choice(['1', '2', '1.5', '-1.5', '10', _LONG])}"

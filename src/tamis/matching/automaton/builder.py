@@ -139,8 +139,8 @@ class Builder:
         """The formula of: the string value of what a node stands for is as asked.
 
         Args:
-            operator: one that compares numbers with a number; or, of strings, ``=`` or
-                ``starts-with``.
+            operator: one that compares numbers with a number; or, of strings, ``=``,
+                ``starts-with`` or ``contains``.
         """
         test = self._node_tests[node]
         group = self._fact(OF_GROUP, test, TRUE)
@@ -419,15 +419,18 @@ class Builder:
         tests = sorted(test for kind, test, _ in self._facts if kind == OF_GROUP)
         groups = {test: number for number, test in enumerate(tests)}
         constants: dict[tuple[int, bytes], int] = {}
+        contained: dict[tuple[int, bytes], int] = {}
         comparisons: list[list[tuple[int, float, int]]] = [[] for _ in tests]
         for (test, operator, literal), fact in self._value_facts.items():
             group, number = groups[test], int(facts[fact])
-            if isinstance(literal, str):
+            if operator == "contains":
+                contained[group, str(literal).encode()] = number
+            elif isinstance(literal, str):
                 key = 2 * group + (operator == "starts-with")
                 constants[key, literal.encode()] = number
             else:
                 comparisons[group].append((OPERATORS[operator], literal, number))
-        return value_arrays(len(tests), constants, comparisons)
+        return value_arrays(len(tests), constants, contained, comparisons)
 
 
 class _Symbols:

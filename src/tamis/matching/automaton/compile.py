@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from tamis.documents.demand import Demand
 from tamis.language.model import (
@@ -16,6 +17,7 @@ from tamis.language.model import (
     Axis,
     Compare,
     Constant,
+    Contains,
     Count,
     Exists,
     Expression,
@@ -51,8 +53,8 @@ def refuses(query: Query) -> str | None:
     """Why the engine cannot run a query, or None where it can.
 
     >>> from tamis.language.xpath import parse
-    >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[contains(b, 'x')]"))
-    (None, 'functions of strings, but for starts-with()')
+    >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[name() = 'x']"))
+    (None, 'names and lengths of strings, or what is left of white space')
     """
     reason = _refusal(query.expression)
     if reason is not None:
@@ -72,7 +74,7 @@ def _refusal(expression: Expression) -> str | None:
             reasons = (_path_refusal(path) for path in paths)
         case Compare(_, Nodes(paths), _):
             reasons = (_path_refusal(path) for path in paths)
-        case StartsWith(StringOf(path), _):
+        case StartsWith(StringOf(path), _) | Contains(StringOf(path), _):
             return _first_refusal(path) or _path_refusal(path)
         case Compare(_, Count(path), literal):
             assert isinstance(literal, float)
@@ -86,7 +88,7 @@ def _refusal(expression: Expression) -> str | None:
         case Constant():
             return None
         case _:
-            return "functions of strings, but for starts-with()"
+            return "names and lengths of strings, or what is left of white space"
     return next((reason for reason in reasons if reason is not None), None)
 
 
@@ -138,7 +140,7 @@ def _size(expression: Expression) -> tuple[int, int]:
             pass
         case Compare(_, Count(path), _):
             paths = (path,)
-        case StartsWith(StringOf(path), _):
+        case StartsWith(StringOf(path), _) | Contains(StringOf(path), _):
             paths = (path,)
             copies = 2 + len(path.steps)  # each step asks for what follows it
         case Not(operand):
@@ -265,8 +267,8 @@ class Compiler:
             case Compare(operator, Nodes(paths), literal):
                 several = [self._some(path, operator, literal, node) for path in paths]
                 return formulas.any(several)
-            case StartsWith(StringOf(path), literal):
-                return self._starts(path, literal, node)
+            case StartsWith(StringOf(), literal) | Contains(StringOf(), literal):
+                return self._of_string(expression, literal, node)
         raise AssertionError(expression)  # refuses() said so
 
     def _some(self, path: Path, operator: str, literal: str | float, node: int) -> int:
@@ -279,15 +281,17 @@ class Compiler:
         compared = Compare(operator, Nodes((Path(False, ()),)), literal)
         return self._exists(_asking(steps, compared), node)
 
-    def _starts(self, path: Path, literal: str, node: int) -> int:
-        """The formula of: the first node of a path, or else "", starts with a string."""
-        if not (steps := _without_here(path.steps)):
-            self.reads_leaves = True
-            return self.builder.value(node, "starts-with", literal)
+    def _of_string(self, asked: StartsWith | Contains, literal: str, node: int) -> int:
+        """The formula of: the first node of a path, or else "", is as asked."""
+        assert isinstance(asked.text, StringOf)
         if not literal:
             return TRUE
-        starts = StartsWith(StringOf(Path(False, ())), literal)
-        return self._exists(_asking(_to_the_first(steps), starts), node)
+        if steps := _without_here(asked.text.path.steps):
+            own = replace(asked, text=StringOf(Path(False, ())))
+            return self._exists(_asking(_to_the_first(steps), own), node)
+        self.reads_leaves = True
+        operator = "starts-with" if isinstance(asked, StartsWith) else "contains"
+        return self.builder.value(node, operator, literal)
 
     def _exists(self, steps: tuple[Step, ...], node: int) -> int:
         """The formula of: steps lead from a node to something."""

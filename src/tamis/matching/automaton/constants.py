@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.automaton.program import GROUP_COLUMNS, LENGTHS, LONGEST
+from tamis.matching.automaton.program import GROUP_COLUMNS, LENGTHS, LONGEST, ROOT
 
 _GOLDEN, _MIXER, _MASK = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, (1 << 64) - 1
 
@@ -16,12 +16,14 @@ _GOLDEN, _MIXER, _MASK = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, (1 << 64) - 1
 def value_arrays(
     groups: int,
     constants: Mapping[tuple[int, bytes], int],
+    contained: Mapping[tuple[int, bytes], int],
     comparisons: Sequence[Sequence[tuple[int, float, int]]],
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a program that are about values.
 
     Args:
         constants: the fact of each; by twice the group, and 1 where values need only begin with it.
+        contained: the fact of each string that values may contain, by the group.
         comparisons: of each group: operator, number and fact.
     """
     rows = np.zeros((groups + 1, GROUP_COLUMNS), np.int32)
@@ -48,6 +50,9 @@ def value_arrays(
         classes += 2 * len(numbers) + 2
     rows[groups, LENGTHS:] = len(prefix_lengths), len(thresholds), len(compared), classes
     texts = [text for _, text in constants]
+    trie = _Trie(contained)
+    for group, root in trie.roots.items():
+        rows[group, ROOT] = root
     return {
         "groups": rows,
         "constant_slots": _slots(constants),
@@ -56,9 +61,73 @@ def value_arrays(
         "constant_bytes": np.frombuffer(b"".join(texts), np.uint8),
         "constant_facts": np.array(list(constants.values()), np.int32),
         "prefix_lengths": np.array(prefix_lengths, np.int32),
+        **trie.arrays(),
         "thresholds": np.array(thresholds, np.float64),
         "comparisons": np.array(compared, np.int32).reshape(-1, 3),
     }
+
+
+class _Trie:
+    """The strings that values may contain: a trie for each group, in one numbering of nodes."""
+
+    def __init__(self, contained: Mapping[tuple[int, bytes], int]) -> None:
+        self.roots: dict[int, int] = {}
+        self._next: dict[tuple[int, int], int] = {}
+        self._facts = [-1]
+        for (group, text), fact in contained.items():
+            node = self.roots.setdefault(group, len(self._facts))
+            if node == len(self._facts):
+                self._facts.append(-1)
+            for byte in text:
+                following = self._next.setdefault((node, byte), len(self._facts))
+                if following == len(self._facts):
+                    self._facts.append(-1)
+                node = following
+            self._facts[node] = fact
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """The arrays of a program."""
+        failures, outputs = self._failures()
+        size = 1 << (2 * len(self._next)).bit_length()
+        keys, values = np.zeros(size, np.uint64), np.zeros(size, np.int32)
+        for (node, byte), following in self._next.items():
+            key = node << 8 | byte
+            hash = key * _GOLDEN & _MASK
+            slot = (hash ^ hash >> 29) & size - 1
+            while keys[slot]:
+                slot = (slot + 1) & size - 1
+            keys[slot], values[slot] = key, following
+        return {
+            "trie_keys": keys,
+            "trie_values": values,
+            "trie_failures": failures,
+            "trie_outputs": outputs,
+            "trie_facts": np.array(self._facts, np.int32),
+        }
+
+    def _failures(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        failures = np.zeros(len(self._facts), np.int32)
+        outputs = np.zeros(len(self._facts), np.int32)
+        edges: dict[int, list[tuple[int, int]]] = {}
+        for (node, byte), following in self._next.items():
+            edges.setdefault(node, []).append((byte, following))
+        for root in self.roots.values():
+            level = [root]
+            while level:
+                found = []
+                for node in level:
+                    for byte, following in edges.get(node, ()):
+                        found.append(following)
+                        failure = root if node == root else int(failures[node])
+                        while failure != root and (failure, byte) not in self._next:
+                            failure = int(failures[failure])
+                        if node != root:
+                            failure = self._next.get((failure, byte), root)
+                        failures[following] = failure
+                        is_output = self._facts[failure] >= 0
+                        outputs[following] = failure if is_output else outputs[failure]
+                level = found
+        return failures, outputs
 
 
 def _slots(constants: Mapping[tuple[int, bytes], int]) -> NDArray[np.int32]:

@@ -37,7 +37,7 @@ RULE_COLUMNS = 8
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 # Columns of ``groups``, and of ``comparisons``.
-LONGEST, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = range(6)
+LONGEST, ROOT, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = range(7)
 OPERATOR, THRESHOLD, FACT, COMPARISON_COLUMNS = range(4)
 # Operators between numbers: a comparison holds where the bit of less, equal or more is set; but for
 # "!=", which alone holds of what is no number.
@@ -86,15 +86,22 @@ class ProgramArrays(NamedTuple):
         counter_bases: int32[counters]; the fact that says that the value is 0, if there was one.
         counter_limits: int32[counters]; larger values count as this one.
         groups: int32[g + 1, GROUP_COLUMNS]; what is asked of string values, by the test of the
-            nodes that ask: the LONGEST constant that is looked for, and where their part of these
-            lists begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS; COMPARISONS; CLASSES, of the
-            numbers between and at thresholds, and what is no number.
+            nodes that ask: the LONGEST constant that values are or begin with, or -1; the ROOT of
+            those that they contain, or 0; and where their part of these lists begins: LENGTHS, of
+            ``prefix_lengths``; THRESHOLDS; COMPARISONS; CLASSES, of the numbers between and at
+            thresholds, and what is no number.
         constant_slots: int32[2**k], a hash table with open addressing: 1 and the number of a
             constant, or 0.
         constant_groups: int32[c]; twice the group, and 1 where values need only begin with it.
         constant_starts: int64[c + 1], into constant_bytes: uint8[].
         constant_facts: int32[c]; what is true of a value that is the constant.
         prefix_lengths: int32[]; of the constants that values may begin with, in bytes, ascending.
+        trie_keys: uint64[2**k], trie_values: int32[2**k], a hash table: by 256 times a node of a
+            trie of constants, and a byte, the next node. Nodes are numbered from 1.
+        trie_failures: int32[n]; the node of the longest string in the same trie that the string of
+            the node ends with.
+        trie_outputs: int32[n]; that of the longest of these that is a constant, or 0.
+        trie_facts: int32[n]; what is true of a value that contains the constant, or -1.
         thresholds: float64[]; ascending.
         comparisons: int32[n, COMPARISON_COLUMNS]; OPERATOR, number of the THRESHOLD in the group,
             and FACT.
@@ -130,6 +137,11 @@ class ProgramArrays(NamedTuple):
     constant_bytes: NDArray[np.uint8]
     constant_facts: Int32
     prefix_lengths: Int32
+    trie_keys: NDArray[np.uint64]
+    trie_values: Int32
+    trie_failures: Int32
+    trie_outputs: Int32
+    trie_facts: Int32
     thresholds: NDArray[np.float64]
     comparisons: Int32
     chain_starts: Int64

@@ -40,6 +40,7 @@ from tamis.matching.automaton.program import (
     MORE,
     OF_GROUP,
     OPERATOR,
+    ROOT,
     THRESHOLD,
     THRESHOLDS,
 )
@@ -70,6 +71,8 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
             row = (64 * np.int64(places[i]) + first(groups)) * GROUP_COLUMNS
             groups &= groups - U(1)
             gathered = read_string(state, row, gathered, buffer, start, end)
+            if gathered >= 0:
+                gathered = search_string(state, row, gathered, buffer, start, end)
             if gathered >= 0:
                 gathered = read_number(state, row, gathered, buffer, start, end)
         i += 1
@@ -169,6 +172,38 @@ def constant_set(state: Int64, number: int) -> int:
             return -FULL_FACTS
         sets[number] = found + 1
     return np.int64(sets[number] - 1)
+
+
+@called
+def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with the constants of a group that a value contains.
+
+    The automaton of Aho and Corasick (CACM 18, 1975).
+    """
+    root = np.int64(int32s(state, PROGRAM.groups)[row + ROOT])
+    if root == 0:
+        return gathered
+    values, keys = uint8s(state, buffer), uint64s(state, PROGRAM.trie_keys)
+    nodes, failures = int32s(state, PROGRAM.trie_values), int32s(state, PROGRAM.trie_failures)
+    outputs, facts = int32s(state, PROGRAM.trie_outputs), int32s(state, PROGRAM.trie_facts)
+    node = root
+    is_found = False
+    for place in range(start, end):
+        slot = slot_of(keys, U(node) << U(8) | U(values[place]))
+        while keys[slot] == U(0) and node != root:
+            node = np.int64(failures[node])
+            slot = slot_of(keys, U(node) << U(8) | U(values[place]))
+        if keys[slot] != U(0):
+            node = np.int64(nodes[slot])
+        found = node if facts[node] >= 0 else np.int64(outputs[node])
+        while found:
+            tell(state, np.int64(facts[found]))
+            is_found = True
+            found = np.int64(outputs[found])
+    if not is_found:
+        return gathered
+    contained = known_told(state)
+    return joined(state, gathered, contained) if contained >= 0 else -FULL_FACTS
 
 
 # -- numbers ---------------------------------------------------------------------------------------
