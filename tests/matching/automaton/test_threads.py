@@ -14,7 +14,15 @@ from tests.matching.automaton.asking import supported
 from tests.matching.automaton.trees import NAMESPACES, Shape, document, expression
 
 SHAPE = Shape(
-    names=4, depth=8, children=4, leaves=0.2, attributes=2, predicates=0.3, steps=3, positions=0.2
+    names=4,
+    depth=8,
+    children=4,
+    leaves=0.2,
+    attributes=2,
+    predicates=0.3,
+    steps=3,
+    positions=0.2,
+    values=0.3,
 )
 
 

@@ -1,0 +1,111 @@
+"""String values: constants looked up, numbers read, and what is asked of Python."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tamis.language.values import xpath_number
+from tamis.matching.automaton.kernels.values import parse_number
+from tests.matching.automaton.test_memo import UNLIMITED, asked
+
+LONG = "12345678901234567890123"
+
+
+@settings(deadline=None)
+@given(st.text(" \t\n.-0123456789", max_size=24) | st.floats(allow_nan=False).map("{:f}".format))
+@example("1e3")
+@example("+1")
+@example("9007199254740993")
+@example("0.1000000000000000055511151231257827")
+@example("." + "0" * 22 + "1")
+def test_numbers_are_read_exactly_or_not_at_all(text: str) -> None:
+    values, number = np.frombuffer(b"?" + text.encode() + b"1", np.uint8), np.zeros(1)
+    is_read = parse_number(values, 1, len(values) - 1, number)
+    expected = xpath_number(text)
+    if is_read:
+        assert math.isnan(number[0]) if math.isnan(expected) else number[0] == expected
+    else:
+        assert len(text.strip()) > 15
+
+
+@pytest.mark.parametrize("memo_bytes", [1, UNLIMITED])
+def test_what_is_asked_of_python_is_not_taken_for_another_number(memo_bytes: int) -> None:
+    """Elements whose string values are the same slice, with other numbers between their ends."""
+    expressions = [f"//{name}[. {sign} {n}]" for name in "abc" for sign in "<>=" for n in (1, LONG)]
+    expressions += ["//@x[. > 1]", "//c[@x = 5]", f"//c[@x = {LONG}]", "//a[b > 7][c]"]
+    documents = [
+        f"<a><b>{LONG}</b><c x='5'/></a>",
+        f"<a><b>{LONG}</b><c x='{LONG}1'/></a>",
+        f"<a><c x='0.{'0' * 30}1'/><b><b>{LONG}</b></b></a>",
+        f"<a>{LONG}<b>0</b><b/></a>",
+    ]
+    asked(expressions, documents, memo_bytes)
+
+
+WORDS = [
+    first + second + third for first in ("x", "é", "ab") for second in ("", "y") for third in "zé"
+]
+
+
+@pytest.mark.parametrize("memo_bytes", [1, 20_000, UNLIMITED])
+def test_many_constants(memo_bytes: int) -> None:
+    """Constants that begin with each other and contain each other; nodes of many rules."""
+    expressions = [f"//{name}[. = '{word}']" for name in ("a", "*") for word in WORDS]
+    expressions += [f"//a[b != '{word}']" for word in WORDS]
+    expressions += [f"//a[starts-with(b, '{word}')]/@k" for word in WORDS]
+    expressions += [f"//a[contains(., '{word}')]" for word in WORDS]
+    expressions += [f"//a[b {sign} {n}]" for sign in ("<", ">=", "!=") for n in range(-3, 30)]
+    texts = ["", "xyz", "abyé", "éz", "zxyz", "17", " -3.0 ", "3.5", "abyz é", *WORDS]
+    documents = [
+        f"<r><a k=''><b>{text}</b><b>{other}</b></a><a>{other}</a></r>"
+        for text in texts
+        for other in texts[:6]
+    ]
+    asked(expressions, documents, memo_bytes)
+
+
+def test_the_values_of_comments_and_of_the_document() -> None:
+    expressions = [
+        "//node()[. = 'c']",
+        "/node()[2][. = 'd ']",
+        "//a/node()[contains(., 'c')]",
+        ".//node()[starts-with(., 'x')]",
+        "/self::node()[. = 'xcy']",
+        "contains(., 'xy')",
+        "starts-with(/, 'x')",
+        ". = 'xcy'",
+        "not(. != 7)",
+    ]
+    documents = [
+        "<a>x<!--c-->y</a>",
+        "<a>xcy</a>",
+        "<!--c--><?p d ?><a/>",
+        "<a><b>x</b>cy<?c x?></a>",
+        "<a> 7 </a>",
+    ]
+    asked(expressions, documents)
+
+
+def test_the_first_of_several_nodes() -> None:
+    expressions = [
+        "//a[starts-with(b, 'x')]",
+        "//a[contains(b/c, 'x')]",
+        "//a[contains(b[c]/c, 'x')]",
+        "//a[contains(b/@k, 'x')]",
+        "//a[starts-with(text(), 'x')]",
+        "//a[contains(b[2], 'x')][starts-with(b, '')]",
+        "//a[not(starts-with(b, 'x'))]",
+    ]
+    documents = [
+        "<r><a><b>y</b><b>x</b></a></r>",
+        "<r><a><b>x</b><b>y</b></a></r>",
+        "<r><a><b/><b><c>x</c></b></a></r>",
+        "<r><a><b><c/></b><b><c>x</c></b></a></r>",
+        "<r><a><b/><b k='x'/></a><a>y<b/>x</a><a>x</a></r>",
+    ]
+    asked(expressions, documents)
