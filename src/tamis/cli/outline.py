@@ -57,7 +57,7 @@ def outline(query: Query) -> Iterator[str]:
     └─ child::item
        └─ 2: the position, counted for each parent
     reads: elements, text
-    engine: reference (not automaton: values are compared)
+    engine: automaton
     """
     whole = _of_expression(query.expression)
     yield whole.text

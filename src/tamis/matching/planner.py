@@ -113,8 +113,8 @@ def reason_of(query: Query) -> str:
     """Which engine answers a query, and why not those before it.
 
     >>> from tamis.language.xpath import parse
-    >>> reason_of(parse("//a")), reason_of(parse("//a[b > 1]"))
-    ('automaton', 'reference (not automaton: values are compared)')
+    >>> reason_of(parse("//a")), reason_of(parse("//a[name() = 'b']"))
+    ('automaton', 'reference (not automaton: name(), string-length() or normalize-space())')
     """
     refusals = []
     for engine in ENGINES:

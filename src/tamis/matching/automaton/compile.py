@@ -54,7 +54,7 @@ def refuses(query: Query) -> str | None:
 
     >>> from tamis.language.xpath import parse
     >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[name() = 'x']"))
-    (None, 'names and lengths of strings, or what is left of white space')
+    (None, 'name(), string-length() or normalize-space()')
     """
     reason = _refusal(query.expression)
     if reason is not None:
@@ -88,7 +88,7 @@ def _refusal(expression: Expression) -> str | None:
         case Constant():
             return None
         case _:
-            return "names and lengths of strings, or what is left of white space"
+            return "name(), string-length() or normalize-space()"
     return next((reason for reason in reasons if reason is not None), None)
 
 
