@@ -89,7 +89,7 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
         EngineRefused: there is no such engine, or it cannot run one of the queries.
 
     >>> from tamis.language.xpath import parse
-    >>> queries = [parse("//a"), parse("//a[. = 'x']"), parse("//b")]
+    >>> queries = [parse("//a"), parse("//a[name() = 'x']"), parse("//b")]
     >>> [(share.engine.name, share.numbers) for share in plan(queries)]
     [('automaton', array([0, 2], dtype=int32)), ('reference', array([1], dtype=int32))]
     >>> plan([], "warp")
