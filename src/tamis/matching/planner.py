@@ -114,7 +114,7 @@ def reason_of(query: Query) -> str:
 
     >>> from tamis.language.xpath import parse
     >>> reason_of(parse("//a")), reason_of(parse("//a[name() = 'b']"))
-    ('automaton', 'reference (not automaton: name(), string-length() or normalize-space())')
+    ('automaton', 'reference (not automaton: it calls name())')
     """
     refusals = []
     for engine in ENGINES:

@@ -9,8 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from tamis.documents.parser import Parser
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
+from tamis.language.xpath import parse
+from tamis.limits import DEFAULT_LIMITS
+from tamis.matching.automaton import compile_queries
+from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.automaton.kernels.values import parse_number
+from tests.matching.automaton.asking import STRUCTURE, answers
 from tests.matching.automaton.test_memo import UNLIMITED, asked
 
 LONG = "12345678901234567890123"
@@ -44,7 +52,8 @@ def test_what_is_asked_of_python_is_not_taken_for_another_number(memo_bytes: int
         f"<a><c x='0.{'0' * 30}1'/><b><b>{LONG}</b></b></a>",
         f"<a>{LONG}<b>0</b><b/></a>",
     ]
-    asked(expressions, documents, memo_bytes)
+    _, grew = asked(expressions, documents, memo_bytes)
+    assert grew["ASKS_NUMBER"] > 0
 
 
 WORDS = [
@@ -67,6 +76,25 @@ def test_many_constants(memo_bytes: int) -> None:
         for other in texts[:6]
     ]
     asked(expressions, documents, memo_bytes)
+
+
+def test_thousands_of_constants_of_all_lengths() -> None:
+    """Both copies of the hash, and searches that go on."""
+    constants = [f"{n % 7}" * (n % 41) + f"{n:x}" for n in range(3000)]
+    expressions = [f"//{'ab'[n % 2]}[. = '{text}']" for n, text in enumerate(constants)]
+    expressions += [f"//a[starts-with(., '{text}')]" for text in constants[::3]]
+    body = "".join(f"<{name}>{text}</{name}>" for text in constants[::5] for name in "ab")
+    asked(expressions, [f"<r>{body}</r>", "<a/>", f"<a>{constants[7]}x</a>"])
+
+
+def test_constants_in_each_other() -> None:
+    words = ["a", "aa", "aab", "b", "ab", "he", "she", "his", "hers", "é", "\u00a9", "éa"]
+    texts = ["ushers", "aaab", "abab", "hishe", "xéaé", "\u00c3\u00a9", "", "h", "sheahersaab"]
+    queries = [parse(f"contains(., '{word}')") for word in words]
+    parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
+    automaton = Automaton(compile_queries(queries), UNLIMITED)
+    found = answers(automaton, parser, [Source(f"<a>{text}</a>".encode()) for text in texts])
+    assert found == [{n for n, word in enumerate(words) if word in text} for text in texts]
 
 
 def test_the_values_of_comments_and_of_the_document() -> None:

@@ -16,9 +16,6 @@ from tamis.matching.automaton.kernels.facts import known_facts
 from tamis.matching.automaton.kernels.scan import scan
 from tamis.matching.automaton.kernels.tables import copy_pairs, rehash
 from tamis.matching.automaton.layout import (
-    ASKED_BUFFER,
-    ASKED_END,
-    ASKED_START,
     ASKS_NUMBER,
     ATTRIBUTE_AT,
     COUNTED_FROM,
@@ -42,6 +39,9 @@ from tamis.matching.automaton.layout import (
     IS_OPEN,
     MEMO,
     MISC_AT,
+    NUMBER_BUFFER,
+    NUMBER_END,
+    NUMBER_START,
     PROGRAM,
     PROGRESS,
     QUERIES,
@@ -145,7 +145,7 @@ class Automaton:
         """
         self._of_batch = events = self._events(batch, vocabulary)
         state = self._state
-        state[ASKED_BUFFER] = 0
+        state[NUMBER_BUFFER] = 0
         note(state, EVENTS.document_starts, events)
         state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
         state[HAS_LEAVES] = any(
@@ -209,8 +209,8 @@ class Automaton:
     def _answer_number(self) -> None:
         """Tell the kernel a number that it cannot read exactly, of many digits."""
         buffers = dict(zip(EVENTS, self._of_batch, strict=True))
-        values: Bytes = buffers[int(self._state[ASKED_BUFFER])]
-        start, end = self._state[[ASKED_START, ASKED_END]].tolist()
+        values: Bytes = buffers[int(self._state[NUMBER_BUFFER])]
+        start, end = self._state[[NUMBER_START, NUMBER_END]].tolist()
         self._number[0] = xpath_number(values[start:end].tobytes())
 
     # -- room --------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64, freeze
 from tamis.documents.demand import Demand
+from tamis.errors import UsageError
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.matching.automaton.constants import value_arrays
 from tamis.matching.automaton.formulas import FALSE, TRUE, Code, Formulas, watch
@@ -49,6 +50,8 @@ from tamis.matching.automaton.program import (
     ProgramArrays,
 )
 
+MOST_WORDS = (1 << 31) // 64 - 1
+"""Words of facts: their numbers have 32 bits."""
 MANY_RULES = 16
 """A node of more rules has them indexed by what they watch."""
 DOCUMENT, ELEMENT, ATTRIBUTE, TEXT_NODE, ANY_CHILD = range(5)
@@ -80,7 +83,6 @@ class Builder:
         self._facts: dict[tuple[int, int, int], int] = {}
         self._fact_kinds: list[int] = []
         self._fact_formulas: list[int] = []
-        self._notes: set[int] = set()
         self._value_facts: dict[tuple[int, str, str | float], int] = {}
         self._counters: dict[tuple[int, int, int | None, int], int] = {}
         self._counter_limits: list[int] = []
@@ -131,7 +133,6 @@ class Builder:
         number = self._test(narrowed)
         child = self.edge(self._parents[node], self._below[node], number)
         fact = self._fact(OF_ITSELF, number, TRUE)
-        self._notes.add(fact)
         self.rule(child, TRUE, TELLS, fact)
         return self.formulas.fact(fact)
 
@@ -144,7 +145,6 @@ class Builder:
         """
         test = self._node_tests[node]
         group = self._fact(OF_GROUP, test, TRUE)
-        self._notes.add(group)
         self.rule(node, TRUE, TELLS, group)
         key = (test, operator, literal)
         if key not in self._value_facts:
@@ -286,6 +286,12 @@ class Builder:
         counts = np.bincount(kinds, minlength=OF_COUNTER)[:OF_COUNTER]
         limits = np.array(self._counter_limits, np.int32)
         ends = np.cumsum([-(-count // 64) for count in [*counts.tolist(), int(limits.sum())]])
+        if ends[-1] > MOST_WORDS:
+            raise UsageError(
+                f"the subscriptions count up to {limits.sum():,} nodes in all, more than "
+                f"{64 * MOST_WORDS:,}: use smaller numbers in count() and positions, or "
+                "engine='reference'"
+            )
         starts = 64 * np.concatenate([[0], ends[:-1]])
         firsts = np.cumsum(counts) - counts
         numbers = np.empty(len(kinds), np.int32)
@@ -357,7 +363,7 @@ class Builder:
             items += _numbered(ordered, numbers)
             starts.append(len(items))
             watched = watch(kind, ordered)
-            is_gathered = watched >= 0 and watched not in self._notes
+            is_gathered = watched >= 0 and self._fact_kinds[watched] != OF_ITSELF
             watches.append(_watch_row(number, kind, items[starts[-2] :], is_gathered))
         return np.array(watches, np.int32), {
             "formula_starts": np.array(starts, np.int64),
@@ -370,7 +376,7 @@ class Builder:
         weights: list[int] = []
         formulas = self.formulas
         for fact, formula in enumerate(self._fact_formulas):
-            if fact in self._notes:
+            if self._fact_kinds[fact] == OF_ITSELF:
                 weights.append(0)
             elif formula < 0 or formulas.kinds[formula] != CONJUNCTION:
                 weights.append(1)

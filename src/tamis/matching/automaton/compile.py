@@ -22,9 +22,11 @@ from tamis.language.model import (
     Exists,
     Expression,
     KindTest,
+    NameOf,
     NameTest,
     Nodes,
     NodeTest,
+    NormalizeSpace,
     Not,
     Or,
     Path,
@@ -33,6 +35,7 @@ from tamis.language.model import (
     StartsWith,
     Step,
     StringOf,
+    Value,
 )
 from tamis.matching.automaton.builder import Builder
 from tamis.matching.automaton.formulas import FALSE, TRUE
@@ -54,7 +57,7 @@ def refuses(query: Query) -> str | None:
 
     >>> from tamis.language.xpath import parse
     >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[name() = 'x']"))
-    (None, 'name(), string-length() or normalize-space()')
+    (None, 'it calls name()')
     """
     reason = _refusal(query.expression)
     if reason is not None:
@@ -87,9 +90,20 @@ def _refusal(expression: Expression) -> str | None:
             reasons = (_refusal(operand) for operand in operands)
         case Constant():
             return None
-        case _:
-            return "name(), string-length() or normalize-space()"
+        case Compare(_, value, _):
+            return f"it calls {_function(value)}"
+        case Contains(text, _) | StartsWith(text, _):
+            return f"it calls {_function(text)}"
     return next((reason for reason in reasons if reason is not None), None)
+
+
+def _function(value: Value) -> str:
+    match value:
+        case NameOf(_, local):
+            return "local-name()" if local else "name()"
+        case NormalizeSpace():
+            return "normalize-space()"
+    return "string-length()"
 
 
 def _first_refusal(path: Path) -> str | None:

@@ -49,7 +49,7 @@ class Progress(NamedTuple):
         outer_states, outer_gathered, symbols: int32[depth]; of the open elements: the state around
             each and what was gathered there, and its symbol.
         outer_texts: int64[depth]; how many text nodes there were before each of them.
-        number: float64[1]; what Python made of a number that was asked for.
+        number: float64[1]; the number that was read last.
         found_starts: int64[documents + 1]; found: int32[]; the answers of each document.
         seen: int64[answers]; the stamp of the last document that had an answer.
     """
@@ -67,9 +67,10 @@ class Progress(NamedTuple):
 # The scalars of a scan.
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
  STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
- TRUE_AT_MOST, LOOK_AT, IS_SETTLED, ASKED_BUFFER, ASKED_START, ASKED_END,
+ TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
  DOCUMENT_TEXT, SCALARS) = range(27)  # fmt: skip
-# What ``scan`` returns; and, negated, what the functions that add to the memo do.
+# What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the
+# functions that add to the memo return.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
  FULL_DEPTH, ASKS_NUMBER) = range(10)  # fmt: skip
 

@@ -18,8 +18,9 @@ T = TypeVar("T", bound=np.generic)
 UNKNOWN, DEAD, START = range(3)
 EMPTY = 0
 NOTHING = -1
-"""No answer; a result that is not known yet."""
+"""No answer."""
 NO_RESULT = -2
+"""A result that is not known yet."""
 
 # Columns of ``state_info``.
 ANSWER, SURE_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN, READS = range(8)
@@ -105,7 +106,8 @@ class MemoArrays(NamedTuple):
         constant_sets, class_sets: int32[]; 1 and the set of what is true of a constant, or of a
             class of numbers, or 0.
         closes: by state and what was gathered: the result, and from bit 32 on 1 and the answer.
-        merges: by what was gathered and a child's result: what is gathered then.
+        merges: by what was gathered and a child's result, or a set of facts about the node's value,
+            of which results have none: what is gathered then.
     """
 
     states: Lists

@@ -22,7 +22,9 @@ TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
 # What a rule does, where its formula holds.
 TELLS, ACCEPTS, COUNTS = range(3)
 # Kinds of facts, in the order in which they are numbered; each kind begins a new word of bits.
-# OF_GROUP says that some rule reads the string value, OF_VALUE what is true of it.
+# Of the node itself: OF_GROUP, that a rule reads its string value; OF_ITSELF, that it passes a test
+# on the self axis; OF_VALUE, what is true of its value. Told to its parent: OF_STAGE, that it gets
+# to a stage of a chain; OF_CHILD and OF_COUNTER; and, to all around it, OF_DESCENDANT.
 OF_GROUP, OF_ITSELF, OF_VALUE, OF_STAGE, OF_CHILD, OF_DESCENDANT, OF_COUNTER = range(7)
 # Operators in formulas, between facts; COUNT is followed by a counter and its least and greatest
 # value.

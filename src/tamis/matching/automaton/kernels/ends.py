@@ -82,6 +82,9 @@ from tamis.matching.automaton.program import (
 )
 from tamis.words import ones
 
+SEARCH = 8
+"""To search for a word costs about as much as to look at so many."""
+
 
 @called
 def close(state: Int64, current: int, gathered: int) -> int:
@@ -222,8 +225,8 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
 def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
     """Write down the rules of a node with many that pass: how many there are then.
 
-    What its rules watch are words of facts, as what was gathered is: the fewer of them are looked
-    for among the others.
+    What its rules watch are words of facts, as what was gathered is. Where that is few words, each
+    is searched for among those that are watched.
     """
     nodes, offsets = int32s(state, PROGRAM.nodes), int64s(state, MEMO.facts.starts)
     places, found = int32s(state, PROGRAM.watch_places), int32s(state, MEMO.facts.places)
@@ -231,7 +234,7 @@ def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
     low = np.int64(nodes[node_row + WATCHES])
     end = np.int64(nodes[node_row + NODE_COLUMNS + WATCHES])
     total = count
-    if 8 * (offsets[gathered + 1] - offsets[gathered]) > end - low:
+    if SEARCH * (offsets[gathered + 1] - offsets[gathered]) > end - low:
         for i in range(low, end):
             total = pass_word(state, i, facts[U(places[i])], total)
         return total

@@ -209,7 +209,7 @@ def begin_again(state: Int64) -> int:
 
 @kernel
 def scan(state: Int64) -> int:
-    """Match documents from where the state is: DONE, or what has to grow first."""
+    """Match documents from where the state is: DONE, or what has to be done first."""
     status = begin(state)
     if not status:
         status = begin_again(state)
@@ -219,17 +219,9 @@ def scan(state: Int64) -> int:
         start, end = documents[document], documents[document + 1]
         if start < end:
             if not state[IS_OPEN]:
-                state[IS_OPEN] = 1
-                state[EVENT] = start
-                state[DEPTH] = 0
-                state[CURRENT] = START
-                state[GATHERED] = EMPTY
-                state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
-                state[STAMP] += 1
-                state[DOCUMENT_TEXT] = state[TEXT_AT]
-                state[COUNTED_FROM] = state[FOUND_COUNT]
-                state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
-                state[LOOK_AT] = state[QUERIES]
+                if not can_report(state):
+                    return FULL_FOUND
+                open_document(state, start)
             status = scan_document(state, end)
         if not status:
             state[IS_OPEN] = 0
@@ -240,12 +232,32 @@ def scan(state: Int64) -> int:
 
 
 @called
+def open_document(state: Int64, start: int) -> None:
+    """Begin a document, whose first event is at ``start``; what is true of all is reported."""
+    document, texts = state[DOCUMENT], int64s(state, EVENTS.text_event)
+    while state[TEXT_AT] < len(texts) and texts[state[TEXT_AT]] < start:
+        state[TEXT_AT] += 1  # those of a document that was left early
+    state[IS_OPEN] = 1
+    state[EVENT] = start
+    state[DEPTH] = 0
+    state[CURRENT] = START
+    state[GATHERED] = EMPTY
+    state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
+    state[STAMP] += 1
+    state[DOCUMENT_TEXT] = state[TEXT_AT]
+    state[COUNTED_FROM] = state[FOUND_COUNT]
+    state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
+    state[LOOK_AT] = state[QUERIES]
+    report(state, np.int64(int32s(state, MEMO.state_info)[START * STATE_COLUMNS + ANSWER]))
+
+
+@called
 def scan_document(state: Int64, end: int) -> int:
     """Match one document from where the state is: DONE, or a status.
 
     This is the loop in which time goes. Each event is matched as a whole, or not at all where
-    something is full. The last event, at ``end``, is the end of the document itself. What follows
-    once all queries are true is left out.
+    something is full; but for leaves, which are matched one by one. The last event, at ``end``, is
+    the end of the document itself. What follows once all queries are true is left out.
     """
     tags, elements = int32s(state, EVENTS.tags), int32s(state, EVENTS.elements)
     table, info = int32s(state, MEMO.table), int32s(state, MEMO.state_info)
@@ -334,7 +346,6 @@ def scan_document(state: Int64, end: int) -> int:
             status = FULL_FOUND
             break
         if event == end:
-            report(state, np.int64(info[START * STATE_COLUMNS + ANSWER]))
             report(state, answer)
             break
         outer = np.int64(outer_gathered[U(depth - 1)])

@@ -1,8 +1,8 @@
 """String values: looked up among the constants that they are compared with, not tried one by one.
 
 A value of a node matters through what is true of it: which constant it is, which ones it begins
-with, between which thresholds it lies as a number. These are facts about the node itself; they join
-what was gathered there.
+with or contains, between which thresholds it lies as a number. These are facts about the node
+itself; they join what was gathered there.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.facts import known_told, tell, union
 from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, is_crowded, pair, put, slot_of
 from tamis.matching.automaton.layout import (
-    ASKED_BUFFER,
-    ASKED_END,
-    ASKED_START,
     ASKS_NUMBER,
     FULL_FACTS,
     FULL_MERGES,
     MEMO,
+    NUMBER_BUFFER,
+    NUMBER_END,
+    NUMBER_START,
     PROGRAM,
     PROGRESS,
 )
@@ -217,13 +217,9 @@ def read_number(state: Int64, row: int, gathered: int, buffer: int, start: int, 
     if low == high:
         return gathered
     number = float64s(state, PROGRESS.number)
-    was_asked = (
-        state[ASKED_BUFFER] == buffer and state[ASKED_START] == start and state[ASKED_END] == end
-    )
-    if not was_asked:
-        state[ASKED_BUFFER] = 0
+    if state[NUMBER_BUFFER] != buffer or state[NUMBER_START] != start or state[NUMBER_END] != end:
+        state[NUMBER_BUFFER], state[NUMBER_START], state[NUMBER_END] = buffer, start, end
         if not parse_number(uint8s(state, buffer), start, end, number):
-            state[ASKED_BUFFER], state[ASKED_START], state[ASKED_END] = buffer, start, end
             return -ASKS_NUMBER
     begin, count = low, high - low
     while low < high:
