@@ -9,6 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+import tamis
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -45,6 +46,9 @@ def test_numbers_are_read_exactly_or_not_at_all(text: str) -> None:
 def test_what_is_asked_of_python_is_not_taken_for_another_number(memo_bytes: int) -> None:
     """Elements whose string values are the same slice, with other numbers between their ends."""
     expressions = [f"//{name}[. {sign} {n}]" for name in "abc" for sign in "<>=" for n in (1, LONG)]
+    expressions += [
+        f"//{name}[string-length(normalize-space(.)) > {n}]" for name in "abc" for n in (0, 2, 30)
+    ]
     expressions += ["//@x[. > 1]", "//c[@x = 5]", f"//c[@x = {LONG}]", "//a[b > 7][c]"]
     documents = [
         f"<a><b>{LONG}</b><c x='5'/></a>",
@@ -137,3 +141,28 @@ def test_the_first_of_several_nodes() -> None:
         "<r><a><b/><b k='x'/></a><a>y<b/>x</a><a>x</a></r>",
     ]
     asked(expressions, documents)
+
+
+def test_functions_of_long_strings() -> None:
+    """More than there is room for at first, and characters of several bytes."""
+    spaced = " é  ©\n" * 300
+    tight = " ".join(spaced.split())
+    expressions = [f"//a[normalize-space({what}) = '{tight}']" for what in (".", "@k", "text()")]
+    expressions += [f"//a[string-length({what}) = {len(spaced)}]" for what in (".", "b")]
+    expressions += [f"//a[string-length(normalize-space({what})) = {len(tight)}]" for what in ".b"]
+    expressions += ["//a[starts-with(normalize-space(.), 'é ©')]", "//a[string-length(b) = 0]"]
+    expressions += ["//a[normalize-space(b) = '']", "//a[normalize-space(b) != 'x']"]
+    documents = [
+        f"<a>{spaced}</a>",
+        f"<a><b>{spaced}</b></a>",
+        "<a><b> </b>x</a>",
+        f"<a>{tight}</a>",
+    ]
+    asked(expressions, documents)
+
+
+def test_strings_that_contain_each_other_are_told_once() -> None:
+    """It would take a thousand steps a byte otherwise; the test would seem to hang."""
+    words = ["a" * n for n in range(1, 250)]
+    matcher = tamis.compile({word: f"//a[contains(., '{word}')]" for word in words})
+    assert len(matcher.match(f"<a>{'a' * 5_000_000}</a>")) == len(words)

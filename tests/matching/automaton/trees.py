@@ -158,7 +158,15 @@ def _comparison(draw: Random, shape: Shape, nesting: int) -> str:
         nodes = "/".join(_test(draw, shape) for _ in range(draw.randint(1, 3)))
     text, operator = draw.choice(_VALUES), draw.choice(["=", "!=", "<", "<=", ">", ">="])
     kind = draw.random()
+    string = draw.choice([nodes, f"normalize-space({nodes})"])
+    if kind < 0.1:
+        return f"string-length({string}) {operator} {draw.randint(0, 3)}"
+    if kind < 0.2:
+        return f"normalize-space({nodes}) {operator} {draw.choice(['1', '-1.5', _LONG])}"
     if kind < 0.3:
+        return f"normalize-space({nodes}) {draw.choice(['=', '!='])} '{text.strip()}'"
+    nodes = string if kind < 0.45 else nodes
+    if kind < 0.5:
         function = draw.choice(["starts-with", "contains"])
         return f"{function}({nodes}, '{text[: draw.randint(0, 3)]}')"
     if kind < 0.6:

@@ -33,6 +33,7 @@ from tamis.matching.automaton.layout import (
     FULL_MERGES,
     FULL_PENDINGS,
     FULL_STATES,
+    FULL_TEXT,
     GATHERED,
     HAS_COUNTERS,
     HAS_LEAVES,
@@ -49,6 +50,7 @@ from tamis.matching.automaton.layout import (
     SCRATCH,
     STATE_SIZE,
     TEXT_AT,
+    TEXT_NEEDED,
     TRUE_AT_MOST,
     TURNED_TO,
     WIDTH,
@@ -116,6 +118,7 @@ class Automaton:
         self._scratch = new_scratch(program.arrays, program.queries)
         self._stacks: list[NDArray[Any]] = [np.zeros(64, np.int32) for _ in range(3)]
         self._stacks.append(np.zeros(64, np.int64))
+        self._text = np.zeros(256, np.uint8)
         self._number = np.zeros(1, np.float64)
         self._state = np.zeros(STATE_SIZE, np.int64)
         self._state[WIDTH] = len(program.arrays.wildcards)
@@ -159,8 +162,11 @@ class Automaton:
         while status := scan(state):
             if status == FULL_FOUND:
                 self._grow_found()
+            elif status == FULL_TEXT:
+                self._text = np.zeros(2 * int(state[TEXT_NEEDED]), np.uint8)
             elif status == ASKS_NUMBER:
                 self._answer_number()
+                continue
             elif status == FULL_DEPTH:
                 self._stacks = [grown(stack, 2 * len(stack)) for stack in self._stacks]
             else:
@@ -199,6 +205,7 @@ class Automaton:
             gathered,
             symbols,
             texts,
+            self._text,
             self._number,
             self._found_starts,
             self._found,

@@ -136,17 +136,18 @@ class Builder:
         self.rule(child, TRUE, TELLS, fact)
         return self.formulas.fact(fact)
 
-    def value(self, node: int, operator: str, literal: str | float) -> int:
+    def value(self, node: int, function: int, operator: str, literal: str | float) -> int:
         """The formula of: the string value of what a node stands for is as asked.
 
         Args:
+            function: of the value: bits of NORMALIZED and LENGTH, or 0.
             operator: one that compares numbers with a number; or, of strings, ``=``,
                 ``starts-with`` or ``contains``.
         """
         test = self._node_tests[node]
-        group = self._fact(OF_GROUP, test, TRUE)
+        group = self._fact(OF_GROUP, test, -2 - function)
         self.rule(node, TRUE, TELLS, group)
-        key = (test, operator, literal)
+        key = (group, operator, literal)
         if key not in self._value_facts:
             self._value_facts[key] = self._fact(OF_VALUE, test, -2 - len(self._value_facts))
         return self.formulas.fact(self._value_facts[key])
@@ -421,14 +422,18 @@ class Builder:
         }
 
     def _value_arrays(self, facts: Int32) -> dict[str, NDArray[Any]]:
-        """What values are compared with, by the test of the nodes that ask."""
-        tests = sorted(test for kind, test, _ in self._facts if kind == OF_GROUP)
-        groups = {test: number for number, test in enumerate(tests)}
+        """What values are compared with, by the test of the nodes that ask, and the function."""
+        groups = {
+            int(facts[fact]): -2 - formula
+            for fact, (kind, _, formula) in enumerate(self._facts)
+            if kind == OF_GROUP
+        }
+        functions = [groups[number] for number in range(len(groups))]
         constants: dict[tuple[int, bytes], int] = {}
         contained: dict[tuple[int, bytes], int] = {}
-        comparisons: list[list[tuple[int, float, int]]] = [[] for _ in tests]
-        for (test, operator, literal), fact in self._value_facts.items():
-            group, number = groups[test], int(facts[fact])
+        comparisons: list[list[tuple[int, float, int]]] = [[] for _ in functions]
+        for (asking, operator, literal), fact in self._value_facts.items():
+            group, number = int(facts[asking]), int(facts[fact])
             if operator == "contains":
                 contained[group, str(literal).encode()] = number
             elif isinstance(literal, str):
@@ -436,7 +441,7 @@ class Builder:
                 constants[key, literal.encode()] = number
             else:
                 comparisons[group].append((OPERATORS[operator], literal, number))
-        return value_arrays(len(tests), constants, contained, comparisons)
+        return value_arrays(functions, constants, contained, comparisons)
 
 
 class _Symbols:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from tamis.documents.demand import Demand
 from tamis.language.model import (
@@ -34,12 +35,14 @@ from tamis.language.model import (
     Query,
     StartsWith,
     Step,
+    StringLength,
     StringOf,
     Value,
 )
+from tamis.language.values import compare, compare_string
 from tamis.matching.automaton.builder import Builder
 from tamis.matching.automaton.formulas import FALSE, TRUE
-from tamis.matching.automaton.program import ACCEPTS, AutomatonProgram
+from tamis.matching.automaton.program import ACCEPTS, LENGTH, NORMALIZED, AutomatonProgram
 from tamis.matching.demand import demand_of
 
 COUNT_MAX = 4096
@@ -49,7 +52,12 @@ PATH_MAX = 100
 STEPS_MAX = 4096
 """Steps of a query; those that lead to descendants or to where they begin, and are not just ``//``,
 double what follows them."""
+SEARCHED_MAX = 256
+"""Characters of what contains() asks for: each of them is a node of a trie."""
 _HERE = Step(Axis.SELF, KindTest.NODE)
+_SELF = Path(False, ())
+Asked = Compare | StartsWith | Contains
+"""What may be asked of a string."""
 
 
 def refuses(query: Query) -> str | None:
@@ -77,8 +85,6 @@ def _refusal(expression: Expression) -> str | None:
             reasons = (_path_refusal(path) for path in paths)
         case Compare(_, Nodes(paths), _):
             reasons = (_path_refusal(path) for path in paths)
-        case StartsWith(StringOf(path), _) | Contains(StringOf(path), _):
-            return _first_refusal(path) or _path_refusal(path)
         case Compare(_, Count(path), literal):
             assert isinstance(literal, float)
             if COUNT_MAX <= literal < math.inf:
@@ -91,19 +97,23 @@ def _refusal(expression: Expression) -> str | None:
         case Constant():
             return None
         case Compare(_, value, _):
-            return f"it calls {_function(value)}"
+            return _string_refusal(value)
+        case Contains(_, literal) if len(literal) > SEARCHED_MAX:
+            return f"a string of more than {SEARCHED_MAX} characters is searched for"
         case Contains(text, _) | StartsWith(text, _):
-            return f"it calls {_function(text)}"
+            return _string_refusal(text)
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def _function(value: Value) -> str:
+def _string_refusal(value: Value) -> str | None:
     match value:
+        case StringLength(text) | NormalizeSpace(text):
+            return _string_refusal(text)
+        case StringOf(path):
+            return _first_refusal(path) or _path_refusal(path)
         case NameOf(_, local):
-            return "local-name()" if local else "name()"
-        case NormalizeSpace():
-            return "normalize-space()"
-    return "string-length()"
+            return "it calls local-name()" if local else "it calls name()"
+    raise AssertionError(value)  # Nodes and Count have their own
 
 
 def _first_refusal(path: Path) -> str | None:
@@ -154,8 +164,9 @@ def _size(expression: Expression) -> tuple[int, int]:
             pass
         case Compare(_, Count(path), _):
             paths = (path,)
-        case StartsWith(StringOf(path), _) | Contains(StringOf(path), _):
-            paths = (path,)
+        case Compare() | StartsWith() | Contains():
+            paths = (_function_of(expression)[1],)
+            (path,) = paths
             copies = 2 + len(path.steps)  # each step asks for what follows it
         case Not(operand):
             return _size(operand)
@@ -278,34 +289,44 @@ class Compiler:
             case Compare(operator, Count(path), literal):
                 assert isinstance(literal, float)
                 return self._compares_count(operator, path, literal, node)
-            case Compare(operator, Nodes(paths), literal):
-                several = [self._some(path, operator, literal, node) for path in paths]
-                return formulas.any(several)
-            case StartsWith(StringOf(), literal) | Contains(StringOf(), literal):
-                return self._of_string(expression, literal, node)
+            case Compare(_, Nodes(paths), _):
+                return formulas.any([self._some(path, expression, node) for path in paths])
+            case Compare() | StartsWith() | Contains():
+                return self._of_first(expression, node)
         raise AssertionError(expression)  # refuses() said so
 
-    def _some(self, path: Path, operator: str, literal: str | float, node: int) -> int:
+    def _some(self, path: Path, asked: Compare, node: int) -> int:
         """The formula of: the string value of some node of a path compares as asked."""
-        if not (steps := _without_here(path.steps)):
-            self.reads_leaves = True
-            if operator == "!=" and isinstance(literal, str):
-                return self.builder.formulas.negation(self.builder.value(node, "=", literal))
-            return self.builder.value(node, operator, literal)
-        compared = Compare(operator, Nodes((Path(False, ()),)), literal)
-        return self._exists(_asking(steps, compared), node)
+        if steps := _without_here(path.steps):
+            return self._exists(_asking(steps, replace(asked, value=Nodes((_SELF,)))), node)
+        return self._of_itself(asked, 0, node)
 
-    def _of_string(self, asked: StartsWith | Contains, literal: str, node: int) -> int:
-        """The formula of: the first node of a path, or else "", is as asked."""
-        assert isinstance(asked.text, StringOf)
+    def _of_first(self, asked: Asked, node: int) -> int:
+        """The formula of: a string of the first node of a path, or else of "", is as asked."""
+        function, path = _function_of(asked)
+        steps = _without_here(path.steps)
+        if not steps:
+            return self._of_itself(asked, function, node)
+        formulas = self.builder.formulas
+        holds = self._exists(_asking(_to_the_first(steps), _about_here(asked)), node)
+        if _holds_of_nothing(asked):
+            return formulas.any([holds, formulas.negation(self._exists(steps, node))])
+        return holds
+
+    def _of_itself(self, asked: Asked, function: int, node: int) -> int:
+        """The formula of: a string of what a node stands for is as asked."""
+        self.reads_leaves = True
+        value, literal = self.builder.value, asked.literal
+        if isinstance(asked, Compare):
+            if asked.operator == "!=" and isinstance(literal, str):
+                return self.builder.formulas.negation(value(node, function, "=", literal))
+            if isinstance(literal, float) and not function & LENGTH:
+                function = 0  # white space around a number does not matter
+            return value(node, function, asked.operator, literal)
         if not literal:
             return TRUE
-        if steps := _without_here(asked.text.path.steps):
-            own = replace(asked, text=StringOf(Path(False, ())))
-            return self._exists(_asking(_to_the_first(steps), own), node)
-        self.reads_leaves = True
         operator = "starts-with" if isinstance(asked, StartsWith) else "contains"
-        return self.builder.value(node, operator, literal)
+        return value(node, function, operator, literal)
 
     def _exists(self, steps: tuple[Step, ...], node: int) -> int:
         """The formula of: steps lead from a node to something."""
@@ -421,6 +442,41 @@ def _asking(steps: tuple[Step, ...], predicate: Expression) -> tuple[Step, ...]:
     """Steps of which the last has one more predicate."""
     *before, last = steps
     return (*before, Step(last.axis, last.test, (*last.predicates, predicate)))
+
+
+def _function_of(asked: Asked) -> tuple[int, Path]:
+    """The function of a string that is asked about, and the path whose first node has it."""
+    function = 0
+    value = asked.value if isinstance(asked, Compare) else asked.text
+    while not isinstance(value, StringOf):
+        assert isinstance(value, StringLength | NormalizeSpace)  # refuses() said so
+        function |= LENGTH if isinstance(value, StringLength) else NORMALIZED
+        value = value.text
+    return function, value.path
+
+
+def _about_here(asked: Asked) -> Asked:
+    """The same about the context node."""
+
+    def here(value: Value) -> Any:
+        if isinstance(value, StringLength | NormalizeSpace):
+            return replace(value, text=here(value.text))
+        return StringOf(_SELF)
+
+    if isinstance(asked, Compare):
+        return replace(asked, value=here(asked.value))
+    return replace(asked, text=here(asked.text))
+
+
+def _holds_of_nothing(asked: Asked) -> bool:
+    """Whether what is asked is so of the empty string."""
+    if not isinstance(asked, Compare):
+        return not asked.literal
+    if isinstance(asked.value, StringLength):
+        assert isinstance(asked.literal, float)
+        return compare(asked.operator, 0, asked.literal)
+    literal = asked.literal.encode() if isinstance(asked.literal, str) else asked.literal
+    return compare_string(asked.operator, b"", literal)
 
 
 def _has_position(step: Step) -> bool:

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.automaton.program import GROUP_COLUMNS, LENGTHS, LONGEST, ROOT
+from tamis.matching.automaton.program import FUNCTION, GROUP_COLUMNS, LENGTHS, LONGEST, ROOT
 
 _GOLDEN, _MIXER, _MASK = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, (1 << 64) - 1
 
 
 def value_arrays(
-    groups: int,
+    functions: Sequence[int],
     constants: Mapping[tuple[int, bytes], int],
     contained: Mapping[tuple[int, bytes], int],
     comparisons: Sequence[Sequence[tuple[int, float, int]]],
@@ -22,11 +22,14 @@ def value_arrays(
     """The arrays of a program that are about values.
 
     Args:
+        functions: that of each group.
         constants: the fact of each; by twice the group, and 1 where values need only begin with it.
         contained: the fact of each string that values may contain, by the group.
         comparisons: of each group: operator, number and fact.
     """
+    groups = len(functions)
     rows = np.zeros((groups + 1, GROUP_COLUMNS), np.int32)
+    rows[:-1, FUNCTION] = functions
     rows[:, LONGEST] = -1
     lengths: list[set[int]] = [set() for _ in range(groups)]
     for key, text in constants:

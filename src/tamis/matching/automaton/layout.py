@@ -49,6 +49,7 @@ class Progress(NamedTuple):
         outer_states, outer_gathered, symbols: int32[depth]; of the open elements: the state around
             each and what was gathered there, and its symbol.
         outer_texts: int64[depth]; how many text nodes there were before each of them.
+        text: uint8[]; room for a string without its white space.
         number: float64[1]; the number that was read last.
         found_starts: int64[documents + 1]; found: int32[]; the answers of each document.
         seen: int64[answers]; the stamp of the last document that had an answer.
@@ -58,6 +59,7 @@ class Progress(NamedTuple):
     outer_gathered: Int32
     symbols: Int32
     outer_texts: Int64
+    text: Bytes
     number: NDArray[np.float64]
     found_starts: Int64
     found: Int32
@@ -68,11 +70,11 @@ class Progress(NamedTuple):
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
  STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
  TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
- DOCUMENT_TEXT, SCALARS) = range(27)  # fmt: skip
+ DOCUMENT_TEXT, TEXT_NEEDED, SCALARS) = range(28)  # fmt: skip
 # What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the
 # functions that add to the memo return.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
- FULL_DEPTH, ASKS_NUMBER) = range(10)  # fmt: skip
+ FULL_DEPTH, FULL_TEXT, ASKS_NUMBER) = range(11)  # fmt: skip
 
 PROGRAM = places(ProgramArrays, SCALARS)
 

@@ -39,7 +39,9 @@ RULE_COLUMNS = 8
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 # Columns of ``groups``, and of ``comparisons``.
-LONGEST, ROOT, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = range(7)
+FUNCTION, LONGEST, ROOT, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = range(8)
+# Functions of string values, as bits.
+NORMALIZED, LENGTH = 1, 2
 OPERATOR, THRESHOLD, FACT, COMPARISON_COLUMNS = range(4)
 # Operators between numbers: a comparison holds where the bit of less, equal or more is set; but for
 # "!=", which alone holds of what is no number.
@@ -88,10 +90,10 @@ class ProgramArrays(NamedTuple):
         counter_bases: int32[counters]; the fact that says that the value is 0, if there was one.
         counter_limits: int32[counters]; larger values count as this one.
         groups: int32[g + 1, GROUP_COLUMNS]; what is asked of string values, by the test of the
-            nodes that ask: the LONGEST constant that values are or begin with, or -1; the ROOT of
-            those that they contain, or 0; and where their part of these lists begins: LENGTHS, of
-            ``prefix_lengths``; THRESHOLDS; COMPARISONS; CLASSES, of the numbers between and at
-            thresholds, and what is no number.
+            nodes that ask and the FUNCTION: the LONGEST constant that they are or begin with, or
+            -1; the ROOT of those that they contain, or 0; and where their part of these lists
+            begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS; COMPARISONS; CLASSES, of the numbers
+            between and at thresholds, and what is no number.
         constant_slots: int32[2**k], a hash table with open addressing: 1 and the number of a
             constant, or 0.
         constant_groups: int32[c]; twice the group, and 1 where values need only begin with it.

@@ -13,18 +13,21 @@ from numpy.typing import NDArray
 from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int64
 from tamis.jit import called, inlined
-from tamis.matching.automaton.kernels.facts import known_told, tell, union
+from tamis.matching.automaton.kernels.facts import holds_fact, known_told, tell, union
 from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, is_crowded, pair, put, slot_of
 from tamis.matching.automaton.layout import (
     ASKS_NUMBER,
     FULL_FACTS,
     FULL_MERGES,
+    FULL_TEXT,
     MEMO,
     NUMBER_BUFFER,
     NUMBER_END,
     NUMBER_START,
     PROGRAM,
     PROGRESS,
+    SCRATCH,
+    TEXT_NEEDED,
 )
 from tamis.matching.automaton.memo import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes
 from tamis.matching.automaton.program import (
@@ -33,11 +36,14 @@ from tamis.matching.automaton.program import (
     COMPARISONS,
     EQUAL,
     FACT,
+    FUNCTION,
     GROUP_COLUMNS,
+    LENGTH,
     LENGTHS,
     LESS,
     LONGEST,
     MORE,
+    NORMALIZED,
     OF_GROUP,
     OPERATOR,
     ROOT,
@@ -68,15 +74,60 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
     while gathered >= 0 and i < offsets[sure + 1] and places[i] < last:
         groups = uint64s(state, MEMO.facts.words)[i]
         while gathered >= 0 and groups != U(0):
-            row = (64 * np.int64(places[i]) + first(groups)) * GROUP_COLUMNS
+            group = 64 * np.int64(places[i]) + first(groups)
             groups &= groups - U(1)
-            gathered = read_string(state, row, gathered, buffer, start, end)
-            if gathered >= 0:
-                gathered = search_string(state, row, gathered, buffer, start, end)
-            if gathered >= 0:
-                gathered = read_number(state, row, gathered, buffer, start, end)
+            gathered = read_function(state, group * GROUP_COLUMNS, gathered, buffer, start, end)
         i += 1
     return gathered
+
+
+@called
+def read_function(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with what is true of a function of a value; or a status, negated."""
+    function = np.int64(int32s(state, PROGRAM.groups)[row + FUNCTION])
+    if function & NORMALIZED:
+        if end - start > len(uint8s(state, PROGRESS.text)):
+            state[TEXT_NEEDED] = end - start
+            return -FULL_TEXT
+        end = normalize(uint8s(state, buffer), start, end, uint8s(state, PROGRESS.text))
+        buffer, start = PROGRESS.text, 0
+    if function & LENGTH:
+        length = np.float64(count_characters(uint8s(state, buffer), start, end))
+        return find_class(state, row, gathered, length)
+    gathered = read_string(state, row, gathered, buffer, start, end)
+    if gathered >= 0:
+        gathered = search_string(state, row, gathered, buffer, start, end)
+    if gathered >= 0:
+        gathered = read_number(state, row, gathered, buffer, start, end)
+    return gathered
+
+
+@called
+def normalize(values: Bytes, start: int, end: int, text: Bytes) -> int:
+    """Copy a string with single spaces inside, and none at its ends: where the copy ends."""
+    last = 0
+    is_between = False
+    for place in range(start, end):
+        byte = np.int64(values[place])
+        if is_space(byte):
+            is_between = last > 0
+        else:
+            if is_between:
+                text[last] = 32
+                last += 1
+                is_between = False
+            text[last] = byte
+            last += 1
+    return last
+
+
+@called
+def count_characters(values: Bytes, start: int, end: int) -> int:
+    """How many characters there are in some bytes of UTF-8."""
+    count = 0
+    for place in range(start, end):
+        count += values[place] & 0xC0 != 0x80
+    return count
 
 
 @called
@@ -186,6 +237,7 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
     values, keys = uint8s(state, buffer), uint64s(state, PROGRAM.trie_keys)
     nodes, failures = int32s(state, PROGRAM.trie_values), int32s(state, PROGRAM.trie_failures)
     outputs, facts = int32s(state, PROGRAM.trie_outputs), int32s(state, PROGRAM.trie_facts)
+    told = uint64s(state, SCRATCH.told)
     node = root
     is_found = False
     for place in range(start, end):
@@ -196,7 +248,8 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
         if keys[slot] != U(0):
             node = np.int64(nodes[slot])
         found = node if facts[node] >= 0 else np.int64(outputs[node])
-        while found:
+        # What one that was told ends with was told with it.
+        while found and not holds_fact(told, np.int64(facts[found])):
             tell(state, np.int64(facts[found]))
             is_found = True
             found = np.int64(outputs[found])
@@ -212,26 +265,33 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
 @called
 def read_number(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
     """What was gathered, with the comparisons of a group that are true of a value as a number."""
-    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
-    low, high = groups[row + THRESHOLDS], groups[row + GROUP_COLUMNS + THRESHOLDS]
-    if low == high:
+    groups = int32s(state, PROGRAM.groups)
+    if groups[row + THRESHOLDS] == groups[row + GROUP_COLUMNS + THRESHOLDS]:
         return gathered
     number = float64s(state, PROGRESS.number)
     if state[NUMBER_BUFFER] != buffer or state[NUMBER_START] != start or state[NUMBER_END] != end:
         state[NUMBER_BUFFER], state[NUMBER_START], state[NUMBER_END] = buffer, start, end
         if not parse_number(uint8s(state, buffer), start, end, number):
             return -ASKS_NUMBER
+    return find_class(state, row, gathered, number[0])
+
+
+@called
+def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int:
+    """What was gathered, with the comparisons of a group that are true of the number."""
+    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
+    low, high = groups[row + THRESHOLDS], groups[row + GROUP_COLUMNS + THRESHOLDS]
     begin, count = low, high - low
     while low < high:
         middle = (low + high) // 2
-        if thresholds[middle] < number[0]:
+        if thresholds[middle] < number:
             low = middle + 1
         else:
             high = middle
     which = 2 * (low - begin)
-    if low - begin < count and thresholds[low] == number[0]:
+    if low - begin < count and thresholds[low] == number:
         which += 1
-    if number[0] != number[0]:
+    if np.isnan(number):
         which = 2 * count + 1
     facts = class_set(state, row, which, 2 * count + 1)
     return joined(state, gathered, facts) if facts >= 0 else facts
