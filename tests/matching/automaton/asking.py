@@ -22,7 +22,7 @@ from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.planner import Matching
 
 STRUCTURE = Demand(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
-"""More than any query asks for that reads no values."""
+"""More than any query asks for that the automaton answers."""
 
 Answers = list[set[int]]
 """By document: the queries that are true of it."""
