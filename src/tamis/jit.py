@@ -96,7 +96,7 @@ def announce(module: str) -> None:
         module: the name of the folder that they are in.
     """
     if next(cache_folder().glob(f"{module}_*/*.nbi"), None) is None:
-        log.info("compiling, for this version of Tamis and this machine: some 40 seconds, once")
+        log.info("compiling, for this version of Tamis and this machine: about a minute, once")
 
 
 @cache
