@@ -177,26 +177,11 @@ class Automaton:
         return matches
 
     def _events(self, batch: EventBatch, vocabulary: Vocabulary) -> Events:
-        return Events(
-            batch.document_starts,
-            batch.tags,
-            batch.attribute_event,
-            batch.attribute_name,
-            batch.value_start,
-            batch.value_end,
-            batch.attribute_values,
-            batch.text_event,
-            batch.text_start,
-            batch.text_end,
-            batch.text_values,
-            batch.misc_starts,
-            batch.misc_event,
-            batch.misc_text,
-            batch.misc_start,
-            batch.misc_end,
-            batch.misc_values,
-            *self._names.of(vocabulary),
-        )
+        elements, attributes = self._names.of(vocabulary)
+        shared: dict[str, Any] = {
+            name: getattr(batch, name) for name in Events._fields if name in batch._fields
+        }
+        return Events(**shared, elements=elements, attributes=attributes)
 
     def _bind_progress(self) -> None:
         states, gathered, symbols, texts = self._stacks

@@ -165,8 +165,8 @@ def _size(expression: Expression) -> tuple[int, int]:
         case Compare(_, Count(path), _):
             paths = (path,)
         case Compare() | StartsWith() | Contains():
-            paths = (_function_of(expression)[1],)
-            (path,) = paths
+            _, path = _function_of(expression)
+            paths = (path,)
             copies = 2 + len(path.steps)  # each step asks for what follows it
         case Not(operand):
             return _size(operand)

@@ -324,15 +324,28 @@ def holds(state: Int64, formula: int) -> bool:
 # -- merging ---------------------------------------------------------------------------------------
 
 
+@inlined
+def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
+    """What is gathered with a child's result, or with facts of a value; or a status, negated.
+
+    Args:
+        is_plain: whether nothing is counted.
+    """
+    if is_plain and gathered in (EMPTY, result):
+        return result
+    known = uint64s(state, MEMO.merges.keys)
+    slot = slot_of(known, pair(gathered, result))
+    if known[slot]:
+        return int64s(state, MEMO.merges.values)[slot]
+    return merge(state, gathered, result, is_plain)
+
+
 @called
-def merge(state: Int64, gathered: int, result: int) -> int:
-    """What is gathered with a child's result, which becomes known; or a status, negated."""
+def merge(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
+    """What ``gather`` returns, which becomes known."""
     if is_crowded(state, MEMO.merges):
         return -FULL_MERGES
-    if state[HAS_COUNTERS]:
-        merged = merge_counts(state, gathered, result)
-    else:
-        merged = union(state, gathered, result)
+    merged = union(state, gathered, result) if is_plain else merge_counts(state, gathered, result)
     if merged < 0:
         return -FULL_FACTS
     put(state, MEMO.merges, pair(gathered, result), merged)

@@ -7,7 +7,7 @@ import numpy as np
 from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, inlined, kernel
-from tamis.matching.automaton.kernels.ends import close, closed, merge
+from tamis.matching.automaton.kernels.ends import close, closed, gather
 from tamis.matching.automaton.kernels.starts import advance, begin
 from tamis.matching.automaton.kernels.tables import U, is_set, pair, set_bit, slot_of
 from tamis.matching.automaton.kernels.values import read_value
@@ -93,22 +93,6 @@ def can_report(state: Int64) -> bool:
     return state[FOUND_COUNT] + 3 <= len(int32s(state, PROGRESS.found)) and answers + 3 <= len(
         int64s(state, PROGRESS.seen)
     )
-
-
-@inlined
-def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
-    """What is gathered with a child's result; or a status, negated.
-
-    Args:
-        is_plain: whether nothing is counted.
-    """
-    if is_plain and gathered in (EMPTY, result):
-        return result
-    known = uint64s(state, MEMO.merges.keys)
-    slot = slot_of(known, pair(gathered, result))
-    if known[slot]:
-        return int64s(state, MEMO.merges.values)[slot]
-    return merge(state, gathered, result)
 
 
 @called

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int64
 from tamis.jit import called, inlined
-from tamis.matching.automaton.kernels.facts import holds_fact, known_told, tell, union
-from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, is_crowded, pair, put, slot_of
+from tamis.matching.automaton.kernels.ends import gather
+from tamis.matching.automaton.kernels.facts import holds_fact, known_told, tell
+from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, slot_of
 from tamis.matching.automaton.layout import (
     ASKS_NUMBER,
     FULL_FACTS,
-    FULL_MERGES,
     FULL_TEXT,
     MEMO,
     NUMBER_BUFFER,
@@ -29,7 +29,7 @@ from tamis.matching.automaton.layout import (
     SCRATCH,
     TEXT_NEEDED,
 )
-from tamis.matching.automaton.memo import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes
+from tamis.matching.automaton.memo import STATE_COLUMNS, SURE_FACTS, Bytes
 from tamis.matching.automaton.program import (
     CLASSES,
     COMPARISON_COLUMNS,
@@ -130,24 +130,6 @@ def count_characters(values: Bytes, start: int, end: int) -> int:
     return count
 
 
-@called
-def joined(state: Int64, gathered: int, facts: int) -> int:
-    """What was gathered, with a set of facts about the node; or a status, negated."""
-    if gathered == EMPTY:
-        return facts
-    known = uint64s(state, MEMO.merges.keys)
-    slot = slot_of(known, pair(gathered, facts))
-    if known[slot]:
-        return int64s(state, MEMO.merges.values)[slot]
-    if is_crowded(state, MEMO.merges):
-        return -FULL_MERGES
-    merged = union(state, gathered, facts)
-    if merged < 0:
-        return -FULL_FACTS
-    put(state, MEMO.merges, pair(gathered, facts), merged)
-    return merged
-
-
 # -- strings ---------------------------------------------------------------------------------------
 
 
@@ -207,7 +189,7 @@ def with_constant(
                 place += 1
             if at == last:
                 facts = constant_set(state, number)
-                return joined(state, gathered, facts) if facts >= 0 else facts
+                return gather(state, gathered, facts, True) if facts >= 0 else facts
         slot = (slot + U(1)) & mask
     return gathered
 
@@ -256,7 +238,7 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
     if not is_found:
         return gathered
     contained = known_told(state)
-    return joined(state, gathered, contained) if contained >= 0 else -FULL_FACTS
+    return gather(state, gathered, contained, True) if contained >= 0 else -FULL_FACTS
 
 
 # -- numbers ---------------------------------------------------------------------------------------
@@ -294,7 +276,7 @@ def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int
     if np.isnan(number):
         which = 2 * count + 1
     facts = class_set(state, row, which, 2 * count + 1)
-    return joined(state, gathered, facts) if facts >= 0 else facts
+    return gather(state, gathered, facts, True) if facts >= 0 else facts
 
 
 @called
