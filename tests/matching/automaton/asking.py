@@ -17,7 +17,7 @@ from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS
 from tamis.matching import reference
-from tamis.matching.automaton import builder, compile_queries, refuses
+from tamis.matching.automaton import compile_queries, freezing, refuses
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.planner import Matching
 
@@ -121,7 +121,7 @@ class Asking:
         expected = answers(oracle, self._parser, sources)
         self.true += sum(map(len, expected))
         program = compile_queries(queries)
-        with patch.object(builder, "MANY_RULES", 0):
+        with patch.object(freezing, "MANY_RULES", 0):
             indexed = compile_queries(queries)
         lean = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
         for way in several:

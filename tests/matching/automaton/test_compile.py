@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tamis
 from tamis.documents.demand import Demand, Names
 from tamis.language.xpath import parse
 from tamis.matching.automaton import compile_queries, refuses
-from tamis.matching.automaton.formulas import DEPTH_MAX, FALSE, TRUE, Formulas, depth
+from tamis.matching.automaton.building import DEPTH_MAX, FALSE, TRUE
+from tamis.matching.automaton.formulas import Formulas
+from tamis.matching.automaton.growing import Tables
+from tamis.matching.automaton.kernels.formulas import depth
 from tamis.matching.automaton.program import (
     ACTION,
     AND,
@@ -109,7 +113,8 @@ def test_demand_is_of_leaves_alone() -> None:
 
 
 def test_formulas() -> None:
-    formulas = Formulas()
+    tables = Tables()
+    formulas = Formulas(tables)
     a, b, c = (formulas.fact(number) for number in range(3))
     assert formulas.any([a, TRUE]) == TRUE
     assert formulas.any([FALSE, FALSE]) == FALSE
@@ -118,24 +123,29 @@ def test_formulas() -> None:
     assert formulas.any([a, b]) == formulas.any([b, a])
     both = formulas.all([formulas.negation(c), b, a])
     assert both == formulas.all([formulas.all([a, b]), formulas.negation(c)])
-    assert formulas.kinds[both] == GENERAL
-    assert formulas.codes[both] == (0, 1, AND, 2, NOT, AND)
-    assert formulas.kinds[formulas.all([a, b])] == CONJUNCTION
+    assert tables["formula_kinds"][both] == GENERAL
+    assert formulas.code(both) == (0, 1, AND, 2, NOT, AND)
+    assert tables["formula_kinds"][formulas.all([a, b])] == CONJUNCTION
     assert formulas.between(-1, 0, 3) == TRUE
     assert formulas.between(-1, 1, 3) == FALSE
     assert formulas.between(7, 2, 1) == FALSE
-    assert formulas.codes[formulas.between(7, 0, 1)] == (COUNT, 7, 0, 1)
+    assert formulas.code(formulas.between(7, 0, 1)) == (COUNT, 7, 0, 1)
 
 
 def test_nested_formulas_need_little_of_the_stack() -> None:
-    formulas = Formulas()
+    formulas = Formulas(Tables())
     formula = formulas.fact(0)
     for number in range(1, 400, 2):
         formula = formulas.all([formulas.fact(number), formulas.negation(formula)])
         formula = formulas.any([formulas.fact(number + 1), formula])
         formula = formulas.all([formulas.any([formulas.fact(0), formulas.fact(9)]), formula])
-    assert DEPTH_MAX // 2 <= depth(formulas.codes[formula]) <= DEPTH_MAX // 2 + 4
-    assert depth((0, 1, 2, OR, AND)) == 3
+    assert DEPTH_MAX // 2 <= depth_of(formulas.code(formula)) <= DEPTH_MAX // 2 + 4
+    assert depth_of((0, 1, 2, OR, AND)) == 3
+    assert depth_of((7, 8, NOT, AND)) == depth_of((7, 8, AND, 9, AND)) == 2
+
+
+def depth_of(code: tuple[int, ...]) -> int:
+    return int(depth(np.array(code, np.int32), len(code)))
 
 
 @pytest.mark.parametrize("levels", [5, 30, 32, 33, 60])

@@ -39,10 +39,12 @@ from tamis.language.model import (
     StringOf,
     Value,
 )
+from tamis.language.queries import Queries
 from tamis.language.values import compare, compare_string
 from tamis.matching.automaton.builder import Builder
-from tamis.matching.automaton.formulas import FALSE, TRUE
-from tamis.matching.automaton.program import ACCEPTS, LENGTH, NORMALIZED, AutomatonProgram
+from tamis.matching.automaton.building import FALSE, TRUE
+from tamis.matching.automaton.freezing import freeze_program
+from tamis.matching.automaton.program import LENGTH, NORMALIZED, AutomatonProgram
 from tamis.matching.demand import demand_of
 
 COUNT_MAX = 4096
@@ -196,13 +198,17 @@ def compile_queries(queries: Sequence[Query]) -> AutomatonProgram:
     5
     """
     compiler = Compiler()
+    others: Sequence[Query] = queries
+    if isinstance(queries, Queries):
+        others = queries.others
+        compiler.builder.add_plain(queries.plain)
     demand = Demand()
-    for number, query in enumerate(queries):
+    for number, query in enumerate(others, start=len(queries) - len(others)):
         compiler.add(number, query.expression)
         if compiler.reads_leaves:
             demand |= demand_of(query.expression)
             compiler.reads_leaves = False
-    return compiler.builder.freeze(len(queries), demand)
+    return freeze_program(compiler.builder, len(queries), demand)
 
 
 class Compiler:
@@ -226,7 +232,7 @@ class Compiler:
                 for operand in operands:
                     self.add(number, operand)
             case _:
-                self._accept_if(self._formula(expression, 0), 0, number)
+                self.builder.accept(0, self._formula(expression, 0), number)
 
     # -- what is on the way to the first predicate -----------------------------------------------
 
@@ -244,7 +250,7 @@ class Compiler:
                 self._accept(_below(step, rest), node, number)
                 return
             if axis is Axis.SELF or _has_position(step):
-                self._accept_if(self._exists(steps[index:], node), node, number)
+                builder.accept(node, self._exists(steps[index:], node), number)
                 return
             melted = index > 0 and _melts(steps[index - 1], steps[index:])
             is_below = melted or axis is Axis.DESCENDANT
@@ -252,15 +258,9 @@ class Compiler:
             if step.predicates:
                 inner = self._predicates(step, node)
                 holds = builder.formulas.all([*inner, self._exists(rest, node)])
-                self._accept_if(holds, node, number)
+                builder.accept(node, holds, number)
                 return
-        builder.accept(node, number)
-
-    def _accept_if(self, formula: int, node: int, number: int) -> None:
-        if formula == TRUE:
-            self.builder.accept(node, number)
-        elif formula != FALSE:
-            self.builder.rule(node, formula, ACCEPTS, number)
+        builder.accept(node, TRUE, number)
 
     # -- predicates ------------------------------------------------------------------------------
 

@@ -2,150 +2,147 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.matching.automaton.program import FUNCTION, GROUP_COLUMNS, LENGTHS, LONGEST, ROOT
+from tamis.documents.batch import Bytes, Int32, Int64
+from tamis.language.plain import OPERATORS as NAMES
+from tamis.matching.automaton.kernels.constants import add_searched, fill_slots, link_searched
+from tamis.matching.automaton.program import (
+    CLASSES,
+    COMPARISON_COLUMNS,
+    COMPARISONS,
+    FACT,
+    FUNCTION,
+    GROUP_COLUMNS,
+    LENGTHS,
+    LONGEST,
+    OPERATOR,
+    OPERATORS,
+    ROOT,
+    THRESHOLD,
+    THRESHOLDS,
+)
 
-_GOLDEN, _MIXER, _MASK = 0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, (1 << 64) - 1
+_STARTS_WITH, _CONTAINS = NAMES.index("starts-with"), NAMES.index("contains")
+_BITS = np.array([OPERATORS.get(name, 0) for name in NAMES], np.int32)
+
+
+class Asked(NamedTuple):
+    """What is asked of values.
+
+    Attributes:
+        groups: int32[n]; by which it is.
+        operators: int32[n]; places in ``tamis.language.plain.OPERATORS``.
+        literals: int32[n]; the number of a string, or minus one minus that of a number.
+        facts: int32[n]; that say so.
+    """
+
+    groups: Int32
+    operators: Int32
+    literals: Int32
+    facts: Int32
+
+    def only(self, which: NDArray[np.bool_]) -> Asked:
+        """Some of it."""
+        return Asked(*(column[which] for column in self))
 
 
 def value_arrays(
-    functions: Sequence[int],
-    constants: Mapping[tuple[int, bytes], int],
-    contained: Mapping[tuple[int, bytes], int],
-    comparisons: Sequence[Sequence[tuple[int, float, int]]],
+    functions: Int32,
+    asked: Asked,
+    starts: Int64,
+    texts: Bytes,
+    numbers: NDArray[np.float64],
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a program that are about values.
 
     Args:
         functions: that of each group.
-        constants: the fact of each; by twice the group, and 1 where values need only begin with it.
-        contained: the fact of each string that values may contain, by the group.
-        comparisons: of each group: operator, number and fact.
+        starts, texts: the strings.
     """
-    groups = len(functions)
-    rows = np.zeros((groups + 1, GROUP_COLUMNS), np.int32)
+    rows = np.zeros((len(functions) + 1, GROUP_COLUMNS), np.int32)
     rows[:-1, FUNCTION] = functions
-    rows[:, LONGEST] = -1
-    lengths: list[set[int]] = [set() for _ in range(groups)]
-    for key, text in constants:
-        group = key // 2
-        rows[group, LONGEST] = max(rows[group, LONGEST], len(text))
-        if key % 2:
-            lengths[group].add(len(text))
-    thresholds: list[float] = []
-    compared: list[tuple[int, int, int]] = []
-    prefix_lengths: list[int] = []
-    classes = 0
-    for group in range(groups):
-        rows[group, LENGTHS:] = len(prefix_lengths), len(thresholds), len(compared), classes
-        prefix_lengths += sorted(lengths[group])
-        numbers = sorted({number for _, number, _ in comparisons[group]})
-        ranks = {number: rank for rank, number in enumerate(numbers)}
-        compared += [
-            (operator, ranks[number], fact) for operator, number, fact in comparisons[group]
-        ]
-        thresholds += numbers
-        classes += 2 * len(numbers) + 2
-    rows[groups, LENGTHS:] = len(prefix_lengths), len(thresholds), len(compared), classes
-    texts = [text for _, text in constants]
-    trie = _Trie(contained)
-    for group, root in trie.roots.items():
-        rows[group, ROOT] = root
+    is_string = asked.literals >= 0
+    is_searched = is_string & (asked.operators == _CONTAINS)
     return {
+        **_constants(rows, asked.only(is_string & ~is_searched), starts, texts),
+        **_searched(rows, asked.only(is_searched), starts, texts),
+        **_comparisons(rows, asked.only(~is_string), numbers),
         "groups": rows,
-        "constant_slots": _slots(constants),
-        "constant_groups": np.array([key for key, _ in constants], np.int32),
-        "constant_starts": np.cumsum([0, *map(len, texts)], dtype=np.int64),
-        "constant_bytes": np.frombuffer(b"".join(texts), np.uint8),
-        "constant_facts": np.array(list(constants.values()), np.int32),
-        "prefix_lengths": np.array(prefix_lengths, np.int32),
-        **trie.arrays(),
-        "thresholds": np.array(thresholds, np.float64),
-        "comparisons": np.array(compared, np.int32).reshape(-1, 3),
     }
 
 
-class _Trie:
-    """The strings that values may contain: a trie for each group, in one numbering of nodes."""
-
-    def __init__(self, contained: Mapping[tuple[int, bytes], int]) -> None:
-        self.roots: dict[int, int] = {}
-        self._next: dict[tuple[int, int], int] = {}
-        self._facts = [-1]
-        for (group, text), fact in contained.items():
-            node = self.roots.setdefault(group, len(self._facts))
-            if node == len(self._facts):
-                self._facts.append(-1)
-            for byte in text:
-                following = self._next.setdefault((node, byte), len(self._facts))
-                if following == len(self._facts):
-                    self._facts.append(-1)
-                node = following
-            self._facts[node] = fact
-
-    def arrays(self) -> dict[str, NDArray[Any]]:
-        """The arrays of a program."""
-        failures, outputs = self._failures()
-        size = 1 << (2 * len(self._next)).bit_length()
-        keys, values = np.zeros(size, np.uint64), np.zeros(size, np.int32)
-        for (node, byte), following in self._next.items():
-            key = node << 8 | byte
-            hash = key * _GOLDEN & _MASK
-            slot = (hash ^ hash >> 29) & size - 1
-            while keys[slot]:
-                slot = (slot + 1) & size - 1
-            keys[slot], values[slot] = key, following
-        return {
-            "trie_keys": keys,
-            "trie_values": values,
-            "trie_failures": failures,
-            "trie_outputs": outputs,
-            "trie_facts": np.array(self._facts, np.int32),
-        }
-
-    def _failures(self) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        failures = np.zeros(len(self._facts), np.int32)
-        outputs = np.zeros(len(self._facts), np.int32)
-        edges: dict[int, list[tuple[int, int]]] = {}
-        for (node, byte), following in self._next.items():
-            edges.setdefault(node, []).append((byte, following))
-        for root in self.roots.values():
-            level = [root]
-            while level:
-                found = []
-                for node in level:
-                    for byte, following in edges.get(node, ()):
-                        found.append(following)
-                        failure = root if node == root else int(failures[node])
-                        while failure != root and (failure, byte) not in self._next:
-                            failure = int(failures[failure])
-                        if node != root:
-                            failure = self._next.get((failure, byte), root)
-                        failures[following] = failure
-                        is_output = self._facts[failure] >= 0
-                        outputs[following] = failure if is_output else outputs[failure]
-                level = found
-        return failures, outputs
+def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+    """The strings that values are, or begin with."""
+    is_prefix = asked.operators == _STARTS_WITH
+    firsts = starts[asked.literals]
+    lengths = starts[asked.literals + 1] - firsts
+    own_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    places = np.arange(own_starts[-1]) + np.repeat(firsts - own_starts[:-1], lengths)
+    own_texts = texts[places]
+    rows[:, LONGEST] = -1
+    np.maximum.at(rows[:, LONGEST], asked.groups, lengths)
+    prefixes = np.unique(
+        np.stack([asked.groups[is_prefix], lengths[is_prefix]], axis=1), axis=0
+    ).reshape(-1, 2)
+    rows[:, LENGTHS] = np.searchsorted(prefixes[:, 0], np.arange(len(rows)))
+    groups = (2 * asked.groups + is_prefix).astype(np.int32)
+    slots = np.zeros(1 << (2 * len(groups)).bit_length(), np.int32)
+    fill_slots(groups, own_starts, own_texts, slots)
+    return {
+        "constant_slots": slots,
+        "constant_groups": groups,
+        "constant_starts": own_starts,
+        "constant_bytes": own_texts,
+        "constant_facts": asked.facts,
+        "prefix_lengths": prefixes[:, 1].astype(np.int32),
+    }
 
 
-def _slots(constants: Mapping[tuple[int, bytes], int]) -> NDArray[np.int32]:
-    """A hash table of constants: 1 and the number of each.
+def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+    """The strings that values contain: a trie for each group, in one numbering of nodes."""
+    roots = np.unique(asked.groups)
+    most = 1 + len(roots) + int(np.sum(starts[asked.literals + 1] - starts[asked.literals]))
+    keys = np.zeros(1 << (2 * most).bit_length(), np.uint64)
+    values = np.zeros(len(keys), np.int32)
+    facts = np.full(most, -1, np.int32)
+    # By node: the one before it, the byte between, and how far from the root it is.
+    before, byte, depth = (np.zeros(most, np.int32) for _ in range(3))
+    rows[roots, ROOT] = np.arange(1, len(roots) + 1)
+    count = add_searched(
+        rows[asked.groups, ROOT], asked.literals, asked.facts, starts, texts,
+        keys, values, facts, before, byte, depth, len(roots) + 1,
+    )  # fmt: skip
+    failures, outputs = np.zeros(count, np.int32), np.zeros(count, np.int32)
+    order = np.argsort(depth[:count], kind="stable").astype(np.int32)
+    link_searched(order, keys, values, facts, before, byte, failures, outputs)
+    return {
+        "trie_keys": keys,
+        "trie_values": values,
+        "trie_failures": failures,
+        "trie_outputs": outputs,
+        "trie_facts": facts[:count],
+    }
 
-    The hash is that of the kernels (``hashed`` in ``kernels/values.py``).
-    """
-    size = 1 << (2 * len(constants)).bit_length()
-    slots = np.zeros(size, np.int32)
-    for number, (key, text) in enumerate(constants):
-        hash = key // 2 * 2 * _MIXER & _MASK
-        for byte in text:
-            hash = ((hash ^ byte) * _GOLDEN ^ hash >> 47) & _MASK
-        slot = (hash ^ hash >> 29) & size - 1
-        while slots[slot]:
-            slot = (slot + 1) & size - 1
-        slots[slot] = number + 1
-    return slots
+
+def _comparisons(
+    rows: Int32, asked: Asked, numbers: NDArray[np.float64]
+) -> dict[str, NDArray[Any]]:
+    """The numbers that values are compared with."""
+    wanted = numbers[-1 - asked.literals]
+    order = np.lexsort((wanted, asked.groups))
+    groups, wanted = asked.groups[order], wanted[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (groups[1:] != groups[:-1]) | (wanted[1:] != wanted[:-1])
+    every = np.arange(len(rows))
+    rows[:, THRESHOLDS] = np.searchsorted(groups[is_new], every)
+    rows[:, COMPARISONS] = np.searchsorted(groups, every)
+    rows[:, CLASSES] = 2 * (rows[:, THRESHOLDS] + every)
+    compared = np.zeros((len(order), COMPARISON_COLUMNS), np.int32)
+    compared[:, OPERATOR] = _BITS[asked.operators[order]]
+    compared[:, THRESHOLD] = np.cumsum(is_new) - 1 - rows[groups, THRESHOLDS]
+    compared[:, FACT] = asked.facts[order]
+    return {"thresholds": wanted[is_new], "comparisons": compared}

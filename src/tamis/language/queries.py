@@ -1,0 +1,3 @@
+"""TEMPORARY until the columnar Subscriptions are merged."""
+class Queries:
+    pass

@@ -1,0 +1,191 @@
+"""``Tables``: what a program is built in, and its room."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays import note
+from tamis.documents.batch import Bytes, Int32, Int64
+from tamis.matching.automaton.building import (
+    ACCEPT_ROW,
+    ACCEPTS,
+    AT,
+    BYTES,
+    CHAIN_ROW,
+    CHAINS,
+    CODE,
+    FACT_ROW,
+    FACTS,
+    FIRST_COVER,
+    FORMULAS,
+    LAST_ROW,
+    LASTS,
+    LIMITS,
+    NODE_ROW,
+    NODES,
+    NUMBER_ROW,
+    NUMBERS,
+    RULE_ROW,
+    RULES,
+    STATE_SIZE,
+    STRINGS,
+    VALUE_ROW,
+    VALUES,
+    Building,
+)
+from tamis.matching.automaton.kernels.interning import (
+    rehash_formulas,
+    rehash_rows,
+    rehash_strings,
+)
+from tamis.matching.automaton.memo import grown
+from tamis.matching.automaton.program import CONJUNCTION
+
+ROOM = 1024
+"""Rows that every table has room for before it is asked for more."""
+CODE_ROOM = 1 << 16
+"""Numbers of formulas' programs that a plain query may need: each level writes what is in it."""
+_OPERATIONS = 128
+"""How many operations of the builder that is enough for, at least."""
+_DTYPES: list[tuple[Any, Any]] = [(Int32, np.int32), (Int64, np.int64), (Bytes, np.uint8)]
+
+
+class _Rows(NamedTuple):
+    """A table of rows: its names, its count, its width, and how many columns say which row it is.
+
+    Tables without slots may have a row twice.
+    """
+
+    rows: str
+    slots: str | None
+    count: int
+    width: int
+    keys: int
+
+
+_TABLES = (
+    _Rows("nodes", "node_slots", NODES, NODE_ROW, 3),
+    _Rows("facts", "fact_slots", FACTS, FACT_ROW, 3),
+    _Rows("values", "value_slots", VALUES, VALUE_ROW, 3),
+    _Rows("rules", "rule_slots", RULES, RULE_ROW, 5),
+    _Rows("chains", "chain_slots", CHAINS, CHAIN_ROW, 1),
+    _Rows("lasts", "last_slots", LASTS, LAST_ROW, 2),
+    _Rows("numbers", "number_slots", NUMBERS, NUMBER_ROW, 2),
+    _Rows("accepts", None, ACCEPTS, ACCEPT_ROW, 0),
+    _Rows("limits", None, LIMITS, 1, 0),
+)
+
+
+class Tables:
+    """The tables of a program that grows (see ``Building``).
+
+    Attributes:
+        state: what kernels are given: counts, and where the arrays are.
+    """
+
+    def __init__(self) -> None:
+        self.state = np.zeros(STATE_SIZE, np.int64)
+        self._arrays: dict[str, NDArray[Any]] = {
+            name: np.zeros(1, dtype)
+            for name, kind in get_type_hints(Building).items()
+            for known, dtype in _DTYPES
+            if kind == known
+        }
+        for name in ("levels", "pending", "work", "others"):
+            self._widen(name, 4 * ROOM)
+        self._arrays["formula_kinds"][0] = CONJUNCTION
+        self._arrays["formula_depths"][0] = 1
+        self.state[FORMULAS] = 1  # the one that is always true: its number is TRUE
+        self._left = 0
+        self.reserve(ROOM, ROOM)
+        self.reserve_strings(0, 0)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """All of an array, with its room."""
+        return self._arrays[name]
+
+    def rows(self, name: str) -> Int32:
+        """The rows of a table, a view: int32[n, width]."""
+        (table,) = (table for table in _TABLES if table.rows == name)
+        used = int(self.state[table.count]) * table.width
+        return self._arrays[name][:used].reshape(-1, table.width)
+
+    def step(self) -> NDArray[np.int64]:
+        """The state, for an operation that adds a few rows to each table at most."""
+        if self._left == 0:
+            self.reserve(ROOM, ROOM)
+            self._left = _OPERATIONS
+        self._left -= 1
+        return self.state
+
+    # -- room --------------------------------------------------------------------------------------
+
+    def reserve(self, rows: int, code: int) -> None:
+        """Make room for more rows in each table, and for more numbers of formulas' programs."""
+        for table in _TABLES:
+            self._reserve_rows(table, rows)
+        formulas = int(self.state[FORMULAS]) + rows
+        self._widen("formula_kinds", formulas)
+        self._widen("formula_depths", formulas)
+        self._widen("formula_starts", formulas + 1)
+        self._widen("formula_code", int(self.state[CODE]) + code)
+        if 2 * formulas > len(self._arrays["formula_slots"]):
+            self._arrays["formula_slots"] = _slots(formulas)
+            self.note()
+            rehash_formulas(self.state)
+        self.note()
+
+    def _reserve_rows(self, table: _Rows, more: int) -> None:
+        count = int(self.state[table.count])
+        self._widen(table.rows, (count + more) * table.width)
+        if table.slots is not None and 2 * (count + more) > len(self._arrays[table.slots]):
+            slots = self._arrays[table.slots] = _slots(count + more)
+            rehash_rows(self._arrays[table.rows], table.width, table.keys, count, slots)
+
+    def reserve_strings(self, strings: int, size: int) -> None:
+        """Make room for more strings, of a size in bytes together."""
+        strings += int(self.state[STRINGS])
+        self._widen("string_starts", strings + 1)
+        self._widen("string_bytes", int(self.state[BYTES]) + size)
+        if 2 * strings >= len(self._arrays["string_slots"]):
+            self._arrays["string_slots"] = _slots(strings)
+            self.note()
+            rehash_strings(self.state)
+        self.note()
+
+    def reserve_code(self, size: int) -> None:
+        """Make room for a program of a formula, and for some more."""
+        if int(self.state[CODE]) + size + ROOM > len(self._arrays["formula_code"]):
+            self._widen("formula_code", int(self.state[CODE]) + size + ROOM)
+            self.note()
+
+    def reserve_work(self, size: int) -> None:
+        """Make room for work with so many numbers."""
+        if size > len(self._arrays["work"]):
+            for name in ("pending", "work", "others"):
+                self._widen(name, size)
+            self.note()
+
+    def set_tests(self, kinds: list[int], covers: list[int]) -> None:
+        """Tell kernels of all tests: their kinds, and what they let pass covers."""
+        self._arrays["test_kinds"] = np.array(kinds, np.uint8)
+        self._arrays["test_covers"] = np.array(covers, np.int32)
+        self._widen("reads_text", FIRST_COVER + len(kinds))
+        self.note()
+
+    def _widen(self, name: str, size: int) -> None:
+        array = self._arrays[name]
+        if size > len(array):
+            self._arrays[name] = grown(array, size + size // 2)
+
+    def note(self) -> None:
+        """Tell kernels where the arrays are."""
+        note(self.state, AT.nodes, Building(**self._arrays))
+
+
+def _slots(count: int) -> Int32:
+    """An empty hash table for so many rows, and as many again."""
+    return np.zeros(1 << (4 * count).bit_length(), np.int32)

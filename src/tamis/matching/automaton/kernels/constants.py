@@ -1,0 +1,94 @@
+"""Constants that values are looked up among: a hash table, and tries to search with."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.documents.batch import Bytes, Int32, Int64
+from tamis.jit import kernel
+from tamis.matching.automaton.kernels.tables import U, Words, slot_of
+from tamis.matching.automaton.kernels.values import hashed, seed
+
+
+@kernel
+def fill_slots(groups: Int32, starts: Int64, texts: Bytes, slots: Int32) -> None:
+    """Put constants into an empty hash table, as ``read_string`` looks for them."""
+    mask = U(len(slots) - 1)
+    for number in range(len(groups)):
+        hash = seed(groups[number] & ~1)
+        for place in range(starts[number], starts[number + 1]):
+            hash = hashed(hash, texts[place])
+        slot = (hash ^ hash >> U(29)) & mask
+        while slots[slot] != 0:
+            slot = (slot + U(1)) & mask
+        slots[slot] = number + 1
+
+
+@kernel
+def add_searched(  # noqa: PLR0913, PLR0917 - a trie
+    roots: Int32,
+    literals: Int32,
+    said: Int32,
+    starts: Int64,
+    texts: Bytes,
+    keys: Words,
+    values: Int32,
+    facts: Int32,
+    before: Int32,
+    byte: Int32,
+    depth: Int32,
+    count: int,
+) -> int:
+    """Add strings to tries, from their roots on; there must be room.
+
+    Returns:
+        How many nodes there are, where there were ``count``.
+    """
+    for i in range(len(roots)):
+        node = np.int64(roots[i])
+        literal = np.int64(literals[i])
+        for place in range(starts[literal], starts[literal + 1]):
+            key = U(node) << U(8) | U(texts[place])
+            slot = slot_of(keys, key)
+            if keys[slot] == U(0):
+                keys[slot], values[slot] = key, count
+                before[count], byte[count], depth[count] = node, texts[place], depth[node] + 1
+                count += 1
+            node = np.int64(values[slot])
+        facts[node] = said[i]
+    return count
+
+
+@kernel
+def link_searched(  # noqa: PLR0913, PLR0917 - a trie
+    order: Int32,
+    keys: Words,
+    values: Int32,
+    facts: Int32,
+    before: Int32,
+    byte: Int32,
+    failures: Int32,
+    outputs: Int32,
+) -> None:
+    """Link each node with that of the longest string that its own ends with.
+
+    Args:
+        order: the nodes, those nearest to their roots first.
+    """
+    for i in range(len(order)):
+        node = np.int64(order[i])
+        above = np.int64(before[node])
+        if above == 0:  # a root, or node 0, which is none
+            continue
+        if before[above] == 0:
+            failure = above
+        else:
+            failure = np.int64(failures[above])
+            slot = slot_of(keys, U(failure) << U(8) | U(byte[node]))
+            while keys[slot] == U(0) and before[failure] != 0:
+                failure = np.int64(failures[failure])
+                slot = slot_of(keys, U(failure) << U(8) | U(byte[node]))
+            if keys[slot] != U(0):
+                failure = np.int64(values[slot])
+        failures[node] = failure
+        outputs[node] = failure if facts[failure] >= 0 else outputs[failure]

@@ -1,0 +1,173 @@
+"""Plain queries, as they were read in bulk (see tamis.language.plain), added to the tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.arrays import int32s, uint8s
+from tamis.documents.batch import Int32, Int64
+from tamis.jit import called, inlined, kernel
+from tamis.language.plain import (
+    ALL,
+    ANCHOR,
+    ANY,
+    ASKS,
+    BELOW,
+    END,
+    FIRST,
+    KIND_BITS,
+    STEP,
+    TEST_SHIFT,
+)
+from tamis.matching.automaton.building import (
+    ACCEPT_ROW,
+    ACCEPTS,
+    ALL_COVERED,
+    AT,
+    CODE,
+    FACT_ROW,
+    FACTS,
+    FORMULAS,
+    LIMITS,
+    NODE_ROW,
+    NODES,
+    RULE_ROW,
+    RULES,
+    TEXT_NODE,
+    TRUE,
+)
+from tamis.matching.automaton.kernels.adding import (
+    accept_if,
+    chain_of,
+    node_behind,
+    passed,
+    stage,
+    told,
+    value_is,
+)
+from tamis.matching.automaton.kernels.formulas import all_hold, negation, some_hold
+
+# Columns of levels: what began, the node around it, where its formulas begin among those pending,
+# and elements in which all lies that was reached.
+BEGUN, AROUND, HELD, COVER, LEVEL_ROW = range(5)
+EQUAL_TO, UNEQUAL_TO = 0, 1
+"""Operators, by number."""
+
+
+@kernel
+def add_plain(
+    state: Int64,
+    code: Int32,
+    starts: Int64,
+    tests: Int32,
+    strings: Int32,
+    numbers: Int32,
+    first: int,
+    room: int,
+    code_room: int,
+) -> int:
+    """Add queries from the first one on: the one that there is no room for, or how many there are.
+
+    Args:
+        code, starts: of plain queries.
+        tests, strings, numbers: what theirs are called here.
+        room, code_room: rows, and numbers of formulas, that one of them may need.
+    """
+    query = first
+    while query < len(starts) - 1 and has_room(state, room, code_room):
+        add_query(state, code, starts[query], starts[query + 1], tests, strings, numbers, query)
+        query += 1
+    return query
+
+
+@called
+def has_room(state: Int64, room: int, code_room: int) -> bool:
+    """Whether every table has room for some more; what makes a value or a chain makes a fact."""
+    return (
+        (state[NODES] + room) * NODE_ROW <= len(int32s(state, AT.nodes))
+        and (state[FACTS] + room) * FACT_ROW <= len(int32s(state, AT.facts))
+        and (state[RULES] + room) * RULE_ROW <= len(int32s(state, AT.rules))
+        and (state[ACCEPTS] + room) * ACCEPT_ROW <= len(int32s(state, AT.accepts))
+        and state[FORMULAS] + room < len(uint8s(state, AT.formula_kinds))
+        and state[LIMITS] + room <= len(int32s(state, AT.limits))
+        and state[CODE] + code_room <= len(int32s(state, AT.formula_code))
+    )
+
+
+@called
+def add_query(  # noqa: PLR0913, PLR0917 - see add_plain
+    state: Int64,
+    code: Int32,
+    at: int,
+    end: int,
+    tests: Int32,
+    strings: Int32,
+    numbers: Int32,
+    query: int,
+) -> None:
+    """Add one query: a stack of its open levels, and one of the formulas that wait in them."""
+    levels, pending = int32s(state, AT.levels), int32s(state, AT.pending)
+    covers = int32s(state, AT.test_covers)
+    level = held = node = 0
+    cover = ALL_COVERED
+    while at < end:
+        word = np.int64(code[at])
+        kind = word & (1 << KIND_BITS) - 1
+        at += 1
+        if kind == ASKS:
+            literal = np.int64(code[at])
+            at += 1
+            number = strings[literal] if literal >= 0 else -1 - np.int64(numbers[-1 - literal])
+            pending[held] = asked(state, node, word >> KIND_BITS, number)
+            held += 1
+            uint8s(state, AT.reads_text)[cover] = 1
+        elif kind != END:
+            row = level * LEVEL_ROW
+            levels[row + BEGUN], levels[row + AROUND] = word, node
+            levels[row + HELD], levels[row + COVER] = held, cover
+            level += 1
+            if kind == STEP:
+                test = np.int64(tests[word >> KIND_BITS + TEST_SHIFT])
+                node = node_behind(state, node, word >> KIND_BITS & BELOW, test)
+                if uint8s(state, AT.test_kinds)[test] == TEXT_NODE:
+                    uint8s(state, AT.reads_text)[cover] = 1
+                if covers[test] >= 0:
+                    cover = np.int64(covers[test])
+        else:
+            level -= 1
+            row = level * LEVEL_ROW
+            begun, first = np.int64(levels[row + BEGUN]), np.int64(levels[row + HELD])
+            formula = closed(state, begun, node, first, held)
+            if begun >> KIND_BITS & ANCHOR and begun & (1 << KIND_BITS) - 1 == STEP:
+                accept_if(state, node, formula, query)
+                return
+            pending[first] = formula
+            held = first + 1
+            node, cover = np.int64(levels[row + AROUND]), np.int64(levels[row + COVER])
+
+
+@inlined
+def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
+    """The formula of a level that ends: around it, or at its node where it is the anchor."""
+    kind = begun & (1 << KIND_BITS) - 1
+    if kind == ANY:
+        return some_hold(state, first, held)
+    holds = all_hold(state, first, held)
+    if kind == ALL:
+        return holds
+    if kind != STEP:
+        return negation(state, holds)
+    flags = begun >> KIND_BITS
+    if flags & ANCHOR:
+        return holds
+    if flags & FIRST:
+        return passed(state, node, chain_of(state, stage(state, node, TRUE)), holds)
+    return told(state, node, flags & BELOW, holds)
+
+
+@inlined
+def asked(state: Int64, node: int, operator: int, literal: int) -> int:
+    """The formula of: the string value of what a node stands for is as asked."""
+    if operator == UNEQUAL_TO and literal >= 0:
+        return negation(state, value_is(state, node, 0, EQUAL_TO, literal))
+    return value_is(state, node, 0, operator, literal)
