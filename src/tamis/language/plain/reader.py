@@ -1,0 +1,182 @@
+"""Plain expressions, read from bytes by a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from tamis.arrays import note
+from tamis.language.grammar import is_ncname
+from tamis.language.model import KindTest, NameTest, NodeTest
+from tamis.language.plain import WORDS_MAX, PlainQueries
+from tamis.language.plain import layout as at
+from tamis.language.plain.kernels.expressions import read
+from tamis.language.plain.kernels.tables import rehash
+from tamis.language.xpath import XML_NAMESPACE
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+# Of the hashes. Random once a process: whoever writes expressions cannot know which collide.
+_MULTIPLIER = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] | np.uint64(1))
+
+
+class PlainReader:
+    """Reads plain expressions, of a set with its namespaces and limits.
+
+    >>> reader = PlainReader({"p": "urn:p"})
+    >>> text = b"/a/p:b  //a[last()]  /a/p:b"
+    >>> data = np.frombuffer(text, np.uint8)
+    >>> reader.read(data, np.array([0, 8, 21]), np.array([6, 19, 27])).tolist()
+    [0, -1, 0]
+    >>> len(reader.queries())
+    1
+    """
+
+    def __init__(self, namespaces: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
+        self._namespaces = {"xml": XML_NAMESPACE, **namespaces}
+        self._tests: dict[tuple[bool, NodeTest], int] = {}
+        self._tables = {place: _empty(place) for place in _TABLES}
+        self._tests_of_names = np.full(1 << 10, at.UNKNOWN, np.int32)
+        self._frames = np.zeros(at.FRAMES_MAX * at.FRAME_COLUMNS, np.int64)
+        self._state = np.zeros(at.STATE_SIZE, np.int64)
+        self._state[at.STEPS_MAX] = limits.subscription_steps
+        self._state[at.PREDICATES_MAX] = limits.subscription_predicates
+        self._state[at.NESTED_MAX] = limits.subscription_nesting
+        self._state[at.CHARS_MAX] = limits.subscription_chars
+        self._state[at.MULTIPLIER : at.MULTIPLIER + 1].view(np.uint64)[0] = _MULTIPLIER
+
+    def read(self, data: at.Bytes, starts: at.Int64, ends: at.Int64) -> at.Int32:
+        """The number of each expression's query, or -1 where it is not plain.
+
+        Args:
+            data: expression i is ``data[starts[i]:ends[i]]``, UTF-8 if it is text.
+        """
+        state = self._state
+        task = at.Task(data, starts, ends, np.empty(len(starts), np.int32))
+        state[at.EXPRESSION] = 0
+        self._note(task)
+        while (status := read(state)) != at.DONE:
+            if status == at.NEW_NAME:
+                self._add_name()
+            else:
+                length = ends[state[at.EXPRESSION]] - starts[state[at.EXPRESSION]]
+                self._grow(int(length))
+                self._note(task)
+        return task.queries
+
+    def queries(self) -> PlainQueries:
+        """All queries that were read."""
+        code = self._tables[at.QUERIES]
+        strings = self._tables[at.STRINGS]
+        count, used = _used(code)
+        string_count, string_bytes = _used(strings)
+        _, number_bytes = _used(self._tables[at.NUMBERS])
+        result = PlainQueries(
+            starts=code.starts[: count + 1] // 4,
+            code=code.data[:used].view(np.int32).copy(),
+            tests=tuple(self._tests),
+            string_starts=strings.starts[: string_count + 1].copy(),
+            string_bytes=strings.data[:string_bytes].copy(),
+            numbers=self._tables[at.NUMBERS].data[:number_bytes].view(np.float64).copy(),
+        )
+        for array in result:
+            if isinstance(array, np.ndarray):
+                array.setflags(write=False)
+        return result
+
+    def _note(self, task: at.Task) -> None:
+        note(self._state, at.TASK[0], task)
+        for place, table in self._tables.items():
+            note(self._state, place[0], table)
+        work = at.Work(
+            tests=self._tests_of_names,
+            code=self._tables[at.QUERIES].data.view(np.int32),
+            numbers=self._tables[at.NUMBERS].data.view(np.float64),
+            frames=self._frames,
+        )
+        note(self._state, at.WORK[0], work)
+
+    def _add_name(self) -> None:
+        """Find out what the last name stands for."""
+        names = self._tables[at.NAMES]
+        number = int(names.counts[0]) - 1
+        name = names.data[names.starts[number] : names.starts[number + 1]].tobytes()
+        test = self._test(name.removeprefix(b"@"))
+        self._tests_of_names[number] = (
+            at.DECLINED
+            if test is None
+            else self._tests.setdefault((name.startswith(b"@"), test), len(self._tests))
+        )
+
+    def _test(self, name: bytes) -> NodeTest | None:
+        """The test of a name as it is written, or None where the parser has to say what is wrong.
+
+        The kernel sees to it that it is one in ASCII.
+        """
+        if name == b"text()":
+            return KindTest.TEXT
+        try:
+            prefix, colon, local = name.decode().rpartition(":")
+        except UnicodeDecodeError:
+            return None
+        if not all(part.isascii() or is_ncname(part) for part in (prefix, local)):
+            return None
+        any_or_local = None if local == "*" else local
+        if not colon:
+            return NameTest(None if any_or_local is None else "", any_or_local)
+        uri = self._namespaces.get(prefix)
+        return None if uri is None else NameTest(uri, any_or_local, prefix)
+
+    def _grow(self, length: int) -> None:
+        """Give each table room for what the next expression may need at least."""
+        for place, (size, count) in _ROOM.items():
+            table = self._tables[place]
+            self._tables[place] = _grown(table, size or length, count)
+        missing = len(self._tables[at.NAMES].starts) - len(self._tests_of_names)
+        if missing > 0:
+            new = np.full(missing, at.UNKNOWN, np.int32)
+            self._tests_of_names = np.concatenate([self._tests_of_names, new])
+
+
+# What an expression may need of each table: bytes (0: as many as it has itself), and strings.
+_ROOM = {
+    at.NAMES: (at.NAME_BYTES_MAX, 1),
+    at.STRINGS: (0, WORDS_MAX),
+    at.NUMBERS: (8 * WORDS_MAX, WORDS_MAX),
+    at.QUERIES: (4 * at.WORDS_ROOM, 1),
+}
+_TABLES: tuple[Any, ...] = tuple(_ROOM)
+
+
+def _empty(_place: Any) -> at.Interned:
+    return at.Interned(
+        data=np.zeros(1 << 14, np.uint8),
+        starts=np.zeros(1 << 10, np.int64),
+        hashes=np.zeros(1 << 10, np.uint64),
+        slots=np.zeros(1 << 11, np.int32),
+        counts=np.zeros(1, np.int64),
+    )
+
+
+def _used(table: at.Interned) -> tuple[int, int]:
+    """How many strings, and bytes, a table has."""
+    count = int(table.counts[0])
+    return count, int(table.starts[count])
+
+
+def _grown(table: at.Interned, size: int, count: int) -> at.Interned:
+    """A table with room for so many more bytes and strings; by halves, so as not to come often."""
+    used_count, used = _used(table)
+    if used + size > len(table.data):
+        # The memory is moved by the system, not copied. Nobody else looks at it by now.
+        table.data.resize((used + size) * 3 // 16 * 8, refcheck=False)
+    if used_count + count >= len(table.starts):
+        more = (used_count + count) * 3 // 2 + 1
+        table.starts.resize(more, refcheck=False)
+        table.hashes.resize(more, refcheck=False)
+    if 2 * (used_count + count) > len(table.slots):
+        slots = np.zeros(2 * len(table.slots), np.int32)
+        rehash(table.hashes, used_count, slots)
+        table = table._replace(slots=slots)
+    return table
