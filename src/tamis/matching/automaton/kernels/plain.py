@@ -24,10 +24,14 @@ from tamis.matching.automaton.building import (
     ACCEPTS,
     ALL_COVERED,
     AT,
+    CHAIN_ROW,
+    CHAINS,
     CODE,
     FACT_ROW,
     FACTS,
     FORMULAS,
+    LAST_ROW,
+    LASTS,
     LIMITS,
     NODE_ROW,
     NODES,
@@ -35,6 +39,8 @@ from tamis.matching.automaton.building import (
     RULES,
     TEXT_NODE,
     TRUE,
+    VALUE_ROW,
+    VALUES,
 )
 from tamis.matching.automaton.kernels.adding import (
     accept_if,
@@ -82,10 +88,13 @@ def add_plain(
 
 @called
 def has_room(state: Int64, room: int, code_room: int) -> bool:
-    """Whether every table has room for some more; what makes a value or a chain makes a fact."""
+    """Whether every table has room for some more."""
     return (
         (state[NODES] + room) * NODE_ROW <= len(int32s(state, AT.nodes))
         and (state[FACTS] + room) * FACT_ROW <= len(int32s(state, AT.facts))
+        and (state[VALUES] + room) * VALUE_ROW <= len(int32s(state, AT.values))
+        and (state[CHAINS] + room) * CHAIN_ROW <= len(int32s(state, AT.chains))
+        and (state[LASTS] + room) * LAST_ROW <= len(int32s(state, AT.lasts))
         and (state[RULES] + room) * RULE_ROW <= len(int32s(state, AT.rules))
         and (state[ACCEPTS] + room) * ACCEPT_ROW <= len(int32s(state, AT.accepts))
         and state[FORMULAS] + room < len(uint8s(state, AT.formula_kinds))
