@@ -117,6 +117,7 @@ def add_query(  # noqa: PLR0913, PLR0917 - see add_plain
     """Add one query: a stack of its open levels, and one of the formulas that wait in them."""
     levels, pending = int32s(state, AT.levels), int32s(state, AT.pending)
     covers = int32s(state, AT.test_covers)
+    end, depth = anchored(code, at, end)
     level = held = node = 0
     cover = ALL_COVERED
     while at < end:
@@ -146,18 +147,58 @@ def add_query(  # noqa: PLR0913, PLR0917 - see add_plain
             level -= 1
             row = level * LEVEL_ROW
             begun, first = np.int64(levels[row + BEGUN]), np.int64(levels[row + HELD])
-            formula = closed(state, begun, node, first, held)
-            if begun >> KIND_BITS & ANCHOR and begun & (1 << KIND_BITS) - 1 == STEP:
-                accept_if(state, node, formula, query)
+            if level == depth:
+                accept_if(state, node, all_hold(state, first, held), query)
                 return
-            pending[first] = formula
+            pending[first] = closed(state, begun, node, first, held)
             held = first + 1
             node, cover = np.int64(levels[row + AROUND]), np.int64(levels[row + COVER])
 
 
 @inlined
+def anchored(code: Int32, at: int, end: int) -> tuple[int, int]:
+    """Where a query ends, and how many levels there are around its anchor.
+
+    The anchor moves on to a step that is all that is asked of it: where ``//a[b]`` is true, so is
+    ``//a/b``, and what is true of b need not be told to a.
+    """
+    depth = 0
+    while not code[at] >> KIND_BITS & ANCHOR:
+        depth += 1
+        at += 1
+    while is_step(code[at + 1]) and end_of(code, at + 1) == end - 2:
+        depth += 1
+        at += 1
+        end -= 1
+    return end, depth
+
+
+@inlined
+def is_step(word: int) -> bool:
+    """Whether a word begins a level, of any of the nodes that pass."""
+    return word & (1 << KIND_BITS) - 1 == STEP and not word >> KIND_BITS & FIRST
+
+
+@inlined
+def end_of(code: Int32, at: int) -> int:
+    """Where the level ends that begins somewhere."""
+    depth = 0
+    while True:
+        kind = code[at] & (1 << KIND_BITS) - 1
+        if kind == ASKS:
+            at += 1
+        elif kind == END:
+            depth -= 1
+            if depth == 0:
+                return at
+        else:
+            depth += 1
+        at += 1
+
+
+@inlined
 def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
-    """The formula of a level that ends: around it, or at its node where it is the anchor."""
+    """The formula of a level that ends, around it."""
     kind = begun & (1 << KIND_BITS) - 1
     if kind == ANY:
         return some_hold(state, first, held)
@@ -167,8 +208,6 @@ def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
     if kind != STEP:
         return negation(state, holds)
     flags = begun >> KIND_BITS
-    if flags & ANCHOR:
-        return holds
     if flags & FIRST:
         return passed(state, node, chain_of(state, stage(state, node, TRUE)), holds)
     return told(state, node, flags & BELOW, holds)
