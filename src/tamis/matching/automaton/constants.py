@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.language.plain import OPERATORS as NAMES
-from tamis.matching.automaton.kernels.constants import add_searched, fill_slots, link_searched
+from tamis.matching.automaton.kernels.constants import (
+    add_searched,
+    fill_rows,
+    fill_slots,
+    link_searched,
+)
 from tamis.matching.automaton.program import (
     CLASSES,
     COMPARISON_COLUMNS,
@@ -26,6 +31,8 @@ from tamis.matching.automaton.program import (
     THRESHOLDS,
 )
 
+SEARCHED_CELLS = 1 << 18
+"""Nodes times letters for which it is written down where they lead: what fits a cache."""
 _STARTS_WITH, _CONTAINS = NAMES.index("starts-with"), NAMES.index("contains")
 _BITS = np.array([OPERATORS.get(name, 0) for name in NAMES], np.int32)
 
@@ -104,28 +111,49 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
 
 def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
     """The strings that values contain: a trie for each group, in one numbering of nodes."""
-    roots = np.unique(asked.groups)
-    most = 1 + len(roots) + int(np.sum(starts[asked.literals + 1] - starts[asked.literals]))
-    keys = np.zeros(1 << (2 * most).bit_length(), np.uint64)
-    values = np.zeros(len(keys), np.int32)
-    facts = np.full(most, -1, np.int32)
-    # By node: the one before it, the byte between, and how far from the root it is.
+    groups = np.unique(asked.groups)
+    roots = len(groups)
+    rows[groups, ROOT] = np.arange(1, roots + 1)
+    most = 1 + roots + int(np.sum(starts[asked.literals + 1] - starts[asked.literals]))
+    # By node: the one before it, the byte between, how far from the root it is, and the fact.
     before, byte, depth = (np.zeros(most, np.int32) for _ in range(3))
-    rows[roots, ROOT] = np.arange(1, len(roots) + 1)
+    facts = np.full(most, -1, np.int32)
+    keys, values = _table(most)
     count = add_searched(
         rows[asked.groups, ROOT], asked.literals, asked.facts, starts, texts,
-        keys, values, facts, before, byte, depth, len(roots) + 1,
+        keys, values, facts, before, byte, depth, roots + 1,
     )  # fmt: skip
-    failures, outputs = np.zeros(count, np.int32), np.zeros(count, np.int32)
-    order = np.argsort(depth[:count], kind="stable").astype(np.int32)
-    link_searched(order, keys, values, facts, before, byte, failures, outputs)
+    depth[0] = -1
+    order = np.argsort(depth[:count], kind="stable")
+    rank = np.empty(count, np.int32)
+    rank[order] = np.arange(count, dtype=np.int32)
+    before, byte, facts = rank[before[order]], byte[order], facts[order]
+    failures, outputs, shorter = (np.zeros(count, np.int32) for _ in range(3))
+    keys, values = _table(count)
+    link_searched(roots, keys, values, facts, before, byte, failures, outputs, shorter)
+    letters = np.zeros(257, np.uint8)
+    known = np.unique(byte[roots + 1 :])
+    letters[known] = np.arange(1, len(known) + 1)
+    width = letters[256] = len(known) + 1
+    near = min(count, max(roots + 1, SEARCHED_CELLS // width))
+    leads = np.zeros((near, width), np.int32)
+    fill_rows(roots, keys, values, failures, letters, width, leads.reshape(-1))
     return {
-        "trie_keys": keys,
-        "trie_values": values,
-        "trie_failures": failures,
-        "trie_outputs": outputs,
-        "trie_facts": facts[:count],
+        "searched_letters": letters,
+        "searched_rows": leads,
+        "searched_keys": keys,
+        "searched_values": values,
+        "searched_failures": failures,
+        "searched_outputs": outputs,
+        "searched_shorter": shorter,
+        "searched_facts": facts,
     }
+
+
+def _table(count: int) -> tuple[NDArray[np.uint64], Int32]:
+    """An empty hash table, by nodes and bytes, of more than so many nodes."""
+    size = 1 << (2 * count).bit_length()
+    return np.zeros(size, np.uint64), np.zeros(size, np.int32)
 
 
 def _comparisons(

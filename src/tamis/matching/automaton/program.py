@@ -91,7 +91,7 @@ class ProgramArrays(NamedTuple):
         counter_limits: int32[counters]; larger values count as this one.
         groups: int32[g + 1, GROUP_COLUMNS]; what is asked of string values, by the test of the
             nodes that ask and the FUNCTION: the LONGEST constant that they are or begin with, or
-            -1; the ROOT of those that they contain, or 0; and where their part of these lists
+            -1; the ROOT of those that they may contain, or 0; and where their part of these lists
             begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS; COMPARISONS; CLASSES, of the numbers
             between and at thresholds, and what is no number.
         constant_slots: int32[2**k], a hash table with open addressing: 1 and the number of a
@@ -100,12 +100,18 @@ class ProgramArrays(NamedTuple):
         constant_starts: int64[c + 1], into constant_bytes: uint8[].
         constant_facts: int32[c]; what is true of a value that is the constant.
         prefix_lengths: int32[]; of the constants that values may begin with, in bytes, ascending.
-        trie_keys: uint64[2**k], trie_values: int32[2**k], a hash table: by 256 times a node of a
-            trie of constants, and a byte, the next node. Nodes are numbered from 1.
-        trie_failures: int32[n]; the node of the longest string in the same trie that the string of
-            the node ends with.
-        trie_outputs: int32[n]; that of the longest of these that is a constant, or 0.
-        trie_facts: int32[n]; what is true of a value that contains the constant, or -1.
+        searched_letters: uint8[257]; what strings that values may contain are made of: by byte a
+            letter, or 0; the last is how many of these there are.
+        searched_rows: int32[n, letters]; where each letter leads from the first nodes, which are
+            those near their root. A node stands for the strings that begin like it; they are
+            numbered from 1.
+        searched_keys: uint64[2**k], searched_values: int32[2**k], a hash table: by 256 times a
+            node, and a byte, the next node.
+        searched_failures: int32[n]; the node of the longest string in the same trie that the string
+            of the node ends with.
+        searched_outputs: int32[n]; the node of the longest constant that the string of the node is
+            or ends with, or 0; searched_shorter: int32[n]; that ends with and is not.
+        searched_facts: int32[n]; what is true of a value that contains the constant, or -1.
         thresholds: float64[]; ascending.
         comparisons: int32[n, COMPARISON_COLUMNS]; OPERATOR, number of the THRESHOLD in the group,
             and FACT.
@@ -141,11 +147,14 @@ class ProgramArrays(NamedTuple):
     constant_bytes: NDArray[np.uint8]
     constant_facts: Int32
     prefix_lengths: Int32
-    trie_keys: NDArray[np.uint64]
-    trie_values: Int32
-    trie_failures: Int32
-    trie_outputs: Int32
-    trie_facts: Int32
+    searched_letters: NDArray[np.uint8]
+    searched_rows: Int32
+    searched_keys: NDArray[np.uint64]
+    searched_values: Int32
+    searched_failures: Int32
+    searched_outputs: Int32
+    searched_shorter: Int32
+    searched_facts: Int32
     thresholds: NDArray[np.float64]
     comparisons: Int32
     chain_starts: Int64

@@ -61,7 +61,7 @@ def add_searched(  # noqa: PLR0913, PLR0917 - a trie
 
 @kernel
 def link_searched(  # noqa: PLR0913, PLR0917 - a trie
-    order: Int32,
+    roots: int,
     keys: Words,
     values: Int32,
     facts: Int32,
@@ -69,26 +69,59 @@ def link_searched(  # noqa: PLR0913, PLR0917 - a trie
     byte: Int32,
     failures: Int32,
     outputs: Int32,
+    shorter: Int32,
 ) -> None:
-    """Link each node with that of the longest string that its own ends with.
+    """Link each node with those of the strings that its own ends with.
+
+    Nodes are numbered from 1, first the roots, and then those nearer to a root before others.
 
     Args:
-        order: the nodes, those nearest to their roots first.
+        keys, values: an empty hash table, filled.
     """
-    for i in range(len(order)):
-        node = np.int64(order[i])
+    for node in range(roots + 1, len(failures)):
+        key = U(before[node]) << U(8) | U(byte[node])
+        slot = slot_of(keys, key)
+        keys[slot], values[slot] = key, node
+    for node in range(roots + 1, len(failures)):
         above = np.int64(before[node])
-        if above == 0:  # a root, or node 0, which is none
-            continue
-        if before[above] == 0:
-            failure = above
-        else:
+        failure = above
+        if above > roots:
             failure = np.int64(failures[above])
             slot = slot_of(keys, U(failure) << U(8) | U(byte[node]))
-            while keys[slot] == U(0) and before[failure] != 0:
+            while keys[slot] == U(0) and failure > roots:
                 failure = np.int64(failures[failure])
                 slot = slot_of(keys, U(failure) << U(8) | U(byte[node]))
             if keys[slot] != U(0):
                 failure = np.int64(values[slot])
         failures[node] = failure
-        outputs[node] = failure if facts[failure] >= 0 else outputs[failure]
+        shorter[node] = outputs[failure]
+        outputs[node] = node if facts[node] >= 0 else outputs[failure]
+
+
+@kernel
+def fill_rows(
+    roots: int,
+    keys: Words,
+    values: Int32,
+    failures: Int32,
+    letters: Bytes,
+    width: int,
+    rows: Int32,
+) -> None:
+    """Write down where each letter leads from the first nodes, whatever fails on the way.
+
+    Args:
+        letters: of each byte; 0 for those that are in no string, which lead to the root.
+        rows: int32[nodes, width], by node, the first of which is none, and letter.
+    """
+    for node in range(1, len(rows) // width):
+        row = node * width
+        failure = np.int64(failures[node])
+        for letter in range(width):
+            is_root = node <= roots
+            rows[row + letter] = node if is_root else rows[failure * width + letter]
+        for byte in range(256):
+            if letters[byte] != 0:
+                slot = slot_of(keys, U(node) << U(8) | U(byte))
+                if keys[slot] != U(0):
+                    rows[row + letters[byte]] = values[slot]

@@ -216,29 +216,48 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
     root = np.int64(int32s(state, PROGRAM.groups)[row + ROOT])
     if root == 0:
         return gathered
-    values, keys = uint8s(state, buffer), uint64s(state, PROGRAM.trie_keys)
-    nodes, failures = int32s(state, PROGRAM.trie_values), int32s(state, PROGRAM.trie_failures)
-    outputs, facts = int32s(state, PROGRAM.trie_outputs), int32s(state, PROGRAM.trie_facts)
-    told = uint64s(state, SCRATCH.told)
+    values, letters = uint8s(state, buffer), uint8s(state, PROGRAM.searched_letters)
+    rows, outputs = int32s(state, PROGRAM.searched_rows), int32s(state, PROGRAM.searched_outputs)
+    width = np.int64(letters[256])
+    near = len(rows) // width
     node = root
     is_found = False
     for place in range(start, end):
-        slot = slot_of(keys, U(node) << U(8) | U(values[place]))
-        while keys[slot] == U(0) and node != root:
-            node = np.int64(failures[node])
-            slot = slot_of(keys, U(node) << U(8) | U(values[place]))
-        if keys[slot] != U(0):
-            node = np.int64(nodes[slot])
-        found = node if facts[node] >= 0 else np.int64(outputs[node])
-        # What one that was told ends with was told with it.
-        while found and not holds_fact(told, np.int64(facts[found])):
-            tell(state, np.int64(facts[found]))
-            is_found = True
-            found = np.int64(outputs[found])
+        if node >= near:
+            node = next_searched(state, node, np.int64(values[place]), near)
+        if node < near:
+            node = np.int64(rows[node * width + letters[values[place]]])
+        if outputs[node] != 0:
+            is_found |= tell_searched(state, np.int64(outputs[node]))
     if not is_found:
         return gathered
     contained = known_told(state)
     return gather(state, gathered, contained, True) if contained >= 0 else -FULL_FACTS
+
+
+@called
+def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
+    """Where a byte leads from a node; or one of the first nodes, where it leads the same way."""
+    keys, failures = uint64s(state, PROGRAM.searched_keys), int32s(state, PROGRAM.searched_failures)
+    while node >= near:
+        slot = slot_of(keys, U(node) << U(8) | U(byte))
+        if keys[slot] != U(0):
+            return np.int64(int32s(state, PROGRAM.searched_values)[slot])
+        node = np.int64(failures[node])
+    return node
+
+
+@called
+def tell_searched(state: Int64, node: int) -> bool:
+    """Tell of a constant, and of those that it ends with: whether the first was not told before."""
+    facts, shorter = int32s(state, PROGRAM.searched_facts), int32s(state, PROGRAM.searched_shorter)
+    told = uint64s(state, SCRATCH.told)
+    is_new = not holds_fact(told, np.int64(facts[node]))
+    # What one that was told ends with was told with it.
+    while node != 0 and not holds_fact(told, np.int64(facts[node])):
+        tell(state, np.int64(facts[node]))
+        node = np.int64(shorter[node])
+    return is_new
 
 
 # -- numbers ---------------------------------------------------------------------------------------
