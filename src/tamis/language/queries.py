@@ -77,14 +77,18 @@ class Queries(Sequence[Query]):
         number = range(len(self))[index]
         if number >= len(self.plain):
             return self.others[number - len(self.plain)]
-        return self._parse(number)
+        return self._plain(number)
 
     def __iter__(self) -> Iterator[Query]:
-        yield from map(self._parse, range(len(self.plain)))
+        yield from map(self._plain, range(len(self.plain)))
         yield from self.others
 
-    def _parse(self, number: int) -> Query:
-        return parse(self.texts[self._examples[number]], self._namespaces, self._limits)
+    def _plain(self, number: int) -> Query:
+        return self.parse(self.texts[self._examples[number]])
+
+    def parse(self, text: str) -> Query:
+        """The meaning of one of the texts."""
+        return parse(text, self._namespaces, self._limits)
 
     def __repr__(self) -> str:
         return f"<Queries: {len(self):,}>"

@@ -211,7 +211,7 @@ class Subscriptions:
             return Subscription(id, expression, None, self._absolute[number])
         queries = self._queries
         if query_number < len(queries.plain):
-            return Subscription(id, expression, lambda: queries[query_number])
+            return Subscription(id, expression, lambda: queries.parse(expression))
         return Subscription(id, expression, queries[query_number])
 
     def __len__(self) -> int:

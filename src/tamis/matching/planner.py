@@ -61,7 +61,7 @@ class Engine(NamedTuple):
 
     name: str
     refuses: Callable[[Query], str | None]
-    compile: Callable[[Queries], Program]
+    compile: Callable[[Sequence[Query]], Program]
     open: Callable[[Any, int], Matching]
     takes_plain: bool
 
@@ -132,22 +132,23 @@ def reason_of(query: Query) -> str:
 
 
 def _divided(queries: Queries) -> list[Share]:
-    plain = len(queries.plain)  # the first engine takes them: it only has to look at the others
-    left = np.arange(len(queries.others))
+    first = len(queries.plain)  # of the others, each of which is looked at
+    plain_left, left = first, np.arange(len(queries.others))
     shares: list[Share] = []
     for engine in ENGINES:
-        assert engine.takes_plain or shares
         reasons = [engine.refuses(queries.others[number]) for number in left.tolist()]
         is_mine = np.array([reason is None for reason in reasons], np.bool_)
         mine, left = left[is_mine], left[~is_mine]
-        taken = plain if not shares else 0
-        if len(mine) or taken or not queries:
-            numbers = np.concatenate([np.arange(taken), plain + mine]).astype(np.int32)
-            shares.append(Share(engine, queries.part(taken > 0, mine), numbers))
+        plain = plain_left if engine.takes_plain else 0
+        plain_left -= plain
+        if plain or len(mine) or not queries:
+            numbers = np.concatenate([np.arange(plain), first + mine]).astype(np.int32)
+            shares.append(Share(engine, queries.part(plain > 0, mine), numbers))
             log.info("engine %s: %d of %d queries", engine.name, len(numbers), len(queries))
         for reason, count in Counter(filter(None, reasons)).items():
             log.info("engine %s does not run %d of them: %s", engine.name, count, reason)
-        if not len(left):
+        if not plain_left and not len(left):
             break
+    assert not plain_left, "some engine takes the plain ones"
     assert not len(left), "the last engine takes all"
     return shares

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.arrays import note
+from tamis.jit import announce
 from tamis.language.grammar import is_ncname
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries
@@ -34,6 +35,7 @@ class PlainReader:
     """
 
     def __init__(self, namespaces: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
+        announce("kernels")
         self._namespaces = {"xml": XML_NAMESPACE, **namespaces}
         self._tests: dict[tuple[bool, NodeTest], int] = {}
         self._tables = {place: _empty(place) for place in _TABLES}
