@@ -120,6 +120,14 @@ def test_progress_is_for_terminals_only(write: Write) -> None:
     assert run_process("match", "--subscriptions", "s", "1.xml").err == ""
 
 
+def test_progress_of_reading_many_subscriptions(write: Write) -> None:
+    write({"s": "//a\n" * 5_000 + "a//b\n" * 300, "1.xml": "<a/>", "2.xml": "<"})
+    shown = _on_terminal([])
+    assert "/5300" in shown
+    assert "subscriptions" in shown
+    assert "documents" in shown
+
+
 def test_progress_has_no_colour_where_none_is_wanted(write: Write) -> None:
     write({"s": "//a", "1.xml": "<a/>", "2.xml": "<"})
     colour = re.compile(r"\x1b\[[\d;]*3\d(;|m)")

@@ -33,7 +33,7 @@ class AgainstLxml:
     """
 
     def __init__(self, subscriptions: Subscriptions) -> None:
-        streamed = [item for item in subscriptions if item.query is not None]
+        streamed = [item for item in subscriptions if item.absolute is None]
         self.lxml, self.items = _accepted_by_lxml(streamed, subscriptions)
         self.tamis = compile_subscriptions(subscriptions.with_entries(self.items))
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
 
-from tamis.cli.console import Status, say, warn
+from tamis.cli.console import Status, progress, say, warn
 from tamis.errors import (
     DocumentError,
     UnreadableDocument,
@@ -112,9 +113,33 @@ def parse_subscriptions(
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415 - keeps --help fast
 
     prefixes = read_prefixes(namespaces)
-    return Subscriptions.from_file(
-        file, namespaces=prefixes, unsupported=unsupported, skip_bad=True
-    )
+    with ExitStack() as stack:
+        return Subscriptions.from_file(
+            file,
+            namespaces=prefixes,
+            unsupported=unsupported,
+            skip_bad=True,
+            progress=_ReadingShown(stack),
+        )
+
+
+class _ReadingShown:
+    """Shows how many subscriptions were read, where they are so many that one waits for them."""
+
+    AT_LEAST = 5_000
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.stack = stack
+        self.advance: Callable[[int], None] | None = None
+        self.done = 0
+
+    def __call__(self, done: int, total: int) -> None:
+        if total < self.AT_LEAST:
+            return
+        if self.advance is None:
+            self.advance = self.stack.enter_context(progress(total, False, "subscriptions"))
+        self.advance(done - self.done)
+        self.done = done
 
 
 def list_bad(subscriptions: Subscriptions, file: Path, tell: Callable[[str], None]) -> None:

@@ -73,7 +73,7 @@ def check(
     found = parse_subscriptions(subscriptions, namespaces, unsupported)
     list_bad(found, subscriptions, say)
     SlowLane.of(found, first=0)  # lxml refuses some of what it would have to answer
-    slow = sum(item.query is None for item in found)
+    slow = len(found.slow)
     summary = {
         "subscriptions": len(found) + len(found.errors),
         "ok": len(found) - slow,

@@ -109,16 +109,18 @@ def _printable(text: str) -> str:
 
 
 @contextmanager
-def progress(total: int, output_is_terminal: bool) -> Iterator[Callable[[], None]]:
-    """Show how many documents are done, where standard error is a terminal.
+def progress(
+    total: int, output_is_terminal: bool, of: str = "documents"
+) -> Iterator[Callable[..., None]]:
+    """Show how many documents, or others, are done, where standard error is a terminal.
 
     Not where the results come out on a terminal too: they show the progress themselves.
 
     Yields:
-        A function to call after each document.
+        A function to call after each document, or with how many were done since the last call.
     """
     if sys.stderr is None or not sys.stderr.isatty() or output_is_terminal:
-        yield lambda: None
+        yield lambda _count=1: None
         return
     from rich.console import Console  # noqa: PLC0415 - takes long to import
     from rich.progress import (  # noqa: PLC0415
@@ -132,11 +134,11 @@ def progress(total: int, output_is_terminal: bool) -> Iterator[Callable[[], None
     columns = (
         BarColumn(),
         MofNCompleteColumn(),
-        TextColumn("documents,"),
+        TextColumn(f"{of},"),
         TimeRemainingColumn(compact=True),
         TextColumn("left"),
     )
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task("", total=total)
-        yield lambda: bar.advance(task)
+        yield lambda count=1: bar.advance(task, count)

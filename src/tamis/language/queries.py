@@ -1,3 +1,97 @@
-"""TEMPORARY until the columnar Subscriptions are merged."""
-class Queries:
-    pass
+"""The distinct queries of a set of subscriptions: what engines compile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.language.model import Query
+from tamis.language.plain import NO_PLAIN_QUERIES, PlainQueries
+from tamis.language.xpath import parse
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+
+class Queries(Sequence[Query]):
+    """Queries; those that are plain have the first numbers, and become objects when asked for.
+
+    Attributes:
+        plain: the plain ones, as arrays.
+        others: the others.
+        texts: expressions, all of the set.
+
+    Args:
+        examples: for each plain query, which of the texts says it.
+        namespaces, limits: what these are read with.
+
+    >>> queries = Queries.of([parse("//a"), parse("//b")])
+    >>> len(queries), len(queries.plain), queries[1] == parse("//b")
+    (2, 0, True)
+    """
+
+    def __init__(
+        self,
+        plain: PlainQueries,
+        others: Sequence[Query],
+        texts: Sequence[str],
+        examples: NDArray[np.int32],
+        namespaces: Mapping[str, str],
+        limits: Limits,
+    ) -> None:
+        assert len(plain) == len(examples)
+        self.plain = plain
+        self.others = tuple(others)
+        self.texts = texts
+        self._examples = examples
+        self._namespaces = namespaces
+        self._limits = limits
+
+    @classmethod
+    def of(cls, queries: Sequence[Query]) -> Queries:
+        """Queries that were parsed; others than these of one's own stay as they are."""
+        if isinstance(queries, Queries):
+            return queries
+        return cls(NO_PLAIN_QUERIES, queries, (), _NONE, {}, DEFAULT_LIMITS)
+
+    def part(self, with_plain: bool, others: NDArray[np.int64]) -> Queries:
+        """All plain ones or none, and of the others those of some numbers, counted from 0."""
+        chosen = [self.others[number] for number in others.tolist()]
+        if not with_plain:
+            return Queries.of(chosen)
+        return Queries(
+            self.plain, chosen, self.texts, self._examples, self._namespaces, self._limits
+        )
+
+    def __len__(self) -> int:
+        return len(self.plain) + len(self.others)
+
+    @overload
+    def __getitem__(self, index: int) -> Query: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Query, ...]: ...
+    def __getitem__(self, index: int | slice) -> Query | tuple[Query, ...]:
+        if isinstance(index, slice):
+            return tuple(self[number] for number in range(*index.indices(len(self))))
+        number = range(len(self))[index]
+        if number >= len(self.plain):
+            return self.others[number - len(self.plain)]
+        return self._plain(number)
+
+    def __iter__(self) -> Iterator[Query]:
+        yield from map(self._plain, range(len(self.plain)))
+        yield from self.others
+
+    def _plain(self, number: int) -> Query:
+        return self.parse(self.texts[self._examples[number]])
+
+    def parse(self, text: str) -> Query:
+        """The meaning of one of the texts."""
+        return parse(text, self._namespaces, self._limits)
+
+    def __repr__(self) -> str:
+        return f"<Queries: {len(self):,}>"
+
+
+_NONE = np.zeros(0, np.int32)

@@ -3,55 +3,66 @@
 from __future__ import annotations
 
 import copy
-import json
-import logging
-import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from tamis.errors import (
-    BadSubscriptions,
-    SubscriptionError,
-    SubscriptionId,
-    SubscriptionIdError,
-    SubscriptionSyntaxError,
-    UnsupportedExpression,
-    UsageError,
-)
+from tamis.errors import BadSubscriptions, SubscriptionId, UsageError
+from tamis.language.columns import Ids
+from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
 from tamis.language.grammar import is_ncname
-from tamis.language.model import Constant, Query
-from tamis.language.xpath import XML_NAMESPACE, parse, parse_for_slow_lane
+from tamis.language.model import Query
+from tamis.language.queries import Queries
+from tamis.language.reading import Int32, Meaning, Progress, Rules, Unsupported, read_entries
+from tamis.language.xpath import XML_NAMESPACE
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-log = logging.getLogger("tamis")
-
-Unsupported = Literal["refuse", "slow"]
-SubscriptionItems = (
-    Mapping[str, str]
-    | Mapping[int, str]
-    | Mapping[SubscriptionId, str]
-    | Iterable[tuple[SubscriptionId, str]]
-)
-"""What makes a set: id → expression, or pairs of these."""
+__all__ = [
+    "Subscription",
+    "SubscriptionItems",
+    "Subscriptions",
+    "Unsupported",
+    "read_namespaces",
+]
 
 
-@dataclass(frozen=True, slots=True)
 class Subscription:
     """One subscription.
 
     Attributes:
         id: unique in its set.
         expression: the text as it was given.
-        query: its meaning, or None where it goes through the slow lane.
         absolute: for the slow lane, the expression with its context written into it.
     """
 
-    id: SubscriptionId
-    expression: str
-    query: Query | None
-    absolute: str | None = None
+    __slots__ = ("_query", "absolute", "expression", "id")
+
+    def __init__(
+        self,
+        id: SubscriptionId,
+        expression: str,
+        query: Query | Callable[[], Query] | None,
+        absolute: str | None = None,
+    ) -> None:
+        self.id = id
+        self.expression = expression
+        self._query = query
+        self.absolute = absolute
+
+    @property
+    def query(self) -> Query | None:
+        """Its meaning, or None where it goes through the slow lane."""
+        if callable(self._query):
+            self._query = self._query()
+        return self._query
+
+    @property
+    def parsed(self) -> Query | None:
+        """Its meaning, if it was asked for before."""
+        return None if callable(self._query) else self._query
+
+    def __repr__(self) -> str:
+        return f"Subscription({self.id!r}, {self.expression!r})"
 
 
 class Subscriptions:
@@ -88,14 +99,7 @@ class Subscriptions:
         skip_bad: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        pairs = items.items() if isinstance(items, Mapping) else items
-        self._fill(
-            ((None, *_checked_pair(pair)) for pair in pairs),
-            namespaces,
-            unsupported,
-            skip_bad,
-            limits,
-        )
+        self._fill(given_entries(items), namespaces, unsupported, skip_bad, limits)
 
     @classmethod
     def from_file(
@@ -106,137 +110,121 @@ class Subscriptions:
         unsupported: Unsupported = "refuse",
         skip_bad: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        progress: Progress | None = None,
     ) -> Subscriptions:
         """Read ``id<TAB>expression`` lines, or ``{"id", "expression"}`` objects from ``*.ndjson``.
 
         In a text file ``#`` comments and blank lines are skipped, and a line without a tab is an
         expression whose id is its line number.
 
+        Args:
+            namespaces, unsupported, skip_bad, limits: as for the class.
+            progress: is called now and then, with how many expressions were read, and of how many.
+
         Raises:
             UsageError: the file cannot be read.
             BadSubscriptions: some lines cannot be used; it lists all of them, with their lines.
         """
-        path = Path(path)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise UsageError(f"cannot read {path}: {error.strerror}") from None
-        except ValueError as error:  # a NUL in the path
-            raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-        read_line = _read_json_line if path.suffix == ".ndjson" else _read_text_line
-        lines = enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1)
         result = cls.__new__(cls)
-        result._fill(
-            (
-                found
-                for number, line in lines
-                if (found := read_line(number, line.removesuffix(b"\r"))) is not None
-            ),
-            namespaces,
-            unsupported,
-            skip_bad,
-            limits,
-        )
+        entries = file_entries(path)
+        result._fill(entries, namespaces, unsupported, skip_bad, limits, progress)
         return result
 
     def _fill(
         self,
-        entries: Iterable[_Entry],
+        entries: Entries,
         namespaces: Mapping[str, str] | None,
         unsupported: Unsupported,
         skip_bad: bool,
         limits: Limits,
+        progress: Progress | None = None,
     ) -> None:
         if unsupported not in ("refuse", "slow"):
             raise UsageError(f"unsupported={unsupported!r}: write 'refuse' or 'slow'")
-        self.namespaces = _checked_namespaces(namespaces or {})
-        self.limits = limits
-        self.entries: list[Subscription] = []
-        errors: list[SubscriptionError] = []
-        first_line: dict[SubscriptionId, int | None] = {}
-        parsed: dict[str, tuple[Query | None, str | None]] = {}
-        for line, id, expression in entries:
-            if isinstance(expression, SubscriptionError):
-                errors.append(expression.located(id, line))
-                continue
-            try:
-                _check_id(id, first_line)
-                if expression not in parsed:
-                    parsed[expression] = self._parse(expression, unsupported)
-            except SubscriptionError as error:
-                errors.append(error.located(id, line))
-                continue
-            finally:
-                first_line.setdefault(id, line)
-            query, absolute = parsed[expression]
-            if query is not None and isinstance(query.expression, Constant):
-                always = "true" if query.expression.value else "false"
-                log.warning("subscription %r is always %s: %s", id, always, expression)
-            self.entries.append(Subscription(id, expression, query, absolute))
-        self.errors = tuple(errors)
-        if errors and not skip_bad:
+        self._rules = Rules(_checked_namespaces(namespaces or {}), unsupported, limits)
+        self._read(entries, {}, progress)
+        if self.errors and not skip_bad:
             raise BadSubscriptions(self.errors)
 
-    def _parse(self, expression: str, unsupported: Unsupported) -> tuple[Query | None, str | None]:
-        try:
-            return parse(expression, self.namespaces, self.limits), None
-        except UnsupportedExpression:
-            if unsupported == "refuse":
-                raise
-        return None, parse_for_slow_lane(expression, self.namespaces, self.limits)
+    def _read(
+        self, entries: Entries, known: Mapping[str, Meaning], progress: Progress | None = None
+    ) -> None:
+        read = read_entries(entries, self._rules, known, progress)
+        self._ids: Ids = entries.ids.part(read.kept).compact()
+        self._queries = read.queries
+        self._query_numbers = read.query_numbers
+        self._absolute = read.absolute
+        self.errors = read.errors
 
-    def with_entries(self, entries: list[Subscription]) -> Subscriptions:
+    def with_entries(self, entries: Sequence[Subscription]) -> Subscriptions:
         """A set of parsed subscriptions with the same namespaces and limits, and no errors."""
         result = copy.copy(self)
-        result.entries = entries
-        result.errors = ()
+        known = {
+            entry.expression: (entry.parsed, entry.absolute)
+            for entry in entries
+            if entry.parsed is not None or entry.absolute is not None
+        }
+        result._read(given_entries([(entry.id, entry.expression) for entry in entries]), known)
         return result
 
     @property
-    def ids(self) -> tuple[SubscriptionId, ...]:
+    def namespaces(self) -> Mapping[str, str]:
+        """Prefix → URI, as they were given."""
+        return self._rules.namespaces
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds on each expression."""
+        return self._rules.limits
+
+    @property
+    def ids(self) -> Ids:
         """The ids, in order."""
-        return tuple(entry.id for entry in self.entries)
+        return self._ids
+
+    @property
+    def queries(self) -> Queries:
+        """The distinct queries, without the slow lane's."""
+        return self._queries
+
+    @property
+    def query_numbers(self) -> Int32:
+        """The number of each subscription's query; -1 where it goes through the slow lane."""
+        return self._query_numbers
+
+    @property
+    def slow(self) -> list[Subscription]:
+        """Those that go through the slow lane."""
+        return [self._subscription(number) for number in self._absolute]
+
+    def find(self, id: SubscriptionId) -> Subscription | None:
+        """The subscription with an id, or None."""
+        number = self._ids.find(id)
+        return None if number < 0 else self._subscription(number)
+
+    def _subscription(self, number: int) -> Subscription:
+        return self._made(number, self._ids[number], self._queries.texts[number])
+
+    def _made(self, number: int, id: SubscriptionId, expression: str) -> Subscription:
+        query_number = int(self._query_numbers[number])
+        if query_number < 0:
+            return Subscription(id, expression, None, self._absolute[number])
+        queries = self._queries
+        if query_number < len(queries.plain):
+            return Subscription(id, expression, lambda: queries.parse(expression))
+        return Subscription(id, expression, queries[query_number])
 
     def __len__(self) -> int:
-        return len(self.entries)
+        return len(self._ids)
 
     def __contains__(self, id: object) -> bool:
-        return any(entry.id == id for entry in self.entries)
+        return id in self._ids
 
     def __iter__(self) -> Iterator[Subscription]:
-        return iter(self.entries)
+        return map(self._made, range(len(self)), self._ids, self._queries.texts)
 
     def __repr__(self) -> str:
-        return f"<Subscriptions: {len(self.entries):,}>"
-
-
-# What an editor makes of "id<TAB>//path" where it writes spaces for tabs.
-_SPACED = re.compile(r"([^\s/\[\]()@*|'\"=<>!,$:.]+) +/")
-
-_Entry = tuple[int | None, SubscriptionId, str | SubscriptionError]
-
-
-def _checked_pair(pair: object) -> tuple[SubscriptionId, str]:
-    match pair:
-        case (str() | int() as id, str() as expression) if not isinstance(id, bool):
-            return id, expression
-    raise UsageError(
-        "a subscription is a pair of an id (str or int) and an expression (str), as in "
-        f"{{id: expression}}, not {pair!r:.200}"
-    )
-
-
-def _check_id(id: SubscriptionId, first_line: Mapping[SubscriptionId, int | None]) -> None:
-    if id in first_line:
-        line = first_line[id]
-        where = f", first in line {line}" if line is not None else ""
-        raise SubscriptionIdError(f"the id is used twice{where}: ids must be unique")
-    if isinstance(id, str) and not id:
-        raise SubscriptionIdError("the id is empty")
-    if isinstance(id, str) and not id.isprintable():
-        raise SubscriptionIdError(
-            "the id has a tab, a newline or another character that cannot be printed"
-        )
+        return f"<Subscriptions: {len(self):,}>"
 
 
 def _checked_namespaces(namespaces: Mapping[Any, Any]) -> dict[str, str]:
@@ -275,49 +263,3 @@ def read_namespaces(path: str | Path) -> dict[str, str]:
             raise UsageError(f"{path}, line {number}: expected a new prefix and its URI")
         namespaces[fields[0]] = fields[1]
     return _checked_namespaces(namespaces)
-
-
-def _read_text_line(number: int, line: bytes) -> _Entry | None:
-    if not line.strip() or line.startswith(b"#"):
-        return None
-    try:
-        text = line.decode()
-    except UnicodeDecodeError as error:
-        return number, str(number), SubscriptionSyntaxError(f"the line is not UTF-8: {error}")
-    id, tab, expression = text.partition("\t")
-    if tab:
-        return number, id, expression
-    spaced = _SPACED.match(text)
-    if spaced is None:
-        return number, str(number), text
-    # As XPath it would be a path that begins with the id, and never be true.
-    return (
-        number,
-        str(number),
-        SubscriptionSyntaxError(
-            "an id and its expression are divided by a tab, and this line has none",
-            text,
-            spaced.end(1),
-            hint="put a tab here; or, if it is all one path, take the space away",
-        ),
-    )
-
-
-def _read_json_line(number: int, line: bytes) -> _Entry | None:
-    if not line.strip():
-        return None
-    try:
-        id, expression = _checked_pair(_id_and_expression(json.loads(line)))
-    except (ValueError, RecursionError) as error:
-        return number, str(number), SubscriptionSyntaxError(f"the line is not JSON: {error}")
-    except (KeyError, TypeError, UsageError):
-        return (
-            number,
-            str(number),
-            SubscriptionSyntaxError('expected an object {"id": …, "expression": "…"}'),
-        )
-    return number, id, expression
-
-
-def _id_and_expression(value: dict[str, object]) -> tuple[object, object]:
-    return value["id"], value["expression"]

@@ -19,7 +19,7 @@ from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
-from tamis.language.model import Query
+from tamis.language.columns import Ids
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
@@ -53,7 +53,7 @@ class Match:
 
     def __init__(
         self,
-        ids: Sequence[SubscriptionId],
+        ids: Ids,
         matches: MatchSet,
         document: int,
         record: int | None = None,
@@ -78,8 +78,7 @@ class Match:
         return len(self.indices)
 
     def __iter__(self) -> Iterator[SubscriptionId]:
-        ids = self._ids
-        return iter([ids[index] for index in self.indices.tolist()])
+        return iter(self._ids.take(self.indices))
 
     def __repr__(self) -> str:
         if self.error is not None:
@@ -99,8 +98,8 @@ class CompiledMatcher:
         self.limits = limits
         self.ids = subscriptions.ids
         self._named_engine = engine
-        queries, numbers = _distinct(subscriptions)
-        self._subscribers = _subscribers(numbers)
+        queries = subscriptions.queries
+        self._subscribers = _subscribers(subscriptions.query_numbers, len(queries))
         self._lanes = [
             (share, share.engine.compile(share.queries)) for share in plan(queries, engine)
         ]
@@ -307,10 +306,8 @@ class CompiledMatcher:
           /b   1 node, line 1
           [c]  none of 1  ← fails here
         """
-        for item in self.subscriptions:
-            if item.id == id:
-                break
-        else:
+        item = self.subscriptions.find(id)
+        if item is None:
             raise UsageError(f"there is no subscription {id!r}")
         if item.query is None:
             raise UsageError(f"subscription {id!r} goes through lxml, which cannot explain itself")
@@ -396,33 +393,15 @@ class _Worker(NamedTuple):
     matchings: list[Matching]
 
 
-def _distinct(subscriptions: Subscriptions) -> tuple[list[Query], list[int]]:
-    """The queries, each once, and the number of each subscription's.
+def _subscribers(query_numbers: Int32, queries: int) -> Subscribers:
+    """Who asks each query.
 
-    Those of the slow lane, which have none, are numbered behind all queries.
+    Those of the slow lane, which have none (-1), are numbered behind all queries.
     """
-    seen: dict[int, int] = {}  # subscriptions with the same text share a query
-    numbers: dict[Query, int] = {}
-    result: list[int] = []
-    slow = 0
-    for entry in subscriptions:
-        if entry.query is None:
-            slow += 1
-            result.append(-slow)
-            continue
-        number = seen.get(id(entry.query))
-        if number is None:
-            number = seen[id(entry.query)] = numbers.setdefault(entry.query, len(numbers))
-        result.append(number)
-    queries = list(numbers)
-    return queries, [n if n >= 0 else len(queries) - 1 - n for n in result]
-
-
-def _subscribers(numbers: Sequence[int]) -> Subscribers:
-    """Who asks each query, by the number of each subscription's query."""
-    queries = np.array(numbers, dtype=np.int64)
-    order = np.argsort(queries, kind="stable").astype(np.int32)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(queries))]).astype(np.int64)
+    is_slow = query_numbers < 0
+    numbers = np.where(is_slow, queries - 1 + np.cumsum(is_slow), query_numbers)
+    order = np.argsort(numbers, kind="stable").astype(np.int32)
+    starts = np.concatenate([[0], np.cumsum(np.bincount(numbers))]).astype(np.int64)
     freeze(starts, order)
     return Subscribers(starts, order)
 

@@ -15,6 +15,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
 from tamis.language.printer import print_query
+from tamis.language.queries import Queries
 from tamis.matching import automaton, reference
 from tamis.matching.matchset import MatchSet
 
@@ -55,17 +56,21 @@ class Engine(NamedTuple):
         refuses: why the engine cannot run a query, or None where it can.
         compile: queries → program. A query's number is its place.
         open: what matches with a program, learning at most so many bytes (see ``Limits``).
+        takes_plain: whether it runs all queries that are plain.
     """
 
     name: str
     refuses: Callable[[Query], str | None]
     compile: Callable[[Sequence[Query]], Program]
     open: Callable[[Any, int], Matching]
+    takes_plain: bool
 
 
 ENGINES: tuple[Engine, ...] = (
-    Engine("automaton", automaton.refuses, automaton.compile_queries, automaton.open_automaton),
-    Engine("reference", lambda query: None, reference.compile_queries, reference.open_reference),
+    Engine(
+        "automaton", automaton.refuses, automaton.compile_queries, automaton.open_automaton, True
+    ),
+    Engine("reference", lambda _: None, reference.compile_queries, reference.open_reference, False),
 )
 """All engines, the one to try first in front."""
 
@@ -78,7 +83,7 @@ class Share(NamedTuple):
     """
 
     engine: Engine
-    queries: Sequence[Query]
+    queries: Queries
     numbers: Int32
 
 
@@ -99,14 +104,15 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     names = ["auto", *(candidate.name for candidate in ENGINES)]
     if engine not in names:
         raise EngineRefused(f"there is no engine {engine!r}: choose one of {', '.join(names)}")
+    given = Queries.of(queries)
     if engine != "auto":
         (named,) = (candidate for candidate in ENGINES if candidate.name == engine)
-        for query in queries:
+        for query in given.others if named.takes_plain else given:
             if (reason := named.refuses(query)) is not None:
                 raise EngineRefused(f"{named.name} does not: {print_query(query)}: {reason}")
         log.info("engine %s: named by the caller", named.name)
-        return [Share(named, queries, np.arange(len(queries), dtype=np.int32))]
-    return _divided(queries)
+        return [Share(named, given, np.arange(len(given), dtype=np.int32))]
+    return _divided(given)
 
 
 def reason_of(query: Query) -> str:
@@ -125,20 +131,24 @@ def reason_of(query: Query) -> str:
     return f"{engine.name} ({'; '.join(refusals)})" if refusals else engine.name
 
 
-def _divided(queries: Sequence[Query]) -> list[Share]:
-    left = list(range(len(queries)))
+def _divided(queries: Queries) -> list[Share]:
+    first = len(queries.plain)  # of the others, each of which is looked at
+    plain_left, left = first, np.arange(len(queries.others))
     shares: list[Share] = []
     for engine in ENGINES:
-        reasons = [engine.refuses(queries[number]) for number in left]
-        mine = [number for number, reason in zip(left, reasons, strict=True) if reason is None]
-        if mine or not queries:
-            numbers = np.array(mine, dtype=np.int32)
-            shares.append(Share(engine, [queries[number] for number in mine], numbers))
-            log.info("engine %s: %d of %d queries", engine.name, len(mine), len(queries))
+        reasons = [engine.refuses(queries.others[number]) for number in left.tolist()]
+        is_mine = np.array([reason is None for reason in reasons], np.bool_)
+        mine, left = left[is_mine], left[~is_mine]
+        plain = plain_left if engine.takes_plain else 0
+        plain_left -= plain
+        if plain or len(mine) or not queries:
+            numbers = np.concatenate([np.arange(plain), first + mine]).astype(np.int32)
+            shares.append(Share(engine, queries.part(plain > 0, mine), numbers))
+            log.info("engine %s: %d of %d queries", engine.name, len(numbers), len(queries))
         for reason, count in Counter(filter(None, reasons)).items():
             log.info("engine %s does not run %d of them: %s", engine.name, count, reason)
-        left = [number for number, reason in zip(left, reasons, strict=True) if reason is not None]
-        if not left:
+        if not plain_left and not len(left):
             break
-    assert not left, "the last engine takes all"
+    assert not plain_left, "some engine takes the plain ones"
+    assert not len(left), "the last engine takes all"
     return shares

@@ -71,10 +71,9 @@ class SlowLane:
         Args:
             first: the number of the first one as a query.
         """
-        absolute = [entry for entry in subscriptions if entry.absolute is not None]
         odd = [
             (number, entry.id, entry.absolute)
-            for number, entry in enumerate(absolute, start=first)
+            for number, entry in enumerate(subscriptions.slow, start=first)
             if entry.absolute is not None
         ]
         if not odd:

@@ -93,7 +93,8 @@ class AnswerTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         matcher = unpacked(self.shipped)
         ids = pa.array(
-            matcher.ids if self.ids == pa.int64() else [str(id) for id in matcher.ids], self.ids
+            list(matcher.ids) if self.ids == pa.int64() else [str(id) for id in matcher.ids],
+            self.ids,
         )
         for batch in batches:
             kept, documents = batch.columns[: len(self.kept)], batch.columns[len(self.kept) :]

@@ -74,3 +74,14 @@ class PlainQueries(NamedTuple):
     def __len__(self) -> int:
         """How many queries there are."""
         return len(self.starts) - 1
+
+
+NO_PLAIN_QUERIES = PlainQueries(
+    starts=np.zeros(1, np.int64),
+    code=np.zeros(0, np.int32),
+    tests=(),
+    string_starts=np.zeros(1, np.int64),
+    string_bytes=np.zeros(0, np.uint8),
+    numbers=np.zeros(0, np.float64),
+)
+"""None; Python's parser alone reads small sets."""

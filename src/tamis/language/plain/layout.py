@@ -65,6 +65,8 @@ class Work(NamedTuple):
 
 
 DECLINED, UNKNOWN = -1, -2
+# Of lines: they have no tab, and their numbers for ids; they are left to Python.
+NUMBERED, ODD = -1, -2
 # What ``read`` returns: all is read; a table has to grow; the last name was not met before.
 DONE, FULL, NEW_NAME = range(3)
 

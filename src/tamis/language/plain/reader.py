@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.arrays import note
+from tamis.jit import announce
 from tamis.language.grammar import is_ncname
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries
@@ -17,8 +18,8 @@ from tamis.language.plain.kernels.tables import rehash
 from tamis.language.xpath import XML_NAMESPACE
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-# Of the hashes. Random once a process: whoever writes expressions cannot know which collide.
-_MULTIPLIER = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] | np.uint64(1))
+# Of hashes. Random once a process: whoever writes expressions cannot know which collide.
+MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(1)
 
 
 class PlainReader:
@@ -34,6 +35,7 @@ class PlainReader:
     """
 
     def __init__(self, namespaces: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
+        announce("kernels")
         self._namespaces = {"xml": XML_NAMESPACE, **namespaces}
         self._tests: dict[tuple[bool, NodeTest], int] = {}
         self._tables = {place: _empty(place) for place in _TABLES}
@@ -44,7 +46,7 @@ class PlainReader:
         self._state[at.PREDICATES_MAX] = limits.subscription_predicates
         self._state[at.NESTED_MAX] = limits.subscription_nesting
         self._state[at.CHARS_MAX] = limits.subscription_chars
-        self._state[at.MULTIPLIER : at.MULTIPLIER + 1].view(np.uint64)[0] = _MULTIPLIER
+        self._state[at.MULTIPLIER : at.MULTIPLIER + 1] = MULTIPLIER.view(np.int64)
 
     def read(self, data: at.Bytes, starts: at.Int64, ends: at.Int64) -> at.Int32:
         """The number of each expression's query, or -1 where it is not plain.

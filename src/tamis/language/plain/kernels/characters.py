@@ -72,9 +72,8 @@ def is_word(state: Int64, start: int, end: int, word: Bytes) -> bool:
 
 
 @called
-def is_text(state: Int64, start: int, end: int) -> bool:
+def is_text(data: Bytes, start: int, end: int) -> bool:
     """Whether some bytes are UTF-8 of characters that XML documents may have."""
-    data = uint8s(state, TASK.data)
     at = start
     while at < end:
         byte = np.int64(data[at])

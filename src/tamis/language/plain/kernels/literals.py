@@ -85,7 +85,7 @@ def string_literal(state: Int64) -> int:
     while end < stop and np.int64(data[end]) != quote:
         end += 1
     length = end - start
-    if end == stop or length == 0 or length > LITERAL_MAX or not is_text(state, start, end):
+    if end == stop or length == 0 or length > LITERAL_MAX or not is_text(data, start, end):
         return DECLINED
     state[POSITION] = end + 1
     strings, to = uint8s(state, STRINGS.data), end_of(state, STRINGS)

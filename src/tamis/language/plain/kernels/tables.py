@@ -8,7 +8,7 @@ import numpy as np
 
 from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.jit import called, inlined, kernel
-from tamis.language.plain.layout import MULTIPLIER, Int32, Int64, Words
+from tamis.language.plain.layout import MULTIPLIER, Bytes, Int32, Int64, Words
 
 U = np.uint64
 
@@ -26,7 +26,7 @@ def number_of(state: Int64, table: Any, length: int) -> int:
     hashes, slots = uint64s(state, table.hashes), int32s(state, table.slots)
     count = int64s(state, table.counts)[0]
     start = starts[count]
-    hash = hash_of(state, data, start, length)
+    hash = hash_of(U(state[MULTIPLIER]), data, start, length)
     mask = U(len(slots) - 1)
     slot = hash & mask
     while slots[slot]:
@@ -47,9 +47,8 @@ def number_of(state: Int64, table: Any, length: int) -> int:
 
 
 @inlined
-def hash_of(state: Int64, data: Any, start: int, length: int) -> np.uint64:
-    """A hash of bytes."""
-    multiplier = U(state[MULTIPLIER])
+def hash_of(multiplier: np.uint64, data: Bytes, start: int, length: int) -> np.uint64:
+    """A hash of bytes; the multiplier is odd."""
     mixed = U(length)
     for i in range(start, start + length):
         mixed = (mixed ^ U(data[i])) * multiplier

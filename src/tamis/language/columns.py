@@ -1,0 +1,160 @@
+"""Strings in one buffer: the ids and expressions of a set, which may have millions of them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.errors import SubscriptionId
+
+T = TypeVar("T")
+Int64 = NDArray[np.int64]
+
+KEPT_MAX = 1 << 16
+"""So many items at most are kept as objects once they were asked for, since that is faster."""
+_CHUNK = 1 << 14
+
+
+class Column(Sequence[T]):
+    """Items of a kind, as bytes in one buffer; each becomes an object when it is asked for.
+
+    Args:
+        data: item i is written ``data[starts[i]:ends[i]]``.
+    """
+
+    def __init__(self, data: bytes, starts: NDArray[Any], ends: NDArray[Any]) -> None:
+        self.data = data
+        self.starts = starts
+        self.ends = ends
+        self._kept: tuple[T, ...] | None = None
+
+    @classmethod
+    def of(cls, items: Iterable[T]) -> Self:
+        """A column of these items."""
+        written = [cls.write(item) for item in items]
+        bounds = np.zeros(len(written) + 1, np.int64)
+        np.cumsum(np.fromiter(map(len, written), np.int64, len(written)), out=bounds[1:])
+        return cls(b"".join(written), bounds[:-1], bounds[1:])
+
+    @staticmethod
+    @abstractmethod
+    def write(item: Any) -> bytes:
+        """The bytes of an item; different items have different ones."""
+
+    @staticmethod
+    @abstractmethod
+    def read(written: bytes) -> Any:
+        """The item of some bytes."""
+
+    def part(self, numbers: NDArray[Any]) -> Self:
+        """Those of some numbers, in the same buffer."""
+        return type(self)(self.data, self.starts[numbers], self.ends[numbers])
+
+    def compact(self) -> Self:
+        """The same in less memory, if the buffer is not too long for that."""
+        if len(self.data) > np.iinfo(np.int32).max:
+            return self
+        return type(self)(self.data, self.starts.astype(np.int32), self.ends.astype(np.int32))
+
+    def take(self, numbers: NDArray[Any]) -> list[T]:
+        """The items of some numbers."""
+        if len(self) <= KEPT_MAX:
+            if self._kept is None:
+                self._kept = tuple(self)
+            return [self._kept[number] for number in numbers.tolist()]
+        return self._read(self.starts[numbers], self.ends[numbers])
+
+    def _read(self, starts: NDArray[Any], ends: NDArray[Any]) -> list[T]:
+        data, read = self.data, self.read
+        spans = zip(starts.tolist(), ends.tolist(), strict=True)
+        return [read(data[start:end]) for start, end in spans]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[T, ...]: ...
+    def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
+        if isinstance(index, slice):
+            return tuple(self._read(self.starts[index], self.ends[index]))
+        item: T = self.read(self.data[self.starts[index] : self.ends[index]])
+        return item
+
+    def __iter__(self) -> Iterator[T]:
+        for first in range(0, len(self), _CHUNK):
+            yield from self._read(
+                self.starts[first : first + _CHUNK], self.ends[first : first + _CHUNK]
+            )
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Column | tuple | list):
+            return NotImplemented
+        return len(self) == len(other) and all(a == b for a, b in zip(self, other, strict=True))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {len(self):,}>"
+
+    def __getstate__(self) -> tuple[bytes, NDArray[Any], NDArray[Any]]:
+        return self.data, self.starts, self.ends
+
+    def __setstate__(self, state: tuple[bytes, NDArray[Any], NDArray[Any]]) -> None:
+        self.__init__(*state)  # type: ignore[misc]
+
+
+class Texts(Column[str]):
+    """Strings.
+
+    >>> texts = Texts.of(["//a", "//b", "//é"])
+    >>> texts[2], list(texts.part(np.array([0, 2])))
+    ('//é', ['//a', '//é'])
+    """
+
+    @staticmethod
+    def write(item: str) -> bytes:
+        return item.encode(errors="surrogatepass")
+
+    @staticmethod
+    def read(written: bytes) -> str:
+        return written.decode(errors="surrogatepass")
+
+
+class Ids(Column[SubscriptionId]):
+    """Ids, which keep their type: numbers are their digits behind a byte that no string has.
+
+    >>> ids = Ids.of(["x", 7, "7"])
+    >>> list(ids), ids.find("7"), ids.find(8), 7 in ids
+    (['x', 7, '7'], 2, -1, True)
+    """
+
+    @staticmethod
+    def write(item: SubscriptionId) -> bytes:
+        if isinstance(item, int):
+            return b"\xff%x" % item if item >= 0 else b"\xff-%x" % -item  # of any size
+        return item.encode(errors="surrogatepass")
+
+    @staticmethod
+    def read(written: bytes) -> SubscriptionId:
+        if written.startswith(b"\xff"):
+            return int(written[1:], 16)
+        return written.decode(errors="surrogatepass")
+
+    def find(self, id: object) -> int:
+        """The number of an id, or -1."""
+        if not isinstance(id, str | int):
+            return -1
+        wanted = self.write(id)
+        for number in np.flatnonzero(self.ends - self.starts == len(wanted)).tolist():
+            if self.data[self.starts[number] : self.ends[number]] == wanted:
+                return int(number)
+        return -1
+
+    def __contains__(self, id: object) -> bool:
+        return self.find(id) >= 0

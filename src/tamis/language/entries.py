@@ -1,0 +1,186 @@
+"""Ids and expressions from Python, from text files and from NDJSON, as columns."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.errors import SubscriptionError, SubscriptionId, SubscriptionSyntaxError, UsageError
+from tamis.language.columns import Ids, Int64, Texts
+
+SubscriptionItems = (
+    Mapping[str, str]
+    | Mapping[int, str]
+    | Mapping[SubscriptionId, str]
+    | Iterable[tuple[SubscriptionId, str]]
+)
+"""What makes a set: id → expression, or pairs of these."""
+
+BULK_MIN = 2_000
+"""So many subscriptions at least are read by kernels; for fewer, loading them takes longer."""
+
+
+class Entries(NamedTuple):
+    """Subscriptions that are still to be read.
+
+    Attributes:
+        lines: the lines of a file that they are in, from 1; or None.
+        refused: errors of other lines.
+    """
+
+    ids: Ids
+    expressions: Texts
+    lines: Int64 | None
+    refused: list[SubscriptionError]
+
+
+def given_entries(items: SubscriptionItems) -> Entries:
+    """The entries of a mapping or of pairs.
+
+    Raises:
+        UsageError: one of them is no subscription.
+
+    >>> list(given_entries({"x": "//a"}).expressions)
+    ['//a']
+    """
+    given = items.items() if isinstance(items, Mapping) else items
+    pairs = [_checked_pair(pair) for pair in given]
+    ids = Ids.of(id for id, _ in pairs)
+    return Entries(ids, Texts.of(expression for _, expression in pairs), None, [])
+
+
+def file_entries(path: str | Path) -> Entries:
+    """The entries of a file: see :meth:`Subscriptions.from_file`.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    path = Path(path)
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the path
+        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if path.suffix == ".ndjson":
+        return _line_by_line(data, _read_json_line)
+    if data.count(b"\n") < BULK_MIN:
+        return _line_by_line(data, _read_text_line)
+    return _text_entries(data)
+
+
+_Entry = tuple[SubscriptionId, str | SubscriptionError]
+
+
+def _line_by_line(data: bytes, read: Callable[[int, bytes], _Entry | None]) -> Entries:
+    ids: list[SubscriptionId] = []
+    expressions: list[str] = []
+    lines: list[int] = []
+    refused: list[SubscriptionError] = []
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        found = read(number, line.removesuffix(b"\r"))
+        if found is None:
+            continue
+        id, expression = found
+        if isinstance(expression, SubscriptionError):
+            refused.append(expression.located(id, number))
+            continue
+        ids.append(id)
+        expressions.append(expression)
+        lines.append(number)
+    return Entries(Ids.of(ids), Texts.of(expressions), np.array(lines, np.int64), refused)
+
+
+def _text_entries(data: bytes) -> Entries:
+    """The entries of a large text file, most of which no Python looks at."""
+    from tamis.language.plain.lines import (  # noqa: PLC0415 - imports Numba
+        NUMBERED,
+        ODD,
+        Lines,
+        found_lines,
+        ids_of_lines,
+    )
+
+    found = found_lines(data)
+    refused: list[SubscriptionError] = []
+    kept = np.ones(len(found.lines), np.bool_)
+    for number in np.flatnonzero(found.tabs == ODD).tolist():
+        line = int(found.lines[number])
+        start, end = int(found.starts[number]), int(found.ends[number])
+        entry = _read_text_line(line, data[start:end])
+        if entry is None or isinstance(entry[1], SubscriptionError):
+            kept[number] = False
+            if entry is not None and isinstance(entry[1], SubscriptionError):
+                refused.append(entry[1].located(entry[0], line))
+            continue
+        tab = data.find(b"\t", start, end)
+        found.tabs[number] = tab if tab >= 0 else NUMBERED
+    if not kept.all():
+        found = Lines(*(array[kept] for array in found))
+    ids = ids_of_lines(data, found)
+    starts = np.where(found.tabs >= 0, found.tabs + 1, found.starts)
+    return Entries(ids, Texts(data, starts, found.ends), found.lines, refused)
+
+
+def _checked_pair(pair: object) -> tuple[SubscriptionId, str]:
+    match pair:
+        case (str() | int() as id, str() as expression) if not isinstance(id, bool):
+            return id, expression
+    raise UsageError(
+        "a subscription is a pair of an id (str or int) and an expression (str), as in "
+        f"{{id: expression}}, not {pair!r:.200}"
+    )
+
+
+# What an editor makes of "id<TAB>//path" where it writes spaces for tabs.
+_SPACED = re.compile(r"([^\s/\[\]()@*|'\"=<>!,$:.]+) +/")
+
+
+def _read_text_line(number: int, line: bytes) -> _Entry | None:
+    if not line.strip() or line.startswith(b"#"):
+        return None
+    try:
+        text = line.decode()
+    except UnicodeDecodeError as error:
+        return str(number), SubscriptionSyntaxError(f"the line is not UTF-8: {error}")
+    id, tab, expression = text.partition("\t")
+    if tab:
+        return id, expression
+    spaced = _SPACED.match(text)
+    if spaced is None:
+        return str(number), text
+    # As XPath it would be a path that begins with the id, and never be true.
+    return (
+        str(number),
+        SubscriptionSyntaxError(
+            "an id and its expression are divided by a tab, and this line has none",
+            text,
+            spaced.end(1),
+            hint="put a tab here; or, if it is all one path, take the space away",
+        ),
+    )
+
+
+def _read_json_line(number: int, line: bytes) -> _Entry | None:
+    if not line.strip():
+        return None
+    try:
+        id, expression = _checked_pair(_id_and_expression(json.loads(line)))
+    except (ValueError, RecursionError) as error:
+        return str(number), SubscriptionSyntaxError(f"the line is not JSON: {error}")
+    except (KeyError, TypeError, UsageError):
+        return (
+            str(number),
+            SubscriptionSyntaxError('expected an object {"id": …, "expression": "…"}'),
+        )
+    return id, expression
+
+
+def _id_and_expression(value: dict[str, object]) -> tuple[object, object]:
+    return value["id"], value["expression"]

@@ -1,0 +1,121 @@
+"""Lines of files of subscriptions, and their ids."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.jit import called, kernel
+from tamis.language.plain.kernels.characters import LINE_FEED, RETURN, SPACE, TAB, is_text
+from tamis.language.plain.kernels.tables import U, hash_of
+from tamis.language.plain.layout import NUMBERED, ODD, Bytes, Int32, Int64
+
+_MARK = 0xFF
+
+
+@kernel
+def find_lines(data: Bytes, lines: Int64, starts: Int64, tabs: Int64, ends: Int64) -> int:
+    """Find the lines that hold something: their numbers, from 1, and where they are.
+
+    There must be room for all lines. A tab is where the first one is, or ``NUMBERED``, or ``ODD``.
+    """
+    found = line = at = 0
+    while at < len(data):
+        line += 1
+        end, tab = at, NUMBERED
+        while end < len(data) and data[end] != LINE_FEED:
+            if tab < 0 and data[end] == TAB:
+                tab = end
+            end += 1
+        following = end + 1
+        if end > at and data[end - 1] == RETURN:
+            end -= 1
+        if not is_blank(data, at, end) and data[at] != ord("#"):
+            is_spaced = tab < 0 and data[at] != ord("/")  # perhaps for a tab that is missing
+            lines[found] = line
+            starts[found] = at
+            tabs[found] = ODD if is_spaced or not is_text(data, at, end) else tab
+            ends[found] = end
+            found += 1
+        at = following
+    return found
+
+
+@called
+def is_blank(data: Bytes, start: int, end: int) -> bool:
+    """Whether there is but white space."""
+    at = start
+    while at < end and data[at] in (SPACE, TAB, RETURN):
+        at += 1
+    return at == end
+
+
+@kernel
+def write_ids(
+    data: Bytes, lines: Int64, starts: Int64, tabs: Int64, ids: Bytes, id_ends: Int64
+) -> None:
+    """Write the ids of lines one behind the other: what is before the tab, or the line's number."""
+    to = 0
+    for i in range(len(lines)):
+        if tabs[i] >= 0:
+            for at in range(starts[i], tabs[i]):
+                ids[to] = data[at]
+                to += 1
+        else:
+            digits, rest = 0, lines[i]
+            while rest > 0:
+                digits += 1
+                rest //= 10
+            rest = lines[i]
+            for place in range(to + digits - 1, to - 1, -1):
+                ids[place] = ord("0") + rest % 10
+                rest //= 10
+            to += digits
+        id_ends[i] = to
+
+
+@kernel
+def check_ids(
+    data: Bytes,
+    starts: Int64,
+    ends: Int64,
+    multiplier: np.uint64,
+    slots: Int32,
+    first: Int32,
+    is_odd: Bytes,
+) -> None:
+    """Find the first id that equals each, if one stands before it, and ids that may be no good.
+
+    Args:
+        slots: a hash table, all 0, with more slots than ids, and a power of two of them.
+        first: gets -1 where an id is the first of its kind.
+        is_odd: gets 1 where an id is empty, or not of ASCII's printable characters alone.
+    """
+    mask = U(len(slots) - 1)
+    for i in range(len(starts)):
+        start, length = starts[i], ends[i] - starts[i]
+        first[i] = -1
+        slot = hash_of(multiplier, data, start, length) & mask
+        while slots[slot]:
+            other = np.int64(slots[slot] - 1)
+            if ends[other] - starts[other] == length:
+                same = 0
+                while same < length and data[starts[other] + same] == data[start + same]:
+                    same += 1
+                if same == length:
+                    first[i] = other
+                    break
+            slot = (slot + U(1)) & mask
+        if first[i] < 0:
+            slots[slot] = i + 1
+        is_odd[i] = not is_plain_id(data, start, ends[i])
+
+
+@called
+def is_plain_id(data: Bytes, start: int, end: int) -> bool:
+    """Whether an id is a number, or some of ASCII's printable characters."""
+    if start < end and data[start] == _MARK:
+        return True
+    at = start
+    while at < end and SPACE <= data[at] < 0x7F:
+        at += 1
+    return start < at == end
