@@ -36,7 +36,9 @@ class MatchSet(NamedTuple):
         set_ids: int32[].
         set_starts: int64[s + 1]; the members of set j are
             ``members[set_starts[j]:set_starts[j + 1]]``.
-        members: int32[]; numbers of queries, in no order; sets may share some.
+        members: int32[]; numbers of queries, in no order; sets may share some. A member n < 0 and
+            the next one, m, stand for ``sliced[-1 - n:m]``.
+        sliced: int32[]; numbers of queries that many sets have parts of.
         subscribers: who asks each query; None where query i is subscription i.
         errors: the errors of documents that could not be answered, by document number.
 
@@ -49,6 +51,7 @@ class MatchSet(NamedTuple):
     set_ids: Int32
     set_starts: Int64
     members: Int32
+    sliced: Int32
     subscribers: Subscribers | None
     errors: Mapping[int, DocumentError]
 
@@ -60,11 +63,23 @@ class MatchSet(NamedTuple):
     def numbers(self, document: int) -> Int32:
         """The subscription numbers that matched one document, ascending, each once."""
         sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
-        numbers = _unique(ranges(self.set_starts, sets, self.members))
+        numbers = _unique(self._unsliced(ranges(self.set_starts, sets, self.members)))
         if self.subscribers is not None:
             numbers = np.sort(ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
         freeze(numbers)
         return numbers
+
+    def _unsliced(self, members: Int32) -> Int32:
+        """Members, without slices."""
+        is_start = members < 0
+        if not is_start.any():
+            return members
+        at = np.flatnonzero(is_start)
+        slices = np.stack([-1 - members[at], members[at + 1]], axis=1).astype(np.int64).reshape(-1)
+        # The ends of slices are starts of ranges too, which are skipped.
+        rows = np.arange(0, len(slices), 2, dtype=np.int32)
+        is_start[at + 1] = True
+        return np.concatenate([members[~is_start], ranges(slices, rows, self.sliced)])
 
 
 def ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
@@ -113,6 +128,7 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
     set_ids = np.empty(starts[-1], np.int32)
     set_starts = [np.zeros(1, np.int64)]
     members: list[Int32] = []
+    sliced: list[Int32] = []
     next_place = starts[:-1].copy()
     sets = used = 0
     for (matches, numbers), count in zip(parts, counts, strict=True):
@@ -123,7 +139,8 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
         set_ids[np.repeat(next_place, count) + within] = own_ids + sets
         next_place += count
         set_starts.append(own_starts[1:] + used)
-        members.append(own_members if numbers is None else numbers[own_members])
+        members.append(_renumbered(own_members, numbers, sum(map(len, sliced))))
+        sliced.append(matches.sliced if numbers is None else numbers[matches.sliced])
         sets += len(own_starts) - 1
         used += len(own_members)
     result = parts[0][0]._replace(
@@ -131,9 +148,19 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
         set_ids=set_ids,
         set_starts=np.concatenate(set_starts),
         members=np.concatenate(members),
+        sliced=np.concatenate(sliced),
     )
-    freeze(*result[:4])
+    freeze(*result[:5])
     return result
+
+
+def _renumbered(members: Int32, numbers: Int32 | None, sliced: int) -> Int32:
+    """Members by their numbers among all queries, with so many sliced ones before their own."""
+    is_start = members < 0
+    is_end = np.zeros(len(members), bool)
+    is_end[1:] = is_start[:-1]
+    own = members if numbers is None else numbers[np.where(is_start | is_end, 0, members)]
+    return np.where(is_start, members - sliced, np.where(is_end, members + sliced, own))
 
 
 def match_set(
@@ -159,8 +186,9 @@ def match_set(
         set_ids=np.array(set_ids, dtype=np.int32),
         set_starts=np.cumsum([0, *map(len, members)], dtype=np.int64),
         members=np.concatenate(members) if members else np.zeros(0, dtype=np.int32),
+        sliced=np.zeros(0, dtype=np.int32),
         subscribers=None,
         errors=errors,
     )
-    freeze(*matches[:4])
+    freeze(*matches[:5])
     return matches

@@ -312,10 +312,11 @@ class Automaton:
             set_ids=found,
             set_starts=starts,
             members=members,
+            sliced=self.program.arrays.sliced,
             subscribers=None,
             errors={},
         )
-        freeze(*matches[:4])
+        freeze(*matches[:5])
         return matches
 
 

@@ -44,6 +44,7 @@ from tamis.matching.automaton.building import (
     VALUE_OPERATOR,
 )
 from tamis.matching.automaton.constants import Asked, value_arrays
+from tamis.matching.automaton.grids import grid_arrays
 from tamis.matching.automaton.growing import Tables
 from tamis.matching.automaton.kernels.formulas import count_uses, finish, weigh
 from tamis.matching.automaton.program import (
@@ -54,9 +55,11 @@ from tamis.matching.automaton.program import (
     DESCENDANTS,
     FIRST_SYMBOL,
     FORMULA,
+    GRIDS,
     MISC,
     NEEDS,
     NODE_COLUMNS,
+    OF_CHILD,
     OF_COUNTER,
     OF_DESCENDANT,
     OF_GROUP,
@@ -104,9 +107,14 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
     children, descendants = _children(rank[parents[order[1:]]], below[order])
     accepts = tables.rows("accepts")
     accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
-    sure_starts, sure, rule_starts, rules, formulas = _ruled(
+    sure_starts, sure, of_rules, rules, formulas = _ruled(
         tables, rank, facts, fact_arrays["counter_bases"]
     )
+    is_sliced, grid_starts, grids = grid_arrays(
+        of_rules, rules, _numbered_tests(tables, facts, int(fact_arrays["fact_ends"][-1]))
+    )
+    of_rules, rules = of_rules[~is_sliced], rules[~is_sliced]
+    rule_starts = np.searchsorted(of_rules, np.arange(len(order) + 1))
     needs_starts, needs = _needs(tables, rank, facts)
     nodes = np.zeros((len(order) + 1, NODE_COLUMNS), np.int32)
     nodes[:, CHILDREN] = children
@@ -116,6 +124,7 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
     nodes[:, RULES] = rule_starts
     nodes[:, NEEDS] = needs_starts
     nodes[:, WATCHES], watches = _watches(rule_starts, rules[:, WATCHED])
+    nodes[:, GRIDS] = np.searchsorted(grid_starts, np.arange(len(order) + 1))
     arrays = ProgramArrays(
         nodes=nodes,
         tests=codes[order],
@@ -125,6 +134,7 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
         rules=rules,
         needs=needs,
         **watches,
+        **grids,
         **formulas,
         **fact_arrays,
         **_chain_arrays(builder, facts, fact_arrays["fact_ends"]),
@@ -206,9 +216,17 @@ def _value_ranks(tables: Tables) -> Int32:
     numbers[~is_string] = _numbers(tables)[-1 - literals[~is_string]]
     begins = np.zeros((len(values), 2), np.uint64)
     begins[is_string] = _begins(tables)[literals[is_string]]
-    keys = (values[:, VALUE_OPERATOR], begins[:, 1], begins[:, 0], numbers, is_string)
+    keys = (begins[:, 1], begins[:, 0], numbers, values[:, VALUE_OPERATOR], is_string)
     order = np.lexsort(keys)
     ranks[values[order, VALUE_FACT]] = np.arange(len(values), dtype=np.int32)
+    # What is told of just that follows suit.
+    facts = tables.rows("facts")
+    told = np.flatnonzero((facts[:, KIND] == OF_CHILD) & (facts[:, FACT_FORMULA] > TRUE))
+    formulas = facts[told, FACT_FORMULA]
+    starts = tables["formula_starts"]
+    asked = tables["formula_code"][starts[formulas]]
+    is_one = (starts[formulas + 1] - starts[formulas] == 1) & (asked >= 0)
+    ranks[told[is_one]] = ranks[asked[is_one]]
     return ranks
 
 
@@ -232,8 +250,8 @@ def _begins(tables: Tables) -> NDArray[np.uint64]:
 
 def _ruled(
     tables: Tables, rank: Int32, facts: Int32, counter_bases: Int32
-) -> tuple[Int64, Int32, Int64, Int32, dict[str, NDArray[Any]]]:
-    """What is sure by node, the rules by node, and the formulas."""
+) -> tuple[Int64, Int32, Int32, Int32, dict[str, NDArray[Any]]]:
+    """What is sure by node, the node of each rule, ascending, the rules, and the formulas."""
     given = tables.rows("rules")
     formulas, actions = given[:, RULE_FORMULA], given[:, RULE_ACTION]
     nodes, targets = rank[given[:, RULE_NODE]], given[:, RULE_TARGET].copy()
@@ -252,8 +270,16 @@ def _ruled(
     rows[:, TARGET] = targets[~is_sure]
     rows[:, SOURCE] = given[~is_sure, RULE_SOURCE]
     order = np.lexsort((rows[:, WATCHED], nodes))
-    rule_starts = np.searchsorted(nodes[order], np.arange(len(rank) + 1))
-    return sure_starts, sure, rule_starts, rows[order], arrays
+    return sure_starts, sure, nodes[order], rows[order], arrays
+
+
+def _numbered_tests(tables: Tables, facts: Int32, words: int) -> Int32:
+    """By number of a fact that children tell: the test of the children, from 1 on; 0 for others."""
+    rows = tables.rows("facts")
+    result = np.zeros(64 * words, np.int32)
+    told = rows[:, KIND] == OF_CHILD
+    result[facts[told]] = rows[told, FACT_TEST] + 1
+    return result
 
 
 def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDArray[Any]]]:

@@ -214,7 +214,7 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
         members=numbers(nodes),
         others=numbers(nodes),
         sources=numbers(nodes),
-        answers=numbers(queries),
+        answers=numbers(queries + 2 * len(arrays.sliced) + 2),
         rules=numbers(len(arrays.rules) + 1),
         node_bits=bits(nodes),
         answer_bits=bits(queries),

@@ -30,12 +30,14 @@ OF_GROUP, OF_ITSELF, OF_VALUE, OF_STAGE, OF_CHILD, OF_DESCENDANT, OF_COUNTER = r
 # value.
 NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 # Columns of ``nodes``: a row is half a line of cache, and the next row says where its lists end.
-CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS, WATCHES = range(7)
+CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS, WATCHES, GRIDS = range(8)
 NODE_COLUMNS = 8
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
 # one whose value is added, or -1 for 1.
 WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE = range(7)
 RULE_COLUMNS = 8
+# Columns of ``grids``.
+FIRST_ROW, FIRST_COLUMN, COLUMNS, CELLS, GRID_COLUMNS = range(5)
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 # Columns of ``groups``, and of ``comparisons``.
@@ -66,7 +68,7 @@ class ProgramArrays(NamedTuple):
         nodes: int32[nodes + 1, NODE_COLUMNS]; by node, where its part of these lists begins:
             CHILDREN, nodes; DESCENDANTS, those among them on a descendant step; ACCEPTED, of
             ``accepts``; SURE, of ``sure``; RULES, of ``rules``; NEEDS, of ``needs``; WATCHES, of
-            ``watch_words``.
+            ``watch_words``; GRIDS, of ``grids``.
         tests: int32[nodes]; the symbol that passes, or minus one minus the number of a wildcard.
         wildcards: uint8[symbols, wildcards]; which of them a symbol passes.
         accepts: int32[]; queries that are true as soon as the node is reached.
@@ -81,6 +83,14 @@ class ProgramArrays(NamedTuple):
             follow.
         runs: int32[]; where the rules of the node that watch a fact begin; those of one end where
             the next ones begin.
+        grids: int32[g + 1, GRID_COLUMNS]; rules of two facts that accept, at nodes that have many
+            of them: FIRST_ROW, where its part of ``grid_rows`` begins; FIRST_COLUMN, the first of
+            as many facts as it has COLUMNS; CELLS, where its part of ``grid_cells`` begins.
+        grid_rows: int32[]; the fact of each row.
+        grid_cells: int32[]; by row and column, where the queries begin among the ``sliced`` that
+            ask for the row's fact and that column's or a later one; and, behind the columns, where
+            those of the row end.
+        sliced: int32[]; queries.
         needs: int32[]; facts OF_DESCENDANT that rules of the node may ask for.
         formula_starts: int64[formulas + 1], formula_code: int32[]; facts, all of which must hold,
             the least likely first, or a program for a stack, by formula_kinds: uint8[formulas].
@@ -132,6 +142,10 @@ class ProgramArrays(NamedTuple):
     watch_places: Int32
     watch_ranks: Int32
     runs: Int32
+    grids: Int32
+    grid_rows: Int32
+    grid_cells: Int32
+    sliced: Int32
     needs: Int32
     formula_starts: Int64
     formula_code: Int32

@@ -21,10 +21,10 @@ from tamis.matching.automaton.kernels.facts import (
     tell_word,
     union,
 )
+from tamis.matching.automaton.kernels.grids import intern_answer, take_slices
 from tamis.matching.automaton.kernels.pending import turn_to
 from tamis.matching.automaton.kernels.tables import (
     U,
-    intern,
     is_crowded,
     is_set,
     pair,
@@ -100,6 +100,9 @@ def close(state: Int64, current: int, gathered: int) -> int:
         set_counts(state, gathered)
     tell_sure(state, np.int64(info[row + SURE_FACTS]))
     follow_rules(state, current, gathered)
+    queries = taken = state[TAKEN]
+    if gathered != EMPTY and len(int32s(state, PROGRAM.sliced)):
+        taken = take_slices(state, current, taken)
     if gathered != EMPTY:
         pass_on(state, gathered, np.int64(info[row + INHERITED]))
     forget_facts(state, gathered)
@@ -107,9 +110,8 @@ def close(state: Int64, current: int, gathered: int) -> int:
     if state[HAS_COUNTERS]:
         forget_counts(state, gathered)
     result, answer = known_told(state), NOTHING
-    if state[TAKEN]:
-        answers, bits = int32s(state, SCRATCH.answers), uint8s(state, SCRATCH.answer_bits)
-        answer = intern(state, MEMO.answers, answers, state[TAKEN], bits)
+    if taken:
+        answer = intern_answer(state, queries, taken)
         if answer < 0:
             return -FULL_ANSWERS
     if result < 0:

@@ -14,14 +14,7 @@ from tamis.matching.automaton.building import (
     FORMULAS,
     STRINGS,
 )
-from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U
-
-
-@inlined
-def joined(hash: np.uint64, number: int) -> np.uint64:
-    """The hash of a list with one more number."""
-    hash = (hash ^ U(number)) * GOLDEN
-    return hash ^ hash >> U(29)
+from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, joined
 
 
 # -- rows ------------------------------------------------------------------------------------------

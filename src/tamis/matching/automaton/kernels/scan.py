@@ -32,6 +32,7 @@ from tamis.matching.automaton.layout import (
     LOOK_AT,
     MEMO,
     MISC_AT,
+    PROGRAM,
     PROGRESS,
     QUERIES,
     REGAINED,
@@ -77,13 +78,28 @@ def are_all_true(state: Int64) -> bool:
     """Whether all queries are true of the document by now."""
     starts, members = int64s(state, MEMO.answers.starts), int32s(state, MEMO.answers.members)
     found, bits = int32s(state, PROGRESS.found), uint8s(state, SCRATCH.answer_bits)
+    sliced = int32s(state, PROGRAM.sliced)
     count = 0
     for i in range(state[COUNTED_FROM], state[FOUND_COUNT]):
-        for j in range(starts[found[i]], starts[found[i] + 1]):
-            count += not is_set(bits, members[j])
-            set_bit(bits, members[j])
+        j, end = starts[found[i]], starts[found[i] + 1]
+        while j < end:
+            if members[j] >= 0:
+                count += is_new(bits, members[j])
+            else:
+                for place in range(-1 - members[j], members[j + 1]):
+                    count += is_new(bits, sliced[place])
+                j += 1
+            j += 1
     bits[:] = 0
     return count == state[QUERIES]
+
+
+@inlined
+def is_new(bits: Bytes, number: int) -> bool:
+    """Whether the bit of a number was not set; it is then."""
+    result = not is_set(bits, number)
+    set_bit(bits, number)
+    return result
 
 
 @inlined

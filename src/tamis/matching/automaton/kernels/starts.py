@@ -59,6 +59,7 @@ from tamis.matching.automaton.program import (
     NODE_COLUMNS,
     OF_GROUP,
     OF_ITSELF,
+    GRIDS,
     RULES,
     SURE,
 )
@@ -155,7 +156,10 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
         row = node * NODE_COLUMNS
         for j in range(nodes[row + SURE], nodes[row + NODE_COLUMNS + SURE]):
             tell(state, facts[j])
-        if nodes[row + RULES] < nodes[row + NODE_COLUMNS + RULES]:
+        if (
+            nodes[row + RULES] < nodes[row + NODE_COLUMNS + RULES]
+            or nodes[row + GRIDS] < nodes[row + NODE_COLUMNS + GRIDS]
+        ):
             members[ruled] = node
             ruled += 1
         elif nodes[row + CHILDREN] < nodes[row + NODE_COLUMNS + CHILDREN]:

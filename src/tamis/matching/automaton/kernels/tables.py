@@ -15,6 +15,8 @@ from tamis.matching.automaton.memo import COUNT, USED, Bytes, Words
 U = np.uint64
 GOLDEN = U(0x9E3779B97F4A7C15)
 MIXER = U(0xBF58476D1CE4E5B9)
+UNSLICED = U((1 << 63) - 1)
+"""The bits of hashes of sets; lists with slices have one more (see ``grids.py``)."""
 
 
 # -- pairs -----------------------------------------------------------------------------------------
@@ -99,6 +101,13 @@ def clear(bits: Bytes, numbers: Int32, start: int, end: int) -> None:
         bits[numbers[i] >> 3] = 0
 
 
+@inlined
+def joined(hash: np.uint64, number: int) -> np.uint64:
+    """The hash of a list with one more number."""
+    hash = (hash ^ U(number)) * GOLDEN
+    return hash ^ hash >> U(29)
+
+
 # -- sets of numbers -------------------------------------------------------------------------------
 
 
@@ -163,6 +172,7 @@ def find_set(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -
     hash = U(0)
     for i in range(count):
         hash += mixed(source[i])
+    hash &= UNSLICED
     table, offsets = int32s(state, lists.slots), int64s(state, lists.starts)
     numbers, hashes = int32s(state, lists.members), uint64s(state, lists.hashes)
     mask = U(len(table) - 1)
