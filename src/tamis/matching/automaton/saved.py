@@ -197,7 +197,9 @@ def _symbols_heard(
     names: tuple[dict[Name, int], dict[Name, int]] = ({}, {})
     namespaces: tuple[dict[str, int], dict[str, int]] = ({}, {})
     for symbol, row in enumerate(_is(list, said), FIRST_SYMBOL):
-        kind, *key = _is(list, row)
+        if not _is(list, row):
+            raise _NotSaid
+        kind, *key = row
         if _is(int, kind) in (0, 1):
             names[kind][_name(key)] = symbol
         elif kind in (2, 3):
@@ -240,12 +242,7 @@ def save_memo(path: Path, memo: MemoArrays, identity: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    arrays = {
-        f"{name}.{inner}" if inner else name: array
-        for name, part in memo._asdict().items()
-        for inner, array in ({"": part} if isinstance(part, np.ndarray) else part._asdict()).items()
-    }
-    write_arrays(path, "memo", MEMO_VERSION, arrays, {"program": identity})
+    write_arrays(path, "memo", MEMO_VERSION, named_arrays(memo), {"program": identity})
 
 
 def load_memo(path: Path, saved: SavedProgram) -> MemoArrays | None:
@@ -267,7 +264,7 @@ def _loaded_memo(path: Path, saved: SavedProgram) -> MemoArrays:
     file = open_arrays(path, "memo", MEMO_VERSION, is_private=True)
     if file.metadata != {"program": saved.identity}:
         raise DamagedProgram("it is of another program", str(path))
-    memo = _memo_of(file.arrays)
+    memo = memo_of(file.arrays)
     if memo is None:
         raise DamagedProgram("the types of its arrays cannot be right", str(path))
     fault = fault_of_memo(memo, saved.program.arrays, saved.program.queries)
@@ -276,7 +273,18 @@ def _loaded_memo(path: Path, saved: SavedProgram) -> MemoArrays:
     return memo
 
 
-def _memo_of(arrays: Arrays) -> MemoArrays | None:
+def named_arrays(memo: MemoArrays) -> dict[str, NDArray[Any]]:
+    """All arrays of a memo, by their names."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, part in memo._asdict().items():
+        if isinstance(part, np.ndarray):
+            arrays[name] = part
+        else:
+            arrays |= {f"{name}.{inner}": array for inner, array in part._asdict().items()}
+    return arrays
+
+
+def memo_of(arrays: Arrays) -> MemoArrays | None:
     """The arrays as a memo, or None where these are not its arrays."""
     kinds = get_type_hints(MemoArrays)
     expected = dict(dtypes(MemoArrays))

@@ -71,7 +71,7 @@ from tamis.matching.automaton.program import (
     WATCHED,
     WATCHES,
 )
-from tamis.words import ones
+from tamis.words import first, ones
 
 STACK_MAX = 64
 """Bits of the word that is the stack of a formula."""
@@ -368,12 +368,11 @@ def end_of_runs(state: Int64, low: int, high: int, rule: int, end: int, run: int
             return -1
         if ones(word) >= len(runs) - now:
             return -1
-        for bit in range(64):
-            if word >> U(bit) & U(1) == U(0):
-                continue
+        while word != U(0):
             if runs[now] != at or at == end:
                 return -1
-            fact = 64 * np.int64(places[i]) + bit
+            fact = 64 * np.int64(places[i]) + first(word)
+            word &= word - U(1)
             if rules[at * RULE_COLUMNS + WATCHED] != fact:
                 return -1
             while at < end and rules[at * RULE_COLUMNS + WATCHED] == fact:
