@@ -12,12 +12,12 @@ bytes are in some checksum (CRC-32: 2 GB/s, and no fault of one byte is missed).
 seal: whoever wants to can write a file with right ones, and what arrays mean has to be checked by
 who reads them.
 
->>> import tempfile
->>> folder = tempfile.TemporaryDirectory()
->>> path = Path(folder.name) / "numbers"
->>> identity = write_arrays(path, "numbers", 1, {"odd": np.array([1, 3, 5])}, {"by": "hand"})
->>> with_arrays = open_arrays(path, "numbers", 1)
->>> with_arrays.arrays, with_arrays.metadata, with_arrays.identity == identity
+>>> from tempfile import TemporaryDirectory
+>>> with TemporaryDirectory() as folder:
+...     path = Path(folder) / "numbers"
+...     identity = write_arrays(path, "numbers", 1, {"odd": np.array([1, 3, 5])}, {"by": "hand"})
+...     found = open_arrays(path, "numbers", 1)
+>>> found.arrays, found.metadata, found.identity == identity
 ({'odd': array([1, 3, 5])}, {'by': 'hand'}, True)
 """
 

@@ -7,6 +7,17 @@ written again and again while programs stay as they are, and a fault in it costs
 have saved.
 
 A file must not be written into while it is mapped; these functions put another one in its place.
+
+>>> from tempfile import TemporaryDirectory
+>>> from tamis.language.xpath import parse
+>>> from tamis.matching.automaton import compile_queries
+>>> with TemporaryDirectory() as folder:
+...     path = Path(folder) / "news.tamis"
+...     identity = save_program(path, compile_queries([parse("//a[b = 'x']")]))
+...     saved = load_program(path)
+...     nothing = load_memo(path.with_suffix(".memo"), saved)
+>>> saved.program.queries, saved.identity == identity, nothing
+(1, True, None)
 """
 
 from __future__ import annotations
