@@ -32,6 +32,7 @@ import stat
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -117,29 +118,19 @@ def _header(checksum: int, table_bytes: int, file_bytes: int) -> bytes:
     return _HEADER.pack(_MAGIC, _FORMAT, checksum, table_bytes, file_bytes)
 
 
-class _replacing:  # noqa: N801 - used as a function is
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside another one, which it replaces in the end if nothing was raised."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-
-    def __enter__(self) -> BinaryIO:
-        self._file = self._beside.open("xb")
-        return self._file
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        try:
-            if kind is None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-            self._file.close()
-            if kind is None:
-                self._beside.replace(self._path)
-                _keep_names(self._path.parent)
-        finally:
-            self._file.close()
-            self._beside.unlink(missing_ok=True)
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with beside.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+        _keep_names(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def _keep_names(folder: Path) -> None:

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -214,24 +215,16 @@ def test_a_memo_in_which_anything_was_changed_is_left_out(
 # -- damage ----------------------------------------------------------------------------------------
 
 
-class flipped:  # noqa: N801 - used as a function is
+@contextmanager
+def flipped(path: Path, place: int, bits: int) -> Iterator[None]:
     """A file with some bits of one byte the other way round, for a while."""
-
-    def __init__(self, path: Path, place: int, bits: int) -> None:
-        self._path, self._place, self._bits = path, place, bits
-
-    def _flip(self) -> None:
-        with self._path.open("r+b") as file:
-            file.seek(self._place)
-            (byte,) = file.read(1)
-            file.seek(self._place)
-            file.write(bytes([byte ^ self._bits]))
-
-    def __enter__(self) -> None:
-        self._flip()
-
-    def __exit__(self, *_: object) -> None:
-        self._flip()
+    with path.open("r+b", buffering=0) as file:
+        (byte,) = os.pread(file.fileno(), 1, place)
+        os.pwrite(file.fileno(), bytes([byte ^ bits]), place)
+        try:
+            yield
+        finally:
+            os.pwrite(file.fileno(), bytes([byte]), place)
 
 
 def test_every_byte_flipped(small: Path) -> None:
