@@ -4,9 +4,8 @@
 
 A file can be made with right checksums and any numbers in it. Each time some numbers of one array
 are changed. Either that is refused, or what is left is matched, which has to end and, with
-NUMBA_BOUNDSCHECK=1, to find nothing outside of its array. The answers may be any. Unless something
-is in vain, some are refused and some are not; and of those that are refused, matched all the same
-if indices are checked, some do reach out of their arrays.
+NUMBA_BOUNDSCHECK=1, to find nothing outside of its array; the answers may be any. Lest that be in
+vain, one that is refused is matched all the same where indices are checked: it does reach out.
 """
 
 from __future__ import annotations
