@@ -19,6 +19,10 @@
     │   ├── SchemaSyntaxError        schema-syntax             not a DTD
     │   ├── SchemaLimitError         schema-limit              beyond a limit
     │   └── UnreadableSchema         schema-unreadable         a file of it cannot be read
+    ├── ProgramError               one saved program cannot be used
+    │   ├── DamagedProgram           program-damaged           not as Tamis wrote it
+    │   ├── OtherVersion             program-version           another version of Tamis wrote it
+    │   └── UnreadableProgram        program-unreadable        the file cannot be read
     └── UsageError                 usage                     the call cannot work
         ├── EngineRefused            engine-refused            no such engine, or it cannot
         └── MissingExtra             missing-extra             a package is not installed
@@ -243,6 +247,46 @@ class UnreadableSchema(SchemaError):  # noqa: N818 - says what the DTD is
     """A file of the DTD cannot be read or decoded."""
 
     code = "schema-unreadable"
+
+
+class ProgramError(TamisError):
+    """One saved program cannot be used.
+
+    Attributes:
+        message: what is wrong and, where there is something, what to do.
+        file: the file that it is in.
+
+    >>> print(DamagedProgram("it is not a file of Tamis's", "news.tamis"))
+    news.tamis: it is not a file of Tamis's
+    """
+
+    code = "program"
+
+    def __init__(self, message: str, file: str) -> None:
+        super().__init__(message, file)
+        self.message = message
+        self.file = file
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.message}"
+
+
+class DamagedProgram(ProgramError):  # noqa: N818 - says what the program is
+    """The file is not as Tamis wrote it, or Tamis did not write it."""
+
+    code = "program-damaged"
+
+
+class OtherVersion(ProgramError):  # noqa: N818 - says what is the matter
+    """Another version of Tamis wrote the file; subscriptions have to be compiled again."""
+
+    code = "program-version"
+
+
+class UnreadableProgram(ProgramError):  # noqa: N818 - says what the program is
+    """The file cannot be read."""
+
+    code = "program-unreadable"
 
 
 class UsageError(TamisError):

@@ -9,12 +9,15 @@ from tamis.matching.automaton.program import AutomatonProgram
 
 if TYPE_CHECKING:
     from tamis.matching.automaton.automaton import Automaton
+    from tamis.matching.automaton.memo import MemoArrays
 
 __all__ = ["compile_queries", "open_automaton", "refuses"]
 
 
-def open_automaton(program: AutomatonProgram, bytes_max: int) -> Automaton:
-    """What matches with a program, for one thread at a time."""
+def open_automaton(
+    program: AutomatonProgram, bytes_max: int, memo: MemoArrays | None = None
+) -> Automaton:
+    """What matches with a program, for one thread at a time, perhaps from what was learned."""
     from tamis.matching.automaton.automaton import Automaton  # noqa: PLC0415 - imports Numba
 
-    return Automaton(program, bytes_max)
+    return Automaton(program, bytes_max, memo)

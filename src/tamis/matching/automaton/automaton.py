@@ -102,12 +102,16 @@ class Automaton:
     Args:
         program: the queries.
         bytes_max: the bound.
+        memo: what was learned of the program before, to go on from, unless it takes more than that;
+            nobody else may have these arrays.
 
     Attributes:
         forgotten: how often all was forgotten so far.
     """
 
-    def __init__(self, program: AutomatonProgram, bytes_max: int) -> None:
+    def __init__(
+        self, program: AutomatonProgram, bytes_max: int, memo: MemoArrays | None = None
+    ) -> None:
         self.program = program
         self.bytes_max = bytes_max
         self.forgotten = 0
@@ -127,6 +131,20 @@ class Automaton:
         note(self._state, PROGRAM.nodes, program.arrays)
         note(self._state, SCRATCH.nodes, self._scratch)
         self._learn_anew()
+        if memo is not None:
+            self._go_on_from(memo)
+
+    def _go_on_from(self, memo: MemoArrays) -> None:
+        if _bytes(memo) > self.bytes_max:
+            log.info("what was learned before is left out: it takes %d bytes", _bytes(memo))
+            return
+        self._memo = memo
+        note(self._state, MEMO.states.starts, memo)
+
+    @property
+    def memo(self) -> MemoArrays:
+        """What was learned, to be saved before more is matched."""
+        return self._memo
 
     def _learn_anew(self) -> None:
         self._memo = new_arrays(self.program.arrays)

@@ -1,0 +1,544 @@
+"""Whether the arrays of a program can be trusted, which may come from a file that anybody wrote.
+
+The other kernels check no index. What they rely on is checked here, once, when a program is loaded:
+each index is inside of what it leads into, lists do not overlap (or there would be more in them
+than there is room for), what is followed from one to the next comes to an end. That a program also
+says what its subscriptions say is not checked. The lengths of arrays are right by now
+(``validate``).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
+from tamis.documents.batch import Int32, Int64
+from tamis.jit import called, kernel
+from tamis.matching.automaton.kernels.tables import U
+from tamis.matching.automaton.layout import PROGRAM, QUERIES, WIDTH
+from tamis.matching.automaton.memo import Words
+from tamis.matching.automaton.program import (
+    ACCEPTED,
+    ACCEPTS,
+    ACTION,
+    ALSO,
+    AND,
+    CHILDREN,
+    CLASSES,
+    COMPARISON_COLUMNS,
+    COMPARISONS,
+    CONJUNCTION,
+    CONSTANT_TRUE,
+    COUNT,
+    COUNTS,
+    DESCENDANTS,
+    EQUAL,
+    FACT,
+    FORMULA,
+    FUNCTION,
+    GENERAL,
+    GROUP_COLUMNS,
+    LENGTH,
+    LENGTHS,
+    LESS,
+    LONGEST,
+    MORE,
+    NEEDS,
+    NODE_COLUMNS,
+    NORMALIZED,
+    NOT,
+    OF_CHILD,
+    OF_COUNTER,
+    OF_DESCENDANT,
+    OF_GROUP,
+    OF_ITSELF,
+    OF_STAGE,
+    OF_VALUE,
+    OPERATOR,
+    OR,
+    ROOT,
+    RULE_COLUMNS,
+    RULES,
+    SOURCE,
+    SURE,
+    TARGET,
+    TELLS,
+    THIRD,
+    THRESHOLD,
+    THRESHOLDS,
+    WATCHED,
+    WATCHES,
+)
+from tamis.words import first, ones
+
+STACK_MAX = 64
+"""Bits of the word that is the stack of a formula."""
+
+
+@kernel
+def faulty_part(state: Int64, parents: Int32, depths: Int32, roots: Int32) -> int:
+    """The number of the first of ``validate.PARTS`` that cannot be trusted, or -1.
+
+    Args:
+        parents, depths, roots: room for a number for each node of the tries of constants.
+    """
+    # Each relies on those before it.
+    if not facts_are_sound(state):
+        return 0
+    if not nodes_are_sound(state):
+        return 1
+    if not tests_are_sound(state):
+        return 2
+    if not lists_of_nodes_are_sound(state):
+        return 3
+    if not formulas_are_sound(state):
+        return 4
+    if not rules_are_sound(state):
+        return 5
+    if not watches_are_sound(state):
+        return 6
+    if not chains_are_sound(state):
+        return 7
+    if not groups_are_sound(state):
+        return 8
+    if not constants_are_sound(state):
+        return 9
+    if not tries_are_sound(state, parents, depths, roots):
+        return 10
+    return -1
+
+
+@called
+def are_in(values: Any, start: int, end: int) -> bool:
+    """Whether all numbers are in a range."""
+    faults = 0
+    for i in range(len(values)):
+        faults += (values[i] < start) | (values[i] >= end)
+    return faults == 0
+
+
+@called
+def are_starts(starts: Int64, length: int) -> bool:
+    """Whether numbers ascend from 0 to the length of what they lead into."""
+    last = len(starts) - 1
+    faults = (starts[0] != 0) | (starts[last] != length)
+    for i in range(last):
+        faults |= starts[i] > starts[i + 1]
+    return faults == 0
+
+
+@called
+def is_of_value(state: Int64, fact: int) -> bool:
+    """Whether a fact may be one about a value."""
+    ends = int64s(state, PROGRAM.fact_ends)
+    return 64 * ends[OF_ITSELF] <= fact < 64 * ends[OF_VALUE]
+
+
+@called
+def is_fact(state: Int64, fact: int) -> bool:
+    """Whether there may be a fact of a number."""
+    ends = int64s(state, PROGRAM.fact_ends)
+    groups = len(int32s(state, PROGRAM.groups)) // GROUP_COLUMNS - 1
+    last = 64 * ends[OF_DESCENDANT] + len(int32s(state, PROGRAM.fact_counters))
+    return 0 <= fact < last and (fact < groups or fact >= 64 * ends[OF_GROUP])
+
+
+@called
+def facts_are_sound(state: Int64) -> bool:
+    """Kinds of facts follow each other; those OF_COUNTER say the values of counters."""
+    ends = int64s(state, PROGRAM.fact_ends)
+    before = np.int64(0)
+    for kind in range(OF_COUNTER + 1):
+        if ends[kind] < before:
+            return False
+        before = ends[kind]
+    counters = int32s(state, PROGRAM.fact_counters)
+    bases, limits = int32s(state, PROGRAM.counter_bases), int32s(state, PROGRAM.counter_limits)
+    fact = 64 * ends[OF_DESCENDANT] - 1
+    at = 0
+    for counter in range(len(limits)):
+        limit = np.int64(limits[counter])
+        if bases[counter] != fact or limit < 1 or limit > len(counters) - at:
+            return False
+        for i in range(at, at + limit):
+            if counters[i] != counter:
+                return False
+        at += limit
+        fact += limit
+    return at == len(counters)
+
+
+# -- nodes -----------------------------------------------------------------------------------------
+
+
+@called
+def nodes_are_sound(state: Int64) -> bool:
+    """The lists of nodes follow each other and end where they must; children are no ancestors."""
+    nodes, tests = int32s(state, PROGRAM.nodes), len(int32s(state, PROGRAM.tests))
+    last = tests * NODE_COLUMNS
+    if (
+        nodes[ACCEPTED] | nodes[SURE] | nodes[RULES] | nodes[NEEDS] | nodes[WATCHES]
+        or nodes[last + CHILDREN] != tests
+        or nodes[last + ACCEPTED] != len(int32s(state, PROGRAM.accepts))
+        or nodes[last + SURE] != len(int32s(state, PROGRAM.sure))
+        or nodes[last + RULES] * RULE_COLUMNS != len(int32s(state, PROGRAM.rules))
+        or nodes[last + NEEDS] != len(int32s(state, PROGRAM.needs))
+        or nodes[last + WATCHES] != len(uint64s(state, PROGRAM.watch_words))
+    ):
+        return False
+    faults = 0
+    for node in range(tests):
+        row = node * NODE_COLUMNS
+        after = row + NODE_COLUMNS
+        faults |= (
+            (nodes[row + CHILDREN] <= node)
+            | (nodes[row + CHILDREN] > nodes[row + DESCENDANTS])
+            | (nodes[row + DESCENDANTS] > nodes[after + CHILDREN])
+            | (nodes[row + ACCEPTED] > nodes[after + ACCEPTED])
+            | (nodes[row + SURE] > nodes[after + SURE])
+            | (nodes[row + RULES] > nodes[after + RULES])
+            | (nodes[row + NEEDS] > nodes[after + NEEDS])
+            | (nodes[row + WATCHES] > nodes[after + WATCHES])
+        )
+    return faults == 0
+
+
+@called
+def tests_are_sound(state: Int64) -> bool:
+    """Tests are of symbols and wildcards that there are, and ascend where they are searched."""
+    tests, nodes = int32s(state, PROGRAM.tests), int32s(state, PROGRAM.nodes)
+    wildcards = uint8s(state, PROGRAM.wildcards)
+    for i in range(len(wildcards)):
+        if wildcards[i] > 1:
+            return False
+    if not are_in(tests, -(len(wildcards) // state[WIDTH]), state[WIDTH]):
+        return False
+    for node in range(len(tests)):
+        row = node * NODE_COLUMNS
+        middle, end = np.int64(nodes[row + DESCENDANTS]), nodes[row + NODE_COLUMNS + CHILDREN]
+        for child in range(nodes[row + CHILDREN], end - 1):
+            if tests[child] >= tests[child + 1] and child + 1 != middle:
+                return False
+    return True
+
+
+@called
+def lists_of_nodes_are_sound(state: Int64) -> bool:
+    """What is accepted are queries; what is sure, and needed, are facts of the right kinds."""
+    ends, sure = int64s(state, PROGRAM.fact_ends), int32s(state, PROGRAM.sure)
+    for i in range(len(sure)):
+        if not is_fact(state, sure[i]) or is_of_value(state, sure[i]):
+            return False
+    needs = int32s(state, PROGRAM.needs)
+    return are_in(int32s(state, PROGRAM.accepts), 0, state[QUERIES]) and are_in(
+        needs, 64 * ends[OF_CHILD], 64 * ends[OF_DESCENDANT]
+    )
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+@called
+def formulas_are_sound(state: Int64) -> bool:
+    """Formulas are of facts; programs leave one value, and need no more than one word."""
+    starts, code = int64s(state, PROGRAM.formula_starts), int32s(state, PROGRAM.formula_code)
+    kinds = uint8s(state, PROGRAM.formula_kinds)
+    if not are_starts(starts, len(code)):
+        return False
+    for formula in range(len(kinds)):
+        start, end = starts[formula], starts[formula + 1]
+        if kinds[formula] == CONJUNCTION:
+            for i in range(start, end):
+                if not is_fact(state, code[i]):
+                    return False
+        elif kinds[formula] != GENERAL or not leaves_one_value(state, code, start, end):
+            return False
+    return True
+
+
+@called
+def leaves_one_value(state: Int64, code: Int32, start: int, end: int) -> bool:
+    """Whether a program for the stack is one, and leaves one value."""
+    counters = len(int32s(state, PROGRAM.counter_limits))
+    depth = 0
+    place = start
+    while place < end:
+        operator = np.int64(code[place])
+        if operator >= 0:
+            if not is_fact(state, operator):
+                return False
+            depth += 1
+        elif operator == NOT:
+            if depth < 1:
+                return False
+        elif operator in (AND, OR):
+            if depth < 2:
+                return False
+            depth -= 1
+        elif operator == COUNT:
+            if end - place < 4 or not 0 <= code[place + 1] < counters:
+                return False
+            if not 0 <= code[place + 2] <= code[place + 3]:
+                return False
+            depth += 1
+            place += 3
+        elif operator == CONSTANT_TRUE:
+            depth += 1
+        else:
+            return False
+        if depth > STACK_MAX:
+            return False
+        place += 1
+    return depth == 1
+
+
+@called
+def rules_are_sound(state: Int64) -> bool:
+    """What rules watch ascends, at each node; what they need, and do, is there."""
+    nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
+    formulas = len(uint8s(state, PROGRAM.formula_kinds))
+    for node in range(len(int32s(state, PROGRAM.tests))):
+        before = np.int64(-1)
+        start = nodes[node * NODE_COLUMNS + RULES]
+        for rule in range(start, nodes[(node + 1) * NODE_COLUMNS + RULES]):
+            row = rule * RULE_COLUMNS
+            watched = np.int64(rules[row + WATCHED])
+            if watched < before or not -1 <= rules[row + FORMULA] < formulas:
+                return False
+            if watched >= 0 and not (
+                is_fact(state, watched)
+                and is_fact(state, rules[row + ALSO])
+                and is_fact(state, rules[row + THIRD])
+            ):
+                return False
+            target, source = np.int64(rules[row + TARGET]), np.int64(rules[row + SOURCE])
+            if not can_do(state, np.int64(rules[row + ACTION]), target, source):
+                return False
+            before = watched
+    return True
+
+
+@called
+def can_do(state: Int64, action: int, target: int, source: int) -> bool:
+    """Whether a rule can do what it says."""
+    ends, counters = int64s(state, PROGRAM.fact_ends), len(int32s(state, PROGRAM.counter_limits))
+    if action == TELLS:
+        return 64 * ends[OF_VALUE] <= target < 64 * ends[OF_DESCENDANT]
+    if action == ACCEPTS:
+        return 0 <= target < state[QUERIES]
+    return action == COUNTS and 0 <= target < counters and -1 <= source < counters
+
+
+@called
+def watches_are_sound(state: Int64) -> bool:
+    """At nodes that have their rules indexed: the index leads to each of those that watch, once."""
+    nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
+    run = 0
+    for node in range(len(int32s(state, PROGRAM.tests))):
+        row = node * NODE_COLUMNS
+        low, high = np.int64(nodes[row + WATCHES]), np.int64(nodes[row + NODE_COLUMNS + WATCHES])
+        if low < high:
+            rule, end = np.int64(nodes[row + RULES]), np.int64(nodes[row + NODE_COLUMNS + RULES])
+            while rule < end and rules[rule * RULE_COLUMNS + WATCHED] < 0:
+                rule += 1
+            run = end_of_runs(state, low, high, rule, end, run)
+            if run < 0:
+                return False
+    return run == len(int32s(state, PROGRAM.runs))
+
+
+@called
+def end_of_runs(state: Int64, low: int, high: int, rule: int, end: int, run: int) -> int:
+    """Where the runs of a node end, or -1 if they are not those of its rules.
+
+    Args:
+        low, high: its words.
+        rule, end: those of its rules that watch a fact.
+        run: where its runs begin.
+    """
+    rules, runs = int32s(state, PROGRAM.rules), int32s(state, PROGRAM.runs)
+    words, ranks = uint64s(state, PROGRAM.watch_words), int32s(state, PROGRAM.watch_ranks)
+    places = int32s(state, PROGRAM.watch_places)
+    now, at = run, rule
+    for i in range(low, high):
+        word = words[i]
+        if word == U(0) or ranks[i] != now or (i > low and places[i - 1] >= places[i]):
+            return -1
+        if ones(word) >= len(runs) - now:
+            return -1
+        while word != U(0):
+            if runs[now] != at or at == end:
+                return -1
+            fact = 64 * np.int64(places[i]) + first(word)
+            word &= word - U(1)
+            if rules[at * RULE_COLUMNS + WATCHED] != fact:
+                return -1
+            while at < end and rules[at * RULE_COLUMNS + WATCHED] == fact:
+                at += 1
+            now += 1
+    return now + 1 if at == end and runs[now] == end else -1
+
+
+@called
+def chains_are_sound(state: Int64) -> bool:
+    """Chains begin with facts OF_STAGE; their stages count no further than their counters."""
+    ends, limits = int64s(state, PROGRAM.fact_ends), int32s(state, PROGRAM.counter_limits)
+    numbers, starts = int32s(state, PROGRAM.chain_numbers), int64s(state, PROGRAM.stage_starts)
+    stages, lasts = int32s(state, PROGRAM.stages), int32s(state, PROGRAM.lasts)
+    chains = len(starts) - 1
+    if not (
+        are_starts(int64s(state, PROGRAM.chain_starts), len(numbers))
+        and are_starts(starts, len(stages) // 3)
+        and are_starts(int64s(state, PROGRAM.last_starts), len(lasts) // 2)
+        and are_in(numbers, 0, chains)
+    ):
+        return False
+    for i in range(0, len(stages), 3):
+        if not (
+            64 * ends[OF_VALUE] <= stages[i] < 64 * ends[OF_STAGE]
+            and 0 <= stages[i + 1] < len(limits)
+            and 0 < stages[i + 2] <= limits[stages[i + 1]]
+        ):
+            return False
+    for i in range(0, len(lasts), 2):
+        if not (
+            0 <= lasts[i] < chains and 64 * ends[OF_STAGE] <= lasts[i + 1] < 64 * ends[OF_CHILD]
+        ):
+            return False
+    return True
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+@called
+def groups_are_sound(state: Int64) -> bool:
+    """What is asked of values: thresholds and lengths of prefixes ascend, in each group."""
+    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
+    lengths, compared = int32s(state, PROGRAM.prefix_lengths), int32s(state, PROGRAM.comparisons)
+    last = len(groups) - GROUP_COLUMNS
+    if (
+        groups[LENGTHS] | groups[THRESHOLDS] | groups[COMPARISONS] | groups[CLASSES]
+        or groups[last + LENGTHS] != len(lengths)
+        or groups[last + THRESHOLDS] != len(thresholds)
+        or groups[last + COMPARISONS] * COMPARISON_COLUMNS != len(compared)
+    ):
+        return False
+    # All of them, before any is followed.
+    for row in range(0, last, GROUP_COLUMNS):
+        after = row + GROUP_COLUMNS
+        count = np.int64(groups[after + THRESHOLDS]) - groups[row + THRESHOLDS]
+        if (
+            not 0 <= groups[row + FUNCTION] <= NORMALIZED | LENGTH
+            or groups[row + LENGTHS] > groups[after + LENGTHS]
+            or count < 0
+            or groups[row + COMPARISONS] > groups[after + COMPARISONS]
+            or groups[row + CLASSES] + 2 * count + 2 != groups[after + CLASSES]
+        ):
+            return False
+    for row in range(0, last, GROUP_COLUMNS):
+        if not is_group_sound(state, row, row + GROUP_COLUMNS):
+            return False
+    return True
+
+
+@called
+def is_group_sound(state: Int64, row: int, after: int) -> bool:
+    """What ``groups_are_sound`` says of one group, whose lists are inside."""
+    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
+    lengths, compared = int32s(state, PROGRAM.prefix_lengths), int32s(state, PROGRAM.comparisons)
+    before = np.int64(-1)
+    for i in range(groups[row + LENGTHS], groups[after + LENGTHS]):
+        if lengths[i] <= before:
+            return False
+        before = np.int64(lengths[i])
+    if before > groups[row + LONGEST]:
+        return False
+    start, end = np.int64(groups[row + THRESHOLDS]), np.int64(groups[after + THRESHOLDS])
+    for i in range(start, end):
+        if thresholds[i] != thresholds[i] or (i > start and thresholds[i - 1] >= thresholds[i]):
+            return False
+    for comparison in range(groups[row + COMPARISONS], groups[after + COMPARISONS]):
+        at = comparison * COMPARISON_COLUMNS
+        if not (
+            0 < compared[at + OPERATOR] < LESS | EQUAL | MORE
+            and 0 <= compared[at + THRESHOLD] < end - start
+            and is_of_value(state, compared[at + FACT])
+        ):
+            return False
+    return True
+
+
+@called
+def constants_are_sound(state: Int64) -> bool:
+    """Constants are in groups, not longer than these know, and about values."""
+    groups, of_groups = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.constant_groups)
+    starts, facts = int64s(state, PROGRAM.constant_starts), int32s(state, PROGRAM.constant_facts)
+    slots = int32s(state, PROGRAM.constant_slots)
+    if not (
+        are_starts(starts, len(uint8s(state, PROGRAM.constant_bytes)))
+        and are_in(of_groups, 0, 2 * (len(groups) // GROUP_COLUMNS - 1))
+        and are_in(slots, 0, len(facts) + 1)
+    ):
+        return False
+    for constant in range(len(facts)):
+        row = np.int64(of_groups[constant] >> 1) * GROUP_COLUMNS
+        if starts[constant + 1] - starts[constant] > groups[row + LONGEST]:
+            return False
+        if not is_of_value(state, facts[constant]):
+            return False
+    used = 0
+    for i in range(len(slots)):
+        used += slots[i] != 0
+    return used == len(facts) and used < len(slots)
+
+
+@called
+def tries_are_sound(state: Int64, parents: Int32, depths: Int32, roots: Int32) -> bool:
+    """Tries are trees; failures and outputs lead up, in the same trie."""
+    facts, failures = int32s(state, PROGRAM.trie_facts), int32s(state, PROGRAM.trie_failures)
+    outputs, groups = int32s(state, PROGRAM.trie_outputs), int32s(state, PROGRAM.groups)
+    if not edges_are_sound(uint64s(state, PROGRAM.trie_keys), state, parents):
+        return False
+    for node in range(len(facts)):
+        parent = np.int64(parents[node])  # is less, and known by now
+        depths[node] = depths[parent] + 1 if parent else 0
+        roots[node] = roots[parent] if parent else node
+    for node in range(1, len(facts)):
+        if facts[node] != -1 and not is_of_value(state, facts[node]):
+            return False
+        if parents[node] and not leads_up(node, failures[node], depths, roots):
+            return False
+        output = np.int64(outputs[node])
+        if output and (not leads_up(node, output, depths, roots) or facts[output] < 0):
+            return False
+    for row in range(0, len(groups) - GROUP_COLUMNS, GROUP_COLUMNS):
+        root = np.int64(groups[row + ROOT])
+        if not 0 <= root < len(facts) or parents[root]:
+            return False
+    return True
+
+
+@called
+def edges_are_sound(keys: Words, state: Int64, parents: Int32) -> bool:
+    """Edges lead from nodes to nodes with larger numbers, one to each; these are noted."""
+    values, nodes = int32s(state, PROGRAM.trie_values), np.int64(len(parents))
+    parents[:] = 0
+    used = 0
+    for slot in range(len(keys)):
+        if keys[slot] == U(0):
+            continue
+        used += 1
+        node, value = np.int64(keys[slot] >> U(8)), np.int64(values[slot])
+        if not 0 < node < value < nodes or parents[value]:
+            return False
+        parents[value] = node
+    return used < len(keys)
+
+
+@called
+def leads_up(node: int, to: int, depths: Int32, roots: Int32) -> bool:
+    """Whether one node of a trie is nearer to its root than another."""
+    return 0 < to < len(depths) and roots[to] == roots[node] and depths[to] < depths[node]

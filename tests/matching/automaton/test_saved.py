@@ -1,0 +1,484 @@
+"""Saved programs and memos: what was written comes back, and nothing else is taken."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tamis import array_file
+from tamis.documents.parser import Parser
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DamagedProgram, OtherVersion, ProgramError, UnreadableProgram
+from tamis.language.xpath import parse
+from tamis.limits import DEFAULT_LIMITS
+from tamis.matching.automaton import compile_queries, saved
+from tamis.matching.automaton.automaton import Automaton
+from tamis.matching.automaton.kernels.scan import scan
+from tamis.matching.automaton.memo import COUNT
+from tamis.matching.automaton.program import AutomatonProgram, ProgramArrays
+from tamis.matching.automaton.saved import load_memo, load_program, save_memo, save_program
+from tamis.matching.automaton.validate import MEMO_PARTS, PARTS
+from tests.documents.processes import output, start
+from tests.matching.automaton.asking import answers
+from tests.matching.automaton.compare import drawn
+from tests.matching.automaton.hostile import ask_memos, ask_programs, said, sample
+
+UNLIMITED = 1 << 40
+HEADER = 32
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A file with the sample in it."""
+    path = tmp_path / "sample.tamis"
+    save_program(path, sample().program)
+    return path
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    """As small as they come."""
+    path = tmp_path / "small.tamis"
+    save_program(path, compile_queries([parse("//a[b = 'x']"), parse("//a[b[2]]/@c")]))
+    return path
+
+
+# -- round trips -----------------------------------------------------------------------------------
+
+
+def same(one: AutomatonProgram, other: AutomatonProgram) -> None:
+    for name, array in one.arrays._asdict().items():
+        read = getattr(other.arrays, name)
+        assert read.dtype == array.dtype
+        assert read.size == array.size
+        assert np.array_equal(read.reshape(array.shape), array), name
+        assert not read.flags.writeable
+        assert not read.size or read.__array_interface__["data"][0] % 64 == 0
+    assert one[1:] == other[1:]
+
+
+def test_a_program_comes_back(path: Path) -> None:
+    loaded = load_program(path)
+    same(sample().program, loaded.program)
+    assert all(array.size for array in loaded.program.arrays), "the sample has something of all"
+    expected = said(Automaton(sample().program, UNLIMITED), sample())
+    assert any(expected)
+    assert not all(len(numbers) == loaded.program.queries for numbers in expected)
+    for memo_bytes in (1, UNLIMITED):
+        assert said(Automaton(loaded.program, memo_bytes), sample()) == expected
+    assert len(scan.signatures) == 1  # mapped arrays need no kernels of their own
+
+
+def test_drawn_programs_come_back(tmp_path: Path) -> None:
+    for number in range(40):
+        asked = drawn(7, number)
+        program = compile_queries(list(asked.queries.values()))
+        save_program(tmp_path / "drawn", program)
+        loaded = load_program(tmp_path / "drawn")
+        same(program, loaded.program)
+        parser = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
+        sources = [Source(d.encode() if isinstance(d, str) else d) for d in asked.documents]
+        automaton = Automaton(program, UNLIMITED)
+        expected = answers(automaton, parser, sources)
+        save_memo(tmp_path / "drawn.memo", automaton.memo, loaded.identity)
+        memo = load_memo(tmp_path / "drawn.memo", loaded)
+        assert memo is not None
+        for known in (None, memo):
+            opened = Automaton(loaded.program, UNLIMITED, known)
+            assert answers(opened, parser, sources) == expected
+
+
+def test_what_else_is_saved_comes_back(tmp_path: Path) -> None:
+    path = tmp_path / "more"
+    ids = np.frombuffer(b"onetwo", np.uint8)
+    save_program(path, sample().program, {"ids": ids}, {"engine": "automaton", "é": [None, 1.5]})
+    loaded = load_program(path)
+    assert loaded.arrays.keys() == {"ids"}
+    assert loaded.arrays["ids"].tobytes() == b"onetwo"
+    assert loaded.metadata == {"engine": "automaton", "é": [None, 1.5]}
+    other = save_program(path, sample().program, {"ids": ids}, {"engine": "other"})
+    assert other != loaded.identity
+    assert said(Automaton(loaded.program, UNLIMITED), sample())  # of the file that is replaced
+
+
+def test_a_second_process(path: Path) -> None:
+    automaton = Automaton(sample().program, UNLIMITED)
+    expected = said(automaton, sample())
+    memo = path.with_suffix(".memo")
+    save_memo(memo, automaton.memo, load_program(path).identity)
+    states = int(automaton.memo.states.counts[COUNT])
+    module = "tests.matching.automaton.answer_saved"
+    processes = [start(module, str(path)), start(module, str(path), str(memo))]
+    cold, warm = (json.loads(output(process)) for process in processes)
+    assert cold[0] == warm[0] == expected
+    assert warm[1:] == [states, states]
+    assert cold[1] < cold[2] == states
+
+
+# -- memos -----------------------------------------------------------------------------------------
+
+HALF = 3
+
+
+def learned(path: Path, documents: int) -> Automaton:
+    """An automaton that knows some of the documents, and has saved it beside the program."""
+    asked = sample()
+    automaton = Automaton(asked.program, UNLIMITED)
+    few = asked.batch._replace(
+        document_starts=asked.batch.document_starts[: documents + 1],
+        misc_starts=asked.batch.misc_starts[: documents + 1],
+    )
+    automaton.match(few, asked.vocabulary)
+    save_memo(path.with_suffix(".memo"), automaton.memo, load_program(path).identity)
+    return automaton
+
+
+def test_what_is_learned_later_stays_out_of_the_file(path: Path) -> None:
+    learned(path, HALF)
+    beside = path.with_suffix(".memo")
+    before = beside.read_bytes()
+    expected = said(Automaton(sample().program, UNLIMITED), sample())
+    loaded = load_program(path)
+    for _ in range(2):
+        automaton = Automaton(loaded.program, UNLIMITED, load_memo(beside, loaded))
+        known = int(automaton.memo.states.counts[COUNT])
+        assert said(automaton, sample()) == expected
+        assert automaton.memo.states.counts[COUNT] > known > 3
+    assert beside.read_bytes() == before
+
+
+def test_a_memo_too_large_is_left_out(path: Path) -> None:
+    learned(path, HALF)
+    loaded = load_program(path)
+    memo = load_memo(path.with_suffix(".memo"), loaded)
+    automaton = Automaton(loaded.program, 1_000, memo)
+    assert automaton.memo is not memo
+    assert said(automaton, sample()) == said(Automaton(sample().program, UNLIMITED), sample())
+    assert automaton.forgotten > 0
+
+
+def test_a_memo_can_be_forgotten(path: Path) -> None:
+    """Its arrays are mapped, the new ones are not."""
+    automaton = learned(path, HALF)
+    loaded = load_program(path)
+    memo = load_memo(path.with_suffix(".memo"), loaded)
+    size = automaton.memory_usage() - sum(array.nbytes for array in automaton._scratch)
+    other = Automaton(loaded.program, size, memo)
+    assert other.memo is memo
+    expected = said(Automaton(sample().program, UNLIMITED), sample())
+    assert said(other, sample()) == expected == said(other, sample())
+    assert other.forgotten > 0
+
+
+def test_a_memo_of_another_program_is_left_out(
+    path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    learned(path, HALF)
+    other = tmp_path / "other"
+    save_program(other, sample().program, metadata={"more": 1})
+    assert load_memo(path.with_suffix(".memo"), load_program(other)) is None
+    assert "another program" in caplog.text
+
+
+def test_a_memo_in_which_anything_was_changed_is_left_out(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    loaded = load_program(path)
+    beside = path.with_suffix(".memo")
+    with caplog.at_level(logging.INFO, "tamis"):
+        assert load_memo(beside, loaded) is None
+    assert [record.levelname for record in caplog.records] == ["INFO"]  # there is none
+    learned(path, 1)
+    assert load_memo(beside, loaded) is not None
+    content = beside.read_bytes()
+    draw = Random(1)
+    for place in [*range(HEADER + 100), *(draw.randrange(len(content)) for _ in range(500))]:
+        with flipped(beside, place, 1 << draw.randrange(8)):
+            assert load_memo(beside, loaded) is None, place
+    assert load_memo(path, loaded) is None
+    assert "it has a program in it, not a memo" in caplog.text
+
+
+# -- damage ----------------------------------------------------------------------------------------
+
+
+@contextmanager
+def flipped(path: Path, place: int, bits: int) -> Iterator[None]:
+    """A file with some bits of one byte the other way round, for a while."""
+    with path.open("r+b", buffering=0) as file:
+        (byte,) = os.pread(file.fileno(), 1, place)
+        os.pwrite(file.fileno(), bytes([byte ^ bits]), place)
+        try:
+            yield
+        finally:
+            os.pwrite(file.fileno(), bytes([byte]), place)
+
+
+def test_every_byte_flipped(small: Path) -> None:
+    draw = Random(0)
+    for place in range(small.stat().st_size):
+        with flipped(small, place, draw.randrange(1, 256)), pytest.raises(ProgramError) as caught:
+            load_program(small)
+        assert isinstance(caught.value, DamagedProgram | OtherVersion)
+    load_program(small)
+
+
+def test_every_length(small: Path) -> None:
+    content = small.read_bytes()
+    for length in range(len(content)):
+        os.truncate(small, len(content) - 1 - length)
+        with pytest.raises(DamagedProgram):
+            load_program(small)
+    for more in (b"\0", b"\0" * 64, content):
+        small.write_bytes(content + more)
+        with pytest.raises(DamagedProgram):
+            load_program(small)
+
+
+def test_sections_swapped(small: Path) -> None:
+    """Those of the same size, with the checksums where they were."""
+    arrays = array_file.open_arrays(small, "program", saved.PROGRAM_VERSION).arrays
+    content = bytearray(small.read_bytes())
+    places = {name: content.find(array.tobytes()) for name, array in arrays.items() if array.size}
+    one, other = "automaton.rules", "automaton.nodes"
+    size = min(arrays[one].nbytes, arrays[other].nbytes)
+    first, second = (slice(places[name], places[name] + size) for name in (one, other))
+    content[first], content[second] = content[second], content[first]
+    small.write_bytes(content)
+    with pytest.raises(DamagedProgram, match="was changed since it was written"):
+        load_program(small)
+
+
+def test_another_version(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(saved, "PROGRAM_VERSION", saved.PROGRAM_VERSION + 1)
+    with pytest.raises(OtherVersion, match="make it again") as caught:
+        load_program(small)
+    assert caught.value.code == "program-version"
+    monkeypatch.undo()
+    content = bytearray(small.read_bytes())
+    content[8] += 1  # of the format
+    small.write_bytes(content)
+    with pytest.raises(OtherVersion):
+        load_program(small)
+
+
+@pytest.mark.parametrize("what", ["nothing", "folder", "pipe", "link to nothing"])
+def test_no_file(tmp_path: Path, what: str) -> None:
+    path = tmp_path / "it"
+    if what == "folder":
+        path.mkdir()
+    elif what == "pipe":
+        os.mkfifo(path)
+    elif what == "link to nothing":
+        path.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(UnreadableProgram, match=re.escape(str(path))):
+        load_program(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"id\t//a\n" * 100, b"\0" * 4096])
+def test_other_files(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "it"
+    path.write_bytes(content)
+    with pytest.raises(DamagedProgram):
+        load_program(path)
+
+
+def test_a_file_is_written_whole_or_not_at_all(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = small.read_bytes()
+
+    def fail(_: int) -> None:
+        raise OSError("no space")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="no space"):
+        save_program(small, sample().program)
+    assert small.read_bytes() == before
+    assert list(small.parent.iterdir()) == [small]
+
+
+# -- tables with right checksums -------------------------------------------------------------------
+
+
+def rewritten(path: Path, change: Callable[[bytes], bytes]) -> None:
+    """Change the table of a file, and make its checksum right again."""
+    content = path.read_bytes()
+    _, _, _, table_bytes, _ = array_file._HEADER.unpack_from(content)
+    table = change(content[HEADER : HEADER + table_bytes].rstrip())
+    table += b" " * (-(HEADER + len(table)) % 64)
+    rest = content[HEADER + table_bytes :]
+    size = HEADER + len(table) + len(rest)
+    checksum = zlib.crc32(array_file._header(0, len(table), size) + table)
+    path.write_bytes(array_file._header(checksum, len(table), size) + table + rest)
+
+
+def of_section(number: int, **changes: Any) -> Callable[[Any], None]:
+    return lambda table: table["sections"][number].update(changes)
+
+
+def of_metadata(**changes: Any) -> Callable[[Any], None]:
+    return lambda table: table["metadata"].update(changes)
+
+
+TABLES: dict[str, Callable[[Any], Any]] = {
+    "kind": lambda table: table.update(kind="other"),
+    "kind is no text": lambda table: table.update(kind=["program"]),
+    "no metadata": lambda table: table.pop("metadata"),
+    "more": lambda table: table.update(more=1),
+    "no sections": lambda table: table.update(sections=[]),
+    "sections": lambda table: table.update(sections={}),
+    "one section less": lambda table: table["sections"].pop(),
+    "two swapped": lambda table: table["sections"].insert(0, table["sections"].pop(1)),
+    "one twice": lambda table: table["sections"].append(table["sections"][0]),
+    "no row": lambda table: table["sections"].append(1),
+    "a row of less": lambda table: table["sections"][0].pop("checksum"),
+    "name": of_section(0, name="automaton.other"),
+    "name is no text": of_section(0, name=None),
+    "objects": of_section(0, dtype="|O"),
+    "no type": of_section(0, dtype="x"),
+    "another type": of_section(0, dtype="<i8"),
+    "other bytes": of_section(0, dtype=">i4"),
+    "type is a list": of_section(0, dtype=["<i4"]),
+    "no shape": of_section(0, shape=[]),
+    "flat": of_section(0, shape=[8]),
+    "deep": of_section(0, shape=[1, 1, 1]),
+    "negative": of_section(0, shape=[-1, 8]),
+    "huge": of_section(0, shape=[(1 << 31) - 1, (1 << 31) - 1]),
+    "more than huge": of_section(0, shape=[1 << 70, 8]),
+    "empty and huge": of_section(2, shape=[(1 << 31) - 1, 0]),
+    "true": of_section(0, shape=[True, 8]),
+    "fractions": of_section(0, shape=[1.0, 8]),
+    "checksum": of_section(0, checksum="0"),
+    "queries": of_metadata(queries=-1),
+    "many queries": of_metadata(queries=1 << 31),
+    "no number of queries": of_metadata(queries=True),
+    "fewer queries": of_metadata(queries=1),
+    "no names": of_metadata(names=[]),
+    "one name more": lambda table: table["metadata"]["names"].append([0, "", "zz"]),
+    "kinds of names": of_metadata(names=[[4, "", "a"]]),
+    "a name twice": lambda table: table["metadata"].update(
+        names=table["metadata"]["names"][:1] * 3
+    ),
+    "names of nothing": of_metadata(names=[[]]),
+    "names of numbers": of_metadata(names=[[0, 1, 2]]),
+    "names of text": of_metadata(names="abc"),
+    "namespaces with names": of_metadata(names=[[2, "a", "b"]]),
+    "demand": of_metadata(demand={}),
+    "demand of numbers": lambda table: table["metadata"]["demand"].update(misc=0),
+    "demand of text": lambda table: table["metadata"]["demand"].update(text="all"),
+    "demand of half names": lambda table: table["metadata"]["demand"].update(text=[["a"]]),
+    "other metadata": of_metadata(other=1),
+    "more metadata": of_metadata(more=[]),
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_with_right_checksums(small: Path, name: str) -> None:
+    def change(table: bytes) -> bytes:
+        described = json.loads(table)
+        TABLES[name](described)
+        return json.dumps(described).encode()
+
+    rewritten(small, change)
+    with pytest.raises(DamagedProgram):
+        load_program(small)
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b"\xff",
+        b"[" * 100_000,
+        b'{"kind":"program","kind":"program","version":1,"metadata":{},"sections":[]}',
+        b'{"kind":"program","version":1,"metadata":{"queries":NaN},"sections":[]}',
+        b'{"kind":"program","version":' + b"1" * 10_000 + b',"metadata":{},"sections":[]}',
+    ],
+)
+def test_tables_that_are_none(small: Path, table: bytes) -> None:
+    rewritten(small, lambda _: table)
+    with pytest.raises(DamagedProgram):
+        load_program(small)
+
+
+def test_a_table_rewritten_as_it_was_is_taken(small: Path) -> None:
+    """So what is refused above is refused for what was changed."""
+    rewritten(small, lambda table: json.dumps(json.loads(table)).encode())
+    load_program(small)
+
+
+# -- hostile numbers -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", autouse=True)
+def bounds() -> Iterator[Callable[[], str]]:
+    """What is printed where every index is checked; it compiles while other tests run."""
+    arguments = "--programs 2000 --memos 2000".split()
+    process = start(
+        "tests.matching.automaton.hostile",
+        *arguments,
+        NUMBA_BOUNDSCHECK="1",
+        NUMBA_OPT="1",  # a quarter less to compile
+    )
+    yield lambda: output(process)
+    process.kill()
+    process.communicate()
+
+
+def faults(became: Counter[str]) -> set[str]:
+    """What was found faulty; each check has something to find."""
+    return {what.split(": ")[1] for what in became if ": " in what}
+
+
+def test_hostile_programs() -> None:
+    became = ask_programs(1, 3_000)
+    assert became["refused"] > 500
+    assert became["answered"] > 500
+    assert faults(became) >= {*PARTS, "the types of its arrays", "the lengths of its arrays"}
+
+
+def test_hostile_memos() -> None:
+    became = ask_memos(1, 3_000)
+    assert became["refused"] > 500
+    assert became["answered"] > 500
+    assert faults(became) >= {*MEMO_PARTS, "the lengths of its arrays"}
+
+
+def test_hostile_numbers_with_every_index_checked(bounds: Callable[[], str]) -> None:
+    printed = dict(line.split(" ", 1) for line in bounds().splitlines())
+    assert printed["reaches-out"] == "True"  # what is refused, if it is matched all the same
+    for kind in ("programs", "memos"):
+        assert re.fullmatch(r"refused [1-9]\d+ answered [1-9]\d+", printed[kind])
+
+
+def test_a_hostile_file(path: Path) -> None:
+    """One that has right checksums for what nobody would compile."""
+    file = array_file.open_arrays(path, "program", saved.PROGRAM_VERSION)
+    rules = file.arrays["automaton.rules"].copy()
+    rules[0, 5] = 1 << 30
+    arrays = {**file.arrays, "automaton.rules": rules}
+    array_file.write_arrays(path, "program", saved.PROGRAM_VERSION, arrays, file.metadata)
+    with pytest.raises(DamagedProgram, match="the rules cannot be right"):
+        load_program(path)
+
+
+def test_the_version_is_of_these_arrays() -> None:
+    """What has to be raised when this changes: PROGRAM_VERSION, and what is expected here."""
+    said = repr([(name, kind) for name, kind in saved.dtypes(ProgramArrays).items()])
+    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (1, 2815162207)
