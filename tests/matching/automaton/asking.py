@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import count, pairwise
 from random import Random
 from unittest.mock import patch
+
+import numpy as np
 
 from tamis.documents.demand import ALL_NAMES, Demand
 from tamis.documents.parser import Parser
@@ -14,10 +16,13 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import SubscriptionError
 from tamis.language.model import Query
+from tamis.language.plain.reader import PlainReader
+from tamis.language.printer import print_query
+from tamis.language.queries import Queries
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS
 from tamis.matching import reference
-from tamis.matching.automaton import compile_queries, freezing, refuses
+from tamis.matching.automaton import compile_queries, freezing, grids, refuses
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.planner import Matching
 
@@ -37,7 +42,8 @@ class Way:
         order: the documents' numbers; some may come again.
         cuts: where a batch ends.
         is_lean: parse what the program demands, and not all.
-        is_indexed: all nodes have their rules indexed, not just those of many.
+        is_indexed: all nodes have their rules indexed, and all that can be are in grids; and what
+            is plain is compiled in bulk.
     """
 
     name: str
@@ -104,10 +110,12 @@ class Asking:
         comparisons: answers that were compared.
         true: those of the reference engine that were true, each once.
         forgotten: how often automata forgot.
+        plain: queries that were compiled in bulk.
+        sliced: those that were in grids, by node.
     """
 
     def __init__(self) -> None:
-        self.comparisons = self.true = self.forgotten = 0
+        self.comparisons = self.true = self.forgotten = self.plain = self.sliced = 0
         self._parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
 
     def difference(
@@ -121,14 +129,22 @@ class Asking:
         expected = answers(oracle, self._parser, sources)
         self.true += sum(map(len, expected))
         program = compile_queries(queries)
-        with patch.object(freezing, "MANY_RULES", 0):
-            indexed = compile_queries(queries)
+        with (
+            patch.object(freezing, "MANY_RULES", 0),
+            patch.multiple(grids, GRID_RULES=1, SPARSEST=1 << 40),
+        ):
+            bulk, numbers = in_bulk(queries)
+            indexed = compile_queries(bulk)
+        self.sliced += len(indexed.arrays.sliced)
+        self.plain += len(bulk.plain)
         lean = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
         for way in several:
             automaton = Automaton(indexed if way.is_indexed else program, way.memo_bytes)
             for batch in way.batches():
                 parser = lean if way.is_lean else self._parser
                 found = answers(automaton, parser, [sources[number] for number in batch])
+                if way.is_indexed:
+                    found = [{i for i, n in enumerate(numbers) if n in got} for got in found]
                 for number, got in zip(batch, found, strict=True):
                     self.comparisons += len(queries)
                     for query in sorted(got ^ expected[number]):
@@ -143,6 +159,23 @@ def answers(matching: Matching, parser: Parser, sources: Sequence[Source]) -> An
     assert not errors, errors
     matches = matching.match(batch, parser.vocabulary)
     return [set(matches.numbers(number).tolist()) for number in range(len(sources))]
+
+
+def in_bulk(queries: Sequence[Query]) -> tuple[Queries, list[int]]:
+    """The same queries, those that are plain read in bulk; and their numbers in the result."""
+    namespaces = dict(pair for query in queries for pair in query.namespaces)
+    texts = [print_query(query) for query in queries]
+    data = [text.encode() for text in texts]
+    ends = np.cumsum(list(map(len, data)))
+    starts = ends - np.array(list(map(len, data)))
+    reader = PlainReader(namespaces)
+    read = reader.read(np.frombuffer(b"".join(data), np.uint8), starts, ends).tolist()
+    plain = reader.queries()
+    others = [query for query, number in zip(queries, read, strict=True) if number < 0]
+    examples = np.array([read.index(number) for number in range(len(plain))], np.int32)
+    behind = count(len(plain))
+    numbers = [next(behind) if number < 0 else number for number in read]
+    return Queries(plain, others, texts, examples, namespaces, DEFAULT_LIMITS), numbers
 
 
 def supported(texts: Sequence[str], namespaces: Mapping[str, str]) -> dict[str, Query]:

@@ -193,7 +193,8 @@ def main() -> int:
     difference = compare(given.seed, given.first, given.rounds, asking)
     print(
         f"{asking.comparisons:,} comparisons, {asking.true:,} answers true, "
-        f"{asking.forgotten:,} times forgotten, {time.monotonic() - started:.0f} s"
+        f"{asking.forgotten:,} times forgotten, {asking.plain:,} queries in bulk, "
+        f"{asking.sliced:,} in grids, {time.monotonic() - started:.0f} s"
     )
     if difference is not None:
         print(difference)

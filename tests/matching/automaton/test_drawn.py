@@ -45,6 +45,8 @@ def test_seeded() -> None:
     assert asking.comparisons > 50_000
     assert asking.true > asking.comparisons / 200
     assert asking.forgotten > 100
+    assert asking.plain > 50
+    assert asking.sliced > 5
 
 
 def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
