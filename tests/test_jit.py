@@ -27,6 +27,10 @@ from tamis.documents.tokenizer.kernels.lines import pass_over
 from tamis.documents.tokenizer.kernels.scan import scan
 from tamis.documents.tokenizer.kernels.spans import begin_document, begin_stream
 from tamis.documents.vocabulary import Vocabulary
+from tamis.language.plain.kernels.expressions import read
+from tamis.language.plain.kernels.lines import check_ids, find_lines, write_ids
+from tamis.language.plain.kernels.tables import rehash
+from tamis.language.subscriptions import Subscriptions
 from tamis.limits import Limits
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
@@ -52,9 +56,19 @@ for found in parse_records(stream, "article", Vocabulary(), demand, Limits()):
         digest.update(values)
 for values in parse([Source(data)], Vocabulary(), demand, Limits())[0]:
     digest.update(values)
+expressions = [f"/a[b{n} = '{n}' or c > {n}]//d" for n in range(4_000)] + ["a", "//b"]
+with open("subscriptions.tsv", "w") as file:
+    file.writelines(f"s{n}\\t{text}\\n" for n, text in enumerate(expressions))
+    file.write("# comment\\n\\n//c\\ns //a\\n")
+for given in (Subscriptions.from_file("subscriptions.tsv", skip_bad=True),
+              Subscriptions(enumerate(expressions))):
+    given = given.with_entries([*given])
+    for values in (given.query_numbers, *given.queries.plain[:2], *given.queries.plain[3:]):
+        digest.update(values)
+    digest.update(repr([*given.ids]).encode())
 print("digest", digest.hexdigest())
 for kernel in (kernels.costs, kernels.start, kernels.write, bind, bind_text, begin_document,
-               begin_stream, scan, pass_over):
+               begin_stream, scan, pass_over, read, rehash, find_lines, write_ids, check_ids):
     print("signatures", kernel.__name__, len(kernel.signatures))
     print("compiled", kernel.__name__, sum(kernel.stats.cache_misses.values()))
 print("folder", jit.cache_folder())
@@ -72,7 +86,7 @@ except IndexError:
 
 KERNELS = (
     *("costs", "start", "write", "bind", "bind_text", "begin_document", "begin_stream", "scan"),
-    "pass_over",
+    *("pass_over", "read", "rehash", "find_lines", "write_ids", "check_ids"),
 )
 
 
@@ -82,6 +96,7 @@ def run(home: Path, **environment: str) -> dict[str, str]:
     program.write_text(PROGRAM)  # a file, since what is cached belongs to one
     done = subprocess.run(
         [sys.executable, str(program)],
+        cwd=home,
         env={**os.environ, "XDG_CACHE_HOME": str(home / "cache"), **environment},
         capture_output=True,
         text=True,

@@ -98,7 +98,7 @@ def compile_all() -> dict[str, bool]:
 
 def use_everything() -> None:
     """Generate documents, parse and match them: add here what gets kernels."""
-    from tamis import Limits, compile, workload  # noqa: PLC0415
+    from tamis import Limits, Subscriptions, compile, workload  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
 
@@ -111,6 +111,11 @@ def use_everything() -> None:
     expressions = ["//b", "//a[@c = '1']", "//author[. = 'x']", "//node()", "name(/*) = 'p:a'"]
     for match in compile(enumerate(expressions)).match_many(documents):
         assert match.error is None, match.error
+    many = enumerate(f"/a/b{n}[@c = 'x{n}' or d < {n}]" for n in range(5_000))
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
+        file.writelines(f"s{number}\t{text}\n" for number, text in many)
+        file.flush()
+        assert len(Subscriptions.from_file(file.name).queries.plain) == 5_000
     # As many states as the automaton has to make room for, and none to spare.
     twigs = {n: f"//n{n}[m][not(.//k)]" for n in range(200)}
     nested = b"".join(b"<n%d><m/>" % n for n in range(200))

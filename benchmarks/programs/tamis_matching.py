@@ -31,7 +31,7 @@ class Matching:
             subscriptions = Subscriptions(pairs)
         with phases("compile"):
             self.matcher = compile_subscriptions(subscriptions, engine=engine)
-        self.ids = np.array(self.matcher.ids, dtype=object)
+        self.ids = np.array(list(self.matcher.ids), dtype=object)
         bytes_max = self.matcher.limits.memo_bytes
         self.parts = [
             (share.engine.open(program, bytes_max), share.numbers)

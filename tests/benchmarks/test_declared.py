@@ -28,6 +28,7 @@ def test_all_experiments_can_be_read() -> None:
         "generators",
         "matching",
         "start",
+        "subscriptions",
         "threads",
         "tokenizer",
     ]

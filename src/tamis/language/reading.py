@@ -111,13 +111,12 @@ def read_entries(
         rules.namespaces,
         rules.limits,
     )
-    places = dict(zip(kept.tolist(), range(len(kept)), strict=True)) if absolute else {}
     refused.sort(key=lambda pair: pair[0])
     return Read(
         kept,
         queries,
         query_numbers,
-        {places[number]: text for number, text in absolute.items()},
+        {int(np.searchsorted(kept, number)): text for number, text in absolute.items()},
         tuple(error for _, error in refused),
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class PlainReader:
         announce("kernels")
         self._namespaces = {"xml": XML_NAMESPACE, **namespaces}
         self._tests: dict[tuple[bool, NodeTest], int] = {}
-        self._tables = {place: _empty(place) for place in _TABLES}
+        self._tables = {place: _empty() for place in _ROOM}
         self._tests_of_names = np.full(1 << 10, at.UNKNOWN, np.int32)
         self._frames = np.zeros(at.FRAMES_MAX * at.FRAME_COLUMNS, np.int64)
         self._state = np.zeros(at.STATE_SIZE, np.int64)
@@ -69,18 +68,16 @@ class PlainReader:
 
     def queries(self) -> PlainQueries:
         """All queries that were read."""
-        code = self._tables[at.QUERIES]
-        strings = self._tables[at.STRINGS]
-        count, used = _used(code)
-        string_count, string_bytes = _used(strings)
-        _, number_bytes = _used(self._tables[at.NUMBERS])
+        starts, code = _interned(self._tables[at.QUERIES])
+        string_starts, string_bytes = _interned(self._tables[at.STRINGS])
+        _, numbers = _interned(self._tables[at.NUMBERS])
         result = PlainQueries(
-            starts=code.starts[: count + 1] // 4,
-            code=code.data[:used].view(np.int32).copy(),
+            starts=starts // 4,
+            code=code.view(np.int32),
             tests=tuple(self._tests),
-            string_starts=strings.starts[: string_count + 1].copy(),
-            string_bytes=strings.data[:string_bytes].copy(),
-            numbers=self._tables[at.NUMBERS].data[:number_bytes].view(np.float64).copy(),
+            string_starts=string_starts,
+            string_bytes=string_bytes,
+            numbers=numbers.view(np.float64),
         )
         for array in result:
             if isinstance(array, np.ndarray):
@@ -124,11 +121,11 @@ class PlainReader:
             return None
         if not all(part.isascii() or is_ncname(part) for part in (prefix, local)):
             return None
-        any_or_local = None if local == "*" else local
+        wanted = None if local == "*" else local
         if not colon:
-            return NameTest(None if any_or_local is None else "", any_or_local)
+            return NameTest(None if wanted is None else "", wanted)
         uri = self._namespaces.get(prefix)
-        return None if uri is None else NameTest(uri, any_or_local, prefix)
+        return None if uri is None else NameTest(uri, wanted, prefix)
 
     def _grow(self, length: int) -> None:
         """Give each table room for what the next expression may need at least."""
@@ -148,10 +145,9 @@ _ROOM = {
     at.NUMBERS: (8 * WORDS_MAX, WORDS_MAX),
     at.QUERIES: (4 * at.WORDS_ROOM, 1),
 }
-_TABLES: tuple[Any, ...] = tuple(_ROOM)
 
 
-def _empty(_place: Any) -> at.Interned:
+def _empty() -> at.Interned:
     return at.Interned(
         data=np.zeros(1 << 14, np.uint8),
         starts=np.zeros(1 << 10, np.int64),
@@ -165,6 +161,12 @@ def _used(table: at.Interned) -> tuple[int, int]:
     """How many strings, and bytes, a table has."""
     count = int(table.counts[0])
     return count, int(table.starts[count])
+
+
+def _interned(table: at.Interned) -> tuple[at.Int64, at.Bytes]:
+    """Where the strings of a table begin, and their bytes, without the room behind them."""
+    count, used = _used(table)
+    return table.starts[: count + 1].copy(), table.data[:used].copy()
 
 
 def _grown(table: at.Interned, size: int, count: int) -> at.Interned:
