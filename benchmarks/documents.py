@@ -182,12 +182,18 @@ def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
 
     * "documents" (where none is given): from documents that are neither measured nor warmed up
       with.
+    * "templates": expressions with values of such documents in them.
+    * "mixed": several of these, ``parts``, one after the other.
     * "paths", "twigs": from a DTD, their own or that of the documents, with the rest as options of
       the generator. Twigs of several ``sizes``, pairs of nodes and splits, are as many of each.
     """
     kind = wanted.get("kind", "documents")
     if kind == "documents":
         return _from_documents(wanted, table, data)
+    if kind == "templates":
+        return _from_templates(wanted, table, data)
+    if kind == "mixed":
+        return chain.from_iterable(_subscriptions(part, table, data) for part in wanted["parts"])
     from tamis.workload import (  # noqa: PLC0415 - slow to import
         QueryOptions,
         TwigOptions,
@@ -237,6 +243,61 @@ def _from_documents(wanted: Table, table: Table, data: Path) -> Iterator[str]:
         one_line=True,
     )  # fmt: skip
     return (parse_for_slow_lane(expression) for expression in drawn.expressions)
+
+
+_FIELD = re.compile(r"\{(\w+) (\w+)(?: (\d+))?\}")
+_WORDS_MAX = 3
+
+
+def _from_templates(wanted: Table, table: Table, data: Path) -> Iterator[str]:
+    """As many distinct expressions as ``count``, of ``templates`` in turn.
+
+    ``{value author}`` in one is the text of some element ``author``, as a literal; ``{number year}``
+    is a number; ``{begin title}`` some words at its beginning, and ``{part title}`` within. They
+    are of ``from`` documents of the kind that is measured, with other seeds. ``{between 1 9}`` is a
+    whole number from 1 to 9.
+    """
+    draw = random.Random(wanted.get("seed", 0))
+    source = {"dblp": dblp, "dtd": dtd}[table["kind"]](table, _SEEDS // 2, data)
+    text = b"".join(islice(source, wanted.get("from", 1))).decode()
+    templates = wanted["templates"]
+    fields = [field for template in templates for field in _FIELD.findall(template)]
+    names = {name for kind, name, _ in fields if kind != "between"}
+    texts = {
+        name: list(dict.fromkeys(re.findall(rf"<{name}>([^<&\"]+)</{name}>", text)))
+        for name in sorted(names)
+    }
+    seen: set[str] = set()
+    for attempt in range(100 * wanted["count"]):
+        made = _FIELD.sub(
+            lambda field: (
+                str(draw.randint(int(field[2]), int(field[3])))
+                if field[1] == "between"
+                else _literal(field[1], draw.choice(texts[field[2]]), draw)
+            ),
+            templates[attempt % len(templates)],
+        )
+        if made not in seen:
+            seen.add(made)
+            yield made
+        if len(seen) == wanted["count"]:
+            return
+    raise ValueError(f"{len(seen)} distinct expressions, not {wanted['count']}: make `from` larger")
+
+
+def _literal(kind: str, text: str, draw: random.Random) -> str:
+    """A literal made of a text."""
+    words = text.split(" ")
+    if kind == "number":
+        return text
+    if kind == "begin":
+        text = " ".join(words[: draw.randint(1, _WORDS_MAX)])
+    elif kind == "part":
+        first = draw.randrange(len(words))
+        text = " ".join(words[first : first + draw.randint(1, _WORDS_MAX)])
+    elif kind != "value":
+        raise ValueError(f"{{{kind} …}} in a template: write value, number, begin, part or between")
+    return f'"{text}"'
 
 
 def main() -> None:

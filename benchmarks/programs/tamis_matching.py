@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
 from tamis.documents.batch import EventBatch
+from tamis.documents.records import parse_records
+from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import compile_subscriptions
@@ -55,30 +57,49 @@ class Matching:
             f"forgot {forgotten} times"
         )
 
-    def answer(self, documents: Sequence[bytes], phases: Phases) -> tuple[dict[str, int], Digest]:
-        """Answer documents; gives what was counted, and the hash of the answers.
+    def answer(
+        self, documents: Sequence[bytes], phases: Phases, tag: str = ""
+    ) -> tuple[dict[str, int], Digest]:
+        """Answer documents, or the records of a tag; gives what was counted, and the answers' hash.
 
         What was learned of earlier documents is known.
         """
-        counts = {"documents": 0, "elements": 0, "matches": 0}
+        answered, elements = ("records", "record_elements") if tag else ("documents", "elements")
+        counts = {answered: 0, elements: 0, "matches": 0}
         digest = Digest()
-        for group in groups(documents):
+        batches = self._records(documents, tag) if tag else self._batches(documents)
+        while True:
             with phases("parse"):
-                batch = self.parser.parse(group)
+                found = next(batches, None)
+            if found is None:
+                return counts, digest
+            batch, vocabulary = found
             with phases("match"):
-                matches = self._match(batch)
+                matches = self._match(batch, vocabulary)
             with phases("report"):
-                found = [self.ids[matches.numbers(number)] for number in range(len(group))]
-            counts["elements"] += len(batch.tags) // 2
-            for ids in found:
-                digest.add(" ".join([str(counts["documents"]), *ids]))
-                counts["documents"] += 1
+                answers = [self.ids[matches.numbers(number)] for number in range(batch.documents)]
+            counts[elements] += len(batch.tags) // 2
+            for ids in answers:
+                digest.add(" ".join([str(counts[answered]), *ids]))
+                counts[answered] += 1
                 counts["matches"] += len(ids)
-        return counts, digest
 
-    def _match(self, batch: EventBatch) -> MatchSet:
-        found = [
-            (matching.match(batch, self.vocabulary), numbers) for matching, numbers in self.parts
-        ]
+    def _batches(self, documents: Sequence[bytes]) -> Iterator[tuple[EventBatch, Vocabulary]]:
+        for group in groups(documents):
+            yield self.parser.parse(group), self.vocabulary
+
+    def _records(
+        self, documents: Sequence[bytes], tag: str
+    ) -> Iterator[tuple[EventBatch, Vocabulary]]:
+        for document in documents:
+            stream = open_stream(document)
+            demand, limits = self.matcher._demand, self.matcher.limits
+            for records in parse_records(stream, tag, self.vocabulary, demand, limits):
+                if records.stream_error is not None:
+                    raise records.stream_error
+                yield records.batch, records.vocabulary
+
+    def _match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+        found = [(matching.match(batch, vocabulary), numbers) for matching, numbers in self.parts]
         matches = found[0][0] if len(found) == 1 else joined(found)
         return matches._replace(subscribers=self.matcher._subscribers)
