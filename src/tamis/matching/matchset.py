@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64, freeze
 from tamis.errors import DocumentError
+
+Which = Literal["first", "all"]
+"""The nodes that are asked for, of those that an expression selects in a document."""
 
 
 class Subscribers(NamedTuple):

@@ -16,7 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import EventBatch, Int32
+from tamis.documents.batch import (
+    ATTRIBUTE,
+    DOCUMENT,
+    ELEMENT,
+    MISC,
+    TEXT,
+    EventBatch,
+    Int32,
+)
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
     DESCEND,
@@ -46,15 +54,7 @@ from tamis.language.model import (
 from tamis.language.values import compare, compare_string, normalize_space
 from tamis.matching.matchset import MatchSet, match_set
 from tamis.matching.reference.compile import ReferenceProgram
-from tamis.matching.reference.nodes import (
-    ATTRIBUTE,
-    DOCUMENT,
-    ELEMENT,
-    MISC,
-    TEXT,
-    NodeTable,
-    build_nodes,
-)
+from tamis.matching.reference.nodes import NodeTable, build_nodes
 from tamis.matching.reference.sets import (
     Mask,
     Rows,
@@ -263,6 +263,11 @@ class Evaluator:
         return count
 
     # -- paths ---------------------------------------------------------------------------------
+
+    def selected(self, paths: tuple[Path, ...], contexts: Rows) -> Rows:
+        """The nodes that some paths select from any of the contexts."""
+        ends = [[contexts, *self.trace(path, contexts)][-1] for path in paths]
+        return np.unique(np.concatenate(ends))
 
     def trace(self, path: Path, contexts: Rows) -> list[Rows]:
         """The nodes reached after each of the :func:`fused` steps from any of the contexts."""

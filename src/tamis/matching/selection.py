@@ -1,0 +1,229 @@
+"""The nodes that expressions select in documents that they matched: where these stand.
+
+What matched is known of all documents; which nodes were selected is found when it is asked for, of
+one document and one query. An engine may have noted where it met the answers (``Occurrences``);
+for all other queries the reference engine's evaluator looks, in the events of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from tamis.documents.batch import (
+    ATTRIBUTE,
+    DOCUMENT,
+    ELEMENT,
+    KIND_BITS,
+    TEXT,
+    EventBatch,
+    Int64,
+    freeze,
+    part,
+)
+from tamis.documents.offsets import Excerpt, Markup
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError, SubscriptionId, UsageError
+from tamis.language.model import Exists, Query
+from tamis.matching.matchset import MatchSet, Which
+from tamis.matching.planner import Share
+from tamis.matching.reference import Evaluator, build_nodes
+
+
+class Node(NamedTuple):
+    """Where a node stands in its document.
+
+    Attributes:
+        start: the number of bytes before it.
+        end: the number of bytes up to its end.
+        line: the line that it begins in, from 1.
+    """
+
+    start: int
+    end: int
+    line: int
+
+
+class Selection(Sequence[Node]):
+    """The nodes that an expression selects in a document: in document order, each once.
+
+    An element ranges from its start tag to its end tag, an attribute from its name to its closing
+    quote, a text node over the text as it is written. What an entity holds stands where the
+    reference to it does, and an attribute that the DTD gives where its element's tag does.
+
+    Attributes:
+        starts, ends: int64[], read-only; byte offsets.
+        is_cut: there are more than the limit ``matched_nodes``, and these are the first of them.
+    """
+
+    def __init__(self, starts: Int64, ends: Int64, excerpt: Excerpt, is_cut: bool = False) -> None:
+        freeze(starts, ends)
+        self.starts = starts
+        self.ends = ends
+        self.is_cut = is_cut
+        self._excerpt = excerpt
+
+    @cached_property
+    def lines(self) -> Int64:
+        """The line in which each node begins: int64[], read-only."""
+        lines = self._excerpt.lines(self.starts)
+        freeze(lines)
+        return lines
+
+    def fragments(self) -> Iterator[str]:
+        """The nodes as the document has them, one after the other."""
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            yield self._excerpt.text(start, end)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Node]: ...
+    def __getitem__(self, index: int | slice) -> Node | list[Node]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        return Node(int(self.starts[index]), int(self.ends[index]), int(self.lines[index]))
+
+    def __iter__(self) -> Iterator[Node]:
+        columns = (self.starts.tolist(), self.ends.tolist(), self.lines.tolist())
+        return map(Node._make, zip(*columns, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<Selection: {len(self):,} nodes{', cut' if self.is_cut else ''}>"
+
+
+class Lane(NamedTuple):
+    """The queries that one engine answered, and its answers."""
+
+    share: Share
+    matches: MatchSet
+
+
+class BatchNodes(NamedTuple):
+    """All that it takes to find the nodes that were selected in the documents of a batch.
+
+    Attributes:
+        which: the nodes that are asked for.
+        limit: nodes of one query and document.
+        excerpts: the bytes of each document, or those of all of them.
+        lanes: what each engine said.
+        number_of: the number of the query that a subscription asks.
+    """
+
+    which: Which
+    limit: int
+    batch: EventBatch
+    vocabulary: Vocabulary
+    excerpts: Sequence[Source | DocumentError] | Excerpt
+    lanes: Sequence[Lane]
+    number_of: Callable[[SubscriptionId], int]
+
+    def of_document(self, document: int) -> DocumentNodes:
+        """Those of one document, which must not be in error."""
+        return DocumentNodes(self, document)
+
+
+class DocumentNodes:
+    """The nodes that were selected in one document."""
+
+    def __init__(self, found: BatchNodes, document: int) -> None:
+        self._found = found
+        self._document = document
+        self._excerpt = _excerpt(found.excerpts, document)
+        self._markup = Markup(found.batch, document, self._excerpt, found.vocabulary)
+
+    def selection(self, id: SubscriptionId) -> Selection:
+        """What a subscription selects; nothing where it does not match."""
+        query = self._query(self._found.number_of(id))
+        places = self._evaluated(query) if query.selects else _NO_PLACES
+        limit = 1 if self._found.which == "first" else self._found.limit
+        is_cut = len(places) > limit and self._found.which == "all"
+        starts, ends = self._ranges(places[:limit])
+        return Selection(starts, ends, self._excerpt, is_cut)
+
+    def _query(self, number: int) -> Query:
+        for lane in self._found.lanes:
+            own = int(np.searchsorted(lane.share.numbers, number))
+            if own < len(lane.share.numbers) and lane.share.numbers[own] == number:
+                return lane.share.queries[own]
+        raise AssertionError("some engine answers each query")
+
+    # -- which nodes ---------------------------------------------------------------------------
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        own = part(self._found.batch, self._document, self._document + 1)
+        return Evaluator(own, build_nodes(own), self._found.vocabulary)
+
+    @cached_property
+    def _numbers_before(self) -> Int64:
+        """By kind, how many nodes of the batch come before those of the document."""
+        batch, first = self._found.batch, self._markup.first
+        attributes = int(np.searchsorted(batch.attribute_event, first))
+        texts = int(np.searchsorted(batch.text_event, first))
+        return np.array([0, first, attributes, texts, batch.misc_starts[self._document]])
+
+    def _evaluated(self, query: Query) -> Int64:
+        """The places of what a query selects, as the reference engine finds them."""
+        assert isinstance(query.expression, Exists)
+        evaluator = self._evaluator
+        nodes = evaluator.nodes
+        rows = evaluator.selected(query.expression.paths, nodes.documents)
+        kinds = nodes.kind[rows].astype(np.int64)
+        return (nodes.source[rows] + self._numbers_before[kinds]) << KIND_BITS | kinds
+
+    # -- where they are ------------------------------------------------------------------------
+
+    def _ranges(self, places: Int64) -> tuple[Int64, Int64]:
+        """The byte ranges of nodes."""
+        kinds, numbers = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
+        starts, ends = np.zeros((2, len(places)), np.int64)
+        are_elements = kinds == ELEMENT
+        starts[are_elements], ends[are_elements] = self._markup.elements(numbers[are_elements])
+        for index in np.flatnonzero(~are_elements).tolist():
+            starts[index], ends[index] = self._range(int(kinds[index]), int(numbers[index]))
+        mark = self._excerpt.mark
+        starts += mark
+        ends += mark
+        return starts, ends
+
+    def _range(self, kind: int, number: int) -> tuple[int, int]:
+        if kind == ATTRIBUTE:
+            return self._markup.attribute(number)
+        if kind == TEXT:
+            return self._markup.text(number)
+        if kind != DOCUMENT:
+            return self._markup.misc(number)
+        if isinstance(self._found.excerpts, Excerpt):  # a record: from its first tag to its last
+            offsets = self._found.batch.offsets[self._markup.first : self._markup.last]
+            return int(offsets[0]), int(offsets[-1])
+        return -self._excerpt.mark, len(self._excerpt.data)
+
+
+_NO_PLACES = np.zeros(0, np.int64)
+
+
+def check_which(nodes: object) -> Which | None:
+    """The nodes that are asked for, if they can be.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    if nodes in (None, "first", "all"):
+        return nodes
+    raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
+
+
+def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int) -> Excerpt:
+    if isinstance(excerpts, Excerpt):
+        return excerpts
+    source = excerpts[document]
+    assert isinstance(source, Source)
+    return Excerpt(source.data, source.encoding or "utf-8", mark=source.mark)
