@@ -340,7 +340,7 @@ class CompiledMatcher:
         Args:
             excerpts: the bytes of the documents, where nodes are asked for.
         """
-        found = [matching.match(batch, vocabulary) for matching in worker.matchings]
+        found = [matching.match(batch, vocabulary, nodes) for matching in worker.matchings]
         shares = [share for share, _ in self._lanes]
         located = None
         if nodes is not None and excerpts is not None:

@@ -27,6 +27,21 @@ class Subscribers(NamedTuple):
     numbers: Int32
 
 
+class Occurrences(NamedTuple):
+    """The nodes at which sets of queries were met: what those queries select, where it is known.
+
+    Attributes:
+        document_starts: int64[d + 1]; those of document i are from ``document_starts[i]`` on, up to
+            ``document_starts[i + 1]``, in document order.
+        set_ids: int32[]; sets of the ``MatchSet``.
+        places: int64[]; the place of each node (see ``KIND_BITS``).
+    """
+
+    document_starts: Int64
+    set_ids: Int32
+    places: Int64
+
+
 class MatchSet(NamedTuple):
     """Which subscriptions matched which documents of a batch.
 
@@ -42,6 +57,7 @@ class MatchSet(NamedTuple):
         members: int32[]; numbers of queries, in no order; sets may share some.
         subscribers: who asks each query; None where query i is subscription i.
         errors: the errors of documents that could not be answered, by document number.
+        occurrences: where sets were met, of an engine that was asked to note it.
 
     >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)], {})
     >>> matches.set_ids, matches.numbers(1)
@@ -54,6 +70,7 @@ class MatchSet(NamedTuple):
     members: Int32
     subscribers: Subscribers | None
     errors: Mapping[int, DocumentError]
+    occurrences: Occurrences | None = None
 
     @property
     def documents(self) -> int:
@@ -134,6 +151,7 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
         set_ids=set_ids,
         set_starts=np.concatenate(set_starts),
         members=np.concatenate(members),
+        occurrences=None,
     )
     freeze(*result[:4])
     return result

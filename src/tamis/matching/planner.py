@@ -16,7 +16,7 @@ from tamis.errors import EngineRefused
 from tamis.language.model import Query
 from tamis.language.printer import print_query
 from tamis.matching import automaton, reference
-from tamis.matching.matchset import MatchSet
+from tamis.matching.matchset import MatchSet, Which
 
 log = logging.getLogger("tamis")
 
@@ -35,12 +35,15 @@ class Program(Protocol):
 class Matching(Protocol):
     """A program at work, with all that it learns on the way; it belongs to one thread at a time."""
 
-    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+    def match(
+        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+    ) -> MatchSet:
         """Which queries are true of which documents.
 
         Args:
             batch: parsed with at least the program's demand.
             vocabulary: the fork of the program's that it was parsed with.
+            nodes: which occurrences to note, by an engine that can: at least these.
         """
 
     def memory_usage(self) -> int:
@@ -55,17 +58,31 @@ class Engine(NamedTuple):
         refuses: why the engine cannot run a query, or None where it can.
         compile: queries → program. A query's number is its place.
         open: what matches with a program, learning at most so many bytes (see ``Limits``).
+        locates: whether the ``Occurrences`` of a query are the nodes that it selects.
     """
 
     name: str
     refuses: Callable[[Query], str | None]
     compile: Callable[[Sequence[Query]], Program]
     open: Callable[[Any, int], Matching]
+    locates: Callable[[Query], bool]
 
 
 ENGINES: tuple[Engine, ...] = (
-    Engine("automaton", automaton.refuses, automaton.compile_queries, automaton.open_automaton),
-    Engine("reference", lambda query: None, reference.compile_queries, reference.open_reference),
+    Engine(
+        "automaton",
+        automaton.refuses,
+        automaton.compile_queries,
+        automaton.open_automaton,
+        automaton.locates,
+    ),
+    Engine(
+        "reference",
+        lambda query: None,
+        reference.compile_queries,
+        reference.open_reference,
+        lambda query: False,
+    ),
 )
 """All engines, the one to try first in front."""
 

@@ -20,6 +20,7 @@ from tamis.documents.batch import (
     KIND_BITS,
     TEXT,
     EventBatch,
+    Int32,
     Int64,
     freeze,
     part,
@@ -29,7 +30,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.model import Exists, Query
-from tamis.matching.matchset import MatchSet, Which
+from tamis.matching.matchset import MatchSet, Occurrences, Which, ranges
 from tamis.matching.planner import Share
 from tamis.matching.reference import Evaluator, build_nodes
 
@@ -99,11 +100,82 @@ class Selection(Sequence[Node]):
         return f"<Selection: {len(self):,} nodes{', cut' if self.is_cut else ''}>"
 
 
-class Lane(NamedTuple):
-    """The queries that one engine answered, and its answers."""
+class Lane:
+    """The queries that one engine answered, and its answers.
 
-    share: Share
-    matches: MatchSet
+    >>> from tamis.language.xpath import parse
+    >>> from tamis.matching.planner import plan
+    >>> (share,) = plan([parse("//a")])
+    >>> starts, sets, places = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
+    >>> met = Occurrences(starts, sets, places)
+    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), None, {}, met)
+    >>> Lane(share, matches).met(0).places_of(0, "all")
+    array([ 9, 25])
+    """
+
+    def __init__(self, share: Share, matches: MatchSet) -> None:
+        self.share = share
+        self.matches = matches
+
+    def own_number(self, number: int) -> int | None:
+        """The number that the engine knows a query by, if it is one of its own."""
+        numbers = self.share.numbers
+        own = int(np.searchsorted(numbers, number))
+        return own if own < len(numbers) and numbers[own] == number else None
+
+    def knows(self, own: int) -> bool:
+        """Whether the engine noted where what the query selects is."""
+        return self.matches.occurrences is not None and self.share.engine.locates(
+            self.share.queries[own]
+        )
+
+    def met(self, document: int) -> Met:
+        """What the engine noted in a document."""
+        occurrences = self.matches.occurrences
+        assert occurrences is not None
+        return Met(self, occurrences, document)
+
+    def sets_of(self, own: int) -> Int32:
+        """The sets that have a query and were met somewhere in the batch."""
+        members, sets = self._members
+        return sets[slice(*np.searchsorted(members, [own, own + 1]).tolist())]
+
+    @cached_property
+    def _members(self) -> tuple[Int32, Int32]:
+        """Each member of each set that was met, ascending, and the set."""
+        matches = self.matches
+        assert matches.occurrences is not None
+        used = np.unique(matches.occurrences.set_ids)
+        counts = matches.set_starts[used.astype(np.int64) + 1] - matches.set_starts[used]
+        members = ranges(matches.set_starts, used, matches.members)
+        order = np.argsort(members, kind="stable")
+        return members[order], np.repeat(used, counts)[order]
+
+
+class Met:
+    """What an engine noted in one document, by the set that was met."""
+
+    def __init__(self, lane: Lane, occurrences: Occurrences, document: int) -> None:
+        self._lane = lane
+        within = slice(*occurrences.document_starts[document : document + 2].tolist())
+        sets = occurrences.set_ids[within]
+        self._places = occurrences.places[within]
+        self._order = np.argsort(sets, kind="stable")
+        self._sets = sets[self._order]
+
+    def places_of(self, own: int, which: Which) -> Int64:
+        """The places of the nodes at which a query was met, in document order."""
+        wanted = self._lane.sets_of(own)
+        starts = np.searchsorted(self._sets, wanted)
+        ends = np.searchsorted(self._sets, wanted, "right")
+        if which == "first":
+            found = self._order[starts[starts < ends]]
+            return self._places[np.sort(found)[:1]]
+        pieces = [
+            self._order[start:end]
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        return self._places[np.sort(np.concatenate(pieces))] if pieces else _NO_PLACES
 
 
 class BatchNodes(NamedTuple):
@@ -137,25 +209,34 @@ class DocumentNodes:
         self._found = found
         self._document = document
         self._excerpt = _excerpt(found.excerpts, document)
+        self._met: dict[int, Met] = {}  # by the number of the lane
         self._markup = Markup(found.batch, document, self._excerpt, found.vocabulary)
 
     def selection(self, id: SubscriptionId) -> Selection:
         """What a subscription selects; nothing where it does not match."""
-        query = self._query(self._found.number_of(id))
-        places = self._evaluated(query) if query.selects else _NO_PLACES
+        places = self._places_of(self._found.number_of(id))
         limit = 1 if self._found.which == "first" else self._found.limit
         is_cut = len(places) > limit and self._found.which == "all"
         starts, ends = self._ranges(places[:limit])
         return Selection(starts, ends, self._excerpt, is_cut)
 
-    def _query(self, number: int) -> Query:
-        for lane in self._found.lanes:
-            own = int(np.searchsorted(lane.share.numbers, number))
-            if own < len(lane.share.numbers) and lane.share.numbers[own] == number:
-                return lane.share.queries[own]
-        raise AssertionError("some engine answers each query")
-
     # -- which nodes ---------------------------------------------------------------------------
+
+    def _places_of(self, number: int) -> Int64:
+        """The places of what a query selects."""
+        for lane_number, lane in enumerate(self._found.lanes):
+            own = lane.own_number(number)
+            if own is None:
+                continue
+            query = lane.share.queries[own]
+            if not query.selects:
+                return _NO_PLACES
+            if not lane.knows(own):
+                return self._evaluated(query)
+            if lane_number not in self._met:
+                self._met[lane_number] = lane.met(self._document)
+            return self._met[lane_number].places_of(own, self._found.which)
+        raise AssertionError("some engine answers each query")
 
     @cached_property
     def _evaluator(self) -> Evaluator:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.matching.automaton.compile import compile_queries, refuses
+from tamis.matching.automaton.locates import locates
 from tamis.matching.automaton.program import AutomatonProgram
 
 if TYPE_CHECKING:
     from tamis.matching.automaton.automaton import Automaton
 
-__all__ = ["compile_queries", "open_automaton", "refuses"]
+__all__ = ["compile_queries", "locates", "open_automaton", "refuses"]
 
 
 def open_automaton(program: AutomatonProgram, bytes_max: int) -> Automaton:

@@ -52,7 +52,7 @@ from tamis.language.model import (
     StringOf,
 )
 from tamis.language.values import compare, compare_string, normalize_space
-from tamis.matching.matchset import MatchSet, match_set
+from tamis.matching.matchset import MatchSet, Which, match_set
 from tamis.matching.reference.compile import ReferenceProgram
 from tamis.matching.reference.nodes import NodeTable, build_nodes
 from tamis.matching.reference.sets import (
@@ -71,7 +71,9 @@ class ReferenceMatching(NamedTuple):
 
     program: ReferenceProgram
 
-    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+    def match(
+        self, batch: EventBatch, vocabulary: Vocabulary, _nodes: Which | None = None
+    ) -> MatchSet:
         """Which queries are true of which documents."""
         return match(self.program, batch, vocabulary)
 
