@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,11 @@ from lxml import etree
 import tamis
 from tamis.errors import SubscriptionError, UsageError
 from tamis.limits import Limits
+from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.selection import Node
 from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
+from tests.matching.automaton.test_memo import varied
 from tests.matching.selected import Oracle
 from tests.matching.test_drawn import thorough
 from tests.matching.test_oracles import small
@@ -274,6 +277,34 @@ def test_a_matcher_is_asked_with_and_without_nodes_in_turn() -> None:
     for _ in range(3):
         assert list(matcher.match("<a><b><c/></b></a>")) == ["x", "y"]
         assert list(matcher.match("<a><b/></a>", nodes="all").nodes("x")) == [(3, 7, 1)]
+
+
+@pytest.mark.parametrize("memo_bytes", [1, 60_000, 1 << 28])
+def test_what_was_noted_outlives_what_was_learned(memo_bytes: int) -> None:
+    """The automaton forgets in the middle of documents, and its notes grow there."""
+    asked = [f"//{a}//{b}" for a, b in product("abcd", repeat=2)]
+    asked += [f"//{a}/{b}/@x | //{b}/text()" for a, b in product("abcd", repeat=2)]
+    asked += ["/", "//node()", "//*", "/r/*", *(f"//n{n}" for n in range(0, 300, 7))]
+    inner = "<a x='1'>t<b/></a>" * 50
+    texts = [*varied(4), *(f"<r><n{n}/>{inner}</r>" for n in range(60))]
+    texts.append(f"<r>{''.join(f'<n{n}><m/></n{n}>' for n in range(300))}</r>")
+    given = [text.encode() for text in texts]
+    matcher = tamis.compile(enumerate(asked), limits=Limits(memo_bytes=memo_bytes))
+    oracle = tamis.compile(enumerate(asked), engine="reference")
+    for which in ("all", "first"):
+        pairs = zip(
+            matcher.match_many(given, nodes=which),
+            oracle.match_many(given, nodes=which),
+            strict=True,
+        )
+        for found, expected in pairs:
+            assert list(found) == list(expected)
+            for id in range(len(asked)):
+                assert list(found.nodes(id)) == list(expected.nodes(id)), asked[id]
+    (worker,) = matcher._workers
+    (automaton,) = worker.matchings
+    assert isinstance(automaton, Automaton)
+    assert (automaton.forgotten > 0) == (memo_bytes < 1 << 28)
 
 
 # -- records -------------------------------------------------------------------------------------
