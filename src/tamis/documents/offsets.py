@@ -171,6 +171,8 @@ class Markup:
         """For each start event the end event of its element; both counted from the first."""
         starts = self.batch.tags[self.first : self.last] >= 0
         levels = np.cumsum(np.where(starts, 1, -1)) + ~starts
+        if levels.max(initial=0) <= np.iinfo(np.int16).max:
+            levels = levels.astype(np.int16)  # NumPy sorts these by counting
         order = np.argsort(levels, kind="stable")  # on a level, starts and ends take turns
         partners = np.zeros(len(starts), np.int64)
         partners[order[0::2]] = order[1::2]

@@ -80,10 +80,10 @@ class Match:
         r"""The nodes that a subscription selects, as byte ranges and lines, in document order.
 
         They are found when they are asked for. An expression that is a boolean, such as
-        ``/a/b = 3``, selects nothing. Offsets are of the document as it was given: decompressed,
-        and in UTF-8 where it is a ``str`` or had to be transcoded (from UTF-16, or what else
-        neither UTF-8 nor ASCII nor ISO 8859-1 is); of a record, those of the whole document, and
-        of its line too (ISO 8859-1 is transcoded there).
+        ``/a/b = 3``, selects nothing. Offsets are of the document's own bytes, decompressed. Of a
+        ``str``, and of what is neither UTF-8 nor ASCII nor ISO 8859-1, they are of its UTF-8 form,
+        which leaves out the byte order mark of another encoding; and so they are of records in
+        ISO 8859-1. Offsets and lines of a record are those of the whole document.
 
         Raises:
             DocumentError: the document is in error.
