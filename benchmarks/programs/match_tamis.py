@@ -1,6 +1,6 @@
 """Tamis's engine, its phases one after the other as a matcher goes through them.
 
-    python -m benchmarks.programs.match_tamis DOCUMENTS WARMUP SUBSCRIPTIONS [ENGINE]
+    python -m benchmarks.programs.match_tamis DOCUMENTS WARMUP SUBSCRIPTIONS [ENGINE [first|all]]
 
 Kernels are loaded before (``load``), with subscriptions and a document of their own, so ``cold`` is
 the pass over the first documents with an engine that has learned nothing; what it learned of them
@@ -18,8 +18,9 @@ _VALUES = [("c", "//a[b = 'x']")]
 
 
 def main() -> None:
-    documents, warmup, subscriptions, *engine = sys.argv[1:]
-    name = engine[0] if engine else "auto"
+    documents, warmup, subscriptions, *others = sys.argv[1:]
+    name = others[0] if others else "auto"
+    nodes = others[1] if len(others) > 1 else None
     measured, before = read_folder(documents), read_folder(warmup)
     pairs = read_subscriptions(subscriptions)
     phases = Phases()
@@ -28,8 +29,8 @@ def main() -> None:
         from tamis import __version__  # noqa: PLC0415
     with phases("load"):
         first = _ANY_ENGINE if name == "automaton" else _ANY_ENGINE + _VALUES
-        Matching(first, name, Phases()).answer([b"<a><b>x</b><c/></a>"], Phases())
-    work = Matching(pairs, name, phases)
+        Matching(first, name, Phases(), nodes).answer([b"<a><b>x</b><c/></a>"], Phases())
+    work = Matching(pairs, name, phases, nodes)
     cold = Phases()
     work.answer(before, cold)
     phases.times["cold"] = seconds = cold.times["parse"] + cold.times["match"]

@@ -13,6 +13,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import compile_subscriptions
 from tamis.matching.matchset import MatchSet, joined
+from tamis.matching.selection import check_which
 
 
 class Matching:
@@ -24,9 +25,16 @@ class Matching:
         pairs: subscriptions, as (id, expression).
         engine: "auto", or the one to use.
         phases: gets the times of ``expressions``, which are parsed, and of ``compile``.
+        nodes: note what it takes to tell which nodes were selected: the "first", or "all".
     """
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], engine: str, phases: Phases) -> None:
+    def __init__(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        engine: str,
+        phases: Phases,
+        nodes: str | None = None,
+    ) -> None:
         with phases("expressions"):
             subscriptions = Subscriptions(pairs)
         with phases("compile"):
@@ -38,7 +46,9 @@ class Matching:
             for share, program in self.matcher._lanes
         ]
         self.vocabulary = Vocabulary()
-        self.parser = OpenParser("default", self.vocabulary, self.matcher._demand)
+        self.nodes = check_which(nodes)
+        demand = self.matcher._demanded(self.nodes)
+        self.parser = OpenParser("default", self.vocabulary, demand)
 
     @property
     def engine(self) -> str:
@@ -78,7 +88,8 @@ class Matching:
 
     def _match(self, batch: EventBatch) -> MatchSet:
         found = [
-            (matching.match(batch, self.vocabulary), numbers) for matching, numbers in self.parts
+            (matching.match(batch, self.vocabulary, self.nodes), numbers)
+            for matching, numbers in self.parts
         ]
         matches = found[0][0] if len(found) == 1 else joined(found)
         return matches._replace(subscribers=self.matcher._subscribers)
