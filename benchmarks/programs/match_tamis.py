@@ -1,8 +1,7 @@
 """Tamis's engine, its phases one after the other as a matcher goes through them.
 
-    python -m benchmarks.programs.match_tamis DOCUMENTS WARMUP SUBSCRIPTIONS [ENGINE [TAG]]
-
-With a tag, records are answered.
+    python -m benchmarks.programs.match_tamis DOCUMENTS WARMUP SUBSCRIPTIONS
+        [--engine NAME] [--record TAG] [--nodes first|all]
 
 Kernels are loaded before (``load``), with subscriptions and a document of their own, so ``cold`` is
 the pass over the first documents with an engine that has learned nothing; what it learned of them
@@ -11,7 +10,7 @@ is known in the pass that is measured, over others.
 
 from __future__ import annotations
 
-import sys
+from argparse import ArgumentParser
 
 from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions
 
@@ -19,23 +18,30 @@ _ANY = [("a", "//a[b]/c"), ("b", "/a//*[not(b)]"), ("c", "//a[b = 'x']")]
 
 
 def main() -> None:
-    documents, warmup, subscriptions, *more = sys.argv[1:]
-    name, tag = [*more, *["auto", ""][len(more) :]]
-    measured, before = read_folder(documents), read_folder(warmup)
-    pairs = read_subscriptions(subscriptions)
+    parser = ArgumentParser()
+    for name in ("documents", "warmup", "subscriptions"):
+        parser.add_argument(name)
+    parser.add_argument("--engine", default="auto")
+    parser.add_argument("--record", default="")
+    parser.add_argument("--nodes", choices=("first", "all"))
+    options = parser.parse_args()
+    measured, before = read_folder(options.documents), read_folder(options.warmup)
+    pairs = read_subscriptions(options.subscriptions)
     phases = Phases()
     with phases("import"):
         from benchmarks.programs.tamis_matching import Matching  # noqa: PLC0415
         from tamis import __version__  # noqa: PLC0415
     with phases("load"):
-        Matching(_ANY, name, Phases()).answer([b"<a><b>x</b><c/></a>"], Phases())
-    work = Matching(pairs, name, phases)
+        Matching(_ANY, options.engine, Phases(), options.nodes).answer(
+            [b"<a><b>x</b><c/></a>"], Phases(), options.record
+        )
+    work = Matching(pairs, options.engine, phases, options.nodes)
     cold = Phases()
-    work.answer(before, cold, tag)
+    work.answer(before, cold, options.record)
     phases.times["cold"] = seconds = cold.times["parse"] + cold.times["match"]
     size = sum(map(len, before)) / 1e6
     learned = work.memory()
-    counts, digest = work.answer(measured, phases, tag)
+    counts, digest = work.answer(measured, phases, options.record)
     answer(
         phases,
         counts,

@@ -15,6 +15,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import compile_subscriptions
 from tamis.matching.matchset import MatchSet, joined
+from tamis.matching.selection import check_which
 
 
 class Matching:
@@ -26,9 +27,16 @@ class Matching:
         pairs: subscriptions, as (id, expression).
         engine: "auto", or the one to use.
         phases: gets the times of ``expressions``, which are parsed, and of ``compile``.
+        nodes: note what it takes to tell which nodes were selected: the "first", or "all".
     """
 
-    def __init__(self, pairs: Sequence[tuple[str, str]], engine: str, phases: Phases) -> None:
+    def __init__(
+        self,
+        pairs: Sequence[tuple[str, str]],
+        engine: str,
+        phases: Phases,
+        nodes: str | None = None,
+    ) -> None:
         with phases("expressions"):
             subscriptions = Subscriptions(pairs)
         with phases("compile"):
@@ -40,7 +48,9 @@ class Matching:
             for share, program in self.matcher._lanes
         ]
         self.vocabulary = Vocabulary()
-        self.parser = OpenParser("default", self.vocabulary, self.matcher._demand)
+        self.nodes = check_which(nodes)
+        demand = self.matcher._demanded(self.nodes)
+        self.parser = OpenParser("default", self.vocabulary, demand)
 
     @property
     def engine(self) -> str:
@@ -100,6 +110,9 @@ class Matching:
                 yield records.batch, records.vocabulary
 
     def _match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
-        found = [(matching.match(batch, vocabulary), numbers) for matching, numbers in self.parts]
+        found = [
+            (matching.match(batch, vocabulary, self.nodes), numbers)
+            for matching, numbers in self.parts
+        ]
         matches = found[0][0] if len(found) == 1 else joined(found)
         return matches._replace(subscribers=self.matcher._subscribers)

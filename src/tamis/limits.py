@@ -29,6 +29,8 @@ class Limits:
         subscription_steps: steps of all paths of one expression together; ``//`` is a step.
         subscription_predicates: predicates, comparisons and function calls of one expression, all
             together.
+        matched_nodes: nodes of one subscription and document, where nodes are asked for; of more,
+            the first ones are given, and it is said that there are more.
         memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
             and begins anew. It is at least twice what the open elements of a document need.
         schema_chars: characters of the files of a DTD and of what its entities expand to, all
@@ -53,6 +55,7 @@ class Limits:
     subscription_nesting: int = 64
     subscription_steps: int = 1_000
     subscription_predicates: int = 1_000
+    matched_nodes: int = 1 << 20
     memo_bytes: int = 1 << 28
     schema_chars: int = 1 << 23
     schema_entities: int = 100

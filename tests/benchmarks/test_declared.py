@@ -27,6 +27,7 @@ def test_all_experiments_can_be_read() -> None:
         "end-to-end",
         "generators",
         "matching",
+        "nodes",
         "start",
         "subscriptions",
         "threads",

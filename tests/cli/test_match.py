@@ -137,7 +137,7 @@ def test_an_engine_is_used_or_refused() -> None:
 
 
 @pytest.mark.usefixtures("orders")
-@pytest.mark.parametrize("option", ["--dtd", "--root", "--nodes"])
+@pytest.mark.parametrize("option", ["--dtd", "--root"])
 def test_options_of_later_versions_are_refused(option: str) -> None:
     outcome = run("match", "--subscriptions", "orders.tsv", option, "1", "in")
     assert (outcome.status, outcome.out) == (2, "")

@@ -27,6 +27,7 @@ DEMANDS = {
     "misc": Demand(misc=True),
     "prefixes": Demand(prefixes=True),
     "attributes and prefixes": Demand(attributes=ALL_NAMES, prefixes=True),
+    "offsets": Demand(offsets=True),
     "text and misc": Demand(text=ALL_NAMES, misc=True),
     "all": ALL,
     "lines too": EVERYTHING,

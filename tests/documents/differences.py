@@ -131,6 +131,7 @@ def view(batch: EventBatch, number: int, vocabulary: Vocabulary) -> dict[str, li
         "prefixes": batch.prefixes[start:end].tolist(),
         "attribute_prefixes": batch.attribute_prefixes[attributes].tolist(),
         "lines": batch.lines[start:end].tolist(),
+        "offsets": batch.offsets[start:end].tolist(),
     }
 
 

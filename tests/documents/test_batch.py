@@ -35,6 +35,7 @@ DTYPES = {
     "prefixes": np.int32,
     "attribute_prefixes": np.int32,
     "lines": np.int32,
+    "offsets": np.int64,
 }
 # Which arrays each demand fills.
 DEMANDED = {
@@ -43,6 +44,7 @@ DEMANDED = {
     "misc": "misc_event misc_text misc_name misc_start misc_end misc_values",
     "prefixes": "prefixes attribute_prefixes",
     "lines": "lines",
+    "offsets": "offsets",
 }
 DOCUMENTS = list(dict.fromkeys(case.document for case in cases()))
 
@@ -92,6 +94,7 @@ def test_by_hand() -> None:
         "prefixes": [-1, -1, -1, -1, 0, -1, -1, -1],
         "attribute_prefixes": [-1, -1, 0, -1],
         "lines": [1, 1, 1, 1, 1, 2, 2, 3],
+        "offsets": [0, 16, 24, 45, 8, 57, 61, 68],
     }
 
 

@@ -43,11 +43,15 @@ def told(batches: Iterable[RecordBatch]) -> list[tuple[object, ...]]:
     """All that is known of each record, in order."""
     found: list[tuple[object, ...]] = []
     stream_error = None
-    for batch, errors, vocabulary, places, stream_error in batches:
+    for batch, errors, vocabulary, places, stream_error, excerpt in batches:
         assert batch.documents == len(places.starts) == len(places.ends) == len(places.context)
         assert places.first == len(found)
         for number in range(batch.documents):
             what: object = nodes(batch, vocabulary, number)
+            if len(offsets := batch.offsets[slice(*batch.document_starts[[number, number + 1]])]):
+                assert excerpt is not None
+                text = excerpt.text(int(offsets[0]), int(offsets[-1]))
+                what = [what, offsets.tolist(), excerpt.lines(offsets).tolist(), text]
             if number in errors:
                 what = said(errors[number])
             context = places.contexts[places.context[number]]
@@ -293,7 +297,8 @@ def test_the_index(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
                 zip(each.places.starts, each.places.ends, each.places.context, strict=True)
             )
         ]
-        assert found == whole[first:last]
+        # Lines are those of the part.
+        assert found == [(*places, what[0]) for *places, what in whole[first:last]]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -71,7 +71,7 @@ def nodes(batch: EventBatch, vocabulary: Vocabulary, document: int) -> list[tupl
 def records_of(batches: Iterable[RecordBatch], first: int = 0) -> list[object]:
     """The nodes of each record, or its error, in order; the numbers are checked."""
     found: list[object] = []
-    for batch, errors, vocabulary, places, _ in batches:
+    for batch, errors, vocabulary, places, *_ in batches:
         assert places.first == first + len(found)
         assert batch.documents == len(places.starts) == len(places.ends) == len(places.context)
         for number in range(batch.documents):

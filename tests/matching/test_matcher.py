@@ -117,7 +117,7 @@ def test_a_hostile_stream_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch)
         assert found == [["a", "p"] if n == 7 else ["a"] for n in numbers]
         learned.append(matcher.memory_usage()["learned"])
         (worker,) = matcher._workers
-        names.append(worker.parser.vocabulary.size)
+        names += [parser.vocabulary.size for parser in worker.parsers.values()]
     assert learned[0] == learned[1] == learned[2] > 0
     assert max(names) <= most + matcher_module.BATCH_DOCUMENTS + 2
     assert min(names) < 1000

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tamis import __version__
-from tamis.cli import check, explain, match, run, schema, workload
+from tamis.cli import check, explain, match, run, schema, select, workload
 from tamis.cli.console import Commands
 
 __all__ = ["app", "main"]
@@ -36,6 +36,7 @@ app = typer.Typer(
 )
 app.command(epilog=match.EXAMPLES)(match.match)
 app.command(epilog=check.EXAMPLES)(check.check)
+app.command(epilog=select.EXAMPLES)(select.select)
 app.command(epilog=explain.EXAMPLES)(explain.explain)
 app.command(epilog=run.EXAMPLES)(run.run)
 app.command(epilog=schema.EXAMPLES)(schema.schema)

@@ -59,6 +59,32 @@ EngineName = Annotated[
         "--engine", metavar="NAME", help="Use this engine, or refuse where it cannot serve."
     ),
 ]
+RecordTag = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TAG",
+        help="Match each outermost element of this tag as a document of its own; TAG is as "
+        "documents write it: page, or w:p. Documents may be of any size: they are read while "
+        "they are matched.",
+    ),
+]
+Threads = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="How many threads match at once.",
+        show_default="as many as there are usable cores",
+    ),
+]
+Output = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Write the results to this file instead of standard output. It is replaced when "
+        "all results are there, so that it is never half written.",
+    ),
+]
 RootNames = Annotated[
     list[str] | None,
     typer.Option(

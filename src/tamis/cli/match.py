@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -12,17 +11,22 @@ from tamis.cli.arguments import (
     DOCUMENT_HELP,
     EngineName,
     NamespacesFile,
+    Output,
+    RecordTag,
     SkipBad,
     SubscriptionsFile,
+    Threads,
     Unsupported,
     find_documents,
     read_subscriptions,
 )
 from tamis.cli.console import Status, progress, warn
 from tamis.cli.results import Results, of_document, of_error, open_results
+from tamis.errors import UsageError
 
 if TYPE_CHECKING:
     from tamis.matching.matcher import Match
+    from tamis.matching.matchset import Which
 
 EXAMPLES = """\b
 Examples:
@@ -36,6 +40,8 @@ Results:
   {"document": "incoming/1.xml", "matches": ["large", "urgent"]}
   {"document": "incoming/2.xml", "error": "mismatched tag", "line": 3, "column": 7}
   {"document": "enwiki.xml.gz", "record": 0, "matches": ["redirect"]}
+  {"document": "incoming/1.xml", "matches": ["large"],
+   "nodes": {"large": [{"start": 26, "end": 81, "line": 2}]}}
 """
 
 
@@ -46,24 +52,8 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
-    record: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TAG",
-            help="Match each outermost element of this tag as a document of its own; TAG is as "
-            "documents write it: page, or w:p. Documents may be of any size: they are read while "
-            "they are matched.",
-        ),
-    ] = None,
-    threads: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            help="How many threads match at once.",
-            show_default="as many as there are usable cores",
-        ),
-    ] = None,
+    record: RecordTag = None,
+    threads: Threads = None,
     matching_only: Annotated[
         bool,
         typer.Option(
@@ -71,20 +61,25 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             help="Leave out documents, and records, that matched nothing; errors stay.",
         ),
     ] = False,
-    output: Annotated[
-        Path | None,
+    nodes: Annotated[
+        bool,
         typer.Option(
-            metavar="FILE",
-            help="Write the results to this file instead of standard output. It is replaced when "
-            "all results are there, so that it is never half written.",
+            "--nodes",
+            help="Say which elements, attributes or text nodes each expression selects: where they "
+            "begin and end, in bytes, and the line.",
         ),
-    ] = None,
+    ] = False,
+    output: Output = None,
 ) -> None:
     """Match documents against subscriptions.
 
     Prints one JSON object a document, in the order of the documents: the ids of the subscriptions
     that are true of it, in the order of the subscriptions; or its error, with line and column
     where there is a place. An error concerns its document alone, and makes the exit status 3.
+
+    With --nodes also what the expression of each of these ids selects, in document order; nothing
+    where it is a comparison or another boolean. Offsets are of the document as it is given, but
+    decompressed, and in UTF-8. Where "cut" names an id, there are more nodes than the limit.
 
     With --record, one object a record, with its number, from 0. Where a document cannot be read any
     further, the records before that are answered.
@@ -93,22 +88,27 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
     usable = read_subscriptions(subscriptions, namespaces, unsupported, skip_bad)
+    if nodes and len(set(map(str, usable.ids))) < len(usable):
+        raise UsageError("with --nodes no id may be a number and another one the same as a string")
     matcher = compile_subscriptions(usable, engine=engine)
+    which: Which | None = "all" if nodes else None
     targets = find_documents(documents)
     with (
         open_results(output) as results,
         progress(len(targets), results.is_terminal) as advance,
     ):
-        answers = _Answers(results, matching_only)
+        answers = _Answers(results, matching_only, nodes)
         if record is None:
             given = (target.document for target in targets)
-            matches = matcher.match_many(given, threads or usable_cores())
+            matches = matcher.match_many(given, threads or usable_cores(), nodes=which)
             for target, found in zip(targets, matches, strict=True):
                 answers.write(target.name, found)
                 advance()
         else:
             for target in targets:
-                matches = matcher.match_records(target.document, record, threads or usable_cores())
+                matches = matcher.match_records(
+                    target.document, record, threads or usable_cores(), nodes=which
+                )
                 answers.write_records(target.name, record, matches)
                 advance()
     if answers.errors:
@@ -118,9 +118,10 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
 class _Answers:
     """Writes what was found, and counts the errors."""
 
-    def __init__(self, results: Results, matching_only: bool) -> None:
+    def __init__(self, results: Results, matching_only: bool, with_nodes: bool) -> None:
         self.results = results
         self.matching_only = matching_only
+        self.with_nodes = with_nodes
         self.errors = 0
 
     def write(self, name: str, found: Match) -> None:
@@ -128,7 +129,8 @@ class _Answers:
             self.errors += 1
             self.results.write(of_error(name, found.error, found.record))
         elif found or not self.matching_only:
-            self.results.write({**of_document(name, found.record), "matches": list(found)})
+            nodes = _nodes_of(found) if self.with_nodes else {}
+            self.results.write({**of_document(name, found.record), "matches": list(found), **nodes})
 
     def write_records(self, name: str, tag: str, matches: Iterable[Match]) -> None:
         found = None
@@ -136,3 +138,11 @@ class _Answers:
             self.write(name, found)
         if found is None:
             warn(f"{name} has no element {tag}: it has no records")
+
+
+def _nodes_of(found: Match) -> dict[str, object]:
+    """What each of the ids that matched selects, and those of which there is more."""
+    selections = {str(id): found.nodes(id) for id in found}
+    cut = [id for id, selection in selections.items() if selection.is_cut]
+    nodes = {id: [node._asdict() for node in selection] for id, selection in selections.items()}
+    return {"nodes": nodes, **({"cut": cut} if cut else {})}

@@ -14,6 +14,13 @@ Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
+DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, MISC = range(5)
+"""Kinds of nodes, in a batch: the number of one is that of its document, start event, attribute,
+text or misc.
+"""
+KIND_BITS = 3
+"""The number of a node, shifted by so many bits, and its kind are one integer, its *place*."""
+
 
 class EventBatch(NamedTuple):
     """Many documents, parsed: the start and end of each element, and what the demand asked for.
@@ -44,6 +51,9 @@ class EventBatch(NamedTuple):
         prefixes: int32[n]; a prefix's id at a start, -1 where there is none.
         attribute_prefixes: int32[a], likewise.
         lines: int32[n]; the line of the event in its document, from 1.
+        offsets: int64[n]; where the event stands in the bytes that were parsed: at a start its
+            ``<``, at an end the place behind its ``>``. What an entity holds stands where the
+            reference to it does.
     """
 
     document_starts: Int64
@@ -67,6 +77,7 @@ class EventBatch(NamedTuple):
     prefixes: Int32
     attribute_prefixes: Int32
     lines: Int32
+    offsets: Int64
 
     @property
     def documents(self) -> int:
@@ -123,6 +134,7 @@ class BatchBuilder:
         self.tags = array("i")
         self.prefixes = array("i")
         self.lines = array("i")
+        self.offsets = array("q")
         self.attribute_event = array("q")
         self.attribute_name = array("i")
         self.attribute_prefixes = array("i")
@@ -138,6 +150,7 @@ class BatchBuilder:
             self.tags,
             self.prefixes,
             self.lines,
+            self.offsets,
             self.attribute_event,
             self.attribute_name,
             self.attribute_prefixes,
@@ -195,6 +208,7 @@ class BatchBuilder:
             prefixes=_int32(self.prefixes),
             attribute_prefixes=_int32(self.attribute_prefixes),
             lines=_int32(self.lines),
+            offsets=_int64(self.offsets),
         )
         freeze(*batch)
         return batch
@@ -238,6 +252,7 @@ def part(batch: EventBatch, first: int, last: int) -> EventBatch:
         prefixes=batch.prefixes[events],
         attribute_prefixes=batch.attribute_prefixes[attributes],
         lines=batch.lines[events],
+        offsets=batch.offsets[events],
     )
 
 

@@ -66,9 +66,11 @@ class Demand(NamedTuple):
         misc: comments and processing instructions (needed by ``node()``).
         prefixes: the prefixes that names were written with (needed by ``name()``).
         lines: the line of each event (needed by ``explain``).
+        offsets: where each event stands (needed to say where the selected nodes are).
 
     >>> Demand(text=Names([("", "a")])) | Demand(attributes=ALL_NAMES, misc=True)
-    Demand(attributes=ALL_NAMES, text=Names([('', 'a')]), misc=True, prefixes=False, lines=False)
+    Demand(attributes=ALL_NAMES, text=Names([('', 'a')]), misc=True, prefixes=False, lines=False, \
+offsets=False)
     """
 
     attributes: Names = NO_NAMES
@@ -76,6 +78,7 @@ class Demand(NamedTuple):
     misc: bool = False
     prefixes: bool = False
     lines: bool = False
+    offsets: bool = False
 
     def __or__(self, other: Demand) -> Demand:
         return Demand(
@@ -84,7 +87,8 @@ class Demand(NamedTuple):
             self.misc or other.misc,
             self.prefixes or other.prefixes,
             self.lines or other.lines,
+            self.offsets or other.offsets,
         )
 
 
-EVERYTHING = Demand(ALL_NAMES, ALL_NAMES, True, True, True)
+EVERYTHING = Demand(ALL_NAMES, ALL_NAMES, True, True, True, True)

@@ -17,6 +17,7 @@ from xml.parsers import expat
 
 from tamis.documents.batch import BatchBuilder, EventBatch
 from tamis.documents.demand import Demand
+from tamis.documents.offsets import settle_ends
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import (
@@ -129,6 +130,8 @@ class ExpatParser:
             raise
         finally:
             handlers.close()
+        if self.demand.offsets:
+            settle_ends(builder.offsets, builder.tags, handlers.first_event, source.data)
         builder.end_document()
         handlers.warn_of_skipped(source.name)
 
@@ -252,6 +255,8 @@ class Handlers:
             builder.prefixes.append(found.prefix)
         if self.demand.lines:
             builder.lines.append(self.place()[0])
+        if self.demand.offsets:
+            builder.offsets.append(self.parser.CurrentByteIndex)
         if attributes:
             self.start_attributes(attributes)
 
@@ -291,6 +296,8 @@ class Handlers:
             builder.prefixes.append(-1)
         if self.demand.lines:
             builder.lines.append(self.place()[0])
+        if self.demand.offsets:
+            builder.offsets.append(self.parser.CurrentByteIndex)
 
     def set_text_handler(self) -> None:
         """Take text only where it is demanded: to be told of it is what costs."""

@@ -15,6 +15,7 @@ from tamis.documents.batch import BatchBuilder, freeze
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import Place
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
+from tamis.documents.offsets import Excerpt, settle_ends
 from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace, check_tag
 from tamis.documents.streams import CHUNK_BYTES
 from tamis.documents.vocabulary import Vocabulary
@@ -104,10 +105,12 @@ class ExpatRecords:
     def _feed(self, piece: bytes) -> None:
         handlers = self.handlers
         handlers.fed += len(piece)
+        handlers.keep(piece)
         if handlers.prolog is not None:
             handlers.prolog += piece
         self.parser.Parse(piece, False)
         handlers.unfinished = handlers.fed - max(0, self.parser.CurrentByteIndex)
+        handlers.forget_kept()
         handlers.check_sizes()
 
 
@@ -140,6 +143,9 @@ class _RecordHandlers(Handlers):
         self.record_start = 0
         self.prolog: bytearray | None = bytearray()  # until the root element begins
         self.is_standalone = False
+        self.kept = bytearray()  # what a batch has of the stream, where offsets are demanded
+        self.kept_from = 0
+        self.line = 1  # of the first record of the batch
         self.head = b""  # of contexts
         # Open elements: their names as written, and the namespaces that they declare.
         self.around: list[tuple[str, tuple[tuple[str | None, str | None], ...]]] = []
@@ -175,10 +181,37 @@ class _RecordHandlers(Handlers):
         first = self.next_record - len(starts)
         places = RecordPlaces(first, starts, ends, contexts, tuple(self.context_numbers))
         batch = self.builder.freeze()
+        excerpt = None
+        if self.demand.offsets:
+            batch = batch._replace(offsets=batch.offsets + shift)
+            freeze(batch.offsets)
+            excerpt = self.excerpt(shift)
         self.batches.append(
-            RecordBatch(batch, self.errors, self.owner.vocabulary, places, stream_error)
+            RecordBatch(batch, self.errors, self.owner.vocabulary, places, stream_error, excerpt)
         )
         self.begin_batch()
+
+    # -- bytes ---------------------------------------------------------------------------------
+
+    def keep(self, piece: bytes) -> None:
+        """Keep what is read, if it is asked for."""
+        if self.demand.offsets:
+            self.kept += piece
+
+    def forget_kept(self) -> None:
+        """Forget what stands before the records of the batch."""
+        if self.demand.offsets:
+            needed = self.starts[0] if self.starts else self.parser.CurrentByteIndex
+            if needed > self.kept_from:
+                del self.kept[: needed - self.kept_from]
+                self.kept_from = needed
+
+    def excerpt(self, shift: int) -> Excerpt:
+        """The bytes of the batch's records."""
+        end = max(self.ends[-1], *self.builder.offsets[-1:], 0)
+        first = self.starts[0]
+        data = bytes(self.kept[first - self.kept_from : end - self.kept_from])
+        return Excerpt(data, start=first + shift, line=self.line)
 
     def take_batches(self) -> list[RecordBatch]:
         """The batches that are complete."""
@@ -251,6 +284,8 @@ class _RecordHandlers(Handlers):
         """Note where a record starts, and its context."""
         if self.record_context is None:
             self.record_context = self.head + b"".join(starmap(start_tag, self.around))
+        if not self.starts:
+            self.line = self.place()[0]
         self.starts.append(start)
         known = self.context_numbers
         self.contexts.append(known.setdefault(self.record_context, len(known)))
@@ -283,6 +318,11 @@ class _RecordHandlers(Handlers):
         if not self.is_refused and end - self.record_start > self.limits.document_bytes:
             self.drop_record(DocumentLimitError(too_large(self.limits)))
         if not self.is_refused:
+            if self.demand.offsets:
+                builder = self.builder
+                settle_ends(
+                    builder.offsets, builder.tags, self.first_event, self.kept, self.kept_from
+                )
             self.builder.end_document()
         self.ends.append(end)
         self.next_record += 1

@@ -6,6 +6,7 @@ import re
 from typing import NamedTuple
 
 from tamis.documents.batch import EventBatch, Int32, Int64
+from tamis.documents.offsets import Excerpt
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, UsageError
 
@@ -63,6 +64,8 @@ class RecordBatch(NamedTuple):
             at any time; it never loses or changes one.
         places: where the records stand.
         stream_error: what ended the stream too early: the last of ``errors``; or None.
+        excerpt: the bytes from the first record to the end of the last one, where offsets are
+            demanded; or None.
     """
 
     batch: EventBatch
@@ -70,6 +73,7 @@ class RecordBatch(NamedTuple):
     vocabulary: Vocabulary
     places: RecordPlaces
     stream_error: DocumentError | None
+    excerpt: Excerpt | None = None
 
 
 def check_tag(tag: object) -> str:

@@ -52,11 +52,14 @@ class Source(NamedTuple):
         data: the bytes.
         encoding: the encoding that overrules the document's declaration, or None.
         name: what messages call it: the path of the file or member, or "".
+        mark: the size of the byte order mark that stood before them, where they are the document's
+            own bytes.
     """
 
     data: bytes | memoryview | mmap.mmap
     encoding: str | None = None
     name: str = ""
+    mark: int = 0
 
 
 def read(document: Document, limits: Limits) -> Source:
@@ -69,7 +72,7 @@ def read(document: Document, limits: Limits) -> Source:
         UsageError: it is no document at all.
 
     >>> read("<a/>", Limits())
-    Source(data=b'<a/>', encoding='utf-8', name='')
+    Source(data=b'<a/>', encoding='utf-8', name='', mark=0)
     """
     data = _content(document, limits)
     if isinstance(data, str):
@@ -82,7 +85,8 @@ def read(document: Document, limits: Limits) -> Source:
         data = data[encoding.mark :]
     if encoding.codec is not None:
         data = b"".join(in_utf8([memoryview(data)], encoding.codec))
-    return Source(data, encoding.overrules, name_of(document))
+        return Source(data, encoding.overrules, name_of(document))
+    return Source(data, encoding.overrules, name_of(document), encoding.mark)
 
 
 def name_of(document: Document) -> str:

@@ -30,11 +30,14 @@ class Stream(NamedTuple):
             end, or where the chunks are closed.
         encoding: the encoding that overrules the document's declaration, or None.
         name: what messages call it: the path of the file or member, or "".
+        mark: the size of the byte order mark that stood before them, where they are the document's
+            own bytes.
     """
 
     chunks: Iterator[bytes | memoryview]
     encoding: str | None
     name: str
+    mark: int = 0
 
 
 def open_stream(document: Document) -> Stream:
@@ -56,7 +59,8 @@ def open_stream(document: Document) -> Stream:
             check_markup(document)
         check_text(head)
         chunks = _without(int(head.startswith("\ufeff")), chunks)
-        return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document))
+        mark = len("\ufeff".encode()) if head.startswith("\ufeff") else 0
+        return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document), mark)
     if head[: len(MAGIC)] == MAGIC:
         head, chunks = _with_head(gunzipped(chunks), HEAD_BYTES)
     encoding = encoding_of(bytes(head[:HEAD_BYTES]))
@@ -66,7 +70,7 @@ def open_stream(document: Document) -> Stream:
     chunks = _without(encoding.mark, chunks)
     if codec is not None:
         chunks = in_utf8(chunks, codec)
-    return Stream(chunks, overrules, name_of(document))
+    return Stream(chunks, overrules, name_of(document), 0 if codec else encoding.mark)
 
 
 def _with_head(chunks: Iterator[Any], size: int) -> tuple[Any, Iterator[Any]]:

@@ -204,8 +204,15 @@ class Query:
     """A parsed subscription: true or false of a document.
 
     ``namespaces`` holds the prefixes that the text used, as sorted (prefix, URI) pairs: what has to
-    be declared to read the printed query. It does not take part in equality.
+    be declared to read the printed query. It does not take part in equality. ``is_truth`` tells
+    ``boolean(path)`` from ``path``: both are an ``Exists``, but only a path selects nodes.
     """
 
     expression: Expression
     namespaces: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+    is_truth: bool = field(default=False, repr=False)
+
+    @property
+    def selects(self) -> bool:
+        """Whether it selects nodes, as a path or a union does: all else is a boolean."""
+        return isinstance(self.expression, Exists) and not self.is_truth

@@ -41,7 +41,8 @@ from tamis.language.model import (
 
 def print_query(query: Query) -> str:
     """The query as XPath 1.0, in abbreviated syntax."""
-    return print_expression(query.expression)
+    text = print_expression(query.expression)
+    return f"boolean({text})" if query.is_truth else text
 
 
 def print_expression(expression: Expression) -> str:

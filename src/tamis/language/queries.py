@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.language.model import Query
-from tamis.language.plain import NO_PLAIN_QUERIES, PlainQueries
+from tamis.language.plain import KIND_BITS, NO_PLAIN_QUERIES, STEP, PlainQueries
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS, Limits
 
@@ -82,6 +82,11 @@ class Queries(Sequence[Query]):
     def __iter__(self) -> Iterator[Query]:
         yield from map(self._plain, range(len(self.plain)))
         yield from self.others
+
+    def is_path(self, number: int) -> bool:
+        """Whether a plain query has no predicates: nothing stands between its anchor and the end."""
+        end = int(self.plain.starts[number + 1])
+        return bool(self.plain.code[end - 2] & (1 << KIND_BITS) - 1 == STEP)
 
     def _plain(self, number: int) -> Query:
         return self.parse(self.texts[self._examples[number]])

@@ -184,7 +184,8 @@ class _Meaning:
 
     def query(self, syntax: Syntax) -> Query:
         expression = self.boolean(syntax)
-        return Query(expression, tuple(sorted(self.used.items())))
+        is_truth = isinstance(expression, Exists) and not _is_node_set(syntax)
+        return Query(expression, tuple(sorted(self.used.items())), is_truth)
 
     def check(self, syntax: Syntax) -> None:
         """Refuse what no XPath 1.0 processor could evaluate."""

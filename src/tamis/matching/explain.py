@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from tamis.documents.batch import EventBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
@@ -166,8 +164,7 @@ class _Explainer:
         evaluator = self.evaluator
         match value:
             case Nodes(paths):
-                ends = [[within, *evaluator.trace(path, within)][-1] for path in paths]
-                selected = np.unique(np.concatenate(ends)).tolist()
+                selected = evaluator.selected(paths, within).tolist()
                 return (_quoted(evaluator.string_value(row)) for row in selected)
             case Count(path):
                 return (str(count) for count in evaluator.counts(path, within))

@@ -11,6 +11,7 @@ from tamis.language.subscriptions import Subscription, Subscriptions, Unsupporte
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation
 from tamis.matching.matcher import CompiledMatcher, Match
+from tamis.matching.matchset import Which
 
 
 class Matcher:
@@ -101,17 +102,21 @@ class Matcher:
                 self._compiled = compiled
         return compiled
 
-    def match(self, document: Document) -> Match:
+    def match(self, document: Document, *, nodes: Which | None = None) -> Match:
         """See :meth:`CompiledMatcher.match`."""
-        return self.compiled().match(document)
+        return self.compiled().match(document, nodes=nodes)
 
-    def match_many(self, documents: Iterable[Document], threads: int = 1) -> Iterator[Match]:
+    def match_many(
+        self, documents: Iterable[Document], threads: int = 1, *, nodes: Which | None = None
+    ) -> Iterator[Match]:
         """See :meth:`CompiledMatcher.match_many`; the set stays as it is at the call."""
-        return self.compiled().match_many(documents, threads)
+        return self.compiled().match_many(documents, threads, nodes=nodes)
 
-    def match_records(self, document: Document, tag: str, threads: int = 1) -> Iterator[Match]:
+    def match_records(
+        self, document: Document, tag: str, threads: int = 1, *, nodes: Which | None = None
+    ) -> Iterator[Match]:
         """See :meth:`CompiledMatcher.match_records`; the set stays as it is at the call."""
-        return self.compiled().match_records(document, tag, threads)
+        return self.compiled().match_records(document, tag, threads, nodes=nodes)
 
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """See :meth:`CompiledMatcher.explain`."""

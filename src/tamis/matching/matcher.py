@@ -12,6 +12,7 @@ import numpy as np
 from tamis.documents.archive import ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import EVERYTHING, Demand
+from tamis.documents.offsets import Excerpt
 from tamis.documents.parser import Parser, parse
 from tamis.documents.record_batch import RecordBatch, check_tag
 from tamis.documents.records import parse_records
@@ -23,8 +24,9 @@ from tamis.language.columns import Ids
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
-from tamis.matching.matchset import MatchSet, Subscribers, joined, match_set
+from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
 from tamis.matching.planner import Matching, plan
+from tamis.matching.selection import BatchNodes, DocumentNodes, Lane, Selection, check_which
 from tamis.matching.slow import SlowLane
 from tamis.matching.threads import Flush, check_threads, in_order
 
@@ -49,7 +51,7 @@ class Match:
     (True, 1, ['x'])
     """
 
-    __slots__ = ("_document", "_ids", "_matches", "error", "record")
+    __slots__ = ("_batch_nodes", "_document", "_ids", "_matches", "_nodes", "error", "record")
 
     def __init__(
         self,
@@ -57,10 +59,13 @@ class Match:
         matches: MatchSet,
         document: int,
         record: int | None = None,
+        nodes: BatchNodes | None = None,
     ) -> None:
         self._ids = ids
         self._matches = matches
         self._document = document
+        self._batch_nodes = nodes
+        self._nodes: DocumentNodes | None = None
         self.error = matches.errors.get(document)
         self.record = record
 
@@ -70,6 +75,32 @@ class Match:
         if self.error is not None:
             raise self.error
         return self._matches.numbers(self._document)
+
+    def nodes(self, id: SubscriptionId) -> Selection:
+        r"""The nodes that a subscription selects, as byte ranges and lines, in document order.
+
+        They are found when they are asked for. An expression that is a boolean, such as
+        ``/a/b = 3``, selects nothing. Offsets are of the document's own bytes, decompressed. Of a
+        ``str``, and of what is neither UTF-8 nor ASCII nor ISO 8859-1, they are of its UTF-8 form,
+        which leaves out the byte order mark of another encoding; and so they are of records in
+        ISO 8859-1. Offsets and lines of a record are those of the whole document.
+
+        Raises:
+            DocumentError: the document is in error.
+            UsageError: there is no such subscription, or nodes were not asked for when it matched.
+
+        >>> matcher = compile_subscriptions({"x": "//b | //@n"})
+        >>> selection = matcher.match("<a>\n<b n='1'/></a>", nodes="all").nodes("x")
+        >>> list(selection), list(selection.fragments())
+        ([Node(start=4, end=14, line=2), Node(start=7, end=12, line=2)], ["<b n='1'/>", "n='1'"])
+        """
+        if self.error is not None:
+            raise self.error
+        if self._batch_nodes is None:
+            raise UsageError('nodes were not asked for: match(document, nodes="all"), or "first"')
+        if self._nodes is None:
+            self._nodes = self._batch_nodes.of_document(self._document)
+        return self._nodes.selection(id)
 
     def __bool__(self) -> bool:
         return len(self.indices) > 0
@@ -108,6 +139,7 @@ class CompiledMatcher:
             self._demand |= program.demand
         self._slow = SlowLane.of(subscriptions, first=len(queries))
         self._workers: list[_Worker] = []  # that no thread uses now
+        self._places: dict[SubscriptionId, int] | None = None  # made when nodes are asked for
 
     @property
     def engine(self) -> str:
@@ -128,25 +160,34 @@ class CompiledMatcher:
             ),
         }
 
-    def match(self, document: Document) -> Match:
+    def match(self, document: Document, *, nodes: Which | None = None) -> Match:
         """Match one document.
 
         Args:
             document: bytes, memoryview, mmap, :class:`pathlib.Path`, open file, or a str of XML.
+            nodes: note what it takes to say which nodes were selected (:meth:`Match.nodes`): the
+                "first" in each document, or "all". A match then keeps its document in memory, with
+                those that were matched together with it, and of a memoryview or mmap nothing may
+                change while nodes are asked for.
 
         Raises:
             DocumentError: it cannot be answered.
+            UsageError: nodes are asked for, and some subscriptions go through the slow lane.
 
         >>> list(compile_subscriptions({"x": "//a[@n > 1]"}).match("<a n='2'/>"))
         ['x']
         """
-        (match,) = self.match_many([document])
+        (match,) = self.match_many([document], nodes=nodes)
         if match.error is not None:
             raise match.error
         return match
 
     def match_many(
-        self, documents: Iterable[Document | DocumentError], threads: int = 1
+        self,
+        documents: Iterable[Document | DocumentError],
+        threads: int = 1,
+        *,
+        nodes: Which | None = None,
     ) -> Iterator[Match]:
         """Match documents, in their order; one in error carries it in its ``Match``.
 
@@ -157,9 +198,11 @@ class CompiledMatcher:
 
         Args:
             threads: how many match at once. They end with the iterator, also where it is closed.
+            nodes: as for :meth:`match`.
 
         Raises:
-            UsageError: ``documents`` is itself a document, or ``threads`` is less than 1.
+            UsageError: ``documents`` is itself a document, ``threads`` is less than 1, or nodes are
+                asked for and some subscriptions go through the slow lane.
 
         >>> matcher = compile_subscriptions({"x": "//a"})
         >>> [match.error or list(match) for match in matcher.match_many([b"<a/>", b"<b/>", b"<"])]
@@ -167,23 +210,35 @@ class CompiledMatcher:
         """
         if isinstance(documents, str | bytes | bytearray | memoryview | os.PathLike):
             raise UsageError("match_many() takes many documents: give one to match()")
-        return self._matches(documents, check_threads(threads))
+        return self._matches(documents, check_threads(threads), self._check_nodes(nodes))
+
+    def _check_nodes(self, nodes: Which | None) -> Which | None:
+        if check_which(nodes) is not None and self._slow is not None:
+            raise UsageError(
+                "of subscriptions that go through lxml nodes cannot be told: leave them out"
+            )
+        return nodes
 
     def _matches(
-        self, documents: Iterable[Document | DocumentError], threads: int
+        self, documents: Iterable[Document | DocumentError], threads: int, nodes: Which | None
     ) -> Iterator[Match]:
-        with closing(in_order(self._match_group, self._groups(documents), threads)) as answered:
-            for several in answered:
-                for matches in several:
-                    for number in range(matches.documents):
-                        yield Match(self.ids, matches, number)
+        def match_group(group: Sequence[Document | Source | DocumentError]) -> list[_Answers]:
+            """Match a group, in smaller ones where what is read turns out to be large."""
+            return [self._answers(sources, nodes) for sources in self._batches(group)]
 
-    def _match_group(self, group: Sequence[Document | Source | DocumentError]) -> list[MatchSet]:
-        """Match a group, in smaller ones where what is read turns out to be large."""
-        return [self.match_batch(sources) for sources in self._batches(group)]
+        with closing(in_order(match_group, self._groups(documents), threads)) as answered:
+            for several in answered:
+                for matches, found in several:
+                    for number in range(matches.documents):
+                        yield Match(self.ids, matches, number, nodes=found)
 
     def match_records(
-        self, document: Document | DocumentError, tag: str, threads: int = 1
+        self,
+        document: Document | DocumentError,
+        tag: str,
+        threads: int = 1,
+        *,
+        nodes: Which | None = None,
     ) -> Iterator[Match]:
         """Match the records of a document of any size: each is a document of its own.
 
@@ -195,6 +250,7 @@ class CompiledMatcher:
         Args:
             tag: as documents write it, with its prefix: ``page``, ``w:p``.
             threads: how many match at once; the caller's reads.
+            nodes: as for :meth:`match`.
 
         Raises:
             UsageError: that is no tag, or some subscriptions go through the slow lane, or
@@ -208,10 +264,12 @@ class CompiledMatcher:
             raise UsageError(
                 "subscriptions that go through lxml cannot be matched with records: leave them out"
             )
-        return self._record_matches(document, check_tag(tag), check_threads(threads))
+        return self._record_matches(
+            document, check_tag(tag), check_threads(threads), check_which(nodes)
+        )
 
     def _record_matches(
-        self, document: Document | DocumentError, tag: str, threads: int
+        self, document: Document | DocumentError, tag: str, threads: int, nodes: Which | None
     ) -> Iterator[Match]:
         try:
             if isinstance(document, DocumentError):
@@ -220,22 +278,25 @@ class CompiledMatcher:
         except DocumentError as error:
             yield Match(self.ids, match_set([_NO_NUMBERS], {0: error}), 0, record=0)
             return
-        parsed = parse_records(stream, tag, Vocabulary(), self._demand, self.limits)
+        parsed = parse_records(stream, tag, Vocabulary(), self._demanded(nodes), self.limits)
+
+        def match_records(found: RecordBatch) -> tuple[int, _Answers]:
+            """The number of the first record, and what matched."""
+            if found.excerpt is not None:
+                found.excerpt.mark = stream.mark
+            with self._worker() as worker:
+                answers = self._match_events(
+                    worker, found.batch, found.vocabulary, nodes, found.excerpt
+                )
+            return found.places.first, answers.of(self._subscribers, found.errors)
+
         with (
             closing(parsed),
-            closing(in_order(self._match_record_batch, parsed, threads)) as answered,
+            closing(in_order(match_records, parsed, threads)) as answered,
         ):
-            for first, matches in answered:
+            for first, (matches, located) in answered:
                 for number in range(matches.documents):
-                    yield Match(self.ids, matches, number, first + number)
-
-    def _match_record_batch(self, found: RecordBatch) -> tuple[int, MatchSet]:
-        """The number of the first record, and what matched."""
-        with self._worker() as worker:
-            matches = self._match_events(worker, found.batch, found.vocabulary)
-        return found.places.first, matches._replace(
-            subscribers=self._subscribers, errors=found.errors
-        )
+                    yield Match(self.ids, matches, number, first + number, located)
 
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:
@@ -244,37 +305,74 @@ class CompiledMatcher:
             worker = self._workers.pop()
         except IndexError:
             worker = _Worker(
-                self._new_parser(),
+                {},
                 [
                     share.engine.open(program, self.limits.memo_bytes)
                     for share, program in self._lanes
                 ],
             )
         yield worker  # where this raises, the worker may be left half-way: it is not used again
-        if worker.parser.is_full:  # or too many names would be kept
-            worker = worker._replace(parser=self._new_parser())
+        for demand, parser in list(worker.parsers.items()):
+            if parser.is_full:  # or too many names would be kept
+                del worker.parsers[demand]
         self._workers.append(worker)
 
-    def _new_parser(self) -> Parser:
-        return Parser(Vocabulary(), self._demand, self.limits)
+    def _demanded(self, nodes: Which | None) -> Demand:
+        """What is read of documents; to find an attribute again takes its prefix."""
+        if nodes is None:
+            return self._demand
+        names = self._demand.attributes.some
+        has_prefixes = names is None or any(namespace for namespace, _ in names)
+        return self._demand | Demand(offsets=True, prefixes=has_prefixes)
 
-    def _match_events(self, worker: _Worker, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
-        found = [matching.match(batch, vocabulary) for matching in worker.matchings]
+    def _match_events(
+        self,
+        worker: _Worker,
+        batch: EventBatch,
+        vocabulary: Vocabulary,
+        nodes: Which | None = None,
+        excerpts: Sequence[Source | DocumentError] | Excerpt | None = None,
+    ) -> _Answers:
+        """What each engine says of the events of a batch, joined.
+
+        Args:
+            excerpts: the bytes of the documents, where nodes are asked for.
+        """
+        found = [matching.match(batch, vocabulary, nodes) for matching in worker.matchings]
+        shares = [share for share, _ in self._lanes]
+        located = None
+        if nodes is not None and excerpts is not None:
+            lanes = list(map(Lane, shares, found))
+            limit = self.limits.matched_nodes
+            located = BatchNodes(nodes, limit, batch, vocabulary, excerpts, lanes, self._number_of)
         if len(found) == 1:
-            return found[0]
-        numbers = [share.numbers for share, _ in self._lanes]
-        return joined(list(zip(found, numbers, strict=True)))
+            return _Answers(found[0], located)
+        numbers = [share.numbers for share in shares]
+        return _Answers(joined(list(zip(found, numbers, strict=True))), located)
 
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
+        return self._answers(sources, None).matches
+
+    def _answers(self, sources: Sequence[Source | DocumentError], nodes: Which | None) -> _Answers:
         with self._worker() as worker:
-            batch, errors = worker.parser.parse(sources)
-            matches = self._match_events(worker, batch, worker.parser.vocabulary)
+            parser = worker.parser(self._demanded(nodes), self.limits)
+            batch, errors = parser.parse(sources)
+            answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources)
         if self._slow is not None:
             found, refused = self._match_slowly(self._slow, sources, errors)
-            matches = joined([(matches, None), (found, None)])
+            matches = joined([(answers.matches, None), (found, None)])
+            answers = answers._replace(matches=matches)
             errors |= refused
-        return matches._replace(subscribers=self._subscribers, errors=errors)
+        return answers.of(self._subscribers, errors)
+
+    def _number_of(self, id: SubscriptionId) -> int:
+        """The number of the query that a subscription asks."""
+        if self._places is None:
+            self._places = {id: place for place, id in enumerate(self.ids)}
+        if id not in self._places:
+            raise UsageError(f"there is no subscription {id!r}")
+        return int(self.subscriptions.query_numbers[self._places[id]])
 
     @staticmethod
     def _match_slowly(
@@ -386,11 +484,28 @@ class CompiledMatcher:
 _NO_NUMBERS = np.zeros(0, dtype=np.int32)
 
 
-class _Worker(NamedTuple):
-    """What one thread matches with: a parser, and each engine at work."""
+class _Answers(NamedTuple):
+    """What matched in a batch, and where its nodes are, if these are asked for."""
 
-    parser: Parser
+    matches: MatchSet
+    nodes: BatchNodes | None
+
+    def of(self, subscribers: Subscribers, errors: Mapping[int, DocumentError]) -> _Answers:
+        """The same, for those who ask, with the documents that were not answered."""
+        return self._replace(matches=self.matches._replace(subscribers=subscribers, errors=errors))
+
+
+class _Worker(NamedTuple):
+    """What one thread matches with: parsers, by what they record, and each engine at work."""
+
+    parsers: dict[Demand, Parser]
     matchings: list[Matching]
+
+    def parser(self, demand: Demand, limits: Limits) -> Parser:
+        """What parses with a demand."""
+        if demand not in self.parsers:
+            self.parsers[demand] = Parser(Vocabulary(), demand, limits)
+        return self.parsers[demand]
 
 
 def _subscribers(query_numbers: Int32, queries: int) -> Subscribers:

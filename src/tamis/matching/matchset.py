@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64, freeze
 from tamis.errors import DocumentError
+
+Which = Literal["first", "all"]
+"""The nodes that are asked for, of those that an expression selects in a document."""
 
 
 class Subscribers(NamedTuple):
@@ -22,6 +25,21 @@ class Subscribers(NamedTuple):
 
     starts: Int64
     numbers: Int32
+
+
+class Occurrences(NamedTuple):
+    """The nodes at which sets of queries were met: what those queries select, where it is known.
+
+    Attributes:
+        document_starts: int64[d + 1]; those of document i are from ``document_starts[i]`` on, up to
+            ``document_starts[i + 1]``, in document order.
+        set_ids: int32[]; sets of the ``MatchSet``.
+        places: int64[]; the place of each node (see ``KIND_BITS``).
+    """
+
+    document_starts: Int64
+    set_ids: Int32
+    places: Int64
 
 
 class MatchSet(NamedTuple):
@@ -41,6 +59,7 @@ class MatchSet(NamedTuple):
         sliced: int32[]; numbers of queries that many sets have parts of.
         subscribers: who asks each query; None where query i is subscription i.
         errors: the errors of documents that could not be answered, by document number.
+        occurrences: where sets were met, of an engine that was asked to note it.
 
     >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)], {})
     >>> matches.set_ids, matches.numbers(1)
@@ -54,6 +73,7 @@ class MatchSet(NamedTuple):
     sliced: Int32
     subscribers: Subscribers | None
     errors: Mapping[int, DocumentError]
+    occurrences: Occurrences | None = None
 
     @property
     def documents(self) -> int:
@@ -149,6 +169,7 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
         set_starts=np.concatenate(set_starts),
         members=np.concatenate(members),
         sliced=np.concatenate(sliced),
+        occurrences=None,
     )
     freeze(*result[:5])
     return result

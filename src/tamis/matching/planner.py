@@ -17,7 +17,7 @@ from tamis.language.model import Query
 from tamis.language.printer import print_query
 from tamis.language.queries import Queries
 from tamis.matching import automaton, reference
-from tamis.matching.matchset import MatchSet
+from tamis.matching.matchset import MatchSet, Which
 
 log = logging.getLogger("tamis")
 
@@ -36,12 +36,15 @@ class Program(Protocol):
 class Matching(Protocol):
     """A program at work, with all that it learns on the way; it belongs to one thread at a time."""
 
-    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+    def match(
+        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+    ) -> MatchSet:
         """Which queries are true of which documents.
 
         Args:
             batch: parsed with at least the program's demand.
             vocabulary: the fork of the program's that it was parsed with.
+            nodes: which occurrences to note, by an engine that can: at least these.
         """
 
     def memory_usage(self) -> int:
@@ -57,6 +60,7 @@ class Engine(NamedTuple):
         compile: queries → program. A query's number is its place.
         open: what matches with a program, learning at most so many bytes (see ``Limits``).
         takes_plain: whether it runs all queries that are plain.
+        locates: whether the ``Occurrences`` of a query are the nodes that it selects.
     """
 
     name: str
@@ -64,13 +68,26 @@ class Engine(NamedTuple):
     compile: Callable[[Sequence[Query]], Program]
     open: Callable[[Any, int], Matching]
     takes_plain: bool
+    locates: Callable[[Query], bool]
 
 
 ENGINES: tuple[Engine, ...] = (
     Engine(
-        "automaton", automaton.refuses, automaton.compile_queries, automaton.open_automaton, True
+        "automaton",
+        automaton.refuses,
+        automaton.compile_queries,
+        automaton.open_automaton,
+        True,
+        automaton.locates,
     ),
-    Engine("reference", lambda _: None, reference.compile_queries, reference.open_reference, False),
+    Engine(
+        "reference",
+        lambda _: None,
+        reference.compile_queries,
+        reference.open_reference,
+        False,
+        lambda _: False,
+    ),
 )
 """All engines, the one to try first in front."""
 

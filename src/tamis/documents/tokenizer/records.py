@@ -237,7 +237,13 @@ class TokenizedRecords:
         errors: dict[int, DocumentError] = {
             number: DocumentLimitError(too_large(self.limits)) for number in large
         }
-        return RecordBatch(batch, errors, self.scanner.names.vocabulary, places, None)
+        excerpt = None
+        if self.demand.offsets:
+            batch = batch._replace(offsets=batch.offsets + window.start)
+            freeze(batch.offsets)
+            first, last = int(output.record_starts[0]), int(output.record_ends[count - 1])
+            excerpt = window.excerpt(first, last)
+        return RecordBatch(batch, errors, self.scanner.names.vocabulary, places, None, excerpt)
 
     def _count_skipped(self, window: Window) -> None:
         state = self.scanner.state

@@ -26,7 +26,7 @@ ATTRIBUTES_MAX = 1 << 20
 ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
 
 _FULL = {
-    layout.FULL_EVENTS: ("tags", "prefixes"),
+    layout.FULL_EVENTS: ("tags", "prefixes", "offsets"),
     layout.FULL_ATTRIBUTES: (
         "attribute_event", "attribute_name", "attribute_prefixes", "value_start", "value_end"
     ),
@@ -60,6 +60,7 @@ class Scanner:
         self.state = np.zeros(layout.STATES, np.int64)
         self.state[layout.IS_FINAL] = 1
         self.state[layout.WITH_PREFIXES] = demand.prefixes
+        self.state[layout.WITH_OFFSETS] = demand.offsets
         self.state[layout.WITH_MISC] = demand.misc
         self.state[layout.DEPTH_MAX] = depth_max
         self.state[layout.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
@@ -154,6 +155,7 @@ class Scanner:
             prefixes=out.prefixes[: events if prefixes else 0],
             attribute_prefixes=out.attribute_prefixes[: attributes if prefixes else 0],
             lines=np.zeros(0, np.int32),
+            offsets=out.offsets[: events if self.demand.offsets else 0],
         )
         freeze(*batch)
         return batch
@@ -204,6 +206,7 @@ def _output(demand: Demand, size: int, documents: int, contexts: layout.Int64) -
     return layout.Output(
         tags=np.empty(events, np.int32),
         prefixes=np.empty(prefixes, np.int32),
+        offsets=np.empty(events if demand.offsets else 0, np.int64),
         attribute_event=np.empty(attributes, np.int64),
         attribute_name=np.empty(attributes, np.int32),
         attribute_prefixes=np.empty(attributes if demand.prefixes else 0, np.int32),

@@ -7,6 +7,7 @@ from itertools import chain
 
 import numpy as np
 
+from tamis.documents.offsets import Excerpt
 from tamis.documents.record_batch import StreamPlace
 from tamis.documents.streams import CHUNK_BYTES
 from tamis.documents.tokenizer.kernels import layout
@@ -45,6 +46,7 @@ class Window:
         self.start = start.offset
         self._lines = np.array([start.line, start.column, 0])  # see pass_over
         self._counted = 0  # up to where
+        self._line = start.line  # of the first byte
         self._provide(READ_BYTES)
 
     def read(self, start: int, wanted: int, least: int) -> None:
@@ -54,7 +56,7 @@ class Window:
             wanted: how many bytes to have then.
             least: as many are enough where a chunk is not full: a pipe gives no more for now.
         """
-        self.place(start)
+        self._line = self.place(start).line
         self._slide(start, wanted)
         while self.end < wanted and not (self.is_final or self.is_stuck):
             chunk = self._next()
@@ -72,6 +74,11 @@ class Window:
         if is_after_return and self.data[at] == NEWLINE:  # whoever goes on counts it
             line -= 1
         return StreamPlace(record, self.start + at, line, column)
+
+    def excerpt(self, start: int, end: int) -> Excerpt:
+        """A copy of the bytes between two places."""
+        (line,) = Excerpt(self.data[:end].data, line=self._line).lines(np.array([start])).tolist()
+        return Excerpt(self.data[start:end].tobytes(), start=self.start + start, line=line)
 
     def rest(self, start: int) -> Iterator[bytes | memoryview]:
         """The stream from a place on, for another reader; this one is then done."""

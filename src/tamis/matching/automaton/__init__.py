@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.matching.automaton.compile import compile_queries, refuses
+from tamis.matching.automaton.locates import locates
 from tamis.matching.automaton.program import AutomatonProgram
 
 if TYPE_CHECKING:
     from tamis.matching.automaton.automaton import Automaton
     from tamis.matching.automaton.memo import MemoArrays
 
-__all__ = ["compile_queries", "open_automaton", "refuses"]
+__all__ = ["compile_queries", "locates", "open_automaton", "refuses"]
 
 
 def open_automaton(

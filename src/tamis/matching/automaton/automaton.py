@@ -39,7 +39,12 @@ from tamis.matching.automaton.layout import (
     HAS_LEAVES,
     IS_OPEN,
     MEMO,
+    MET_COUNT,
     MISC_AT,
+    NOTES,
+    NOTES_ALL,
+    NOTES_FIRST,
+    NOTES_NONE,
     NUMBER_BUFFER,
     NUMBER_END,
     NUMBER_START,
@@ -76,7 +81,7 @@ from tamis.matching.automaton.program import (
     OTHER_ELEMENT,
     AutomatonProgram,
 )
-from tamis.matching.matchset import MatchSet, only_used
+from tamis.matching.matchset import MatchSet, Occurrences, Which, only_used
 
 log = logging.getLogger("tamis")
 
@@ -84,6 +89,8 @@ L = TypeVar("L", Lists, FactSets)
 
 _POSITION = [DOCUMENT, EVENT, ATTRIBUTE_AT, TEXT_AT, MISC_AT]
 """The places that say which event is matched."""
+
+_NOTES = {None: NOTES_NONE, "first": NOTES_FIRST, "all": NOTES_ALL}
 
 _LISTS = {
     FULL_STATES: "states",
@@ -158,23 +165,30 @@ class Automaton:
         """Bytes of what was learned, and of the room for work."""
         return _bytes(self._memo) + sum(array.nbytes for array in self._scratch)
 
-    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+    def match(
+        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+    ) -> MatchSet:
         """Which queries are true of which documents.
 
         Args:
             vocabulary: that the batch was parsed with.
+            nodes: note the first place in a document at which the answer of a state is met, or all.
         """
         self._of_batch = events = self._events(batch, vocabulary)
         state = self._state
         state[NUMBER_BUFFER] = 0
         note(state, EVENTS.document_starts, events)
         state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
+        state[MET_COUNT], state[NOTES] = 0, _NOTES[nodes]
         state[HAS_LEAVES] = any(
             map(len, (events.attribute_event, events.text_event, events.misc_event))
         )
         self._forgotten_at = []
         self._found_starts = np.zeros(batch.documents + 1, np.int64)
         self._found = np.empty(64 + 4 * batch.documents, np.int32)
+        self._met_starts = np.zeros(batch.documents + 1, np.int64)
+        self._met_answers = np.empty(64, np.int32)
+        self._met_places = np.empty(64, np.int64)
         self._pieces: list[_Piece] = []
         self._bind_progress()
         while status := scan(state):
@@ -213,6 +227,9 @@ class Automaton:
             self._found_starts,
             self._found,
             self._seen,
+            self._met_starts,
+            self._met_answers,
+            self._met_places,
         )
         note(self._state, PROGRESS.outer_states, self._progress)
 
@@ -231,6 +248,10 @@ class Automaton:
         answers = int(self._memo.answers.counts[COUNT])
         if answers + 3 > len(self._seen):
             self._seen = grown(self._seen, 2 * answers + 3)
+        met = 2 * len(self._met_answers)
+        if self._state[MET_COUNT] + 3 > len(self._met_answers):
+            self._met_answers = grown(self._met_answers, met)
+            self._met_places = grown(self._met_places, met)
 
     def _make_room(self, status: int) -> None:
         """Let the memo grow, or forget.
@@ -300,31 +321,40 @@ class Automaton:
 
     def _set_aside(self) -> None:
         """Keep those of the answers that were found since answers were forgotten last."""
-        begin = self._pieces[-1].end if self._pieces else 0
+        begin, met_begin = self._pieces[-1][:2] if self._pieces else (0, 0)
         self._state[COUNTED_FROM] = self._state[FOUND_COUNT]
         self._state[TRUE_AT_MOST] = 0
-        end = int(self._state[FOUND_COUNT])
+        end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
         answers = self._memo.answers
-        found, starts, members = only_used(self._found[begin:end], answers.starts, answers.members)
-        self._found[begin:end] = found
-        self._pieces.append(_Piece(end, starts, members))
+        met = self._met_answers[met_begin:met_end]
+        used = np.concatenate([self._found[begin:end], met])
+        used, starts, members = only_used(used, answers.starts, answers.members)
+        self._found[begin:end], met[:] = np.split(used, [end - begin])
+        self._pieces.append(_Piece(end, met_end, starts, members))
 
     def _match_set(self) -> MatchSet:
-        end, answers = int(self._state[FOUND_COUNT]), self._memo.answers
+        answers = self._memo.answers
+        end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
         count, used = answers.counts.tolist()
-        last = _Piece(end, answers.starts[: count + 1], answers.members[:used])
-        found = self._found[:end]
+        last = _Piece(end, met_end, answers.starts[: count + 1], answers.members[:used])
+        found, met = self._found[:end], self._met_answers[:met_end]
         starts, members = last.starts, last.members
         if self._pieces:
-            begin = sets = used = 0
+            begin = met_begin = sets = used = 0
             several = []
             for piece in [*self._pieces, last]:
                 found[begin : piece.end] += sets
+                met[met_begin : piece.met_end] += sets
                 several.append(piece.starts[1:] + used)
-                begin, sets = piece.end, sets + len(piece.starts) - 1
+                begin, met_begin = piece.end, piece.met_end
+                sets += len(piece.starts) - 1
                 used += len(piece.members)
             starts = np.concatenate([last.starts[:1], *several])
             members = np.concatenate([piece.members for piece in [*self._pieces, last]])
+        occurrences = None
+        if self._state[NOTES]:
+            occurrences = Occurrences(self._met_starts, met, self._met_places[:met_end])
+            freeze(*occurrences)
         matches = MatchSet(
             document_starts=self._found_starts,
             set_ids=found,
@@ -333,15 +363,17 @@ class Automaton:
             sliced=self.program.arrays.sliced,
             subscribers=None,
             errors={},
+            occurrences=occurrences,
         )
         freeze(*matches[:5])
         return matches
 
 
 class _Piece(NamedTuple):
-    """Answers that a memo knew, and how many had been found in all when it was forgotten."""
+    """Answers that a memo knew, and how many had been found, and met, when it was forgotten."""
 
     end: int
+    met_end: int
     starts: Int64
     members: Int32
 

@@ -16,7 +16,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import EventBatch, Int32
+from tamis.documents.batch import (
+    ATTRIBUTE,
+    DOCUMENT,
+    ELEMENT,
+    MISC,
+    TEXT,
+    EventBatch,
+    Int32,
+)
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
     DESCEND,
@@ -44,17 +52,9 @@ from tamis.language.model import (
     StringOf,
 )
 from tamis.language.values import compare, compare_string, normalize_space
-from tamis.matching.matchset import MatchSet, match_set
+from tamis.matching.matchset import MatchSet, Which, match_set
 from tamis.matching.reference.compile import ReferenceProgram
-from tamis.matching.reference.nodes import (
-    ATTRIBUTE,
-    DOCUMENT,
-    ELEMENT,
-    MISC,
-    TEXT,
-    NodeTable,
-    build_nodes,
-)
+from tamis.matching.reference.nodes import NodeTable, build_nodes
 from tamis.matching.reference.sets import (
     Mask,
     Rows,
@@ -71,7 +71,9 @@ class ReferenceMatching(NamedTuple):
 
     program: ReferenceProgram
 
-    def match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+    def match(
+        self, batch: EventBatch, vocabulary: Vocabulary, _nodes: Which | None = None
+    ) -> MatchSet:
         """Which queries are true of which documents."""
         return match(self.program, batch, vocabulary)
 
@@ -263,6 +265,11 @@ class Evaluator:
         return count
 
     # -- paths ---------------------------------------------------------------------------------
+
+    def selected(self, paths: tuple[Path, ...], contexts: Rows) -> Rows:
+        """The nodes that some paths select from any of the contexts."""
+        ends = [[contexts, *self.trace(path, contexts)][-1] for path in paths]
+        return np.unique(np.concatenate(ends))
 
     def trace(self, path: Path, contexts: Rows) -> list[Rows]:
         """The nodes reached after each of the :func:`fused` steps from any of the contexts."""

@@ -7,9 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import EventBatch, Int32, Int64
-
-DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, MISC = range(5)
+from tamis.documents.batch import (
+    ATTRIBUTE,
+    DOCUMENT,
+    ELEMENT,
+    MISC,
+    TEXT,
+    EventBatch,
+    Int32,
+    Int64,
+)
 
 Kinds = np.ndarray[tuple[int], np.dtype[np.int8]]
 

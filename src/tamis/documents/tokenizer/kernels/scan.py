@@ -55,6 +55,7 @@ from tamis.documents.tokenizer.kernels.layout import (
     SWITCH,
     TAIL,
     TEXT_DEPTH,
+    WITH_OFFSETS,
     WITH_PREFIXES,
     WORK,
     Int64,
@@ -77,7 +78,7 @@ from tamis.documents.tokenizer.kernels.spans import (
 from tamis.documents.tokenizer.kernels.tags import (
     close_element,
     open_element,
-    record_prefix,
+    record_more,
     start_tag,
 )
 from tamis.documents.tokenizer.kernels.texts import before_markup, text_reference
@@ -119,7 +120,7 @@ def scan_document(state: Int64, end: int) -> int:
     stamps = int64s(state, NAMES.stamps)
     stack = int64s(state, WORK.stack)
     tags = int32s(state, OUT.tags)
-    with_prefixes = state[WITH_PREFIXES] != 0
+    with_more = state[WITH_PREFIXES] + state[WITH_OFFSETS] != 0
     depth_max = state[DEPTH_MAX]
     room = len(tags) - 2
     place = state[POSITION]
@@ -245,8 +246,8 @@ def scan_document(state: Int64, end: int) -> int:
                     break
             answer = table[U(slot) * U(NAME_COLUMNS) + U(ANSWER)]
             tags[U(event)] = np.int32(answer & U(0xFFFFFFFF))
-            if with_prefixes:
-                record_prefix(state, event, slot)
+            if with_more:
+                record_more(state, event, slot, start)
             event += emitting
             depth += 1
             stack[U(depth)] = slot | outside << 32
@@ -255,8 +256,8 @@ def scan_document(state: Int64, end: int) -> int:
             place = behind
         if closes:
             tags[U(event)] = -1
-            if with_prefixes:
-                record_prefix(state, event, -1)
+            if with_more:
+                record_more(state, event, -1, place)
             event += emitting
             scope = stack[U(depth)] >> 32
             depth -= 1

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, uint8s, uint64s
+from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.tokenizer.kernels.attributes import DECLARED, attributes, declares, value_from
 from tamis.documents.tokenizer.kernels.characters import SPACE
 from tamis.documents.tokenizer.kernels.layout import (
     ATTRIBUTES,
     DECLINE,
+    DOCUMENT,
     ELEMENT,
+    FIRST_DOCUMENT,
     LEFT_SCOPE,
     LEFT_TAG,
     MULTIPLIER,
@@ -16,11 +18,14 @@ from tamis.documents.tokenizer.kernels.layout import (
     NAMES,
     NEW_NAME,
     OUT,
+    PARTS,
     ROOT,
     ROOT_IS_CLOSED,
     ROOT_IS_OPEN,
     TEXT_DEPTH,
     VALUE_BYTES,
+    WITH_OFFSETS,
+    WITH_PREFIXES,
     Int64,
     at,
 )
@@ -28,7 +33,7 @@ from tamis.documents.tokenizer.kernels.lookup import ask, find_name, find_scope
 from tamis.documents.tokenizer.kernels.search import search, skip_space
 from tamis.documents.tokenizer.kernels.values import transfer
 from tamis.documents.tokenizer.vectors import U, byte, found, name_ends
-from tamis.jit import called
+from tamis.jit import called, inlined
 
 
 @called
@@ -106,12 +111,21 @@ def declare(state: Int64, place: int, scope: int) -> int:
         place = closing + 1
 
 
-@called
-def record_prefix(state: Int64, event: int, slot: int) -> None:
-    """Record the prefix of the name in a slot, or none for -1."""
-    into = int32s(state, OUT.prefixes)
-    prefixes = int32s(state, NAMES.prefixes)
-    into[event] = -1 if slot < 0 else prefixes[slot]
+@inlined
+def record_more(state: Int64, event: int, slot: int, place: int) -> None:
+    """Record what else is asked of an event.
+
+    Args:
+        slot: of the element's name, or -1 at an end, which has no prefix.
+        place: where the event stands.
+    """
+    if state[WITH_PREFIXES]:
+        into = int32s(state, OUT.prefixes)
+        prefixes = int32s(state, NAMES.prefixes)
+        into[event] = -1 if slot < 0 else prefixes[slot]
+    if state[WITH_OFFSETS]:
+        offsets, origins = int64s(state, OUT.offsets), int64s(state, PARTS.origins)
+        offsets[event] = place - origins[state[DOCUMENT] - state[FIRST_DOCUMENT]]
 
 
 @called

@@ -5,7 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays import int32s, int64s, uint8s, uint64s
-from tamis.documents.batch import Int32, Int64
+from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, Int32, Int64
+from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
+from tamis.documents.batch import MISC as OF_MISC
+from tamis.documents.batch import TEXT as OF_TEXT
 from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.kernels.ends import close, closed, gather
 from tamis.matching.automaton.kernels.starts import advance, begin
@@ -31,7 +34,11 @@ from tamis.matching.automaton.layout import (
     IS_SETTLED,
     LOOK_AT,
     MEMO,
+    MET_COUNT,
     MISC_AT,
+    NOTES,
+    NOTES_ALL,
+    NOTES_NONE,
     PROGRAM,
     PROGRESS,
     QUERIES,
@@ -57,6 +64,9 @@ from tamis.matching.automaton.memo import (
 )
 from tamis.matching.automaton.program import MISC, TEXT
 
+NEVER = 1 << 62
+"""More queries than there are."""
+
 
 @inlined
 def report(state: Int64, answer: int) -> None:
@@ -71,6 +81,17 @@ def report(state: Int64, answer: int) -> None:
         if state[TRUE_AT_MOST] >= state[LOOK_AT]:
             state[IS_SETTLED] = are_all_true(state)
             state[LOOK_AT] = 2 * state[TRUE_AT_MOST]
+
+
+@inlined
+def note_place(state: Int64, answer: int, place: int) -> None:
+    """Note where an answer of a state is met, if that is asked for, before it is reported."""
+    if state[NOTES] != NOTES_NONE and answer >= 0:
+        is_new = int64s(state, PROGRESS.seen)[answer] != state[STAMP]
+        if is_new or state[NOTES] == NOTES_ALL:
+            int32s(state, PROGRESS.met_answers)[state[MET_COUNT]] = answer
+            int64s(state, PROGRESS.met_places)[state[MET_COUNT]] = place
+            state[MET_COUNT] += 1
 
 
 @called
@@ -106,16 +127,19 @@ def is_new(bits: Bytes, number: int) -> bool:
 def can_report(state: Int64) -> bool:
     """Whether there is room for what one event may report."""
     answers = int64s(state, MEMO.answers.counts)[COUNT]
-    return state[FOUND_COUNT] + 3 <= len(int32s(state, PROGRESS.found)) and answers + 3 <= len(
-        int64s(state, PROGRESS.seen)
+    return (
+        state[FOUND_COUNT] + 3 <= len(int32s(state, PROGRESS.found))
+        and answers + 3 <= len(int64s(state, PROGRESS.seen))
+        and state[MET_COUNT] + 3 <= len(int32s(state, PROGRESS.met_answers))
     )
 
 
 @called
-def leaf(state: Int64, symbol: int, buffer: int, start: int, end: int) -> int:
+def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: int) -> int:
     """Match an attribute or a leaf that is no element: DONE, or a status.
 
     Args:
+        place: of the node, as a number.
         buffer: the place of the buffer that its string value is in.
         start, end: where.
     """
@@ -144,7 +168,9 @@ def leaf(state: Int64, symbol: int, buffer: int, start: int, end: int) -> int:
         if gathered < 0:
             return -gathered
         state[GATHERED] = gathered
-    report(state, np.int64(info[next * STATE_COLUMNS + ANSWER]))
+    answer = np.int64(info[next * STATE_COLUMNS + ANSWER])
+    note_place(state, answer, place)
+    report(state, answer)
     report(state, (value >> 32) - 1)
     return DONE
 
@@ -160,7 +186,8 @@ def leaves(state: Int64) -> int:
         if events[state[ATTRIBUTE_AT]] == event:
             at = state[ATTRIBUTE_AT]
             start, end = starts[at], ends[at]
-            status = leaf(state, symbols[names[at]], EVENTS.attribute_values, start, end)
+            symbol, buffer = np.int64(symbols[names[at]]), EVENTS.attribute_values
+            status = leaf(state, at << KIND_BITS | ATTRIBUTE, symbol, buffer, start, end)
             if status:
                 return status
         state[ATTRIBUTE_AT] += 1
@@ -178,12 +205,14 @@ def leaves(state: Int64) -> int:
             if miscs[misc] == event:
                 start = int64s(state, EVENTS.misc_start)[misc]
                 end = int64s(state, EVENTS.misc_end)[misc]
-                status = leaf(state, MISC, EVENTS.misc_values, start, end)
+                place = misc << KIND_BITS | OF_MISC
+                status = leaf(state, place, MISC, EVENTS.misc_values, start, end)
         elif has_text:
             if texts[text] == event:
                 start = int64s(state, EVENTS.text_start)[text]
                 end = int64s(state, EVENTS.text_end)[text]
-                status = leaf(state, TEXT, EVENTS.text_values, start, end)
+                place = text << KIND_BITS | OF_TEXT
+                status = leaf(state, place, TEXT, EVENTS.text_values, start, end)
         else:
             return DONE
         if status:
@@ -228,6 +257,7 @@ def scan(state: Int64) -> int:
             state[REGAINED] = state[DEPTH] = 0
             state[DOCUMENT] = document + 1
             int64s(state, PROGRESS.found_starts)[document + 1] = state[FOUND_COUNT]
+            int64s(state, PROGRESS.met_starts)[document + 1] = state[MET_COUNT]
     return status
 
 
@@ -247,8 +277,10 @@ def open_document(state: Int64, start: int) -> None:
     state[DOCUMENT_TEXT] = state[TEXT_AT]
     state[COUNTED_FROM] = state[FOUND_COUNT]
     state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
-    state[LOOK_AT] = state[QUERIES]
-    report(state, np.int64(int32s(state, MEMO.state_info)[START * STATE_COLUMNS + ANSWER]))
+    state[LOOK_AT] = NEVER if state[NOTES] == NOTES_ALL else state[QUERIES]
+    answer = np.int64(int32s(state, MEMO.state_info)[START * STATE_COLUMNS + ANSWER])
+    note_place(state, answer, document << KIND_BITS | OF_DOCUMENT)
+    report(state, answer)
 
 
 @called
@@ -257,7 +289,8 @@ def scan_document(state: Int64, end: int) -> int:
 
     This is the loop in which time goes. Each event is matched as a whole, or not at all where
     something is full; but for leaves, which are matched one by one. The last event, at ``end``, is
-    the end of the document itself. What follows once all queries are true is left out.
+    the end of the document itself. What follows once all queries are true is left out, but where
+    all nodes that they select are to be noted.
     """
     tags, elements = int32s(state, EVENTS.tags), int32s(state, EVENTS.elements)
     table, info = int32s(state, MEMO.table), int32s(state, MEMO.state_info)
@@ -305,6 +338,7 @@ def scan_document(state: Int64, end: int) -> int:
                 if not can_report(state):
                     status = FULL_FOUND
                     break
+                note_place(state, answer, event << KIND_BITS | ELEMENT)
                 report(state, answer)
                 if state[IS_SETTLED]:
                     break

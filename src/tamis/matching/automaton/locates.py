@@ -1,0 +1,27 @@
+"""For which queries the automaton knows where the nodes are that they select."""
+
+from __future__ import annotations
+
+from tamis.language.model import DESCEND, Axis, Exists, KindTest, Query, Step
+
+_HERE = Step(Axis.SELF, KindTest.NODE)
+_KNOWN = (Axis.CHILD, Axis.DESCENDANT, Axis.ATTRIBUTE)
+
+
+def locates(query: Query) -> bool:
+    """Whether a query is among the answers of a state wherever it selects what is met there.
+
+    Those are paths without predicates: of twigs only their truth is known.
+
+    >>> from tamis.language.xpath import parse
+    >>> locates(parse("//a/@b | /c//text()")), locates(parse("//a[b]"))
+    (True, False)
+    """
+    match query.expression:
+        case Exists(paths):
+            return all(_is_plain(step) for path in paths for step in path.steps)
+    return False
+
+
+def _is_plain(step: Step) -> bool:
+    return step in (_HERE, DESCEND) or (step.axis in _KNOWN and not step.predicates)

@@ -1,0 +1,311 @@
+"""The nodes that expressions select in documents that they matched: where these stand.
+
+What matched is known of all documents; which nodes were selected is found when it is asked for, of
+one document and one query. An engine may have noted where it met the answers (``Occurrences``);
+for all other queries the reference engine's evaluator looks, in the events of the document.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple, overload
+
+import numpy as np
+
+from tamis.documents.batch import (
+    ATTRIBUTE,
+    DOCUMENT,
+    ELEMENT,
+    KIND_BITS,
+    TEXT,
+    EventBatch,
+    Int32,
+    Int64,
+    freeze,
+    part,
+)
+from tamis.documents.offsets import Excerpt, Markup
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentError, SubscriptionId, UsageError
+from tamis.language.model import Exists, Query
+from tamis.matching.matchset import MatchSet, Occurrences, Which, ranges
+from tamis.matching.planner import Share
+from tamis.matching.reference import Evaluator, build_nodes
+
+
+class Node(NamedTuple):
+    """Where a node stands in its document.
+
+    Attributes:
+        start: the number of bytes before it.
+        end: the number of bytes up to its end.
+        line: the line that it begins in, from 1.
+    """
+
+    start: int
+    end: int
+    line: int
+
+
+class Selection(Sequence[Node]):
+    """The nodes that an expression selects in a document: in document order, each once.
+
+    An element ranges from its start tag to its end tag, an attribute from its name to its closing
+    quote, a text node over the text as it is written. What an entity holds stands where the
+    reference to it does, and an attribute that the DTD gives where its element's tag does.
+
+    Attributes:
+        starts, ends: int64[], read-only; byte offsets.
+        is_cut: there are more than the limit ``matched_nodes``, and these are the first of them.
+    """
+
+    def __init__(self, starts: Int64, ends: Int64, excerpt: Excerpt, is_cut: bool = False) -> None:
+        freeze(starts, ends)
+        self.starts = starts
+        self.ends = ends
+        self.is_cut = is_cut
+        self._excerpt = excerpt
+
+    @cached_property
+    def lines(self) -> Int64:
+        """The line in which each node begins: int64[], read-only."""
+        lines = self._excerpt.lines(self.starts)
+        freeze(lines)
+        return lines
+
+    def fragments(self) -> Iterator[str]:
+        """The nodes as the document has them, one after the other."""
+        for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
+            yield self._excerpt.text(start, end)
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @overload
+    def __getitem__(self, index: int) -> Node: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Node]: ...
+    def __getitem__(self, index: int | slice) -> Node | list[Node]:
+        if isinstance(index, slice):
+            return list(self)[index]
+        return Node(int(self.starts[index]), int(self.ends[index]), int(self.lines[index]))
+
+    def __iter__(self) -> Iterator[Node]:
+        columns = (self.starts.tolist(), self.ends.tolist(), self.lines.tolist())
+        return map(Node._make, zip(*columns, strict=True))
+
+    def __repr__(self) -> str:
+        return f"<Selection: {len(self):,} nodes{', cut' if self.is_cut else ''}>"
+
+
+class Lane:
+    """The queries that one engine answered, and its answers.
+
+    >>> from tamis.language.xpath import parse
+    >>> from tamis.matching.planner import plan
+    >>> (share,) = plan([parse("//a")])
+    >>> starts, sets, places = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
+    >>> met = Occurrences(starts, sets, places)
+    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), None, {}, met)
+    >>> Lane(share, matches).met(0).places_of(0, "all")
+    array([ 9, 25])
+    """
+
+    def __init__(self, share: Share, matches: MatchSet) -> None:
+        self.share = share
+        self.matches = matches
+
+    def own_number(self, number: int) -> int | None:
+        """The number that the engine knows a query by, if it is one of its own."""
+        numbers = self.share.numbers
+        own = int(np.searchsorted(numbers, number))
+        return own if own < len(numbers) and numbers[own] == number else None
+
+    def knows(self, own: int) -> bool:
+        """Whether the engine noted where what the query selects is."""
+        if self.matches.occurrences is None:
+            return False
+        queries = self.share.queries
+        if own < len(queries.plain):
+            return queries.is_path(own)
+        return self.share.engine.locates(queries[own])
+
+    def met(self, document: int) -> Met:
+        """What the engine noted in a document."""
+        occurrences = self.matches.occurrences
+        assert occurrences is not None
+        return Met(self, occurrences, document)
+
+    def sets_of(self, own: int) -> Int32:
+        """The sets that have a query and were met somewhere in the batch."""
+        members, sets = self._members
+        return sets[slice(*np.searchsorted(members, [own, own + 1]).tolist())]
+
+    @cached_property
+    def _members(self) -> tuple[Int32, Int32]:
+        """Each member of each set that was met, ascending, and the set."""
+        matches = self.matches
+        assert matches.occurrences is not None
+        used = np.unique(matches.occurrences.set_ids)
+        counts = matches.set_starts[used.astype(np.int64) + 1] - matches.set_starts[used]
+        members = ranges(matches.set_starts, used, matches.members)
+        order = np.argsort(members, kind="stable")
+        return members[order], np.repeat(used, counts)[order]
+
+
+class Met:
+    """What an engine noted in one document, by the set that was met."""
+
+    def __init__(self, lane: Lane, occurrences: Occurrences, document: int) -> None:
+        self._lane = lane
+        within = slice(*occurrences.document_starts[document : document + 2].tolist())
+        sets = occurrences.set_ids[within]
+        self._places = occurrences.places[within]
+        self._order = np.argsort(sets, kind="stable")
+        self._sets = sets[self._order]
+
+    def places_of(self, own: int, which: Which) -> Int64:
+        """The places of the nodes at which a query was met, in document order."""
+        wanted = self._lane.sets_of(own)
+        starts = np.searchsorted(self._sets, wanted)
+        ends = np.searchsorted(self._sets, wanted, "right")
+        if which == "first":
+            found = self._order[starts[starts < ends]]
+            return self._places[np.sort(found)[:1]]
+        pieces = [
+            self._order[start:end]
+            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        return self._places[np.sort(np.concatenate(pieces))] if pieces else _NO_PLACES
+
+
+class BatchNodes(NamedTuple):
+    """All that it takes to find the nodes that were selected in the documents of a batch.
+
+    Attributes:
+        which: the nodes that are asked for.
+        limit: nodes of one query and document.
+        excerpts: the bytes of each document, or those of all of them.
+        lanes: what each engine said.
+        number_of: the number of the query that a subscription asks.
+    """
+
+    which: Which
+    limit: int
+    batch: EventBatch
+    vocabulary: Vocabulary
+    excerpts: Sequence[Source | DocumentError] | Excerpt
+    lanes: Sequence[Lane]
+    number_of: Callable[[SubscriptionId], int]
+
+    def of_document(self, document: int) -> DocumentNodes:
+        """Those of one document, which must not be in error."""
+        return DocumentNodes(self, document)
+
+
+class DocumentNodes:
+    """The nodes that were selected in one document."""
+
+    def __init__(self, found: BatchNodes, document: int) -> None:
+        self._found = found
+        self._document = document
+        self._excerpt = _excerpt(found.excerpts, document)
+        self._met: dict[int, Met] = {}  # by the number of the lane
+        self._markup = Markup(found.batch, document, self._excerpt, found.vocabulary)
+
+    def selection(self, id: SubscriptionId) -> Selection:
+        """What a subscription selects; nothing where it does not match."""
+        places = self._places_of(self._found.number_of(id))
+        limit = 1 if self._found.which == "first" else self._found.limit
+        is_cut = len(places) > limit and self._found.which == "all"
+        starts, ends = self._ranges(places[:limit])
+        return Selection(starts, ends, self._excerpt, is_cut)
+
+    # -- which nodes ---------------------------------------------------------------------------
+
+    def _places_of(self, number: int) -> Int64:
+        """The places of what a query selects."""
+        for lane_number, lane in enumerate(self._found.lanes):
+            own = lane.own_number(number)
+            if own is None:
+                continue
+            if not lane.knows(own):
+                query = lane.share.queries[own]
+                return self._evaluated(query) if query.selects else _NO_PLACES
+            if lane_number not in self._met:
+                self._met[lane_number] = lane.met(self._document)
+            return self._met[lane_number].places_of(own, self._found.which)
+        raise AssertionError("some engine answers each query")
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        own = part(self._found.batch, self._document, self._document + 1)
+        return Evaluator(own, build_nodes(own), self._found.vocabulary)
+
+    @cached_property
+    def _numbers_before(self) -> Int64:
+        """By kind, how many nodes of the batch come before those of the document."""
+        batch, first = self._found.batch, self._markup.first
+        attributes = int(np.searchsorted(batch.attribute_event, first))
+        texts = int(np.searchsorted(batch.text_event, first))
+        return np.array([0, first, attributes, texts, batch.misc_starts[self._document]])
+
+    def _evaluated(self, query: Query) -> Int64:
+        """The places of what a query selects, as the reference engine finds them."""
+        assert isinstance(query.expression, Exists)
+        evaluator = self._evaluator
+        nodes = evaluator.nodes
+        rows = evaluator.selected(query.expression.paths, nodes.documents)
+        kinds = nodes.kind[rows].astype(np.int64)
+        return (nodes.source[rows] + self._numbers_before[kinds]) << KIND_BITS | kinds
+
+    # -- where they are ------------------------------------------------------------------------
+
+    def _ranges(self, places: Int64) -> tuple[Int64, Int64]:
+        """The byte ranges of nodes."""
+        kinds, numbers = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
+        starts, ends = np.zeros((2, len(places)), np.int64)
+        are_elements = kinds == ELEMENT
+        starts[are_elements], ends[are_elements] = self._markup.elements(numbers[are_elements])
+        for index in np.flatnonzero(~are_elements).tolist():
+            starts[index], ends[index] = self._range(int(kinds[index]), int(numbers[index]))
+        mark = self._excerpt.mark
+        starts += mark
+        ends += mark
+        return starts, ends
+
+    def _range(self, kind: int, number: int) -> tuple[int, int]:
+        if kind == ATTRIBUTE:
+            return self._markup.attribute(number)
+        if kind == TEXT:
+            return self._markup.text(number)
+        if kind != DOCUMENT:
+            return self._markup.misc(number)
+        if isinstance(self._found.excerpts, Excerpt):  # a record: from its first tag to its last
+            offsets = self._found.batch.offsets[self._markup.first : self._markup.last]
+            return int(offsets[0]), int(offsets[-1])
+        return -self._excerpt.mark, len(self._excerpt.data)
+
+
+_NO_PLACES = np.zeros(0, np.int64)
+
+
+def check_which(nodes: object) -> Which | None:
+    """The nodes that are asked for, if they can be.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    if nodes in (None, "first", "all"):
+        return nodes
+    raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
+
+
+def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int) -> Excerpt:
+    if isinstance(excerpts, Excerpt):
+        return excerpts
+    source = excerpts[document]
+    assert isinstance(source, Source)
+    return Excerpt(source.data, source.encoding or "utf-8", mark=source.mark)
