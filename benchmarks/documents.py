@@ -252,10 +252,10 @@ _WORDS_MAX = 3
 def _from_templates(wanted: Table, table: Table, data: Path) -> Iterator[str]:
     """As many distinct expressions as ``count``, of ``templates`` in turn.
 
-    ``{value author}`` in one is the text of some element ``author``, as a literal; ``{number year}``
-    is a number; ``{begin title}`` some words at its beginning, and ``{part title}`` within. They
-    are of ``from`` documents of the kind that is measured, with other seeds. ``{between 1 9}`` is a
-    whole number from 1 to 9.
+    ``{value author}`` in one is the text of some element ``author``, as a literal; ``{number
+    year}`` is a number; ``{begin title}`` some words at its beginning, and ``{part title}`` within.
+    They are of ``from`` documents of the kind that is measured, with other seeds. ``{between 1 9}``
+    is a whole number from 1 to 9.
     """
     draw = random.Random(wanted.get("seed", 0))
     source = {"dblp": dblp, "dtd": dtd}[table["kind"]](table, _SEEDS // 2, data)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.language.model import Query
-from tamis.language.plain import KIND_BITS, NO_PLAIN_QUERIES, STEP, PlainQueries
+from tamis.language.plain import ANCHOR, KIND_BITS, NO_PLAIN_QUERIES, PlainQueries
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS, Limits
 
@@ -84,9 +84,10 @@ class Queries(Sequence[Query]):
         yield from self.others
 
     def is_path(self, number: int) -> bool:
-        """Whether a plain query has no predicates: nothing stands between its anchor and the end."""
-        end = int(self.plain.starts[number + 1])
-        return bool(self.plain.code[end - 2] & (1 << KIND_BITS) - 1 == STEP)
+        """Whether a plain query has no predicates: nothing is between its anchor and the END."""
+        start, end = self.plain.starts[number : number + 2].tolist()
+        words = self.plain.code[start:end]
+        return bool(np.argmax(words >> KIND_BITS & ANCHOR != 0) == len(words) - 2)
 
     def _plain(self, number: int) -> Query:
         return self.parse(self.texts[self._examples[number]])

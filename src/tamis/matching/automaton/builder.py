@@ -112,7 +112,15 @@ class Builder:
         done = 0
         while True:
             done = add_plain(
-                tables.state, plain.code, plain.starts, tests, strings, numbers, done, ROOM, CODE_ROOM
+                tables.state,
+                plain.code,
+                plain.starts,
+                tests,
+                strings,
+                numbers,
+                done,
+                ROOM,
+                CODE_ROOM,
             )
             if done == len(plain):
                 return

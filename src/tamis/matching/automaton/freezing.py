@@ -156,8 +156,12 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
 def _demand(builder: Builder) -> Demand:
     """What plain queries read of documents."""
     reads = np.flatnonzero(builder.tables["reads_text"])
-    text = ALL_NAMES if ALL_COVERED in reads else Names(
-        _name(builder.tests[cover - FIRST_COVER]) for cover in reads if cover >= FIRST_COVER
+    text = (
+        ALL_NAMES
+        if ALL_COVERED in reads
+        else Names(
+            _name(builder.tests[cover - FIRST_COVER]) for cover in reads if cover >= FIRST_COVER
+        )
     )
     attributes = [builder.tests[number] for number in builder.plain_attributes]
     if any(None in test for test in attributes):
@@ -322,7 +326,9 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
     stages = [
         [(facts[first], counter, 1)]
         if first >= 0
-        else [(facts[fact], of_stage, number) for fact, of_stage, number in builder.chains[-1 - first]]
+        else [
+            (facts[fact], of_stage, number) for fact, of_stage, number in builder.chains[-1 - first]
+        ]
         for first, counter in chains[:, [CHAIN_STAGE, CHAIN_COUNTER]].tolist()
     ]
     first, of_stages = 64 * ends[OF_VALUE], 64 * int(ends[OF_STAGE] - ends[OF_VALUE])

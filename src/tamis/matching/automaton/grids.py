@@ -69,12 +69,16 @@ def grid_arrays(
     table = np.zeros((len(grids) + 1, GRID_COLUMNS), np.int32)
     table[:-1, [FIRST_ROW, FIRST_COLUMN, COLUMNS, CELLS]] = np.array(grids).reshape(-1, 4)
     table[-1, [FIRST_ROW, CELLS]] = used[:2]
-    return is_sliced, np.array(of_nodes, np.int32), {
-        "grids": table,
-        "grid_rows": np.concatenate(rows),
-        "grid_cells": np.concatenate(cells),
-        "sliced": np.concatenate(sliced),
-    }
+    return (
+        is_sliced,
+        np.array(of_nodes, np.int32),
+        {
+            "grids": table,
+            "grid_rows": np.concatenate(rows),
+            "grid_cells": np.concatenate(cells),
+            "sliced": np.concatenate(sliced),
+        },
+    )
 
 
 def _candidates(nodes: Int32, rules: Int32, tests: Int32) -> list[NDArray[np.int64]]:

@@ -54,14 +54,13 @@ _DTYPES: list[tuple[Any, Any]] = [(Int32, np.int32), (Int64, np.int64), (Bytes, 
 
 
 class _Rows(NamedTuple):
-    """A table of rows: its names, its count, its width, and how many columns say which row it is.
-
-    Tables without slots may have a row twice.
+    """A table: its names, the scalar that counts its rows, their width, and how many numbers of a
+    row say which it is. Tables without slots may have a row twice.
     """
 
     rows: str
     slots: str | None
-    count: int
+    used: int
     width: int
     keys: int
 
@@ -110,7 +109,7 @@ class Tables:
     def rows(self, name: str) -> Int32:
         """The rows of a table, a view: int32[n, width]."""
         (table,) = (table for table in _TABLES if table.rows == name)
-        used = int(self.state[table.count]) * table.width
+        used = int(self.state[table.used]) * table.width
         return self._arrays[name][:used].reshape(-1, table.width)
 
     def step(self) -> NDArray[np.int64]:
@@ -139,7 +138,7 @@ class Tables:
         self.note()
 
     def _reserve_rows(self, table: _Rows, more: int) -> None:
-        count = int(self.state[table.count])
+        count = int(self.state[table.used])
         self._widen(table.rows, (count + more) * table.width)
         if table.slots is not None and 2 * (count + more) > len(self._arrays[table.slots]):
             slots = self._arrays[table.slots] = _slots(count + more)

@@ -57,9 +57,7 @@ def test_of(state: Int64, node: int) -> int:
 @called
 def node_behind(state: Int64, node: int, is_below: int, test: int) -> int:
     """The node behind a step from another one, to children or (``is_below``) descendants."""
-    return add_row(
-        state, AT.nodes, AT.node_slots, NODES, NODE_ROW, 3, node, is_below, test, 0, 0
-    )
+    return add_row(state, AT.nodes, AT.node_slots, NODES, NODE_ROW, 3, node, is_below, test, 0, 0)
 
 
 @called
@@ -184,9 +182,7 @@ def add_fact(state: Int64, kind: int, test: int, formula: int) -> int:
 
 
 @kernel
-def add_rule(
-    state: Int64, node: int, formula: int, action: int, target: int, source: int
-) -> None:
+def add_rule(state: Int64, node: int, formula: int, action: int, target: int, source: int) -> None:
     """See ``rule``."""
     rule(state, node, formula, action, target, source)
 
@@ -218,9 +214,7 @@ def add_value(state: Int64, node: int, function: int, operator: int, literal: in
 @kernel
 def add_number(state: Int64, low: int, high: int) -> int:
     """The number of a number, of which the two halves are given."""
-    return add_row(
-        state, AT.numbers, AT.number_slots, NUMBERS, NUMBER_ROW, 2, low, high, 0, 0, 0
-    )
+    return add_row(state, AT.numbers, AT.number_slots, NUMBERS, NUMBER_ROW, 2, low, high, 0, 0, 0)
 
 
 @kernel

@@ -6,8 +6,9 @@ import numpy as np
 
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.jit import kernel
-from tamis.matching.automaton.kernels.tables import U, Words, slot_of
+from tamis.matching.automaton.kernels.tables import U, slot_of
 from tamis.matching.automaton.kernels.values import hashed, seed
+from tamis.matching.automaton.memo import Words
 
 
 @kernel
@@ -25,7 +26,7 @@ def fill_slots(groups: Int32, starts: Int64, texts: Bytes, slots: Int32) -> None
 
 
 @kernel
-def add_searched(  # noqa: PLR0913, PLR0917 - a trie
+def add_searched(
     roots: Int32,
     literals: Int32,
     said: Int32,
@@ -60,7 +61,7 @@ def add_searched(  # noqa: PLR0913, PLR0917 - a trie
 
 
 @kernel
-def link_searched(  # noqa: PLR0913, PLR0917 - a trie
+def link_searched(
     roots: int,
     keys: Words,
     values: Int32,

@@ -239,7 +239,7 @@ def count_uses(kinds: Bytes, starts: Int64, code: Int32, uses: Int64) -> None:
 
 
 @kernel
-def finish(  # noqa: PLR0913, PLR0917 - all that is known of facts
+def finish(
     kinds: Bytes,
     starts: Int64,
     code: Int32,
@@ -262,9 +262,9 @@ def finish(  # noqa: PLR0913, PLR0917 - all that is known of facts
         if is_conjunction:
             sort_by_rank(code, start, end, ranks)
         watched = -1
-        if start < end and code[start] >= 0:
-            if is_conjunction or needs_first(code, start, end):
-                watched = np.int64(code[start])
+        can_be = start < end and code[start] >= 0
+        if can_be and (is_conjunction or needs_first(code, start, end)):
+            watched = np.int64(code[start])
         if watched >= 0 and is_gathered[watched] == 0:
             watched = -1
         place = start

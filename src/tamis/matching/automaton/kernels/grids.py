@@ -124,9 +124,9 @@ def intern_sliced(state: Int64, taken: int) -> int:
     while table[slot]:
         number = np.int64(table[slot] - 1)
         start = offsets[number]
-        if hashes[number] == hash and offsets[number + 1] - start == taken:
-            if are_equal(members, start, source, taken):
-                return number
+        is_as_long = offsets[number + 1] - start == taken
+        if hashes[number] == hash and is_as_long and are_equal(members, start, source, taken):
+            return number
         slot = (slot + U(1)) & mask
     if not has_room(state, MEMO.answers, members, taken):
         return -1

@@ -16,7 +16,6 @@ from tamis.matching.automaton.building import (
 )
 from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, joined
 
-
 # -- rows ------------------------------------------------------------------------------------------
 
 
@@ -55,7 +54,7 @@ def find_row(
 
 
 @inlined
-def add_row(  # noqa: PLR0913, PLR0917 - a table, and a row
+def add_row(
     state: Int64,
     place: int,
     slots_place: int,

@@ -104,7 +104,7 @@ def has_room(state: Int64, room: int, code_room: int) -> bool:
 
 
 @called
-def add_query(  # noqa: PLR0913, PLR0917 - see add_plain
+def add_query(
     state: Int64,
     code: Int32,
     at: int,

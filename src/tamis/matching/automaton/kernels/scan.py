@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.arrays import int32s, int64s, uint8s, uint64s
-from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, Int32, Int64
+from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, Bytes, Int32, Int64
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
 from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT

@@ -56,10 +56,10 @@ from tamis.matching.automaton.program import (
     ACCEPTED,
     CHILDREN,
     DESCENDANTS,
+    GRIDS,
     NODE_COLUMNS,
     OF_GROUP,
     OF_ITSELF,
-    GRIDS,
     RULES,
     SURE,
 )
