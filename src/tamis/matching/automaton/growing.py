@@ -54,8 +54,9 @@ _DTYPES: list[tuple[Any, Any]] = [(Int32, np.int32), (Int64, np.int64), (Bytes, 
 
 
 class _Rows(NamedTuple):
-    """A table: its names, the scalar that counts its rows, their width, and how many numbers of a
-    row say which it is. Tables without slots may have a row twice.
+    """A table: its names, where its rows are counted, their width, and how many numbers say which.
+
+    Tables without slots may have a row twice.
     """
 
     rows: str
