@@ -32,6 +32,7 @@ from tamis.language.model import (
     Or,
     Path,
     Position,
+    Predicate,
     Query,
     StartsWith,
     Step,
@@ -255,6 +256,9 @@ class Compiler:
             melted = index > 0 and _melts(steps[index - 1], steps[index:])
             is_below = melted or axis is Axis.DESCENDANT
             node = builder.edge(node, is_below, self._test(step))
+            if step.predicates and not rest and (onward := _onward(step.predicates)):
+                self._accept(onward, node, number)
+                return
             if step.predicates:
                 inner = self._predicates(step, node)
                 holds = builder.formulas.all([*inner, self._exists(rest, node)])
@@ -423,6 +427,16 @@ class Compiler:
 
 def _without_here(steps: tuple[Step, ...]) -> tuple[Step, ...]:
     return tuple(step for step in steps if step != _HERE)
+
+
+def _onward(predicates: tuple[Predicate, ...]) -> tuple[Step, ...]:
+    """The steps that are all that predicates ask for, or none: ``a[b]`` is true where ``a/b`` is."""
+    match predicates:
+        case (Exists((Path(False, steps),)),):
+            return _without_here(steps)
+        case (Compare(_, Nodes((Path(False, steps),))) as asked,) if _without_here(steps):
+            return _asking(_without_here(steps), replace(asked, value=Nodes((_SELF,))))
+    return ()
 
 
 def _to_the_first(steps: tuple[Step, ...]) -> tuple[Step, ...]:
