@@ -430,7 +430,7 @@ def _without_here(steps: tuple[Step, ...]) -> tuple[Step, ...]:
 
 
 def _onward(predicates: tuple[Predicate, ...]) -> tuple[Step, ...]:
-    """The steps that are all that predicates ask for, or none: ``a[b]`` is true where ``a/b`` is."""
+    """The steps that are all that predicates ask for, or none: ``a[b]`` is true as ``a/b`` is."""
     match predicates:
         case (Exists((Path(False, steps),)),):
             return _without_here(steps)

@@ -10,27 +10,38 @@ from numpy.typing import NDArray
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.language.plain import OPERATORS as NAMES
 from tamis.matching.automaton.kernels.constants import (
+    GRAM_BYTES,
     add_searched,
+    fill_grams,
     fill_rows,
     fill_slots,
     link_searched,
 )
 from tamis.matching.automaton.program import (
+    BEGIN,
     CLASSES,
     COMPARISON_COLUMNS,
     COMPARISONS,
     FACT,
     FUNCTION,
+    GRAM,
+    GRAM_ROW,
+    GROUP,
     GROUP_COLUMNS,
+    HAS_GRAMS,
     LENGTHS,
     LONGEST,
+    OFFSET,
     OPERATOR,
     OPERATORS,
     ROOT,
+    SAYS,
     THRESHOLD,
     THRESHOLDS,
 )
 
+MOST_ALIKE = 8
+"""Strings of a group with the same gram."""
 SEARCHED_CELLS = 1 << 18
 """Nodes times letters for which it is written down where they lead: what fits a cache."""
 _STARTS_WITH, _CONTAINS = NAMES.index("starts-with"), NAMES.index("contains")
@@ -76,7 +87,7 @@ def value_arrays(
     is_searched = is_string & (asked.operators == _CONTAINS)
     return {
         **_constants(rows, asked.only(is_string & ~is_searched), starts, texts),
-        **_searched(rows, asked.only(is_searched), starts, texts),
+        **_contained(rows, asked.only(is_searched), starts, texts),
         **_comparisons(rows, asked.only(~is_string), numbers),
         "groups": rows,
     }
@@ -85,11 +96,8 @@ def value_arrays(
 def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
     """The strings that values are, or begin with."""
     is_prefix = asked.operators == _STARTS_WITH
-    firsts = starts[asked.literals]
-    lengths = starts[asked.literals + 1] - firsts
-    own_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    places = np.arange(own_starts[-1]) + np.repeat(firsts - own_starts[:-1], lengths)
-    own_texts = texts[places]
+    own_starts, own_texts = _gathered(asked.literals, starts, texts)
+    lengths = np.diff(own_starts)
     rows[:, LONGEST] = -1
     np.maximum.at(rows[:, LONGEST], asked.groups, lengths)
     prefixes = np.unique(
@@ -107,6 +115,77 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
         "constant_facts": asked.facts,
         "prefix_lengths": prefixes[:, 1].astype(np.int32),
     }
+
+
+def _contained(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+    """The strings that values contain: by a gram of theirs, or else in tries."""
+    lengths = starts[asked.literals + 1] - starts[asked.literals]
+    which = np.flatnonzero(lengths >= GRAM_BYTES)
+    grams, offsets = _rarest(starts[asked.literals[which]], lengths[which], texts)
+    order = np.lexsort((grams, asked.groups[which]))
+    which, grams, offsets = which[order], grams[order], offsets[order]
+    # Of those that have all in common, a few are compared one by one.
+    groups = asked.groups[which]
+    begins = np.ones(len(which), bool)
+    begins[1:] = (groups[1:] != groups[:-1]) | (grams[1:] != grams[:-1])
+    places = np.arange(len(which))
+    kept = places - np.maximum.accumulate(np.where(begins, places, 0)) < MOST_ALIKE
+    has_gram = np.zeros(len(lengths), bool)
+    has_gram[which[kept]] = True
+    return {
+        **_grams(rows, asked, which[kept], grams[kept], offsets[kept], starts, texts),
+        **_searched(rows, asked.only(~has_gram), starts, texts),
+    }
+
+
+def _rarest(firsts: Int64, lengths: Int64, texts: Bytes) -> tuple[NDArray[np.uint32], Int64]:
+    """Of each string the gram that fewest strings have, as a number, and where it is."""
+    counts = lengths - GRAM_BYTES + 1
+    ends = np.cumsum(counts)
+    of = np.repeat(np.arange(len(counts)), counts)
+    offsets = np.arange(len(of)) - np.repeat(ends - counts, counts)
+    places = firsts[of] + offsets
+    grams = np.zeros(len(of), np.uint32)
+    for number in range(GRAM_BYTES):
+        grams |= texts[places + number].astype(np.uint32) << np.uint32(8 * number)
+    _, inverse, uses = np.unique(grams, return_inverse=True, return_counts=True)
+    order = np.lexsort((uses[inverse.reshape(-1)], of))
+    chosen = order[ends - counts]
+    return grams[chosen], offsets[chosen]
+
+
+def _grams(
+    rows: Int32,
+    asked: Asked,
+    which: NDArray[np.int64],
+    grams: NDArray[np.uint32],
+    offsets: Int64,
+    starts: Int64,
+    texts: Bytes,
+) -> dict[str, NDArray[Any]]:
+    """The strings with a gram, sorted by group and gram."""
+    own_starts, own_texts = _gathered(asked.literals[which], starts, texts)
+    table = np.zeros((len(which) + 1, GRAM_ROW), np.int32)
+    table[:-1, GROUP] = asked.groups[which]
+    table[:-1, GRAM] = grams.view(np.int32)
+    table[:-1, OFFSET] = offsets
+    table[:, BEGIN] = own_starts
+    table[:-1, SAYS] = asked.facts[which]
+    rows[asked.groups[which], HAS_GRAMS] = 1
+    bits = np.zeros(1 << min(max(len(which).bit_length(), 7), 17), np.uint64)
+    slots = np.zeros(1 << (2 * len(which)).bit_length(), np.int32)
+    fill_grams(table.reshape(-1), bits, slots)
+    return {"gram_bits": bits, "gram_slots": slots, "grams": table, "gram_bytes": own_texts}
+
+
+def _gathered(literals: Int32, starts: Int64, texts: Bytes) -> tuple[Int64, Bytes]:
+    """Some strings, one behind the other."""
+    firsts = starts[literals]
+    lengths = starts[literals + 1] - firsts
+    own_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return own_starts, texts[
+        np.arange(own_starts[-1]) + np.repeat(firsts - own_starts[:-1], lengths)
+    ]
 
 
 def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:

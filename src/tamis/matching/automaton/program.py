@@ -41,7 +41,11 @@ FIRST_ROW, FIRST_COLUMN, COLUMNS, CELLS, GRID_COLUMNS = range(5)
 # Kinds of formulas.
 CONJUNCTION, GENERAL = range(2)
 # Columns of ``groups``, and of ``comparisons``.
-FUNCTION, LONGEST, ROOT, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = range(8)
+FUNCTION, LONGEST, ROOT, HAS_GRAMS, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = (
+    range(9)
+)
+# Columns of ``grams``.
+GROUP, GRAM, OFFSET, BEGIN, SAYS, GRAM_ROW = range(6)
 # Functions of string values, as bits.
 NORMALIZED, LENGTH = 1, 2
 OPERATOR, THRESHOLD, FACT, COMPARISON_COLUMNS = range(4)
@@ -101,16 +105,23 @@ class ProgramArrays(NamedTuple):
         counter_limits: int32[counters]; larger values count as this one.
         groups: int32[g + 1, GROUP_COLUMNS]; what is asked of string values, by the test of the
             nodes that ask and the FUNCTION: the LONGEST constant that they are or begin with, or
-            -1; the ROOT of those that they may contain, or 0; and where their part of these lists
-            begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS; COMPARISONS; CLASSES, of the numbers
-            between and at thresholds, and what is no number.
+            -1; the ROOT of those that they may contain, or 0, and whether it HAS_GRAMS; and where
+            their part of these lists begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS;
+            COMPARISONS; CLASSES, of the numbers between and at thresholds, and what is no number.
         constant_slots: int32[2**k], a hash table with open addressing: 1 and the number of a
             constant, or 0.
         constant_groups: int32[c]; twice the group, and 1 where values need only begin with it.
         constant_starts: int64[c + 1], into constant_bytes: uint8[].
         constant_facts: int32[c]; what is true of a value that is the constant.
         prefix_lengths: int32[]; of the constants that values may begin with, in bytes, ascending.
-        searched_letters: uint8[257]; what strings that values may contain are made of: by byte a
+        gram_bits: uint64[2**k]; bits by the hash of the grams of all groups.
+        gram_slots: int32[2**k], a hash table: 1 and the number of the first of the ``grams`` of a
+            group and gram, or 0.
+        grams: int32[n + 1, GRAM_ROW]; strings that values may contain, sorted by the GROUP and the
+            GRAM, some four bytes of theirs; its OFFSET; where the string BEGINs in gram_bytes; and
+            the fact that SAYS so.
+        gram_bytes: uint8[].
+        searched_letters: uint8[257]; of those that have no gram: what they are made of: by byte a
             letter, or 0; the last is how many of these there are.
         searched_rows: int32[n, letters]; where each letter leads from the first nodes, which are
             those near their root. A node stands for the strings that begin like it; they are
@@ -161,6 +172,10 @@ class ProgramArrays(NamedTuple):
     constant_bytes: NDArray[np.uint8]
     constant_facts: Int32
     prefix_lengths: Int32
+    gram_bits: NDArray[np.uint64]
+    gram_slots: Int32
+    grams: Int32
+    gram_bytes: NDArray[np.uint8]
     searched_letters: NDArray[np.uint8]
     searched_rows: Int32
     searched_keys: NDArray[np.uint64]

@@ -7,8 +7,11 @@ import numpy as np
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.jit import kernel
 from tamis.matching.automaton.kernels.tables import U, slot_of
-from tamis.matching.automaton.kernels.values import hashed, seed
+from tamis.matching.automaton.kernels.values import GRAM_BYTES, bit_of, hash_gram, hashed, seed
 from tamis.matching.automaton.memo import Words
+from tamis.matching.automaton.program import GRAM, GRAM_ROW, GROUP
+
+__all__ = ["GRAM_BYTES", "add_searched", "fill_grams", "fill_rows", "fill_slots", "link_searched"]
 
 
 @kernel
@@ -23,6 +26,26 @@ def fill_slots(groups: Int32, starts: Int64, texts: Bytes, slots: Int32) -> None
         while slots[slot] != 0:
             slot = (slot + U(1)) & mask
         slots[slot] = number + 1
+
+
+@kernel
+def fill_grams(grams: Int32, bits: Words, slots: Int32) -> None:
+    """Put the grams of strings into empty tables, as ``search_grams`` looks for them."""
+    mask = U(len(slots) - 1)
+    for number in range(len(grams) // GRAM_ROW - 1):
+        row = number * GRAM_ROW
+        gram = U(np.uint32(grams[row + GRAM]))
+        bit = bit_of(gram, bits)
+        bits[bit >> U(6)] |= U(1) << (bit & U(63))
+        is_known = number > 0 and (
+            grams[row + GRAM] == grams[row - GRAM_ROW + GRAM]
+            and grams[row + GROUP] == grams[row - GRAM_ROW + GROUP]
+        )
+        if not is_known:
+            slot = hash_gram(gram, grams[row + GROUP]) & mask
+            while slots[slot] != 0:
+                slot = (slot + U(1)) & mask
+            slots[slot] = number + 1
 
 
 @kernel

@@ -29,15 +29,20 @@ from tamis.matching.automaton.layout import (
     SCRATCH,
     TEXT_NEEDED,
 )
-from tamis.matching.automaton.memo import STATE_COLUMNS, SURE_FACTS, Bytes
+from tamis.matching.automaton.memo import STATE_COLUMNS, SURE_FACTS, Bytes, Words
 from tamis.matching.automaton.program import (
+    BEGIN,
     CLASSES,
     COMPARISON_COLUMNS,
     COMPARISONS,
     EQUAL,
     FACT,
     FUNCTION,
+    GRAM,
+    GRAM_ROW,
+    GROUP,
     GROUP_COLUMNS,
+    HAS_GRAMS,
     LENGTH,
     LENGTHS,
     LESS,
@@ -45,8 +50,10 @@ from tamis.matching.automaton.program import (
     MORE,
     NORMALIZED,
     OF_GROUP,
+    OFFSET,
     OPERATOR,
     ROOT,
+    SAYS,
     THRESHOLD,
     THRESHOLDS,
 )
@@ -56,6 +63,7 @@ Float64 = NDArray[np.float64]
 
 EXACT = U(1 << 53)
 """Whole numbers below are exact as doubles, and so are the powers of ten below 10 ** 23."""
+GRAM_BYTES = 4
 POINT, MINUS = ord("."), ord("-")
 
 
@@ -209,13 +217,92 @@ def constant_set(state: Int64, number: int) -> int:
 
 @called
 def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
-    """What was gathered, with the constants of a group that a value contains.
+    """What was gathered, with the constants of a group that a value contains."""
+    groups = int32s(state, PROGRAM.groups)
+    is_found = False
+    if groups[row + HAS_GRAMS]:
+        is_found = search_grams(state, row // GROUP_COLUMNS, buffer, start, end)
+    if groups[row + ROOT]:
+        is_found |= search_trie(state, np.int64(groups[row + ROOT]), buffer, start, end)
+    if not is_found:
+        return gathered
+    contained = known_told(state)
+    return gather(state, gathered, contained, True) if contained >= 0 else -FULL_FACTS
+
+
+@inlined
+def bit_of(gram: np.uint64, bits: Words) -> np.uint64:
+    """The number of a gram's bit."""
+    return (gram * GOLDEN >> U(32)) & U(64 * len(bits) - 1)
+
+
+@inlined
+def hash_gram(gram: np.uint64, group: int) -> np.uint64:
+    """The hash of a gram of a group."""
+    hash = (gram ^ U(group) << U(32)) * MIXER
+    return hash ^ hash >> U(32)
+
+
+@called
+def search_grams(state: Int64, group: int, buffer: int, start: int, end: int) -> bool:
+    """Tell which strings of a group, that have a gram, a value contains: whether there are any.
+
+    Each four bytes of the value are looked up among grams, of which each string chose one that few
+    others have; only where there is one, strings are compared. A filter in front of hashes of
+    parts, as in Muth and Manber, "Approximate multiple string search" (CPM 1996).
+    """
+    values, bits = uint8s(state, buffer), uint64s(state, PROGRAM.gram_bits)
+    gram = U(0)
+    is_found = False
+    for place in range(start, end):
+        gram = gram >> U(8) | U(values[place]) << U(24)
+        bit = bit_of(gram, bits)
+        if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0) and place - start >= GRAM_BYTES - 1:
+            at = place - GRAM_BYTES + 1
+            is_found |= tell_gram(state, group, gram, buffer, start, at, end)
+    return is_found
+
+
+@called
+def tell_gram(
+    state: Int64, group: int, gram: np.uint64, buffer: int, start: int, at: int, end: int
+) -> bool:
+    """Tell which strings with a gram a value has around a place: whether there are any."""
+    grams, slots = int32s(state, PROGRAM.grams), int32s(state, PROGRAM.gram_slots)
+    wanted = np.int64(np.int32(np.uint32(gram)))
+    mask = U(len(slots) - 1)
+    slot = hash_gram(gram, group) & mask
+    row = -1
+    while slots[slot] != 0 and row < 0:
+        found = (np.int64(slots[slot]) - 1) * GRAM_ROW
+        if grams[found + GRAM] == wanted and grams[found + GROUP] == group:
+            row = found
+        slot = (slot + U(1)) & mask
+    is_found = False
+    if row < 0:
+        return is_found
+    values, texts = uint8s(state, buffer), uint8s(state, PROGRAM.gram_bytes)
+    last = len(grams) - GRAM_ROW
+    while row < last and grams[row + GRAM] == wanted and grams[row + GROUP] == group:
+        begin, place = np.int64(grams[row + BEGIN]), at - grams[row + OFFSET]
+        length = grams[row + GRAM_ROW + BEGIN] - begin
+        if place >= start and length <= end - place:
+            i = 0
+            while i < length and values[place + i] == texts[begin + i]:
+                i += 1
+            if i == length:
+                tell(state, np.int64(grams[row + SAYS]))
+                is_found = True
+        row += GRAM_ROW
+    return is_found
+
+
+@called
+def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> bool:
+    """Tell which strings of a trie a value contains: whether there are any.
 
     The automaton of Aho and Corasick (CACM 18, 1975).
     """
-    root = np.int64(int32s(state, PROGRAM.groups)[row + ROOT])
-    if root == 0:
-        return gathered
     values, letters = uint8s(state, buffer), uint8s(state, PROGRAM.searched_letters)
     rows, outputs = int32s(state, PROGRAM.searched_rows), int32s(state, PROGRAM.searched_outputs)
     width = np.int64(letters[256])
@@ -229,10 +316,7 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
             node = np.int64(rows[node * width + letters[values[place]]])
         if outputs[node] != 0:
             is_found |= tell_searched(state, np.int64(outputs[node]))
-    if not is_found:
-        return gathered
-    contained = known_told(state)
-    return gather(state, gathered, contained, True) if contained >= 0 else -FULL_FACTS
+    return is_found
 
 
 @called
