@@ -21,6 +21,7 @@ from typing import Any
 
 import numba
 import numpy as np
+import pytest
 
 from tamis.documents.batch import EventBatch
 from tamis.documents.expat import parse as parse_documents
@@ -28,7 +29,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS
-from tamis.matching.automaton import builder, compile_queries
+from tamis.matching.automaton import compile_queries, constants, freezing, grids
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.automaton.memo import MemoArrays
 from tamis.matching.automaton.program import AutomatonProgram, ProgramArrays
@@ -53,6 +54,8 @@ EXPRESSIONS = [
     "//b[normalize-space(.) = 'x y']", "//b[string-length(.) > 2]", "//a[string-length(b) = 0]",
     *(f"//a[b = 'c{n}']" for n in range(20)), *(f"//c[a{n} and b]" for n in range(20)),
     *(f"//d[b > {n}]" for n in range(0, 30, 3)),
+    *(f"//d[b > {n}][f < {m}]" for n in range(0, 30, 6) for m in range(0, 30, 5)),
+    *(f"//*[b = '{n}'][c > {m}]" for n in range(3) for m in range(9)),
 ]  # fmt: skip
 """All that programs have arrays for."""
 DECLARED = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in NAMESPACES.items())
@@ -62,6 +65,8 @@ DOCUMENTS = [
     "<r><a><b/><c/><a><b><c/></b><d><b>13</b></d></a></a><a><b> x  y</b><c/><d/><e/></a></r>",
     "<a><b x='3'>she c7</b><d><b>c7</b><b>29.5</b></d><c><a3/><b>he</b></c></a>",
     "<a><a><a><b>x</b><b>x</b><c/><d/></a><b/></a><b><c><d><b>-4</b></d></c></b></a>",
+    "<d><b>13</b><b>20</b><f>14</f><f>27</f></d>",
+    "<r><d><b>29</b><f>6</f><c>4</c></d><a><b>1</b><c>7</c><d><b>5</b><f>-1</f></d></a></r>",
     "<zz/>",
 ]
 
@@ -88,11 +93,11 @@ class Sample:
 def sample() -> Sample:
     """A small program with something in all of its arrays."""
     queries = [parse(text, NAMESPACES) for text in EXPRESSIONS]
-    many, builder.MANY_RULES = builder.MANY_RULES, 3
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(freezing, "MANY_RULES", 3)
+        patch.setattr(grids, "GRID_RULES", 12)
+        patch.setattr(constants, "SEARCHED_CELLS", 60)
         program = compile_queries(queries)
-    finally:
-        builder.MANY_RULES = many
     vocabulary = Vocabulary()  # and expat, for which nothing is compiled
     sources = [Source(text.encode()) for text in DOCUMENTS]
     batch, errors = parse_documents(sources, vocabulary, STRUCTURE, DEFAULT_LIMITS)

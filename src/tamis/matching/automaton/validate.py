@@ -27,6 +27,7 @@ from tamis.matching.automaton.memo import (
 from tamis.matching.automaton.program import (
     CLASSES,
     COMPARISON_COLUMNS,
+    GRID_COLUMNS,
     GROUP_COLUMNS,
     NODE_COLUMNS,
     OF_COUNTER,
@@ -40,7 +41,8 @@ from tamis.matching.automaton.program import (
 
 PARTS = (
     "the facts", "the nodes", "the tests", "the lists of nodes", "the formulas", "the rules",
-    "the index of rules", "the chains", "the groups", "the constants", "the tries",
+    "the index of rules", "the grids", "the chains", "the groups", "the constants",
+    "the searched strings",
 )  # fmt: skip
 """Of a program: what ``checks.faulty_part`` may find faulty."""
 MEMO_PARTS = (
@@ -53,6 +55,8 @@ COLUMNS = {
     "nodes": NODE_COLUMNS,
     "wildcards": -1,
     "rules": RULE_COLUMNS,
+    "grids": GRID_COLUMNS,
+    "searched_rows": -1,
     "groups": GROUP_COLUMNS,
     "comparisons": COMPARISON_COLUMNS,
     "stages": 3,
@@ -61,6 +65,8 @@ COLUMNS = {
 """How many numbers a row has of those arrays of a program that have rows; -1: any number."""
 PARTS_OF_MEMOS = (Lists, FactSets, Pairs)
 """Tuples of arrays that memos are made of, beside arrays."""
+_LETTERS = 257
+"""One for each byte, and how many they are."""
 _NUMBERS_MAX = 1 << 31
 """Numbers of rows, and of queries, have 32 bits."""
 
@@ -94,9 +100,7 @@ def fault_of_program(arrays: Arrays, queries: int, symbols: int) -> str | None:
     if not 0 <= queries < _NUMBERS_MAX or not all(_program_lengths(program, symbols)):
         return "the lengths of its arrays"
     state = _state_of(program, queries)
-    size = len(program.trie_facts)
-    parents, depths, roots = (np.zeros(size, np.int32) for _ in range(3))
-    part = checks.faulty_part(state, parents, depths, roots)
+    part = checks.faulty_part(state, np.zeros(len(program.searched_facts), np.int32))
     return None if part < 0 else PARTS[part]
 
 
@@ -138,19 +142,19 @@ def _has_rows(array: NDArray[Any], columns: int | None) -> bool:
 
 def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
     """Whether each array is as long as others say."""
-    ends, tries = program.fact_ends, len(program.trie_facts)
+    ends = program.fact_ends
     yield 0 < len(program.tests) == len(program.nodes) - 1
     yield symbols == len(program.wildcards)
     yield len(program.rules) * RULE_COLUMNS < _NUMBERS_MAX
     yield len(program.watch_words) == len(program.watch_places) == len(program.watch_ranks)
     yield len(program.formula_starts) == len(program.formula_kinds) + 1
     yield len(program.counter_bases) == len(program.counter_limits)
+    yield len(program.grids) > 0
     yield len(program.groups) > 0
     yield len(program.constant_starts) == len(program.constant_facts) + 1
     yield len(program.constant_groups) == len(program.constant_facts)
     yield _is_table(len(program.constant_slots))
-    yield _is_table(len(program.trie_keys)) and len(program.trie_keys) == len(program.trie_values)
-    yield 0 < tries == len(program.trie_failures) == len(program.trie_outputs)
+    yield from _searched_lengths(program)
     yield len(program.stage_starts) > 0
     # Ends first: what follows from them could be any number.
     yield len(ends) == OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _told_at_most(program)
@@ -161,11 +165,23 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
     yield counted == -(-len(program.fact_counters) // 64)
 
 
+def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
+    """Likewise, of those that tell which strings values contain."""
+    nodes, keys = len(program.searched_facts), len(program.searched_keys)
+    yield _is_table(keys) and keys == len(program.searched_values)
+    yield nodes == len(program.searched_failures)
+    yield nodes == len(program.searched_outputs) == len(program.searched_shorter)
+    yield len(program.searched_letters) == _LETTERS
+    near, width = program.searched_rows.shape
+    yield 0 < width == program.searched_letters[-1]
+    yield 0 < near <= nodes
+
+
 def _told_at_most(program: ProgramArrays) -> int:
     """More words than there can be facts, each of which is in some array: so room is bounded."""
     told = (
         program.sure, program.rules, program.lasts, program.groups, program.constant_facts,
-        program.trie_facts, program.comparisons, program.fact_counters,
+        program.searched_facts, program.comparisons, program.fact_counters,
     )  # fmt: skip
     facts = sum(map(len, told))
     return min(facts // 64 + OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)

@@ -9,56 +9,53 @@ says what its subscriptions say is not checked. The lengths of arrays are right 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
+from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, kernel
+from tamis.matching.automaton.kernels.ranges import (
+    are_in,
+    are_starts,
+    is_fact,
+    is_of_value,
+)
 from tamis.matching.automaton.kernels.tables import U
+from tamis.matching.automaton.kernels.value_checks import (
+    constants_are_sound,
+    groups_are_sound,
+    searched_are_sound,
+)
 from tamis.matching.automaton.layout import PROGRAM, QUERIES, WIDTH
-from tamis.matching.automaton.memo import Words
 from tamis.matching.automaton.program import (
     ACCEPTED,
     ACCEPTS,
     ACTION,
     ALSO,
     AND,
+    CELLS,
     CHILDREN,
-    CLASSES,
-    COMPARISON_COLUMNS,
-    COMPARISONS,
+    COLUMNS,
     CONJUNCTION,
     CONSTANT_TRUE,
     COUNT,
     COUNTS,
     DESCENDANTS,
-    EQUAL,
-    FACT,
+    FIRST_COLUMN,
+    FIRST_ROW,
     FORMULA,
-    FUNCTION,
     GENERAL,
-    GROUP_COLUMNS,
-    LENGTH,
-    LENGTHS,
-    LESS,
-    LONGEST,
-    MORE,
+    GRID_COLUMNS,
+    GRIDS,
     NEEDS,
     NODE_COLUMNS,
-    NORMALIZED,
     NOT,
     OF_CHILD,
     OF_COUNTER,
     OF_DESCENDANT,
-    OF_GROUP,
-    OF_ITSELF,
     OF_STAGE,
     OF_VALUE,
-    OPERATOR,
     OR,
-    ROOT,
     RULE_COLUMNS,
     RULES,
     SOURCE,
@@ -66,8 +63,6 @@ from tamis.matching.automaton.program import (
     TARGET,
     TELLS,
     THIRD,
-    THRESHOLD,
-    THRESHOLDS,
     WATCHED,
     WATCHES,
 )
@@ -78,11 +73,11 @@ STACK_MAX = 64
 
 
 @kernel
-def faulty_part(state: Int64, parents: Int32, depths: Int32, roots: Int32) -> int:
+def faulty_part(state: Int64, depths: Int32) -> int:
     """The number of the first of ``validate.PARTS`` that cannot be trusted, or -1.
 
     Args:
-        parents, depths, roots: room for a number for each node of the tries of constants.
+        depths: room for a number for each node of the strings that values may contain.
     """
     # Each relies on those before it.
     if not facts_are_sound(state):
@@ -99,50 +94,15 @@ def faulty_part(state: Int64, parents: Int32, depths: Int32, roots: Int32) -> in
         return 5
     if not watches_are_sound(state):
         return 6
-    if not chains_are_sound(state):
+    if not grids_are_sound(state):
         return 7
-    if not groups_are_sound(state):
+    if not chains_are_sound(state):
         return 8
-    if not constants_are_sound(state):
+    if not groups_are_sound(state):
         return 9
-    if not tries_are_sound(state, parents, depths, roots):
+    if not constants_are_sound(state):
         return 10
-    return -1
-
-
-@called
-def are_in(values: Any, start: int, end: int) -> bool:
-    """Whether all numbers are in a range."""
-    faults = 0
-    for i in range(len(values)):
-        faults += (values[i] < start) | (values[i] >= end)
-    return faults == 0
-
-
-@called
-def are_starts(starts: Int64, length: int) -> bool:
-    """Whether numbers ascend from 0 to the length of what they lead into."""
-    last = len(starts) - 1
-    faults = (starts[0] != 0) | (starts[last] != length)
-    for i in range(last):
-        faults |= starts[i] > starts[i + 1]
-    return faults == 0
-
-
-@called
-def is_of_value(state: Int64, fact: int) -> bool:
-    """Whether a fact may be one about a value."""
-    ends = int64s(state, PROGRAM.fact_ends)
-    return 64 * ends[OF_ITSELF] <= fact < 64 * ends[OF_VALUE]
-
-
-@called
-def is_fact(state: Int64, fact: int) -> bool:
-    """Whether there may be a fact of a number."""
-    ends = int64s(state, PROGRAM.fact_ends)
-    groups = len(int32s(state, PROGRAM.groups)) // GROUP_COLUMNS - 1
-    last = 64 * ends[OF_DESCENDANT] + len(int32s(state, PROGRAM.fact_counters))
-    return 0 <= fact < last and (fact < groups or fact >= 64 * ends[OF_GROUP])
+    return -1 if searched_are_sound(state, depths) else 11
 
 
 @called
@@ -180,12 +140,14 @@ def nodes_are_sound(state: Int64) -> bool:
     last = tests * NODE_COLUMNS
     if (
         nodes[ACCEPTED] | nodes[SURE] | nodes[RULES] | nodes[NEEDS] | nodes[WATCHES]
+        or nodes[GRIDS]
         or nodes[last + CHILDREN] != tests
         or nodes[last + ACCEPTED] != len(int32s(state, PROGRAM.accepts))
         or nodes[last + SURE] != len(int32s(state, PROGRAM.sure))
         or nodes[last + RULES] * RULE_COLUMNS != len(int32s(state, PROGRAM.rules))
         or nodes[last + NEEDS] != len(int32s(state, PROGRAM.needs))
         or nodes[last + WATCHES] != len(uint64s(state, PROGRAM.watch_words))
+        or (nodes[last + GRIDS] + 1) * GRID_COLUMNS != len(int32s(state, PROGRAM.grids))
     ):
         return False
     faults = 0
@@ -201,6 +163,7 @@ def nodes_are_sound(state: Int64) -> bool:
             | (nodes[row + RULES] > nodes[after + RULES])
             | (nodes[row + NEEDS] > nodes[after + NEEDS])
             | (nodes[row + WATCHES] > nodes[after + WATCHES])
+            | (nodes[row + GRIDS] > nodes[after + GRIDS])
         )
     return faults == 0
 
@@ -382,6 +345,38 @@ def end_of_runs(state: Int64, low: int, high: int, rule: int, end: int, run: int
 
 
 @called
+def grids_are_sound(state: Int64) -> bool:
+    """Rows and columns are facts of children; cells ascend through all queries that are sliced.
+
+    So no two slices overlap that are taken at one node, nor at several, and there is room for all.
+    """
+    grids, cells = int32s(state, PROGRAM.grids), int32s(state, PROGRAM.grid_cells)
+    ends, rows = int64s(state, PROGRAM.fact_ends), int32s(state, PROGRAM.grid_rows)
+    first, behind = 64 * ends[OF_STAGE], 64 * ends[OF_CHILD]
+    last = len(grids) - GRID_COLUMNS
+    if (
+        grids[FIRST_ROW] | grids[CELLS]
+        or grids[last + FIRST_ROW] != len(rows)
+        or grids[last + CELLS] != len(cells)
+    ):
+        return False
+    for at in range(0, last, GRID_COLUMNS):
+        column, columns = np.int64(grids[at + FIRST_COLUMN]), np.int64(grids[at + COLUMNS])
+        count = np.int64(grids[at + GRID_COLUMNS + FIRST_ROW]) - grids[at + FIRST_ROW]
+        if (
+            count < 0
+            or columns < 0
+            or not first <= column <= behind - columns
+            or grids[at + CELLS] + count * (columns + 1) != grids[at + GRID_COLUMNS + CELLS]
+        ):
+            return False
+    sliced = int32s(state, PROGRAM.sliced)
+    if not are_in(rows, first, behind) or not are_in(sliced, 0, state[QUERIES]):
+        return False
+    return are_starts(cells, len(sliced)) if len(cells) else len(sliced) == 0
+
+
+@called
 def chains_are_sound(state: Int64) -> bool:
     """Chains begin with facts OF_STAGE; their stages count no further than their counters."""
     ends, limits = int64s(state, PROGRAM.fact_ends), int32s(state, PROGRAM.counter_limits)
@@ -408,137 +403,3 @@ def chains_are_sound(state: Int64) -> bool:
         ):
             return False
     return True
-
-
-# -- values ----------------------------------------------------------------------------------------
-
-
-@called
-def groups_are_sound(state: Int64) -> bool:
-    """What is asked of values: thresholds and lengths of prefixes ascend, in each group."""
-    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
-    lengths, compared = int32s(state, PROGRAM.prefix_lengths), int32s(state, PROGRAM.comparisons)
-    last = len(groups) - GROUP_COLUMNS
-    if (
-        groups[LENGTHS] | groups[THRESHOLDS] | groups[COMPARISONS] | groups[CLASSES]
-        or groups[last + LENGTHS] != len(lengths)
-        or groups[last + THRESHOLDS] != len(thresholds)
-        or groups[last + COMPARISONS] * COMPARISON_COLUMNS != len(compared)
-    ):
-        return False
-    # All of them, before any is followed.
-    for row in range(0, last, GROUP_COLUMNS):
-        after = row + GROUP_COLUMNS
-        count = np.int64(groups[after + THRESHOLDS]) - groups[row + THRESHOLDS]
-        if (
-            not 0 <= groups[row + FUNCTION] <= NORMALIZED | LENGTH
-            or groups[row + LENGTHS] > groups[after + LENGTHS]
-            or count < 0
-            or groups[row + COMPARISONS] > groups[after + COMPARISONS]
-            or groups[row + CLASSES] + 2 * count + 2 != groups[after + CLASSES]
-        ):
-            return False
-    for row in range(0, last, GROUP_COLUMNS):
-        if not is_group_sound(state, row, row + GROUP_COLUMNS):
-            return False
-    return True
-
-
-@called
-def is_group_sound(state: Int64, row: int, after: int) -> bool:
-    """What ``groups_are_sound`` says of one group, whose lists are inside."""
-    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
-    lengths, compared = int32s(state, PROGRAM.prefix_lengths), int32s(state, PROGRAM.comparisons)
-    before = np.int64(-1)
-    for i in range(groups[row + LENGTHS], groups[after + LENGTHS]):
-        if lengths[i] <= before:
-            return False
-        before = np.int64(lengths[i])
-    if before > groups[row + LONGEST]:
-        return False
-    start, end = np.int64(groups[row + THRESHOLDS]), np.int64(groups[after + THRESHOLDS])
-    for i in range(start, end):
-        if thresholds[i] != thresholds[i] or (i > start and thresholds[i - 1] >= thresholds[i]):
-            return False
-    for comparison in range(groups[row + COMPARISONS], groups[after + COMPARISONS]):
-        at = comparison * COMPARISON_COLUMNS
-        if not (
-            0 < compared[at + OPERATOR] < LESS | EQUAL | MORE
-            and 0 <= compared[at + THRESHOLD] < end - start
-            and is_of_value(state, compared[at + FACT])
-        ):
-            return False
-    return True
-
-
-@called
-def constants_are_sound(state: Int64) -> bool:
-    """Constants are in groups, not longer than these know, and about values."""
-    groups, of_groups = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.constant_groups)
-    starts, facts = int64s(state, PROGRAM.constant_starts), int32s(state, PROGRAM.constant_facts)
-    slots = int32s(state, PROGRAM.constant_slots)
-    if not (
-        are_starts(starts, len(uint8s(state, PROGRAM.constant_bytes)))
-        and are_in(of_groups, 0, 2 * (len(groups) // GROUP_COLUMNS - 1))
-        and are_in(slots, 0, len(facts) + 1)
-    ):
-        return False
-    for constant in range(len(facts)):
-        row = np.int64(of_groups[constant] >> 1) * GROUP_COLUMNS
-        if starts[constant + 1] - starts[constant] > groups[row + LONGEST]:
-            return False
-        if not is_of_value(state, facts[constant]):
-            return False
-    used = 0
-    for i in range(len(slots)):
-        used += slots[i] != 0
-    return used == len(facts) and used < len(slots)
-
-
-@called
-def tries_are_sound(state: Int64, parents: Int32, depths: Int32, roots: Int32) -> bool:
-    """Tries are trees; failures and outputs lead up, in the same trie."""
-    facts, failures = int32s(state, PROGRAM.trie_facts), int32s(state, PROGRAM.trie_failures)
-    outputs, groups = int32s(state, PROGRAM.trie_outputs), int32s(state, PROGRAM.groups)
-    if not edges_are_sound(uint64s(state, PROGRAM.trie_keys), state, parents):
-        return False
-    for node in range(len(facts)):
-        parent = np.int64(parents[node])  # is less, and known by now
-        depths[node] = depths[parent] + 1 if parent else 0
-        roots[node] = roots[parent] if parent else node
-    for node in range(1, len(facts)):
-        if facts[node] != -1 and not is_of_value(state, facts[node]):
-            return False
-        if parents[node] and not leads_up(node, failures[node], depths, roots):
-            return False
-        output = np.int64(outputs[node])
-        if output and (not leads_up(node, output, depths, roots) or facts[output] < 0):
-            return False
-    for row in range(0, len(groups) - GROUP_COLUMNS, GROUP_COLUMNS):
-        root = np.int64(groups[row + ROOT])
-        if not 0 <= root < len(facts) or parents[root]:
-            return False
-    return True
-
-
-@called
-def edges_are_sound(keys: Words, state: Int64, parents: Int32) -> bool:
-    """Edges lead from nodes to nodes with larger numbers, one to each; these are noted."""
-    values, nodes = int32s(state, PROGRAM.trie_values), np.int64(len(parents))
-    parents[:] = 0
-    used = 0
-    for slot in range(len(keys)):
-        if keys[slot] == U(0):
-            continue
-        used += 1
-        node, value = np.int64(keys[slot] >> U(8)), np.int64(values[slot])
-        if not 0 < node < value < nodes or parents[value]:
-            return False
-        parents[value] = node
-    return used < len(keys)
-
-
-@called
-def leads_up(node: int, to: int, depths: Int32, roots: Int32) -> bool:
-    """Whether one node of a trie is nearer to its root than another."""
-    return 0 < to < len(depths) and roots[to] == roots[node] and depths[to] < depths[node]

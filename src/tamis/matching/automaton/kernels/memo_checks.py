@@ -13,8 +13,8 @@ import numpy as np
 from tamis.arrays import int32s, int64s, uint64s
 from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, kernel
-from tamis.matching.automaton.kernels.checks import are_in
-from tamis.matching.automaton.kernels.tables import U
+from tamis.matching.automaton.kernels.ranges import are_in
+from tamis.matching.automaton.kernels.tables import UNSLICED, U
 from tamis.matching.automaton.layout import MEMO, PROGRAM, QUERIES, WIDTH
 from tamis.matching.automaton.memo import (
     ANSWER,
@@ -51,7 +51,7 @@ def faulty_part(state: Int64, stamps: Int32, children: Int32, siblings: Int32) -
     if not fact_sets_are_sound(state):
         return 0
     nodes = len(int32s(state, PROGRAM.tests))
-    if not are_sets(state, MEMO.answers, state[QUERIES], stamps):
+    if not are_answers(state, stamps):
         return 1
     if not pendings_are_sound(state, nodes, stamps, children, siblings):
         return 2
@@ -108,6 +108,45 @@ def are_sets(state: Int64, lists: Any, end: int, stamps: Int32) -> bool:
             if not 0 <= member < end or stamps[member] == number + 1:
                 return False
             stamps[member] = number + 1
+    return True
+
+
+@called
+def are_answers(state: Int64, stamps: Int32) -> bool:
+    """Whether answers are queries, no two the same, and slices behind them, that are not too long.
+
+    The hashes say which of them have slices.
+    """
+    starts, members = int64s(state, MEMO.answers.starts), int32s(state, MEMO.answers.members)
+    hashes = uint64s(state, MEMO.answers.hashes)
+    if not are_lists_sound(state, MEMO.answers, members):
+        return False
+    stamps[:] = 0
+    for number in range(int64s(state, MEMO.answers.counts)[COUNT]):
+        i, end = starts[number], starts[number + 1]
+        while i < end and members[i] >= 0:
+            member = np.int64(members[i])
+            if member >= state[QUERIES] or stamps[member] == number + 1:
+                return False
+            stamps[member] = number + 1
+            i += 1
+        if (i < end) != (hashes[number] > UNSLICED) or not are_slices(state, members[i:end]):
+            return False
+    return True
+
+
+@called
+def are_slices(state: Int64, slices: Int32) -> bool:
+    """Whether some numbers are slices, of no more queries than are sliced."""
+    left = np.int64(len(int32s(state, PROGRAM.sliced)))
+    length = left
+    if len(slices) % 2:
+        return False
+    for i in range(0, len(slices), 2):
+        start, end = -1 - np.int64(slices[i]), np.int64(slices[i + 1])
+        left -= end - start
+        if not 0 <= start < end <= length or left < 0:
+            return False
     return True
 
 
