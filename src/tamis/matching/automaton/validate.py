@@ -27,6 +27,7 @@ from tamis.matching.automaton.memo import (
 from tamis.matching.automaton.program import (
     CLASSES,
     COMPARISON_COLUMNS,
+    GRAM_ROW,
     GRID_COLUMNS,
     GROUP_COLUMNS,
     NODE_COLUMNS,
@@ -42,7 +43,7 @@ from tamis.matching.automaton.program import (
 PARTS = (
     "the facts", "the nodes", "the tests", "the lists of nodes", "the formulas", "the rules",
     "the index of rules", "the grids", "the chains", "the groups", "the constants",
-    "the searched strings",
+    "the grams", "the searched strings",
 )  # fmt: skip
 """Of a program: what ``checks.faulty_part`` may find faulty."""
 MEMO_PARTS = (
@@ -56,6 +57,7 @@ COLUMNS = {
     "wildcards": -1,
     "rules": RULE_COLUMNS,
     "grids": GRID_COLUMNS,
+    "grams": GRAM_ROW,
     "searched_rows": -1,
     "groups": GROUP_COLUMNS,
     "comparisons": COMPARISON_COLUMNS,
@@ -167,6 +169,8 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
 
 def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
     """Likewise, of those that tell which strings values contain."""
+    yield _is_table(len(program.gram_bits)) and _is_table(len(program.gram_slots))
+    yield len(program.grams) > 0
     nodes, keys = len(program.searched_facts), len(program.searched_keys)
     yield _is_table(keys) and keys == len(program.searched_values)
     yield nodes == len(program.searched_failures)
@@ -181,7 +185,7 @@ def _told_at_most(program: ProgramArrays) -> int:
     """More words than there can be facts, each of which is in some array: so room is bounded."""
     told = (
         program.sure, program.rules, program.lasts, program.groups, program.constant_facts,
-        program.searched_facts, program.comparisons, program.fact_counters,
+        program.grams, program.searched_facts, program.comparisons, program.fact_counters,
     )  # fmt: skip
     facts = sum(map(len, told))
     return min(facts // 64 + OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)

@@ -23,6 +23,7 @@ from tamis.matching.automaton.kernels.ranges import (
 from tamis.matching.automaton.kernels.tables import U
 from tamis.matching.automaton.kernels.value_checks import (
     constants_are_sound,
+    grams_are_sound,
     groups_are_sound,
     searched_are_sound,
 )
@@ -102,7 +103,9 @@ def faulty_part(state: Int64, depths: Int32) -> int:
         return 9
     if not constants_are_sound(state):
         return 10
-    return -1 if searched_are_sound(state, depths) else 11
+    if not grams_are_sound(state):
+        return 11
+    return -1 if searched_are_sound(state, depths) else 12
 
 
 @called

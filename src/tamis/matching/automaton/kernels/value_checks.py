@@ -9,14 +9,18 @@ from tamis.documents.batch import Int32, Int64
 from tamis.jit import called
 from tamis.matching.automaton.kernels.ranges import are_in, are_starts, is_of_value
 from tamis.matching.automaton.kernels.tables import U
+from tamis.matching.automaton.kernels.values import GRAM_BYTES
 from tamis.matching.automaton.layout import PROGRAM
 from tamis.matching.automaton.program import (
+    BEGIN,
     CLASSES,
     COMPARISON_COLUMNS,
     COMPARISONS,
     EQUAL,
     FACT,
     FUNCTION,
+    GRAM_ROW,
+    GROUP,
     GROUP_COLUMNS,
     LENGTH,
     LENGTHS,
@@ -24,8 +28,10 @@ from tamis.matching.automaton.program import (
     LONGEST,
     MORE,
     NORMALIZED,
+    OFFSET,
     OPERATOR,
     ROOT,
+    SAYS,
     THRESHOLD,
     THRESHOLDS,
 )
@@ -114,6 +120,29 @@ def constants_are_sound(state: Int64) -> bool:
 
 
 # -- strings that values contain -------------------------------------------------------------------
+
+
+@called
+def grams_are_sound(state: Int64) -> bool:
+    """Strings with grams are in groups, follow each other, and are about values."""
+    groups, grams = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.grams)
+    slots = int32s(state, PROGRAM.gram_slots)
+    count = len(grams) // GRAM_ROW - 1
+    end = count * GRAM_ROW
+    if grams[BEGIN] != 0 or grams[end + BEGIN] != len(uint8s(state, PROGRAM.gram_bytes)):
+        return False
+    for row in range(0, end, GRAM_ROW):
+        length = np.int64(grams[row + GRAM_ROW + BEGIN]) - grams[row + BEGIN]
+        if not (
+            0 <= grams[row + GROUP] < len(groups) // GROUP_COLUMNS - 1
+            and 0 <= grams[row + OFFSET] <= length - GRAM_BYTES
+            and is_of_value(state, grams[row + SAYS])
+        ):
+            return False
+    used = 0
+    for i in range(len(slots)):
+        used += slots[i] != 0
+    return used < len(slots) and are_in(slots, 0, count + 1)
 
 
 @called
