@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -104,12 +103,10 @@ class Queries(Sequence[Query]):
             return self.others[number - len(self.plain)]
         return self._plain(number)
 
-    def meaning(self, number: int) -> Query | Callable[[], Query]:
-        """A query; or what parses it, where it is no object yet."""
+    def known(self, number: int) -> Query | None:
+        """A query, if it is an object already; else it is parsed when it is asked for."""
         other = number - len(self.plain)
-        if other >= 0 and not isinstance(self.others, _Written):
-            return self.others[other]
-        return partial(self.__getitem__, number)
+        return None if other < 0 or isinstance(self.others, _Written) else self.others[other]
 
     def __iter__(self) -> Iterator[Query]:
         yield from map(self._plain, range(len(self.plain)))

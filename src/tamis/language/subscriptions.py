@@ -262,7 +262,9 @@ class Subscriptions:
         query_number = int(self._query_numbers[number])
         if query_number < 0:
             return Subscription(id, expression, None, self._absolute[number])
-        return Subscription(id, expression, self._queries.meaning(query_number))
+        queries = self._queries
+        known = queries.known(query_number)
+        return Subscription(id, expression, known or (lambda: queries.parse(expression)))
 
     def __len__(self) -> int:
         return len(self._ids)

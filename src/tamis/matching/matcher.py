@@ -160,7 +160,7 @@ class CompiledMatcher:
         ...     list(load_matcher(f"{folder}/x.tamis").match("<a/>"))
         ['x']
         """
-        from tamis.matching import saved  # noqa: PLC0415 - imports Numba
+        from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
 
         compiled = saved.Compiled(
             self.subscriptions, self._named_engine, self.limits, self._lanes, self._subscribers
@@ -493,7 +493,7 @@ def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
         ProgramError: there is no such file, or it is damaged, or of another version of Tamis.
         MissingExtra: some subscriptions go through the slow lane and lxml is not installed.
     """
-    from tamis.matching import saved  # noqa: PLC0415 - imports Numba
+    from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
 
     kept = saved.load(Path(path).absolute())
     compiled = kept.compiled
