@@ -1,9 +1,11 @@
 """How long it takes Tamis to start.
 
-    python -m benchmarks.programs.start import | first-match | all-kernels
+    python -m benchmarks.programs.start import | first-match | saved | all-kernels
 
 ``import`` is ``import tamis`` in a new process. ``first-match`` is a whole ``tamis match`` of one
-small document, its kernels in the cache. ``all-kernels`` is a new process with an empty cache that
+small document, its kernels in the cache. ``saved`` is a saved program of a million subscriptions:
+from after the import until it has answered its first document, while another process has it too.
+``all-kernels`` is a new process with an empty cache that
 compiles every kernel that there is; that none is forgotten is checked.
 """
 
@@ -16,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from time import perf_counter
 
 from benchmarks.programs.protocol import Phases, answer
 
@@ -26,6 +29,15 @@ import tamis
 print(perf_counter() - start)
 """
 _COMMAND = "import sys; from tamis.cli import main; sys.exit(main())"
+_SAVED = 1_000_000
+_FIELDS = ("author", "editor", "title", "pages", "year", "volume", "journal", "ee", "url", "cite")
+_KINDS = ("article", "book", "incollection", "inproceedings", "phdthesis", "proceedings", "www")
+_BIBLIOGRAPHY = "".join([
+    f"<!ELEMENT dblp ({'|'.join(_KINDS)})*>",
+    *(f"<!ELEMENT {kind} ({'|'.join(_FIELDS)})*>" for kind in _KINDS),
+    *(f"<!ATTLIST {kind} key CDATA #REQUIRED mdate CDATA #IMPLIED>" for kind in _KINDS),
+    *(f"<!ELEMENT {field} (#PCDATA)>" for field in _FIELDS),
+])  # fmt: skip
 _DTD = "<!ELEMENT a (b*)> <!ATTLIST a c CDATA #IMPLIED> <!ELEMENT b (#PCDATA | a)*>"
 
 
@@ -34,9 +46,13 @@ def main() -> None:
     measured = {"import": of_import, "first-match": of_first_match, "all-kernels": of_all_kernels}
     if sys.argv[1] == "compile":
         print(json.dumps(compile_all()))
-        return
-    counts = measured[sys.argv[1]](phases)
-    answer(phases, counts)
+    elif sys.argv[1] == "load":
+        load(*sys.argv[2:])
+    elif sys.argv[1] == "saved":
+        counts, note = of_saved(phases)
+        answer(phases, counts, note=note)
+    else:
+        answer(phases, measured[sys.argv[1]](phases))
 
 
 def of_import(phases: Phases) -> dict[str, int]:
@@ -54,6 +70,70 @@ def of_first_match(phases: Phases) -> dict[str, int]:
         with phases("start"):
             said = _run(*words)
     return {"matches": len(json.loads(said)["matches"])}
+
+
+def of_saved(phases: Phases) -> tuple[dict[str, int], str]:
+    """What was counted, and how large the file is, and what of it a process has for itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        program, document = Path(folder, "million.tamis"), Path(folder, "one.xml")
+        _save(program, document)
+        words = ["-m", "benchmarks.programs.start", "load", str(program), str(document)]
+        other = subprocess.Popen(
+            [sys.executable, *words, "stay"], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        )
+        assert other.stdout is not None
+        other.stdout.readline()
+        said = json.loads(_run(*words))
+        other.communicate()
+        size = program.stat().st_size
+    phases.times.update(load=said["load"], first=said["first"])
+    phases.times["start"] = said["load"] + said["first"]
+    before, after = (said[name] / 1e6 for name in ("before", "after"))
+    note = f"file {size / 1e6:.0f} MB, private {after:.0f} MB, {before:.0f} MB when imported"
+    return {"matches": said["matches"]}, note
+
+
+def _save(program: Path, document: Path) -> None:
+    """A program of a million subscriptions, and a document that asks it."""
+    from tamis import compile, workload  # noqa: PLC0415
+    from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
+    from tamis.schema.reader import parse_dtd  # noqa: PLC0415
+
+    document.write_bytes(b"".join(workload.dblp(records=3)))
+    values = workload.Values(count=100_000)
+    queries = workload.queries_from_dtd(
+        SchemaGraph.of(parse_dtd(_BIBLIOGRAPHY)),
+        _SAVED,
+        options=workload.QueryOptions(predicates=1, values=values),
+        distinct=True,
+    )
+    compile((f"s{n}", text) for n, text in enumerate(queries)).save(program)
+
+
+def load(program: str, document: str, *stay: str) -> None:
+    """Load a program and answer a document; say how long it took, and perhaps stay."""
+    import tamis  # noqa: PLC0415 - with all that is imported when it is used
+    from tamis.documents.tokenizer import tokenizer  # noqa: F401, PLC0415
+    from tamis.matching import matcher, saved  # noqa: F401, PLC0415
+
+    before, start = _private_bytes(), perf_counter()
+    loaded = tamis.load(program)
+    then = perf_counter()
+    matches = len(loaded.match(Path(document)))
+    end = perf_counter()
+    said = {"load": then - start, "first": end - then, "matches": matches}
+    print(json.dumps({**said, "before": before, "after": _private_bytes()}), flush=True)
+    if stay:
+        sys.stdin.read()
+
+
+def _private_bytes() -> int:
+    """What of its memory this process shares with no other; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/self/smaps_rollup").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return 0
+    return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
 def of_all_kernels(phases: Phases) -> dict[str, int]:
@@ -97,8 +177,8 @@ def compile_all() -> dict[str, bool]:
 
 
 def use_everything() -> None:
-    """Generate documents, parse and match them: add here what gets kernels."""
-    from tamis import Limits, Subscriptions, compile, workload  # noqa: PLC0415
+    """Generate documents, parse and match them, save and load: add here what gets kernels."""
+    from tamis import Limits, Subscriptions, compile, load, workload  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
 
@@ -121,8 +201,11 @@ def use_everything() -> None:
     nested = b"".join(b"<n%d><m/>" % n for n in range(200))
     nested += b"".join(b"</n%d>" % n for n in reversed(range(200)))
     for bytes_max in (1, 1 << 30):
-        found = compile(twigs, limits=Limits(memo_bytes=bytes_max)).match(nested)
-        assert len(found) == len(twigs)
+        matcher = compile(twigs, limits=Limits(memo_bytes=bytes_max))
+        assert len(matcher.match(nested)) == len(twigs)
+    with tempfile.TemporaryDirectory() as folder:
+        matcher.save(Path(folder, "x.tamis"), learned=True)
+        assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
 
 
 if __name__ == "__main__":

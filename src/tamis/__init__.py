@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tamis.matching.index import Matcher
     from tamis.matching.matcher import CompiledMatcher, Match
     from tamis.matching.matcher import compile_subscriptions as compile
+    from tamis.matching.matcher import load_matcher as load
 
 __version__ = "0.1.0"
 
@@ -47,6 +48,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "compile",
+    "load",
 ]
 
 __getattr__ = importing(
@@ -65,6 +67,7 @@ __getattr__ = importing(
         "UnsupportedExpression": "errors",
         "UsageError": "errors",
         "compile": "matching.matcher:compile_subscriptions",
+        "load": "matching.matcher:load_matcher",
     },
 )
 

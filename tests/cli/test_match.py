@@ -148,7 +148,7 @@ def test_options_of_later_versions_are_refused(option: str) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["in"], "Missing option '--subscriptions'"),
+        (["in"], "give either --subscriptions or --program"),
         (["--subscriptions", "orders.tsv"], "Missing argument 'DOCUMENT'"),
         (["--subscriptions", "none.tsv", "in"], "tamis: cannot read none.tsv: No such file"),
         (["--subscriptions", "in", "in"], "tamis: cannot read in: Is a directory"),

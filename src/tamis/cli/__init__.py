@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from tamis import __version__
-from tamis.cli import check, explain, match, run, schema, select, workload
+from tamis.cli import check, compile, explain, match, run, schema, select, workload
 from tamis.cli.console import Commands
 
 __all__ = ["app", "main"]
@@ -35,6 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command(epilog=match.EXAMPLES)(match.match)
+app.command(epilog=compile.EXAMPLES)(compile.compile)
 app.command(epilog=check.EXAMPLES)(check.check)
 app.command(epilog=select.EXAMPLES)(select.select)
 app.command(epilog=explain.EXAMPLES)(explain.explain)

@@ -22,15 +22,23 @@ from tamis.errors import (
 if TYPE_CHECKING:
     from tamis.documents.source import Document
     from tamis.language.subscriptions import Subscriptions
+    from tamis.matching.matcher import CompiledMatcher
     from tamis.schema.graph import SchemaGraph
 
-SubscriptionsFile = Annotated[
-    Path,
+_SUBSCRIPTIONS = typer.Option(
+    "--subscriptions",
+    metavar="FILE",
+    help="One subscription a line: id, tab, expression; a line without a tab is an expression "
+    'whose id is its line number. In *.ndjson: one {"id": …, "expression": "…"} a line.',
+)
+SubscriptionsFile = Annotated[Path, _SUBSCRIPTIONS]
+SubscriptionsOrProgram = Annotated[Path | None, _SUBSCRIPTIONS]
+ProgramFile = Annotated[
+    Path | None,
     typer.Option(
-        "--subscriptions",
+        "--program",
         metavar="FILE",
-        help="One subscription a line: id, tab, expression; a line without a tab is an expression "
-        'whose id is its line number. In *.ndjson: one {"id": …, "expression": "…"} a line.',
+        help="Instead of subscriptions: what tamis compile has made of them.",
     ),
 ]
 NamespacesFile = Annotated[
@@ -110,6 +118,14 @@ DOCUMENT_HELP = (
 )
 
 
+class ReadingRules(NamedTuple):
+    """How subscriptions are to be read."""
+
+    namespaces: Path | None = None
+    unsupported: Literal["refuse", "slow"] = "refuse"
+    skip_bad: bool = False
+
+
 def read_subscriptions(
     file: Path, namespaces: Path | None, unsupported: Unsupported, skip_bad: bool
 ) -> Subscriptions:
@@ -147,6 +163,40 @@ def parse_subscriptions(
             skip_bad=True,
             progress=_ReadingShown(stack),
         )
+
+
+def read_matcher(
+    subscriptions: Path | None, program: Path | None, rules: ReadingRules, engine: str
+) -> CompiledMatcher:
+    """The subscriptions of a file, compiled, or those that a program was compiled of.
+
+    Raises:
+        typer.Exit: some cannot be used.
+        UsageError: neither is given, or both are, or an option that programs have no use for; or a
+            file cannot be read.
+        ProgramError: the program cannot be used.
+    """
+    from tamis.matching.matcher import compile_subscriptions, load_matcher  # noqa: PLC0415
+
+    if (subscriptions is None) == (program is None):
+        raise UsageError("give either --subscriptions or --program")
+    if subscriptions is not None:
+        return compile_subscriptions(read_subscriptions(subscriptions, *rules), engine=engine)
+    assert program is not None
+    options = ("--namespaces", "--unsupported", "--skip-bad")
+    given = [
+        name
+        for name, value, default in zip(options, rules, ReadingRules(), strict=True)
+        if value != default
+    ]
+    if engine != "auto":
+        given.append("--engine")
+    if given:
+        raise UsageError(
+            f"{' and '.join(given)}: not with --program, which was compiled already: give what "
+            "concerns subscriptions to tamis compile"
+        )
+    return load_matcher(program)
 
 
 class _ReadingShown:

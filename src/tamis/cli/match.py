@@ -12,13 +12,15 @@ from tamis.cli.arguments import (
     EngineName,
     NamespacesFile,
     Output,
+    ProgramFile,
+    ReadingRules,
     RecordTag,
     SkipBad,
-    SubscriptionsFile,
+    SubscriptionsOrProgram,
     Threads,
     Unsupported,
     find_documents,
-    read_subscriptions,
+    read_matcher,
 )
 from tamis.cli.console import Status, progress, warn
 from tamis.cli.results import Results, of_document, of_error, open_results
@@ -34,6 +36,7 @@ Examples:
   tamis match --subscriptions orders.tsv archive.zip more.xml.gz
   curl -s https://example.org/feed.xml | tamis match --subscriptions orders.tsv -
   tamis match --subscriptions titles.tsv --record page enwiki.xml.gz
+  tamis match --program orders.tamis incoming/
 
 \b
 Results:
@@ -47,7 +50,8 @@ Results:
 
 def match(  # noqa: PLR0913, PLR0917 - one for each option
     documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
-    subscriptions: SubscriptionsFile,
+    subscriptions: SubscriptionsOrProgram = None,
+    program: ProgramFile = None,
     engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
     unsupported: Unsupported = "refuse",
@@ -71,7 +75,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     ] = False,
     output: Output = None,
 ) -> None:
-    """Match documents against subscriptions.
+    """Match documents against subscriptions, or the program that tamis compile made of them.
 
     Prints one JSON object a document, in the order of the documents: the ids of the subscriptions
     that are true of it, in the order of the subscriptions; or its error, with line and column
@@ -84,13 +88,12 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     With --record, one object a record, with its number, from 0. Where a document cannot be read any
     further, the records before that are answered.
     """
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - keeps --help fast
-    from tamis.matching.threads import usable_cores  # noqa: PLC0415
+    from tamis.matching.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
 
-    usable = read_subscriptions(subscriptions, namespaces, unsupported, skip_bad)
-    if nodes and len(set(map(str, usable.ids))) < len(usable):
+    rules = ReadingRules(namespaces, unsupported, skip_bad)
+    matcher = read_matcher(subscriptions, program, rules, engine)
+    if nodes and len(set(map(str, matcher.ids))) < len(matcher):
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
-    matcher = compile_subscriptions(usable, engine=engine)
     which: Which | None = "all" if nodes else None
     targets = find_documents(documents)
     with (

@@ -23,10 +23,10 @@ class Column(Sequence[T]):
     """Items of a kind, as bytes in one buffer; each becomes an object when it is asked for.
 
     Args:
-        data: item i is written ``data[starts[i]:ends[i]]``.
+        data: item i is written ``data[starts[i]:ends[i]]``; perhaps it is mapped from a file.
     """
 
-    def __init__(self, data: bytes, starts: NDArray[Any], ends: NDArray[Any]) -> None:
+    def __init__(self, data: bytes | memoryview, starts: NDArray[Any], ends: NDArray[Any]) -> None:
         self.data = data
         self.starts = starts
         self.ends = ends
@@ -71,7 +71,17 @@ class Column(Sequence[T]):
     def _read(self, starts: NDArray[Any], ends: NDArray[Any]) -> list[T]:
         data, read = self.data, self.read
         spans = zip(starts.tolist(), ends.tolist(), strict=True)
-        return [read(data[start:end]) for start, end in spans]
+        return [read(bytes(data[start:end])) for start, end in spans]
+
+    def packed(self) -> Self:
+        """The same in a buffer of their own, without anything between."""
+        bounds = np.zeros(len(self) + 1, np.int64)
+        np.cumsum(self.ends - self.starts, out=bounds[1:])
+        if np.array_equal(self.starts, bounds[:-1]) and len(self.data) == bounds[-1]:
+            return self
+        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        data = b"".join([self.data[start:end] for start, end in spans])
+        return type(self)(data, bounds[:-1], bounds[1:]).compact()
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -83,7 +93,7 @@ class Column(Sequence[T]):
     def __getitem__(self, index: int | slice) -> T | tuple[T, ...]:
         if isinstance(index, slice):
             return tuple(self._read(self.starts[index], self.ends[index]))
-        item: T = self.read(self.data[self.starts[index] : self.ends[index]])
+        item: T = self.read(bytes(self.data[self.starts[index] : self.ends[index]]))
         return item
 
     def __iter__(self) -> Iterator[T]:
@@ -103,7 +113,7 @@ class Column(Sequence[T]):
         return f"<{type(self).__name__}: {len(self):,}>"
 
     def __getstate__(self) -> tuple[bytes, NDArray[Any], NDArray[Any]]:
-        return self.data, self.starts, self.ends
+        return bytes(self.data), self.starts, self.ends
 
     def __setstate__(self, state: tuple[bytes, NDArray[Any], NDArray[Any]]) -> None:
         self.__init__(*state)  # type: ignore[misc]

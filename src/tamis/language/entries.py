@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.array_file import MAGIC
 from tamis.errors import SubscriptionError, SubscriptionId, SubscriptionSyntaxError, UsageError
 from tamis.language.columns import Ids, Int64, Texts
 
@@ -67,6 +68,8 @@ def file_entries(path: str | Path) -> Entries:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    if data.startswith(MAGIC):
+        raise UsageError(f"{path} is a program: give it as --program, or to tamis.load()")
     data = data.removeprefix(b"\xef\xbb\xbf")
     if path.suffix == ".ndjson":
         return _line_by_line(data, _read_json_line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Queries(Sequence[Query]):
     ) -> None:
         assert len(plain) == len(examples)
         self.plain = plain
-        self.others = tuple(others)
+        self.others = others
         self.texts = texts
         self._examples = examples
         self._namespaces = namespaces
@@ -53,13 +53,37 @@ class Queries(Sequence[Query]):
         """Queries that were parsed; others than these of one's own stay as they are."""
         if isinstance(queries, Queries):
             return queries
-        return cls(NO_PLAIN_QUERIES, queries, (), _NONE, {}, DEFAULT_LIMITS)
+        return cls(NO_PLAIN_QUERIES, tuple(queries), (), _NONE, {}, DEFAULT_LIMITS)
 
-    def part(self, with_plain: bool, others: NDArray[np.int64]) -> Queries:
+    @classmethod
+    def written(
+        cls,
+        texts: Sequence[str],
+        examples: NDArray[np.int32],
+        namespaces: Mapping[str, str],
+        limits: Limits,
+    ) -> Queries:
+        """Queries of which only texts are known; each is parsed when it is asked for.
+
+        Args:
+            examples: for each query, which of the texts says it.
+
+        >>> queries = Queries.written(["//a", "//b", "//a"], np.array([0, 1]), {}, DEFAULT_LIMITS)
+        >>> len(queries), queries[1] == parse("//b")
+        (2, True)
+        """
+        others = _Written(texts, examples, namespaces, limits)
+        return cls(NO_PLAIN_QUERIES, others, texts, _NONE, namespaces, limits)
+
+    def part(self, with_plain: bool, others: NDArray[np.integer[Any]]) -> Queries:
         """All plain ones or none, and of the others those of some numbers, counted from 0."""
-        chosen = [self.others[number] for number in others.tolist()]
+        chosen: Sequence[Query]
+        if isinstance(self.others, _Written):
+            chosen = self.others.part(others)
+        else:
+            chosen = [self.others[number] for number in others.tolist()]
         if not with_plain:
-            return Queries.of(chosen)
+            return Queries(NO_PLAIN_QUERIES, chosen, (), _NONE, {}, DEFAULT_LIMITS)
         return Queries(
             self.plain, chosen, self.texts, self._examples, self._namespaces, self._limits
         )
@@ -78,6 +102,11 @@ class Queries(Sequence[Query]):
         if number >= len(self.plain):
             return self.others[number - len(self.plain)]
         return self._plain(number)
+
+    def known(self, number: int) -> Query | None:
+        """A query, if it is an object already; else it is parsed when it is asked for."""
+        other = number - len(self.plain)
+        return None if other < 0 or isinstance(self.others, _Written) else self.others[other]
 
     def __iter__(self) -> Iterator[Query]:
         yield from map(self._plain, range(len(self.plain)))
@@ -98,6 +127,38 @@ class Queries(Sequence[Query]):
 
     def __repr__(self) -> str:
         return f"<Queries: {len(self):,}>"
+
+
+class _Written(Sequence[Query]):
+    """Queries that are parsed each time they are asked for."""
+
+    def __init__(
+        self,
+        texts: Sequence[str],
+        examples: NDArray[np.int32],
+        namespaces: Mapping[str, str],
+        limits: Limits,
+    ) -> None:
+        self._texts = texts
+        self._examples = examples
+        self._namespaces = namespaces
+        self._limits = limits
+
+    def part(self, numbers: NDArray[np.integer[Any]]) -> _Written:
+        """Some of them."""
+        return _Written(self._texts, self._examples[numbers], self._namespaces, self._limits)
+
+    def __len__(self) -> int:
+        return len(self._examples)
+
+    @overload
+    def __getitem__(self, index: int) -> Query: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Query, ...]: ...
+    def __getitem__(self, index: int | slice) -> Query | tuple[Query, ...]:
+        if isinstance(index, slice):
+            return tuple(self[number] for number in range(*index.indices(len(self))))
+        return parse(self._texts[self._examples[index]], self._namespaces, self._limits)
 
 
 _NONE = np.zeros(0, np.int32)

@@ -5,19 +5,22 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from tamis.errors import BadSubscriptions, SubscriptionId, UsageError
-from tamis.language.columns import Ids
+from tamis.language.columns import Ids, Texts
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
 from tamis.language.grammar import is_ncname
 from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.language.reading import Int32, Meaning, Progress, Rules, Unsupported, read_entries
-from tamis.language.xpath import XML_NAMESPACE
+from tamis.language.xpath import XML_NAMESPACE, parse_for_slow_lane
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 __all__ = [
+    "Columns",
     "Subscription",
     "SubscriptionItems",
     "Subscriptions",
@@ -63,6 +66,19 @@ class Subscription:
 
     def __repr__(self) -> str:
         return f"Subscription({self.id!r}, {self.expression!r})"
+
+
+class Columns(NamedTuple):
+    """A set of subscriptions as columns.
+
+    Attributes:
+        ids, texts: ids and expressions.
+        query_numbers: int32[n]; the query of each; -1 for the slow lane.
+    """
+
+    ids: Ids
+    texts: Texts
+    query_numbers: Int32
 
 
 class Subscriptions:
@@ -167,6 +183,43 @@ class Subscriptions:
         result._read(given_entries([(entry.id, entry.expression) for entry in entries]), known)
         return result
 
+    @classmethod
+    def of_columns(cls, columns: Columns, examples: Int32, rules: Rules) -> Subscriptions:
+        """A set that was read before and written down, with the same rules; it has no errors.
+
+        What goes through the slow lane is read again, all else when it is asked for.
+
+        Args:
+            examples: for each query, a subscription that asks it.
+
+        Raises:
+            SubscriptionError: one for the slow lane cannot be read.
+            UsageError: the namespaces are none.
+        """
+        rules = rules._replace(namespaces=_checked_namespaces(rules.namespaces))
+        result = cls.__new__(cls)
+        result._rules = rules
+        result._ids, texts, result._query_numbers = columns
+        result._queries = Queries.written(texts, examples, rules.namespaces, rules.limits)
+        result._absolute = {
+            number: parse_for_slow_lane(texts[number], rules.namespaces, rules.limits)
+            for number in np.flatnonzero(columns.query_numbers < 0).tolist()
+        }
+        result.errors = ()
+        return result
+
+    @property
+    def columns(self) -> Columns:
+        """What ``of_columns`` makes the same set of."""
+        texts = self._queries.texts
+        assert isinstance(texts, Texts)
+        return Columns(self._ids, texts, self._query_numbers)
+
+    @property
+    def rules(self) -> Rules:
+        """How the expressions were read."""
+        return self._rules
+
     @property
     def namespaces(self) -> Mapping[str, str]:
         """Prefix → URI, as they were given."""
@@ -210,9 +263,8 @@ class Subscriptions:
         if query_number < 0:
             return Subscription(id, expression, None, self._absolute[number])
         queries = self._queries
-        if query_number < len(queries.plain):
-            return Subscription(id, expression, lambda: queries.parse(expression))
-        return Subscription(id, expression, queries[query_number])
+        known = queries.known(query_number)
+        return Subscription(id, expression, known or (lambda: queries.parse(expression)))
 
     def __len__(self) -> int:
         return len(self._ids)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -19,16 +20,19 @@ from tamis.documents.records import parse_records
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, SubscriptionId, UsageError
+from tamis.errors import DocumentError, OtherVersion, SubscriptionId, UsageError
 from tamis.language.columns import Ids
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
-from tamis.matching.planner import Matching, plan
-from tamis.matching.selection import BatchNodes, DocumentNodes, Lane, Selection, check_which
+from tamis.matching.planner import Lane, Matching, plan
+from tamis.matching.selection import Answered, BatchNodes, DocumentNodes, Selection, check_which
 from tamis.matching.slow import SlowLane
 from tamis.matching.threads import Flush, check_threads, in_order
+
+if TYPE_CHECKING:
+    from tamis.matching.saved import Kept
 
 # Documents are matched in groups, since much of an engine's cost is per batch: as many as fit in
 # these bounds, which also bound how far match_many() reads ahead.
@@ -120,20 +124,30 @@ class Match:
 class CompiledMatcher:
     """Compiled subscriptions: immutable, safe to share between threads, picklable.
 
-    Made by :func:`tamis.compile`. A pickle holds the subscriptions, which are compiled again where
-    it is loaded.
+    Made by :func:`tamis.compile` or :func:`tamis.load`. A pickle holds the subscriptions, which are
+    compiled again where it is loaded; or, of a matcher that was loaded, the path of its file.
     """
 
-    def __init__(self, subscriptions: Subscriptions, engine: str, limits: Limits) -> None:
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        engine: str,
+        limits: Limits,
+        kept: Kept | None = None,
+    ) -> None:
         self.subscriptions = subscriptions
         self.limits = limits
         self.ids = subscriptions.ids
         self._named_engine = engine
+        self._kept = kept
         queries = subscriptions.queries
-        self._subscribers = _subscribers(subscriptions.query_numbers, len(queries))
-        self._lanes = [
-            (share, share.engine.compile(share.queries)) for share in plan(queries, engine)
-        ]
+        if kept is None:
+            self._subscribers = _subscribers(subscriptions.query_numbers, len(queries))
+            self._lanes: list[Lane] = [
+                (share, share.engine.compile(share.queries)) for share in plan(queries, engine)
+            ]
+        else:
+            self._subscribers, self._lanes = kept.compiled.subscribers, kept.compiled.lanes
         self._demand = Demand()
         for _, program in self._lanes:
             self._demand |= program.demand
@@ -159,6 +173,32 @@ class CompiledMatcher:
                 for matching in worker.matchings
             ),
         }
+
+    def save(self, path: str | os.PathLike[str], *, learned: bool = False) -> None:
+        """Save it to a file, for :func:`tamis.load`; one that is there is replaced.
+
+        Args:
+            learned: save also what was learned of the documents so far, so that who loads it starts
+                warm: in a file beside it, whose name ends in ``.memo``. Of several threads' what
+                one has learned, and of those that are matching now nothing. Without it, no such
+                file is left there.
+
+        Raises:
+            UsageError: a file cannot be written.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     compile_subscriptions({"x": "//a"}).save(f"{folder}/x.tamis")
+        ...     list(load_matcher(f"{folder}/x.tamis").match("<a/>"))
+        ['x']
+        """
+        from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
+
+        compiled = saved.Compiled(
+            self.subscriptions, self._named_engine, self.limits, self._lanes, self._subscribers
+        )
+        matchings = [one for worker in list(self._workers) for one in worker.matchings]
+        saved.save(Path(path), compiled, matchings if learned else None)
 
     def match(self, document: Document, *, nodes: Which | None = None) -> Match:
         """Match one document.
@@ -342,7 +382,7 @@ class CompiledMatcher:
         shares = [share for share, _ in self._lanes]
         located = None
         if nodes is not None and excerpts is not None:
-            lanes = list(map(Lane, shares, found))
+            lanes = list(map(Answered, shares, found))
             limit = self.limits.matched_nodes
             located = BatchNodes(nodes, limit, batch, vocabulary, excerpts, lanes, self._number_of)
         if len(found) == 1:
@@ -472,6 +512,8 @@ class CompiledMatcher:
             return error
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._kept is not None:
+            return _load_again, (self._kept.path, self._kept.identity)
         return CompiledMatcher, (self.subscriptions, self._named_engine, self.limits)
 
     def __len__(self) -> int:
@@ -553,3 +595,30 @@ def compile_subscriptions(
     elif namespaces is not None or unsupported != "refuse":
         raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
     return CompiledMatcher(subscriptions, engine, limits or subscriptions.limits)
+
+
+def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
+    """Load what :meth:`CompiledMatcher.save` wrote; exported as :func:`tamis.load`.
+
+    The file is mapped into memory, so a million subscriptions are there at once, and processes
+    share them. It must not be written into meanwhile; ``save`` puts another one in its place. What
+    was learned is loaded with it, if it is there.
+
+    Raises:
+        ProgramError: there is no such file, or it is damaged, or of another version of Tamis.
+        MissingExtra: some subscriptions go through the slow lane and lxml is not installed.
+    """
+    from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
+
+    kept = saved.load(Path(path).absolute())
+    compiled = kept.compiled
+    return CompiledMatcher(compiled.subscriptions, compiled.engine, compiled.limits, kept)
+
+
+def _load_again(path: Path, identity: str) -> CompiledMatcher:
+    """Load a matcher whose pickle names a file."""
+    matcher = load_matcher(path)
+    assert matcher._kept is not None
+    if matcher._kept.identity != identity:
+        raise OtherVersion("it was replaced since the matcher was pickled", str(path))
+    return matcher

@@ -104,6 +104,10 @@ class Share(NamedTuple):
     numbers: Int32
 
 
+Lane = tuple[Share, Program]
+"""What an engine answers, and with what."""
+
+
 def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     """Give each query to the first engine that supports it, or all to the one that is named.
 

@@ -100,7 +100,7 @@ class Selection(Sequence[Node]):
         return f"<Selection: {len(self):,} nodes{', cut' if self.is_cut else ''}>"
 
 
-class Lane:
+class Answered:
     """The queries that one engine answered, and its answers.
 
     >>> from tamis.language.xpath import parse
@@ -109,7 +109,7 @@ class Lane:
     >>> starts, sets, places = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
     >>> met = Occurrences(starts, sets, places)
     >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), None, {}, met)
-    >>> Lane(share, matches).met(0).places_of(0, "all")
+    >>> Answered(share, matches).met(0).places_of(0, "all")
     array([ 9, 25])
     """
 
@@ -130,7 +130,7 @@ class Lane:
         queries = self.share.queries
         if own < len(queries.plain):
             return queries.is_path(own)
-        return self.share.engine.locates(queries[own])
+        return queries[own].selects and self.share.engine.locates(queries[own])
 
     def met(self, document: int) -> Met:
         """What the engine noted in a document."""
@@ -158,7 +158,7 @@ class Lane:
 class Met:
     """What an engine noted in one document, by the set that was met."""
 
-    def __init__(self, lane: Lane, occurrences: Occurrences, document: int) -> None:
+    def __init__(self, lane: Answered, occurrences: Occurrences, document: int) -> None:
         self._lane = lane
         within = slice(*occurrences.document_starts[document : document + 2].tolist())
         sets = occurrences.set_ids[within]
@@ -197,7 +197,7 @@ class BatchNodes(NamedTuple):
     batch: EventBatch
     vocabulary: Vocabulary
     excerpts: Sequence[Source | DocumentError] | Excerpt
-    lanes: Sequence[Lane]
+    lanes: Sequence[Answered]
     number_of: Callable[[SubscriptionId], int]
 
     def of_document(self, document: int) -> DocumentNodes:

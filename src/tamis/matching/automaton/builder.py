@@ -123,6 +123,7 @@ class Builder:
                 CODE_ROOM,
             )
             if done == len(plain):
+                tables.used_up()
                 return
             tables.reserve(2 * ROOM, 2 * CODE_ROOM)
 

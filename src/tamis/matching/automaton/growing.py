@@ -121,6 +121,10 @@ class Tables:
         self._left -= 1
         return self.state
 
+    def used_up(self) -> None:
+        """Something else than ``step`` added rows: there may be no room left for operations."""
+        self._left = 0
+
     # -- room --------------------------------------------------------------------------------------
 
     def reserve(self, rows: int, code: int) -> None:

@@ -1,0 +1,81 @@
+"""``tamis compile``: subscriptions, compiled once and saved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tamis.cli.arguments import (
+    DOCUMENT_HELP,
+    NamespacesFile,
+    ReadingRules,
+    SkipBad,
+    SubscriptionsFile,
+    Unsupported,
+    find_documents,
+    read_matcher,
+)
+from tamis.cli.console import Status, progress, warn
+
+if TYPE_CHECKING:
+    from tamis.matching.matcher import CompiledMatcher
+
+EXAMPLES = """\b
+Examples:
+  tamis compile --subscriptions orders.tsv --output orders.tamis
+  tamis compile --subscriptions orders.tsv --output orders.tamis --learn yesterday/
+  tamis match --program orders.tamis incoming/
+"""
+
+
+def compile(
+    subscriptions: SubscriptionsFile,
+    output: Annotated[
+        Path,
+        typer.Option(
+            metavar="FILE",
+            help="Where to save the program. A file that is there is replaced when all is written; "
+            "who matches with the old one keeps it.",
+        ),
+    ],
+    namespaces: NamespacesFile = None,
+    unsupported: Unsupported = "refuse",
+    skip_bad: SkipBad = False,
+    learn: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--learn",
+            metavar="DOCUMENT",
+            help="Match this first, and save what was learned of it beside the program, in "
+            f"FILE.memo, so that matching starts warm; or several of these. {DOCUMENT_HELP}",
+        ),
+    ] = None,
+) -> None:
+    """Compile subscriptions and save them, for tamis match --program.
+
+    A program is loaded at once, whatever the number of subscriptions, and processes that match with
+    the same one share its memory. It is of this version of Tamis: another one says that it has to
+    be made again.
+    """
+    rules = ReadingRules(namespaces, unsupported, skip_bad)
+    matcher = read_matcher(subscriptions, None, rules, "auto")
+    errors = _learn(matcher, learn or [])
+    matcher.save(output, learned=bool(learn))
+    if errors:
+        raise typer.Exit(Status.DOCUMENTS)
+
+
+def _learn(matcher: CompiledMatcher, documents: list[str]) -> int:
+    """Match documents with one thread, so that one has learned all: how many are in error."""
+    targets = find_documents(documents)
+    errors = 0
+    with progress(len(targets), False) as advance:
+        matches = matcher.match_many(target.document for target in targets)
+        for target, found in zip(targets, matches, strict=True):
+            if found.error is not None:
+                errors += 1
+                warn(f"{target.name} is left out: {found.error}")
+            advance()
+    return errors

@@ -1,0 +1,324 @@
+"""Compiled subscriptions as files: the automaton's program, and beside it all that is not in it.
+
+What is columnar in memory is so in the file, and read where it is mapped: a million subscriptions
+are no Python objects until they are asked for. Queries that the automaton does not run, and those
+of the slow lane, are there as expressions, and compiled again. What was learned is in a file beside
+(``memo_path``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.documents.batch import Int32, Int64
+from tamis.errors import DamagedProgram, SubscriptionError, UsageError
+from tamis.language.columns import Column, Ids, Texts
+from tamis.language.reading import Rules
+from tamis.language.subscriptions import Columns, Subscriptions
+from tamis.limits import Limits
+from tamis.matching.automaton import compile_queries, open_automaton
+from tamis.matching.automaton.automaton import Automaton
+from tamis.matching.automaton.program import AutomatonProgram
+from tamis.matching.automaton.saved import (
+    SavedProgram,
+    load_memo,
+    load_program,
+    save_memo,
+    save_program,
+)
+from tamis.matching.matchset import Subscribers
+from tamis.matching.planner import ENGINES, Lane, Matching, Share, plan
+
+C = TypeVar("C", bound=Column[Any])
+
+
+class Compiled(NamedTuple):
+    """Subscriptions, and all that was made of them.
+
+    Attributes:
+        engine: the one that was asked for, or "auto".
+        limits: the bounds on each document.
+        lanes: the programs of all engines.
+    """
+
+    subscriptions: Subscriptions
+    engine: str
+    limits: Limits
+    lanes: list[Lane]
+    subscribers: Subscribers
+
+
+class Kept(NamedTuple):
+    """What is in a file, and which file."""
+
+    compiled: Compiled
+    path: Path
+    identity: str
+
+
+class _Arrays(NamedTuple):
+    """What is beside the automaton's arrays.
+
+    Attributes:
+        id_bytes, text_bytes: uint8[]; ids and expressions; id_bounds, text_bounds: int32[n + 1] or
+            int64[n + 1]; where each begins, and the last one ends.
+        query_numbers: see ``Columns``.
+        subscriber_starts, subscriber_numbers: see ``Subscribers``.
+        others: int32[]; the queries that are not the automaton's, ascending.
+    """
+
+    id_bytes: NDArray[np.uint8]
+    id_bounds: NDArray[Any]
+    text_bytes: NDArray[np.uint8]
+    text_bounds: NDArray[Any]
+    query_numbers: Int32
+    subscriber_starts: Int64
+    subscriber_numbers: Int32
+    others: Int32
+
+
+_DTYPES = _Arrays("|u1", "<i4 <i8", "|u1", "<i4 <i8", "<i4", "<i8", "<i4", "<i4")  # type: ignore[arg-type]
+
+
+def memo_path(path: Path) -> Path:
+    """Where the memo of a program is.
+
+    >>> memo_path(Path("news.tamis")).name
+    'news.tamis.memo'
+    """
+    return path.with_name(f"{path.name}.memo")
+
+
+# -- saving ----------------------------------------------------------------------------------------
+
+
+def save(path: Path, compiled: Compiled, learned: list[Matching] | None) -> None:
+    """Write all of it to a file, whole or not at all.
+
+    Args:
+        learned: what has matched with the programs; most of what one of these learned is saved
+            too, and without any, or with None, there is no memo beside the file in the end.
+
+    Raises:
+        UsageError: a file cannot be written.
+    """
+    memo = memo_path(path)
+    try:
+        identity = save_program(path, *_written(compiled))
+        known = [automaton for automaton in learned or () if isinstance(automaton, Automaton)]
+        if known:
+            most = max(known, key=Automaton.memory_usage)
+            save_memo(memo, most.memo, identity)
+        else:
+            memo.unlink(missing_ok=True)  # it would be of another program
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the path
+        raise UsageError(f"cannot write {str(path)!r}: {error}") from None
+
+
+def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict[str, Any]]:
+    """The program, and what is beside it."""
+    others = [np.zeros(0, np.int32)]
+    program = None
+    for share, of_share in compiled.lanes:
+        if isinstance(of_share, AutomatonProgram):
+            program = of_share
+        else:
+            others.append(share.numbers)
+    columns = compiled.subscriptions.columns
+    ids, texts = columns.ids.packed(), columns.texts.packed()
+    arrays = _Arrays(
+        np.frombuffer(ids.data, np.uint8),
+        _bounds(ids),
+        np.frombuffer(texts.data, np.uint8),
+        _bounds(texts),
+        columns.query_numbers,
+        *compiled.subscribers,
+        np.sort(np.concatenate(others)),
+    )
+    namespaces, unsupported, limits = compiled.subscriptions.rules
+    said = {
+        "engine": compiled.engine,
+        "limits": asdict(compiled.limits),
+        "namespaces": dict(namespaces),
+        "unsupported": unsupported,
+        "expression_limits": asdict(limits),
+    }
+    return program or compile_queries([]), arrays._asdict(), said
+
+
+def _bounds(column: Column[Any]) -> NDArray[Any]:
+    """Where each item of a packed column begins, and the last one ends."""
+    return np.concatenate([np.zeros(1, column.ends.dtype), column.ends])
+
+
+# -- loading ---------------------------------------------------------------------------------------
+
+
+class _NotSo(Exception):  # noqa: N818 - says what is the matter
+    """Something in a file cannot be right."""
+
+
+def load(path: Path) -> Kept:
+    """Map a file, and check all of it but what ids and expressions say.
+
+    Raises:
+        ProgramError: it is no such file, or damaged, or another version of Tamis wrote it.
+        MissingExtra: some go through the slow lane and lxml is not installed.
+    """
+    try:
+        saved = load_program(path)
+    except ValueError as error:  # a NUL in the path
+        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    try:
+        compiled = _heard(path, saved)
+    except (_NotSo, SubscriptionError, UnicodeDecodeError) as error:
+        raise DamagedProgram(f"{error} cannot be right", str(path)) from None
+    return Kept(compiled, path, saved.identity)
+
+
+def _heard(path: Path, saved: SavedProgram) -> Compiled:
+    """What a file says, of which the program was checked."""
+    engine, limits, rules = _rules_heard(saved.metadata)
+    arrays = _typed(saved.arrays)
+    _check(_columns_right(arrays))
+    _check(_subscribers_right(arrays, saved.program.queries))
+    columns = Columns(
+        _column(Ids, arrays.id_bytes, arrays.id_bounds),
+        _column(Texts, arrays.text_bytes, arrays.text_bounds),
+        arrays.query_numbers,
+    )
+    subscribers = Subscribers(arrays.subscriber_starts, arrays.subscriber_numbers)
+    queries = saved.program.queries + len(arrays.others)
+    examples = subscribers.numbers[subscribers.starts[:queries]]
+    try:
+        subscriptions = Subscriptions.of_columns(columns, examples, rules)
+    except UsageError:
+        raise _NotSo("the namespaces") from None
+    lanes = _lanes(path, saved, subscriptions, arrays.others, engine)
+    return Compiled(subscriptions, engine, limits, lanes, subscribers)
+
+
+def _lanes(
+    path: Path, saved: SavedProgram, subscriptions: Subscriptions, others: Int32, engine: str
+) -> list[Lane]:
+    """The programs: the automaton's as it is, the others compiled again."""
+    queries = subscriptions.queries
+    lanes: list[Lane] = []
+    if saved.program.queries or (not len(others) and engine in ("auto", ENGINES[0].name)):
+        own = np.delete(np.arange(len(queries), dtype=np.int32), others)
+        automaton = ENGINES[0]._replace(open=partial(_opened, memo_path(path), saved))
+        part = queries.part(False, own) if len(others) else queries
+        lanes.append((Share(automaton, part, own), saved.program))
+    if len(others) or not lanes:
+        for share in plan(queries.part(False, others), engine):
+            numbers = others[share.numbers]
+            program = share.engine.compile(share.queries)
+            lanes.append((share._replace(numbers=numbers), program))
+    return lanes
+
+
+def _opened(memo: Path, saved: SavedProgram, program: Any, bytes_max: int) -> Matching:
+    """What matches with a saved program, from what was learned before."""
+    return open_automaton(program, bytes_max, load_memo(memo, saved))
+
+
+# -- what may be in a file -------------------------------------------------------------------------
+
+
+def _rules_heard(said: Mapping[str, Any]) -> tuple[str, Limits, Rules]:
+    """The engine that was asked for, the limits, and how expressions were read."""
+    names = {"engine", "limits", "namespaces", "unsupported", "expression_limits"}
+    engines = {"auto", *(engine.name for engine in ENGINES)}
+    if said.keys() != names or said["engine"] not in list(engines):
+        raise _NotSo("what it says of itself")
+    namespaces, unsupported = said["namespaces"], said["unsupported"]
+    if not isinstance(namespaces, dict) or unsupported not in ("refuse", "slow"):
+        raise _NotSo("what it says of itself")
+    rules = Rules(namespaces, unsupported, _limits(said["expression_limits"]))
+    return said["engine"], _limits(said["limits"]), rules
+
+
+def _limits(said: Any) -> Limits:
+    try:
+        return Limits(**said)
+    except (TypeError, UsageError):
+        raise _NotSo("the limits") from None
+
+
+def _typed(arrays: Mapping[str, NDArray[Any]]) -> _Arrays:
+    if arrays.keys() != set(_Arrays._fields):
+        raise _NotSo("the arrays beside the program")
+    for name, dtypes in _DTYPES._asdict().items():
+        if arrays[name].ndim != 1 or arrays[name].dtype.str not in dtypes.split():
+            raise _NotSo(f"the type of {name}")
+    return _Arrays(**arrays)
+
+
+def _check(found: Iterator[tuple[str, Any]]) -> None:
+    """See that all is as it has to be; each relies on those before it."""
+    for what, is_right in found:
+        if not is_right:
+            raise _NotSo(what)
+
+
+def _columns_right(arrays: _Arrays) -> Iterator[tuple[str, Any]]:
+    """Whether there are as many ids, and expressions, as subscriptions, and where they are."""
+    count = len(arrays.query_numbers)
+    for what, data, bounds in (
+        ("the ids", arrays.id_bytes, arrays.id_bounds),
+        ("the expressions", arrays.text_bytes, arrays.text_bounds),
+    ):
+        yield what, len(bounds) == count + 1 and _are_bounds(bounds, len(data))
+
+
+def _subscribers_right(arrays: _Arrays, own: int) -> Iterator[tuple[str, Any]]:
+    """Whether each subscription asks one query, or is alone behind these, in the slow lane.
+
+    So there are no more queries than subscriptions, and no number in a file asks for more room than
+    the file has.
+
+    Args:
+        own: how many queries the automaton has.
+    """
+    numbers, starts = arrays.subscriber_numbers, arrays.subscriber_starts
+    count, queries = len(arrays.query_numbers), own + len(arrays.others)
+    who = "who asks the queries"
+    yield who, queries + np.count_nonzero(arrays.query_numbers < 0) == len(starts) - 1
+    yield who, _are_bounds(starts, count)
+    sizes = np.diff(starts)
+    yield who, (sizes > 0).all() and (sizes[queries:] == 1).all()
+    yield who, len(numbers) == count and _are_in(numbers, count)
+    asked = np.arange(len(sizes), dtype=np.int32)
+    asked[queries:] = -1
+    expected = np.repeat(asked, sizes)
+    yield who, np.array_equal(arrays.query_numbers[numbers], expected)
+    # No number is there twice: those of one query ascend, and those of the slow lane.
+    is_next = (numbers[1:] > numbers[:-1]) | (expected[1:] != expected[:-1])
+    yield who, is_next.all()
+    others = arrays.others
+    yield "the other queries", (np.diff(others) > 0).all() and _are_in(others, queries)
+
+
+def _are_bounds(bounds: NDArray[Any], length: int) -> bool:
+    """Whether numbers ascend from 0 to a length."""
+    if not len(bounds) or bounds[0] != 0 or bounds[-1] != length:
+        return False
+    return bool((bounds[1:] >= bounds[:-1]).all())
+
+
+def _are_in(numbers: NDArray[Any], end: int) -> bool:
+    """Whether numbers are from 0 on and before an end."""
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
+
+
+def _column(kind: type[C], data: NDArray[np.uint8], bounds: NDArray[Any]) -> C:
+    return kind(data.data, bounds[:-1], bounds[1:])
