@@ -9,7 +9,7 @@ from the oracle:
 * elementpath compares numbers with strings as strings (``@a = 1``, ``'1' = count(x)``), counts
   comments outside the root element into the string value of the document node, leaves text that
   follows a comment or PI out of that of elements, puts text that follows an element before what is
-  deeper in it, and raises errors for ``@node()`` and for ``<`` with a string that is not a number:
+  deeper in it, finds attributes of attributes (``@a/@a``), and raises errors for ``@node()`` and for ``<`` with a string that is not a number:
   :func:`elementpath_true` has no answer there.
 """
 
@@ -39,6 +39,7 @@ _NUMBER_AND_STRING = (
     re.compile(r"(?<![<>])= *-?\.?[0-9]"),
     re.compile(r"\b[0-9][.0-9]* *!?="),
 )
+_BEHIND_ATTRIBUTE = re.compile(r"(@|attribute\s*::)\s*[\w.:*-]+\s*(\[[^\]]*\]\s*)*/")
 _STRING_VALUE = re.compile("[=<>]|contains|starts-with|string-length|normalize-space")
 
 
@@ -49,6 +50,8 @@ def elementpath_true(
     root = tree.getroot()
     beside_root = root.getprevious() is not None or root.getnext() is not None
     if beside_root or any(fault.search(expression) for fault in _NUMBER_AND_STRING):
+        return None
+    if _BEHIND_ATTRIBUTE.search(expression):
         return None
     wrong_strings = any(node.tail and (callable(node.tag) or len(node)) for node in root.iter())
     if wrong_strings and _STRING_VALUE.search(expression):

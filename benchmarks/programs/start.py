@@ -188,6 +188,12 @@ def use_everything() -> None:
         b"<?xml version='1.0'?><!-- c --><p:a xmlns:p='u' d='1'>x&amp;<?t u?><![CDATA[y]]></p:a>",
     ]
     assert len(list(compile({"s": "//b"}).match_records(documents[1], "b"))) > 0
+    expressions = [
+        *("//a[2]", "//a[count(b) = 1]", "//a[. = 1]", "//*[self::a or self::b]", "//a[b or c]/d"),
+        *("//a[contains(., 'abcd')]", "//a[not(contains(., 'a'))]", "/*", "//text()"),
+    ]
+    for match in compile(enumerate(expressions)).match_many(documents, nodes="all"):
+        assert match.error is None, match.error
     expressions = ["//b", "//a[@c = '1']", "//author[. = 'x']", "//node()", "name(/*) = 'p:a'"]
     for match in compile(enumerate(expressions)).match_many(documents):
         assert match.error is None, match.error

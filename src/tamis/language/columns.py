@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any, Self, TypeVar, overload
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,10 +163,25 @@ class Ids(Column[SubscriptionId]):
         if not isinstance(id, str | int):
             return -1
         wanted = self.write(id)
-        for number in np.flatnonzero(self.ends - self.starts == len(wanted)).tolist():
+        checksums, order = self._by_checksum
+        checksum = np.uint32(crc32(wanted))
+        first, last = (
+            int(np.searchsorted(checksums, checksum, side)) for side in ("left", "right")
+        )
+        for number in order[first:last].tolist():
             if self.data[self.starts[number] : self.ends[number]] == wanted:
                 return int(number)
         return -1
+
+    @cached_property
+    def _by_checksum(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """The checksums of all ids, ascending, and whose they are."""
+        data = memoryview(self.data)
+        spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
+        checksums = (crc32(data[start:end]) for start, end in spans)
+        found = np.fromiter(checksums, np.uint32, len(self))
+        order = np.argsort(found, kind="stable")
+        return found[order], order
 
     def __contains__(self, id: object) -> bool:
         return self.find(id) >= 0

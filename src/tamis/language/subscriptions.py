@@ -64,6 +64,9 @@ class Subscription:
         """Its meaning, if it was asked for before."""
         return None if callable(self._query) else self._query
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Subscription, (self.id, self.expression, self.query, self.absolute)
+
     def __repr__(self) -> str:
         return f"Subscription({self.id!r}, {self.expression!r})"
 

@@ -153,7 +153,6 @@ class CompiledMatcher:
             self._demand |= program.demand
         self._slow = SlowLane.of(subscriptions, first=len(queries))
         self._workers: list[_Worker] = []  # that no thread uses now
-        self._places: dict[SubscriptionId, int] | None = None  # made when nodes are asked for
 
     @property
     def engine(self) -> str:
@@ -408,11 +407,10 @@ class CompiledMatcher:
 
     def _number_of(self, id: SubscriptionId) -> int:
         """The number of the query that a subscription asks."""
-        if self._places is None:
-            self._places = {id: place for place, id in enumerate(self.ids)}
-        if id not in self._places:
+        number = self.ids.find(id)
+        if number < 0:
             raise UsageError(f"there is no subscription {id!r}")
-        return int(self.subscriptions.query_numbers[self._places[id]])
+        return int(self.subscriptions.query_numbers[number])
 
     @staticmethod
     def _match_slowly(

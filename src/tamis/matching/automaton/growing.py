@@ -100,6 +100,7 @@ class Tables:
         self._arrays["formula_depths"][0] = 1
         self.state[FORMULAS] = 1  # the one that is always true: its number is TRUE
         self._left = 0
+        self._is_noted = False
         self.reserve(ROOM, ROOM)
         self.reserve_strings(0, 0)
 
@@ -137,7 +138,7 @@ class Tables:
         self._widen("formula_starts", formulas + 1)
         self._widen("formula_code", int(self.state[CODE]) + code)
         if 2 * formulas > len(self._arrays["formula_slots"]):
-            self._arrays["formula_slots"] = _slots(formulas)
+            self._set("formula_slots", _slots(formulas))
             self.note()
             rehash_formulas(self.state)
         self.note()
@@ -146,7 +147,8 @@ class Tables:
         count = int(self.state[table.used])
         self._widen(table.rows, (count + more) * table.width)
         if table.slots is not None and 2 * (count + more) > len(self._arrays[table.slots]):
-            slots = self._arrays[table.slots] = _slots(count + more)
+            slots = _slots(count + more)
+            self._set(table.slots, slots)
             rehash_rows(self._arrays[table.rows], table.width, table.keys, count, slots)
 
     def reserve_strings(self, strings: int, size: int) -> None:
@@ -155,7 +157,7 @@ class Tables:
         self._widen("string_starts", strings + 1)
         self._widen("string_bytes", int(self.state[BYTES]) + size)
         if 2 * strings >= len(self._arrays["string_slots"]):
-            self._arrays["string_slots"] = _slots(strings)
+            self._set("string_slots", _slots(strings))
             self.note()
             rehash_strings(self.state)
         self.note()
@@ -175,19 +177,25 @@ class Tables:
 
     def set_tests(self, kinds: list[int], covers: list[int]) -> None:
         """Tell kernels of all tests: their kinds, and what they let pass covers."""
-        self._arrays["test_kinds"] = np.array(kinds, np.uint8)
-        self._arrays["test_covers"] = np.array(covers, np.int32)
+        self._set("test_kinds", np.array(kinds, np.uint8))
+        self._set("test_covers", np.array(covers, np.int32))
         self._widen("reads_text", FIRST_COVER + len(kinds))
         self.note()
 
     def _widen(self, name: str, size: int) -> None:
         array = self._arrays[name]
         if size > len(array):
-            self._arrays[name] = grown(array, size + size // 2)
+            self._set(name, grown(array, size + size // 2))
+
+    def _set(self, name: str, array: NDArray[Any]) -> None:
+        self._arrays[name] = array
+        self._is_noted = False
 
     def note(self) -> None:
-        """Tell kernels where the arrays are."""
-        note(self.state, AT.nodes, Building(**self._arrays))
+        """Tell kernels where the arrays are, if some moved."""
+        if not self._is_noted:
+            note(self.state, AT.nodes, Building(**self._arrays))
+            self._is_noted = True
 
 
 def _slots(count: int) -> Int32:
