@@ -9,7 +9,8 @@ from the oracle:
 * elementpath compares numbers with strings as strings (``@a = 1``, ``'1' = count(x)``), counts
   comments outside the root element into the string value of the document node, leaves text that
   follows a comment or PI out of that of elements, puts text that follows an element before what is
-  deeper in it, finds attributes of attributes (``@a/@a``), and raises errors for ``@node()`` and for ``<`` with a string that is not a number:
+  deeper in it, finds attributes of attributes (``@a/@a``), and raises errors for ``@node()`` and
+  for ``<`` with a string that is not a number:
   :func:`elementpath_true` has no answer there.
 """
 
