@@ -59,7 +59,7 @@ class ArrayFile(NamedTuple):
     Attributes:
         arrays: by name. They are the file's bytes, which stay mapped as long as one of them lives.
         metadata: what JSON can say.
-        identity: a hash of the table, and so of all that the file has in it.
+        identity: a hash of the table, which has the checksum of each section.
     """
 
     arrays: dict[str, Array]

@@ -46,7 +46,7 @@ def test_json_has_the_place_and_errors_too(write: Write) -> None:
     start = ORDER.index("n='1'")
     found, error = outcome.results
     assert found == {
-        "document": "in/1.xml", "start": start, "end": start + 5, "line": 2, "xml": "n='1'"
+        "document": "in/1.xml", "start": start, "end": start + 5, "line": 2, "text": "n='1'"
     }  # fmt: skip
     assert error["error"].startswith("the document ends inside <order>")
     assert outcome.err == ""
@@ -58,7 +58,7 @@ def test_records_have_numbers_and_places_in_the_whole(write: Write) -> None:
     outcome = run("select", "--json", "/order/item[@n]", "1.xml", "--record", "order")
     assert [(found["record"], found["line"]) for found in outcome.results] == [(0, 2), (1, 5)]
     for found in outcome.results:
-        assert text[found["start"] : found["end"]] == found["xml"] == "<item n='1'>a\nb</item>"
+        assert text[found["start"] : found["end"]] == found["text"] == "<item n='1'>a\nb</item>"
     outcome = run("select", "//p:x", "-", "--namespaces", "ns", stdin=b"<a xmlns='urn:p'><x/></a>")
     assert outcome.out == "<x/>\n"
 

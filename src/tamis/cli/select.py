@@ -35,7 +35,7 @@ Examples:
 Results, of one document, of several, and with --json:
   <item n="1"/>
   incoming/1.xml:3:<item n="1"/>
-  {"document": "incoming/1.xml", "start": 31, "end": 44, "line": 3, "xml": "<item n=\\"1\\"/>"}
+  {"document": "incoming/1.xml", "start": 31, "end": 44, "line": 3, "text": "<item n=\\"1\\"/>"}
 """
 
 _ID = "expression"
@@ -136,7 +136,7 @@ class _Printer:
         for node, fragment in zip(selection, selection.fragments(), strict=True):
             if self.as_json:
                 place = {**of_document(name, found.record), **node._asdict()}
-                self.results.write({**place, "xml": fragment})
+                self.results.write({**place, "text": fragment})
             else:
                 where = f"{name}:{node.line}:" if self.has_names else ""
                 self.results.write_text(where + fragment)

@@ -73,20 +73,20 @@ class Engine(NamedTuple):
 
 ENGINES: tuple[Engine, ...] = (
     Engine(
-        "automaton",
-        automaton.refuses,
-        automaton.compile_queries,
-        automaton.open_automaton,
-        True,
-        automaton.locates,
+        name="automaton",
+        refuses=automaton.refuses,
+        compile=automaton.compile_queries,
+        open=automaton.open_automaton,
+        takes_plain=True,
+        locates=automaton.locates,
     ),
     Engine(
-        "reference",
-        lambda _: None,
-        reference.compile_queries,
-        reference.open_reference,
-        False,
-        lambda _: False,
+        name="reference",
+        refuses=lambda _: None,
+        compile=reference.compile_queries,
+        open=reference.open_reference,
+        takes_plain=False,
+        locates=lambda _: False,
     ),
 )
 """All engines, the one to try first in front."""
