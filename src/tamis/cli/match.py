@@ -83,7 +83,8 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
 
     With --nodes also what the expression of each of these ids selects, in document order; nothing
     where it is a comparison or another boolean. Offsets are of the document as it is given, but
-    decompressed; of one in UTF-16 and the like, of its UTF-8 form. Where "cut" names an id, there are more nodes than the limit.
+    decompressed; of one in UTF-16 and the like, of its UTF-8 form. Where "cut" names an id, there
+    are more nodes than the limit.
 
     With --record, one object a record, with its number, from 0. Where a document cannot be read any
     further, the records before that are answered.

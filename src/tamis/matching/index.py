@@ -19,7 +19,7 @@ class Matcher:
 
     Every call sees the set as it was when the call began; all methods may be called from any
     thread, and changes never wait for a match. The first match after a change compiles the whole
-    set again (those that are not plain stay parsed), so changes in large sets are best made together.
+    set again, so changes in large sets are best made together.
 
     >>> live = Matcher()
     >>> live.add("s2", "//a")
