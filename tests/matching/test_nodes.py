@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, note
 from lxml import etree
 
 import tamis
+from tamis.documents import expat_places, offsets
 from tamis.errors import SubscriptionError, UsageError
 from tamis.limits import Limits
 from tamis.matching.automaton.automaton import Automaton
@@ -134,6 +137,149 @@ def test_entities(content: str, expression: str, expected: list[str], engine: st
 def test_references_to_what_nobody_declares_divide_text() -> None:
     document = "<!DOCTYPE a SYSTEM 'a.dtd'><a>x&u;y&amp;z<b/>&u;</a>"
     assert fragments(document, "//text()") == ["x", "y&amp;z"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("document", "expression", "expected"),
+    [
+        ("[<!ENTITY e 'x'>]><a>1&e;<!--c-->2&e;</a>", "//text()", ["1&e;", "2&e;"]),
+        (
+            "[<!ENTITY e 'x<!--k-->y'>]><a>1&e;2<!--z--></a>",
+            "//a/node()",
+            ["1&e;", "&e;", "&e;2", "<!--z-->"],
+        ),
+        ("SYSTEM 'x.dtd' [<!ENTITY e 'x'>]><a>1&u;2&e;3</a>", "//text()", ["1", "2&e;3"]),
+        ("[<!ENTITY lt '&#38;#60;'>]><a>1&lt;2</a>", "//text()", ["1&lt;2"]),
+        ("[<!ENTITY e SYSTEM 'e.xml'>]><a>1&e;2</a>", "//text()", ["1", "2"]),
+        ("[<!ENTITY e 'x'><?p ]>?>]><!--c--><a>&e;</a>", "/node()[not(*)]", ["<!--c-->", "<a>"]),
+        ("[<!ENTITY e ''>]><a>&e;1&e;2&e;<b/>&e;</a>", "//text()", ["1&e;2"]),
+    ],
+)
+def test_references_are_what_they_were_to_the_parser(
+    document: str, expression: str, expected: list[str], engine: str
+) -> None:
+    found = fragments(f"<!DOCTYPE a {document}", expression, engine)
+    assert [text.replace("<a>&e;</a>", "<a>") for text in found] == expected
+
+
+# What is written, and what it stands for: (T)ext, a (C)omment, an element or, (-), what is left
+# out and divides text.
+PIECES = [
+    *[("1", "T"), ("&#50;", "T"), ("<![CDATA[&t;<]]>", "T"), ("<!--&t;-->", "C"), ("<b/>", "B")],
+    *[("&t;", "T"), ("&c;", "C"), ("&m;", "TCT"), ("&n;", "TCTBT"), ("&v;", ""), ("&u;", "-")],
+    *[("&d;", "T"), ("&x;", "-")],
+]
+SUBSET = """SYSTEM 'a.dtd' [<!ENTITY t 't\nt'><!ENTITY c '<?c?>'><!ENTITY m '5<!--k-->&t;'>
+<!ENTITY n '&m;<b></b>&d;'><!ENTITY v ''><!ENTITY d '<![CDATA[]]]]><![CDATA[>]]>'>
+<!ENTITY x SYSTEM 'x.xml'>]"""
+
+
+def expected_inside(pieces: Sequence[tuple[str, str]], place: int) -> list[tuple[int, int]]:
+    """Where the nodes of content that is put together from these pieces stand."""
+    found: list[tuple[int, int]] = []
+    is_text = False
+    for written, kinds in pieces:
+        end = place + len(written)
+        for kind in kinds:
+            if kind == "T" and is_text:
+                found[-1] = (found[-1][0], end)
+            elif kind != "-":
+                found.append((place, end))
+            is_text = kind == "T"
+        place = end
+    return found
+
+
+def test_all_that_entities_may_hold() -> None:
+    """Text, comments and elements, in every order, in documents and in records."""
+    matcher = tamis.compile({"x": "/a/node()"})
+    contents = list(product(PIECES, repeat=3))
+    texts = ["".join(written for written, _ in content) for content in contents]
+    head = f"<!DOCTYPE a {SUBSET}><!--c--><a>"
+    documents = [f"{head}{text}</a>".encode() for text in texts]
+    for content, match in zip(contents, matcher.match_many(documents, nodes="all"), strict=True):
+        found = [(node.start, node.end) for node in match.nodes("x")]
+        assert found == expected_inside(content, len(head)), content
+    head = f"<!DOCTYPE r {SUBSET}><r>"
+    stream = f"{head}{''.join(f'<a>{text}</a>' for text in texts)}</r>"
+    place = len(head)
+    records = matcher.match_records(io.BytesIO(stream.encode()), "a", nodes="all")
+    for content, text, match in zip(contents, texts, records, strict=True):
+        found = [(node.start, node.end) for node in match.nodes("x")]
+        assert found == expected_inside(content, place + len("<a>")), content
+        place += len(f"<a>{text}</a>")
+
+
+def test_comments_between_documents_are_each_its_own() -> None:
+    texts = ["<a/><!--1--><?x?>", "<!--2--><!--3--><a/><!--4-->", "<!--5--><a/>"]
+    given = [text.encode() for text in texts]
+    found = tamis.compile({"x": "/node()"}).match_many(given, nodes="all")
+    assert ["".join(match.nodes("x").fragments()) for match in found] == texts
+
+
+class Counting:
+    """A pattern, and how often it was looked for."""
+
+    def __init__(self, pattern: re.Pattern[bytes]) -> None:
+        self.pattern = pattern
+        self.count = 0
+
+    def match(self, *place: Any) -> re.Match[bytes] | None:
+        self.count += 1
+        return self.pattern.match(*place)
+
+    def finditer(self, *place: Any) -> Iterator[re.Match[bytes]]:
+        for found in self.pattern.finditer(*place):
+            self.count += 1
+            yield found
+
+
+ENTITY = "<!DOCTYPE a [<!ENTITY e 'x'>]>"
+
+
+@pytest.mark.parametrize("kept", [offsets.KEPT_RANGES, 10])
+@pytest.mark.parametrize(
+    ("before", "repeated", "behind", "expression", "each"),
+    [
+        ("<a>", "x<!--y-->", "</a>", "//text()", 1),
+        ("<a>", "x<!--y-->", "</a>", "/a/node()", 2),
+        (f"{ENTITY}<a>", "&e;<!--y-->", "</a>", "/a/node()", 2),
+        ("", "<!--y-->", "<a/>", "/node()[not(self::a)]", 1),
+        ("<a", " a{}='1'", "/>", "//@*", 1),
+        ("<a>", "x<b y='1' z='2'/>", "</a>", "//text() | //@*", 3),
+    ],
+)
+def test_a_node_more_is_one_more_to_look_at(
+    before: str,
+    repeated: str,
+    behind: str,
+    expression: str,
+    each: int,
+    kept: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is looked at, all in all, grows as the document does; little has to be remembered."""
+    monkeypatch.setattr(offsets, "KEPT_RANGES", kept)
+    matcher = tamis.compile({"x": expression})
+    work = []
+    for times in (200, 400):
+        patterns = [
+            (module, name, Counting(getattr(module, name)))
+            for module, name in (
+                *((offsets, name) for name in ("_TAG", "_CONTENT", "_ATTRIBUTE")),
+                (expat_places, "_PIECE"),
+            )
+        ]
+        document = before + "".join(repeated.format(n) for n in range(times)) + behind
+        match = matcher.match(document, nodes="all")
+        with monkeypatch.context() as patch:
+            for module, name, pattern in patterns:
+                patch.setattr(module, name, pattern)
+            nodes = match.nodes("x")
+        assert len(nodes) == len(set(nodes)) >= each * times
+        work.append(sum(pattern.count for *_, pattern in patterns))
+    assert 0 < work[1] <= 2 * work[0] <= 200 * 2 * 10
 
 
 TEXT = "<a>\n<b ä='ß'>ö</b><!--ü-->é</a>"

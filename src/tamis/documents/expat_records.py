@@ -211,7 +211,7 @@ class _RecordHandlers(Handlers):
         end = max(self.ends[-1], *self.builder.offsets[-1:], 0)
         first = self.starts[0]
         data = bytes(self.kept[first - self.kept_from : end - self.kept_from])
-        return Excerpt(data, start=first + shift, line=self.line)
+        return Excerpt(data, start=first + shift, line=self.line, head=self.head)
 
     def take_batches(self) -> list[RecordBatch]:
         """The batches that are complete."""

@@ -10,33 +10,42 @@ import mmap
 import re
 from array import array
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from tamis.documents.batch import EventBatch, Int64
+from tamis.documents.expat_places import (
+    CDATA,
+    CHARACTERS,
+    COMMENT,
+    PI,
+    REFERENCE,
+    NodePlaces,
+    node_places,
+)
 from tamis.documents.vocabulary import Vocabulary
 
 Range = tuple[int, int]
 """The place of the first byte, and the one behind the last."""
 
-_NAME_MAX = 1 << 16
-_AMP, _SLASH, _SEMICOLON = b"&/;"
+KEPT_RANGES = 1 << 16
+"""Ranges that a document's :class:`Markup` remembers, of what it looked at last."""
+
+_AMP, _SLASH = b"&/"
 _TAG = re.compile(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
 _TAG_END = re.compile(b">")
 _REFERENCE_END = re.compile(b";")
 _ATTRIBUTE = re.compile(
     rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+(?:"[^"]*+"|'[^']*+')"""
 )
-_COMMENT, _PI, _CDATA = rb"<!--.*?-->", rb"<\?.*?\?>", rb"<!\[CDATA\[.*?\]\]>"
-_LITERAL = rb""""[^"]*+"|'[^']*+'"""
 # What stands between two tags; a DOCTYPE also between the document's begin and the first one.
 _CONTENT = re.compile(
-    rb"(?P<misc>" + _COMMENT + rb"|" + _PI + rb")"
-    rb"|(?P<doctype><!DOCTYPE(?:" + _LITERAL + rb"|[^\[>\"'])*+"
-    rb"(?:\[(?:" + _COMMENT + rb"|" + _PI + rb"|" + _LITERAL + rb"|[^\]\"'])*+\][^>]*+)?>)"
-    rb"|(?P<cdata>" + _CDATA + rb")"
-    rb"|(?P<reference>&[^;]*+;)"
-    rb"|(?P<characters>[^<&]++)",
+    rb"(?P<misc>" + COMMENT + rb"|" + PI + rb")"
+    rb"""|(?P<doctype><!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'])*+>)"""
+    rb"|(?P<cdata>" + CDATA + rb")"
+    rb"|(?P<reference>" + REFERENCE + rb")"
+    rb"|(?P<characters>" + CHARACTERS + rb")",
     re.DOTALL,
 )
 _DECLARATION = re.compile(rb"<\?xml[ \t\r\n].*?\?>", re.DOTALL)
@@ -52,6 +61,8 @@ class Excerpt:
         start: the number of bytes before them, of those that were parsed.
         mark: the number of bytes of the document before all that was parsed.
         line: the line that they begin in.
+        head: what has to be read before any record of theirs, to read it alone; None where they
+            are a document.
 
     >>> excerpt = Excerpt(b"<a>\r\n<b/></a>")
     >>> excerpt.lines(np.array([0, 5])), excerpt.text(5, 9)
@@ -66,12 +77,14 @@ class Excerpt:
         start: int = 0,
         mark: int = 0,
         line: int = 1,
+        head: bytes | None = None,
     ) -> None:
         self.data = data
         self.encoding = encoding
         self.start = start
         self.mark = mark
         self.line = line
+        self.head = head
 
     def lines(self, offsets: Int64) -> Int64:
         """The lines of places of the document."""
@@ -94,8 +107,19 @@ class Excerpt:
         return np.flatnonzero(ends)
 
 
+class _Gap(NamedTuple):
+    """What stands between two tags, in ``data``."""
+
+    texts: list[Range]
+    miscs: list[Range]
+
+
 class Markup:
     """The places of the nodes of one document of a batch, in the bytes that were parsed.
+
+    What stands between two tags is looked at once for all nodes there, and a tag once for all its
+    attributes. Only where there is an internal DTD subset may references stand for something that
+    is to be found; there, expat reads the document again.
 
     Args:
         batch: parsed with offsets, and with prefixes where attributes in namespaces are recorded.
@@ -114,6 +138,10 @@ class Markup:
         self.excerpt = excerpt
         self.vocabulary = vocabulary
         self.data = excerpt.data
+        self._gaps: dict[int, _Gap] = {}  # by the event before
+        self._attributes: dict[int, dict[bytes, Range]] = {}  # by the event; then by name
+        self._kept = 0
+        self._miscs = slice(*batch.misc_starts[document : document + 2].tolist())
         self.first, self.last = batch.document_starts[document : document + 2].tolist()
 
     def elements(self, events: Int64) -> tuple[Int64, Int64]:
@@ -133,38 +161,37 @@ class Markup:
         _, local = self.vocabulary.expanded(int(batch.attribute_name[number]))
         prefix = int(batch.attribute_prefixes[number]) if len(batch.attribute_prefixes) else -1
         name = local if prefix < 0 else f"{self.vocabulary.prefix(prefix)}:{local}"
-        end = _tag_end(self.data, start)
-        for found in _ATTRIBUTE.finditer(self.data, start, end):
-            if found[1] == name.encode(self.excerpt.encoding, "replace"):
-                return self._placed(found.start(1), found.end())
-        return self._placed(start, end)
+        found = self._attributes_of(int(batch.attribute_event[number]))
+        place = found.get(name.encode(self.excerpt.encoding, "replace"))
+        return self._placed(*(place or (start, _tag_end(self.data, start))))
 
     def text(self, number: int) -> Range:
         """The range of a text node, with its references and CDATA sections as they are written."""
-        batch = self.batch
-        event = int(batch.text_event[number])
-        texts = slice(*np.searchsorted(batch.text_event, [event, event + 1]).tolist())
-        start, end = self._behind(event)
-        for divides in (True, False):
-            found = self._runs(start, end, divides)
-            if len(found) == texts.stop - texts.start:
-                return self._placed(*found[number - texts.start])
-        return self._placed(start, end)
+        events = self.batch.text_event
+        event = int(events[number])
+        first = int(np.searchsorted(events, event))
+        count = int(np.searchsorted(events, event, "right")) - first
+        told = self._told
+        if told is None:
+            texts = self._gap(event).texts
+            assert len(texts) == count, "text is divided where the parser divided it"
+            return self._placed(*texts[number - first])
+        row = int(np.searchsorted(told.text_event, event - self.first))
+        told_count = int(np.searchsorted(told.text_event, event - self.first, "right")) - row
+        assert told_count == count, "expat tells the same each time"
+        row += number - first
+        return int(told.text_start[row]), int(told.text_end[row])
 
     def misc(self, number: int) -> Range:
         """The range of a comment or PI."""
-        batch = self.batch
-        event = int(batch.misc_event[number])
-        same = np.flatnonzero(batch.misc_event[: number + 1] == event)
-        start, end = self._behind(event)
-        declared = _DECLARATION.match(self.data, start) if start == 0 else None
-        found = [
-            token.span()
-            for token in _CONTENT.finditer(self.data, declared.end() if declared else start, end)
-            if token["misc"]
-        ]
-        before = int(np.searchsorted(same, number))
-        return self._placed(*(found[before] if before < len(found) else (start, end)))
+        events = self.batch.misc_event[self._miscs]  # not those of the document before or behind
+        row = number - self._miscs.start
+        told = self._told
+        if told is not None:
+            assert len(told.misc_start) == len(events), "expat tells the same each time"
+            return int(told.misc_start[row]), int(told.misc_end[row])
+        event = int(events[row])
+        return self._placed(*self._gap(event).miscs[row - int(np.searchsorted(events, event))])
 
     @cached_property
     def _partners(self) -> Int64:
@@ -190,46 +217,79 @@ class Markup:
         assert found is not None
         return found.end()
 
-    def _behind(self, event: int) -> Range:
-        """What stands between an event and the next one, in ``data``.
+    @cached_property
+    def _told(self) -> NodePlaces | None:
+        """What expat tells of the document, if there is an internal DTD subset."""
+        head, start, end = self.excerpt.head, 0, len(self.data)
+        if head is None:
+            head, prolog = b"", bytes(self.data[: self._offset(self.first)])
+        else:
+            start, end, prolog = self._offset(self.first), self._offset(self.last - 1), head
+        if b"<!DOCTYPE" not in prolog or b"[" not in prolog:
+            return None
+        places = node_places(head + bytes(self.data[start:end]), self.excerpt.encoding)
+        before = start - len(head) + self.excerpt.start
+        return NodePlaces(places.text_event, *(column + before for column in places[1:]))
 
-        Where both are in an entity, it is the reference to it.
-        """
+    def _gap(self, event: int) -> _Gap:
+        """What stands between an event and the next one, where there is no internal DTD subset."""
+        gap = self._gaps.get(event)
+        if gap is None:
+            gap = self._scanned(*self._behind(event))
+            self._keep(len(gap.texts) + len(gap.miscs))
+            self._gaps[event] = gap
+        return gap
+
+    def _attributes_of(self, event: int) -> dict[bytes, Range]:
+        """The attributes that a start tag has, by their names as they are written."""
+        found = self._attributes.get(event)
+        if found is None:
+            start = self._offset(event)
+            tokens = _ATTRIBUTE.finditer(self.data, start, _tag_end(self.data, start))
+            found = {token[1]: (token.start(1), token.end()) for token in tokens}
+            self._keep(len(found))
+            self._attributes[event] = found
+        return found
+
+    def _keep(self, ranges: int) -> None:
+        """Make room for what will be remembered."""
+        self._kept += ranges + 1
+        if self._kept > KEPT_RANGES:
+            self._gaps.clear()
+            self._attributes.clear()
+            self._kept = ranges + 1
+
+    def _behind(self, event: int) -> Range:
+        """The range between an event and the next one, in ``data``."""
         tags = self.batch.tags
         start = 0 if event < self.first else self._offset(event)
         if event >= self.first and tags[event] >= 0:
-            if self.data[start] == _AMP:
-                return start, self._reference_end(start)
             start = _tag_end(self.data, start)
+        elif start == 0:
+            declared = _DECLARATION.match(self.data)
+            start = declared.end() if declared else 0
         if event + 1 >= self.last:
             return start, len(self.data)
         end = self._offset(event + 1)
-        if tags[event + 1] < 0 and self.data[end - 1] != _SEMICOLON:
-            end = _last(self.data, b"</", start, end)
-        if start > end:
-            return end, start
-        if start == end and self.data[start] == _AMP:
-            return start, self._reference_end(start)
-        if start == end and self.data[start - 1] == _SEMICOLON:
-            return _last(self.data, b"&", max(0, start - _NAME_MAX), start), start
-        return start, end
+        return start, _last(self.data, b"</", start, end) if tags[event + 1] < 0 else end
 
-    def _runs(self, start: int, end: int, divides: bool) -> list[Range]:
-        """The text between comments and PIs.
+    def _scanned(self, start: int, end: int) -> _Gap:
+        """The text, the comments and the PIs between two places, with no tag in between.
 
-        Args:
-            divides: references to entities that XML does not define divide text too, as those
-                do that nobody declares.
+        References to entities that XML does not define are of such that nobody declares: they
+        stand for nothing, and divide text as comments do.
         """
         runs: list[list[int]] = [[]]
+        miscs: list[Range] = []
         for token in _CONTENT.finditer(self.data, start, end):
-            if token["misc"] or (
-                divides and token["reference"] and not _KNOWN_REFERENCE.fullmatch(token[0])
-            ):
+            if token["misc"]:
+                miscs.append(token.span())
+                runs.append([])
+            elif token["reference"] and not _KNOWN_REFERENCE.fullmatch(token[0]):
                 runs.append([])
             elif token[0] != b"<![CDATA[]]>":
                 runs[-1] += token.span()
-        return [(run[0], run[-1]) for run in runs if run]
+        return _Gap([(run[0], run[-1]) for run in runs if run], miscs)
 
 
 def settle_ends(

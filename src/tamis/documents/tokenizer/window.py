@@ -78,7 +78,8 @@ class Window:
     def excerpt(self, start: int, end: int) -> Excerpt:
         """A copy of the bytes between two places."""
         (line,) = Excerpt(self.data[:end].data, line=self._line).lines(np.array([start])).tolist()
-        return Excerpt(self.data[start:end].tobytes(), start=self.start + start, line=line)
+        data = self.data[start:end].tobytes()  # of records that need no DTD to be read
+        return Excerpt(data, start=self.start + start, line=line, head=b"")
 
     def rest(self, start: int) -> Iterator[bytes | memoryview]:
         """The stream from a place on, for another reader; this one is then done."""
