@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis import Subscriptions
+from tamis import Limits, Subscriptions
 from tamis.language import entries, reading
 from tamis.language.columns import Ids
 from tamis.language.model import Query
@@ -200,3 +200,24 @@ def test_ids_are_a_sequence(drawn: list[str | int]) -> None:
     assert ids.take(np.arange(len(drawn))) == drawn
     assert [ids.find(id) for id in drawn] == list(range(len(drawn)))
     assert [type(id) for id in ids] == [type(id) for id in drawn]
+
+
+@pytest.mark.parametrize("predicates", [0, 1, 2])
+@pytest.mark.parametrize("steps", [0, 1, 3])
+def test_new_names_at_a_limit(predicates: int, steps: int) -> None:
+    """A limit may be reached in the step that has a name that no expression before it has."""
+    odd = [
+        "//a[contains(new, 'x')]",
+        "//other",
+        "//new",
+        "//a[starts-with(@newer, 'x')]",
+        "//@last",
+    ]
+    limits = Limits(subscription_predicates=predicates, subscription_steps=steps)
+    padding = [f"//a[b = {number}]" for number in range(entries.BULK_MIN)]
+    large, small = (
+        Subscriptions(list(enumerate(texts)), skip_bad=True, limits=limits)
+        for texts in ([*odd, *padding], odd)
+    )
+    kept = [id for id in large.ids if isinstance(id, int) and id < len(odd)]
+    assert kept == list(small.ids)

@@ -107,11 +107,13 @@ def query_of(state: Int64, expression: int) -> int:
             what = operand(state)
         else:
             what = after_operand(state)
-        if (
+        is_over = (
             state[CODE_TO] - state[CODE_FROM] > WORDS_MAX
             or state[STEPS] > state[STEPS_MAX]
             or state[PREDICATES] > state[PREDICATES_MAX]
-        ):
+        )
+        # A name that was met for the first time is asked about before anything else is read.
+        if is_over and what != ASKS_NAME:
             return IS_DECLINED
     return finished(state) if what == FINISHED else what
 
