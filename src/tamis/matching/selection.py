@@ -108,7 +108,7 @@ class Answered:
     >>> (share,) = plan([parse("//a")])
     >>> starts, sets, places = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
     >>> met = Occurrences(starts, sets, places)
-    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), None, {}, met)
+    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), sets[:0], None, {}, met)
     >>> Answered(share, matches).met(0).places_of(0, "all")
     array([ 9, 25])
     """
