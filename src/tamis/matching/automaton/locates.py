@@ -11,14 +11,15 @@ _KNOWN = (Axis.CHILD, Axis.DESCENDANT, Axis.ATTRIBUTE)
 def locates(query: Query) -> bool:
     """Whether a query is among the answers of a state wherever it selects what is met there.
 
-    Those are paths without predicates: of twigs only their truth is known.
+    Those are paths without predicates: of twigs only their truth is known, and ``boolean()`` of a
+    path selects nothing.
 
     >>> from tamis.language.xpath import parse
-    >>> locates(parse("//a/@b | /c//text()")), locates(parse("//a[b]"))
-    (True, False)
+    >>> [locates(parse(text)) for text in ("//a/@b | /c//text()", "//a[b]", "boolean(//a)")]
+    [True, False, False]
     """
     match query.expression:
-        case Exists(paths):
+        case Exists(paths) if query.selects:
             return all(_is_plain(step) for path in paths for step in path.steps)
     return False
 
