@@ -32,6 +32,8 @@ def test_all_experiments_can_be_read() -> None:
         "subscriptions",
         "threads",
         "tokenizer",
+        "values",
+        "values-records",
     ]
     for name in names():
         assert load(EXPERIMENTS / f"{name}.toml").about

@@ -130,7 +130,7 @@ class Answered:
         queries = self.share.queries
         if own < len(queries.plain):
             return queries.is_path(own)
-        return queries[own].selects and self.share.engine.locates(queries[own])
+        return self.share.engine.locates(queries[own])
 
     def met(self, document: int) -> Met:
         """What the engine noted in a document."""

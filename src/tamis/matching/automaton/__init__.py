@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.matching.automaton.compile import compile_queries, refuses
-from tamis.matching.automaton.locates import locates
+from tamis.matching.automaton.locating import locates
 from tamis.matching.automaton.program import AutomatonProgram
 
 if TYPE_CHECKING:
