@@ -67,7 +67,7 @@ def test_near_misses_equal_oracles(document: str, seed: int) -> None:
         assert len({answer for answer in found.values() if answer is not None}) == 1, question
 
 
-@settings(thorough, max_examples=150)
+@settings(thorough, max_examples=100)
 @given(dtds(), st.sampled_from("abcdef"), st.integers(0, 1 << 32))
 def test_workloads_equal_oracles(dtd: str, root: str, seed: int) -> None:
     """A DTD, documents of it, queries and twigs of it: the way that workloads are made."""

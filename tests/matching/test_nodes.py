@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, note
+from hypothesis import given, note, settings
 from lxml import etree
 
 import tamis
@@ -505,7 +505,7 @@ def test_the_comparison_can_fail() -> None:
             oracle.found([wrong])
 
 
-@thorough
+@settings(thorough, max_examples=250)
 @given(subscriptions(), documents())
 def test_drawn(subscription: str, document: str) -> None:
     document += "\n"  # so that the document and its root element do not stand in the same place

@@ -50,7 +50,13 @@ CODE_ROOM = 1 << 16
 """Numbers of formulas' programs that a plain query may need: each level writes what is in it."""
 _OPERATIONS = 128
 """How many operations of the builder that is enough for, at least."""
-_DTYPES: list[tuple[Any, Any]] = [(Int32, np.int32), (Int64, np.int64), (Bytes, np.uint8)]
+_KINDS: list[tuple[Any, Any]] = [(Int32, np.int32), (Int64, np.int64), (Bytes, np.uint8)]
+_DTYPES = {
+    name: dtype
+    for name, kind in get_type_hints(Building).items()
+    for known, dtype in _KINDS
+    if kind == known
+}
 
 
 class _Rows(NamedTuple):
@@ -89,10 +95,7 @@ class Tables:
     def __init__(self) -> None:
         self.state = np.zeros(STATE_SIZE, np.int64)
         self._arrays: dict[str, NDArray[Any]] = {
-            name: np.zeros(1, dtype)
-            for name, kind in get_type_hints(Building).items()
-            for known, dtype in _DTYPES
-            if kind == known
+            name: np.zeros(1, dtype) for name, dtype in _DTYPES.items()
         }
         for name in ("levels", "pending", "work", "others"):
             self._widen(name, 4 * ROOM)
