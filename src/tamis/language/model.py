@@ -72,6 +72,8 @@ class Step:
 
 DESCEND = Step(Axis.DESCENDANT_OR_SELF, KindTest.NODE)
 """The step in the middle of ``//``."""
+HERE = Step(Axis.SELF, KindTest.NODE)
+"""The step ``.``."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from typing import Any
 
 from tamis.documents.demand import Demand
 from tamis.language.model import (
+    HERE,
     And,
     Axis,
     Compare,
@@ -57,7 +58,6 @@ STEPS_MAX = 4096
 double what follows them."""
 SEARCHED_MAX = 256
 """Characters of what contains() asks for: each of them is a node of a trie."""
-_HERE = Step(Axis.SELF, KindTest.NODE)
 _SELF = Path(False, ())
 Asked = Compare | StartsWith | Contains
 """What may be asked of a string."""
@@ -426,7 +426,7 @@ class Compiler:
 
 
 def _without_here(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    return tuple(step for step in steps if step != _HERE)
+    return tuple(step for step in steps if step != HERE)
 
 
 def _onward(predicates: tuple[Predicate, ...]) -> tuple[Step, ...]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.language.model import DESCEND, Axis, Exists, KindTest, Query, Step
+from tamis.language.model import DESCEND, HERE, Axis, Exists, Query, Step
 
-_HERE = Step(Axis.SELF, KindTest.NODE)
 _KNOWN = (Axis.CHILD, Axis.DESCENDANT, Axis.ATTRIBUTE)
 
 
@@ -25,4 +24,4 @@ def locates(query: Query) -> bool:
 
 
 def _is_plain(step: Step) -> bool:
-    return step in (_HERE, DESCEND) or (step.axis in _KNOWN and not step.predicates)
+    return step in (HERE, DESCEND) or (step.axis in _KNOWN and not step.predicates)
