@@ -18,11 +18,14 @@ from tamis.matching.automaton.kernels.constants import (
     link_searched,
 )
 from tamis.matching.automaton.program import (
+    ASKED_OF,
     BEGIN,
     CLASSES,
     COMPARISON_COLUMNS,
     COMPARISONS,
+    CONSTANT_ROW,
     FACT,
+    FIRST_BYTE,
     FUNCTION,
     GRAM,
     GRAM_ROW,
@@ -31,6 +34,7 @@ from tamis.matching.automaton.program import (
     HAS_GRAMS,
     LENGTHS,
     LONGEST,
+    MEANS,
     OFFSET,
     OPERATOR,
     OPERATORS,
@@ -40,6 +44,8 @@ from tamis.matching.automaton.program import (
     THRESHOLDS,
 )
 
+BITS_OF_PREFIX = 16
+"""So that one in so many strings, at most, seems to be a prefix that is none."""
 MOST_ALIKE = 8
 """Strings of a group with the same gram."""
 SEARCHED_CELLS = 1 << 18
@@ -105,15 +111,20 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
     ).reshape(-1, 2)
     rows[:, LENGTHS] = np.searchsorted(prefixes[:, 0], np.arange(len(rows)))
     groups = (2 * asked.groups + is_prefix).astype(np.int32)
-    slots = np.zeros(1 << (2 * len(groups)).bit_length(), np.int32)
-    fill_slots(groups, own_starts, own_texts, slots)
+    constants = np.zeros((len(groups) + 1, CONSTANT_ROW), np.int32)
+    constants[:-1, ASKED_OF] = groups
+    constants[:, FIRST_BYTE] = own_starts
+    constants[:-1, MEANS] = asked.facts
+    slots = np.zeros(1 << (2 * len(groups)).bit_length(), np.uint64)
+    count = int(np.count_nonzero(is_prefix))
+    bits = np.zeros(1 << (BITS_OF_PREFIX * count // 64).bit_length(), np.uint64)
+    fill_slots(constants.reshape(-1), own_texts, slots, bits)
     return {
         "constant_slots": slots,
-        "constant_groups": groups,
-        "constant_starts": own_starts,
+        "constants": constants,
         "constant_bytes": own_texts,
-        "constant_facts": asked.facts,
         "prefix_lengths": prefixes[:, 1].astype(np.int32),
+        "prefix_bits": bits,
     }
 
 

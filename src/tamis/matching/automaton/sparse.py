@@ -1,0 +1,132 @@
+"""Rules of sparse facts: how few of a large alphabet lead to what follows from them.
+
+What an element tells of an author is hardly ever what another one tells, with many authors to ask
+for; what is gathered then is new each time, and nothing that was learned of such sets is of use
+again. Facts about one of many constants stay outside of sets, therefore, and so does what follows
+from them; the rules that they take part in are found by the fact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.documents.batch import Bytes, Int32, Int64
+from tamis.matching.automaton.builder import Builder
+from tamis.matching.automaton.building import (
+    CHAIN_STAGE,
+    CODE,
+    FORMULAS,
+    LAST_CHAIN,
+    LAST_STAGE,
+    VALUE_FACT,
+    VALUE_GROUP,
+    VALUE_LITERAL,
+)
+from tamis.matching.automaton.kernels.formulas import count_uses
+from tamis.matching.automaton.kernels.sparse import (
+    DENSE,
+    LARGE,
+    PURE,
+    SPARSE,
+    classify,
+    find_triggers,
+)
+from tamis.matching.automaton.program import ACTION, PASSES, RULE_COLUMNS, SOURCE, TARGET
+
+MANY_CONSTANTS = 32
+"""An alphabet of as many strings is large."""
+POPULAR = 64
+"""A fact in more formulas is no sparse one: to look at all of its rules each time takes long."""
+
+
+class SparseFacts:
+    """Which facts are sparse, and by which of them a formula comes to hold.
+
+    Attributes:
+        is_sparse, is_pure: by fact; those that are pure never hold without others that are sparse.
+        is_only: by formula; whether it holds only by sparse facts.
+    """
+
+    def __init__(self, builder: Builder) -> None:
+        tables = builder.tables
+        count, formulas = len(tables.rows("facts")), int(tables.state[FORMULAS])
+        flags = np.zeros(count, np.uint8)
+        flags[_of_large_alphabets(builder)] = LARGE
+        self.is_any = bool(flags.any())
+        self._starts = np.zeros(formulas + 1, np.int64)
+        self._triggers = np.zeros(0, np.int32)
+        self.is_only = np.zeros(formulas, np.uint8)
+        if self.is_any:
+            uses = np.zeros(count, np.int64)
+            code: Int32 = tables["formula_code"][: int(tables.state[CODE])]
+            starts: Int64 = tables["formula_starts"][: formulas + 1]
+            count_uses(tables["formula_kinds"][:formulas], starts, code, uses)
+            flags[_stages(builder)] |= DENSE
+            flags[uses > POPULAR] |= DENSE
+            classify(tables.state, flags)
+            triggers = np.zeros(len(code), np.int32)
+            find_triggers(tables.state, flags, uses, self._starts, triggers, self.is_only)
+            self._triggers = triggers[: self._starts[-1]]
+        self.is_sparse = flags & SPARSE != 0
+        self.is_pure = flags & PURE != 0
+
+    def arrays(
+        self, facts: Int32, words: int, nodes: Int32, rules: Int32, formulas: Int32, needs: Int64
+    ) -> dict[str, NDArray[Any]]:
+        """The rules, by the facts that they are found by, as arrays of a program.
+
+        Args:
+            facts: the number of each fact in the program, of so many words.
+            nodes, rules, formulas: of each rule.
+            needs: nodes, from bit 32 on, and facts of descendants that they need; ascending.
+        """
+        if not self.is_any:
+            return _arrays(np.zeros(0, np.uint8), np.zeros(0, np.int32), rules[:0])
+        counts = np.diff(self._starts)[formulas]
+        picked = np.repeat(np.arange(len(rules)), counts)
+        places = np.arange(len(picked)) - np.repeat(np.cumsum(counts) - counts, counts)
+        found_by = facts[self._triggers[self._starts[formulas[picked]] + places]]
+        rows = rules[picked]
+        rows[:, SOURCE] = nodes[picked]
+        bits = np.zeros(64 * words, np.uint8)
+        bits[facts[self.is_sparse]] = 1
+        needed = needs & (1 << 32) - 1
+        passes = np.flatnonzero(bits[needed])
+        passed = np.full((len(passes), RULE_COLUMNS), -1, np.int32)
+        passed[:, ACTION] = PASSES
+        passed[:, TARGET] = needed[passes]
+        passed[:, SOURCE] = needs[passes] >> 32
+        return _arrays(
+            bits, np.concatenate([found_by, passed[:, TARGET]]), np.concatenate([rows, passed])
+        )
+
+
+def _arrays(bits: Bytes, found_by: Int32, rules: Int32) -> dict[str, NDArray[Any]]:
+    order = np.argsort(found_by, kind="stable")
+    starts = np.searchsorted(found_by[order], np.arange(len(bits) + 1))
+    return {
+        "sparse": np.packbits(bits, bitorder="little").view(np.uint64),
+        "sparse_starts": starts.astype(np.int32),
+        "sparse_rules": rules[order],
+    }
+
+
+def _of_large_alphabets(builder: Builder) -> Int32:
+    """The facts about values that are one of many strings, begin with one or contain it."""
+    values = builder.tables.rows("values")
+    strings = values[values[:, VALUE_LITERAL] >= 0]
+    _, groups, counts = np.unique(strings[:, VALUE_GROUP], return_inverse=True, return_counts=True)
+    large: Int32 = strings[counts[groups] >= MANY_CONSTANTS, VALUE_FACT]
+    return large
+
+
+def _stages(builder: Builder) -> Int32:
+    """The facts that children are counted by; and of chains of several stages, all."""
+    chains, lasts = builder.tables.rows("chains"), builder.tables.rows("lasts")
+    firsts = chains[:, CHAIN_STAGE]
+    others = [fact for chain in builder.chains for fact, _, _ in chain]
+    of_several = lasts[firsts[lasts[:, LAST_CHAIN]] < 0, LAST_STAGE]
+    return np.concatenate([firsts[firsts >= 0], np.array(others, np.int32), of_several])
