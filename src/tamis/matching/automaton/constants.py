@@ -80,12 +80,14 @@ def value_arrays(
     starts: Int64,
     texts: Bytes,
     numbers: NDArray[np.float64],
+    is_sparse: NDArray[np.bool_],
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a program that are about values.
 
     Args:
         functions: that of each group.
         starts, texts: the strings.
+        is_sparse: by number of a fact.
     """
     rows = np.zeros((len(functions) + 1, GROUP_COLUMNS), np.int32)
     rows[:-1, FUNCTION] = functions
@@ -94,7 +96,7 @@ def value_arrays(
     return {
         **_constants(rows, asked.only(is_string & ~is_searched), starts, texts),
         **_contained(rows, asked.only(is_searched), starts, texts),
-        **_comparisons(rows, asked.only(~is_string), numbers),
+        **_comparisons(rows, asked.only(~is_string), numbers, is_sparse),
         "groups": rows,
     }
 
@@ -247,7 +249,7 @@ def _table(count: int) -> tuple[NDArray[np.uint64], Int32]:
 
 
 def _comparisons(
-    rows: Int32, asked: Asked, numbers: NDArray[np.float64]
+    rows: Int32, asked: Asked, numbers: NDArray[np.float64], is_sparse: NDArray[np.bool_]
 ) -> dict[str, NDArray[Any]]:
     """The numbers that values are compared with."""
     wanted = numbers[-1 - asked.literals]
@@ -263,4 +265,5 @@ def _comparisons(
     compared[:, OPERATOR] = _BITS[asked.operators[order]]
     compared[:, THRESHOLD] = np.cumsum(is_new) - 1 - rows[groups, THRESHOLDS]
     compared[:, FACT] = asked.facts[order]
-    return {"thresholds": wanted[is_new], "comparisons": compared}
+    sparse_first = np.lexsort((~is_sparse[asked.facts[order]], groups))
+    return {"thresholds": wanted[is_new], "comparisons": compared[sparse_first]}

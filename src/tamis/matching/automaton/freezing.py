@@ -148,7 +148,7 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
         **formulas,
         **fact_arrays,
         **_chain_arrays(builder, facts, fact_arrays["fact_ends"]),
-        **_value_arrays(tables, facts),
+        **_value_arrays(tables, facts, sparse),
     )
     arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
     freeze(*arrays)
@@ -362,7 +362,7 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
     }
 
 
-def _value_arrays(tables: Tables, facts: Int32) -> dict[str, NDArray[Any]]:
+def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str, NDArray[Any]]:
     """What values are compared with, by the test of the nodes that ask, and the function."""
     rows = tables.rows("facts")
     is_group = rows[:, KIND] == OF_GROUP
@@ -377,7 +377,10 @@ def _value_arrays(tables: Tables, facts: Int32) -> dict[str, NDArray[Any]]:
     )
     count = int(tables.state[STRINGS])
     starts: Int64 = tables["string_starts"][: count + 1]
-    return value_arrays(functions, asked, starts, tables["string_bytes"], _numbers(tables))
+    is_sparse = np.zeros(int(facts.max(initial=0)) + 1, bool)
+    is_sparse[facts[sparse.is_sparse]] = True
+    texts = tables["string_bytes"]
+    return value_arrays(functions, asked, starts, texts, _numbers(tables), is_sparse)
 
 
 # -- tests -----------------------------------------------------------------------------------------

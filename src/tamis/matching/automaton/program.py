@@ -143,7 +143,7 @@ class ProgramArrays(NamedTuple):
         searched_facts: int32[n]; what is true of a value that contains the constant, or -1.
         thresholds: float64[]; ascending.
         comparisons: int32[n, COMPARISON_COLUMNS]; OPERATOR, number of the THRESHOLD in the group,
-            and FACT.
+            and FACT; in a group those with sparse facts come first.
         chain_starts: int64[], chain_numbers: int32[]; the chains that begin with a fact OF_STAGE.
         stage_starts: int64[chains + 1]; stages: int32[s, 3]; the fact of a stage, its counter and
             the value that passes.

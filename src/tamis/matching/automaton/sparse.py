@@ -30,7 +30,10 @@ from tamis.matching.automaton.kernels.sparse import (
     DENSE,
     LARGE,
     PURE,
+    QUIET,
+    SMALL,
     SPARSE,
+    add_companions,
     classify,
     find_triggers,
 )
@@ -38,8 +41,13 @@ from tamis.matching.automaton.program import ACTION, PASSES, RULE_COLUMNS, SOURC
 
 MANY_CONSTANTS = 32
 """An alphabet of as many strings is large."""
-POPULAR = 64
-"""A fact in more formulas is no sparse one: to look at all of its rules each time takes long."""
+FEW_NUMBERS = 256
+"""So many comparisons of a value with numbers may be looked at, one by one."""
+POPULAR = 1024
+"""A fact in more formulas is no sparse one: to look at all of its rules each time takes as long as
+what is done for a set that is new."""
+_LAST_CHOICE = 1 << 40
+"""Is added to the uses of a fact by which no rule should be found."""
 
 
 class SparseFacts:
@@ -53,9 +61,11 @@ class SparseFacts:
     def __init__(self, builder: Builder) -> None:
         tables = builder.tables
         count, formulas = len(tables.rows("facts")), int(tables.state[FORMULAS])
-        flags = np.zeros(count, np.uint8)
-        flags[_of_large_alphabets(builder)] = LARGE
-        self.is_any = bool(flags.any())
+        given = np.zeros(count, np.uint8)
+        large, small = _of_alphabets(builder)
+        given[large], given[small] = LARGE, SMALL
+        flags = given.copy()
+        self.is_any = len(large) > 0
         self._starts = np.zeros(formulas + 1, np.int64)
         self._triggers = np.zeros(0, np.int32)
         self.is_only = np.zeros(formulas, np.uint8)
@@ -64,9 +74,14 @@ class SparseFacts:
             code: Int32 = tables["formula_code"][: int(tables.state[CODE])]
             starts: Int64 = tables["formula_starts"][: formulas + 1]
             count_uses(tables["formula_kinds"][:formulas], starts, code, uses)
-            flags[_stages(builder)] |= DENSE
-            flags[uses > POPULAR] |= DENSE
+            given[_stages(builder)] |= DENSE
+            flags = given.copy()
             classify(tables.state, flags)
+            given[(flags & SPARSE != 0) & (uses > POPULAR)] |= DENSE
+            flags = given
+            classify(tables.state, flags)
+            add_companions(tables.state, flags)
+            uses[flags & QUIET != 0] += _LAST_CHOICE
             triggers = np.zeros(len(code), np.int32)
             find_triggers(tables.state, flags, uses, self._starts, triggers, self.is_only)
             self._triggers = triggers[: self._starts[-1]]
@@ -114,13 +129,15 @@ def _arrays(bits: Bytes, found_by: Int32, rules: Int32) -> dict[str, NDArray[Any
     }
 
 
-def _of_large_alphabets(builder: Builder) -> Int32:
-    """The facts about values that are one of many strings, begin with one or contain it."""
+def _of_alphabets(builder: Builder) -> tuple[Int32, Int32]:
+    """The facts about values and one of many strings; and those about one of a few, or a number."""
     values = builder.tables.rows("values")
-    strings = values[values[:, VALUE_LITERAL] >= 0]
-    _, groups, counts = np.unique(strings[:, VALUE_GROUP], return_inverse=True, return_counts=True)
-    large: Int32 = strings[counts[groups] >= MANY_CONSTANTS, VALUE_FACT]
-    return large
+    is_string = values[:, VALUE_LITERAL] >= 0
+    keys = 2 * values[:, VALUE_GROUP].astype(np.int64) + is_string
+    _, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    large = is_string & (counts[groups] >= MANY_CONSTANTS)
+    small = ~large & (counts[groups] <= FEW_NUMBERS)
+    return values[large, VALUE_FACT], values[small, VALUE_FACT]
 
 
 def _stages(builder: Builder) -> Int32:

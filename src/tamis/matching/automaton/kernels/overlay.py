@@ -188,6 +188,12 @@ def follow_sparse(
             row = rule * RULE_COLUMNS
             rule += 1
             action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
+            if rules[row + FORMULA] >= 0 or rules[row + WATCHED] != rules[row + ALSO]:
+                if not is_loaded:
+                    load(state, current, gathered)
+                    is_loaded = True
+                if not does_hold(state, row):
+                    continue
             if action == PASSES:
                 where = PENDING | np.int64(info[row_of_state + INHERITED])
             else:
@@ -196,12 +202,6 @@ def follow_sparse(
             if is_here <= 0:
                 status = -is_here
                 continue
-            if rules[row + FORMULA] >= 0 or rules[row + WATCHED] != rules[row + ALSO]:
-                if not is_loaded:
-                    load(state, current, gathered)
-                    is_loaded = True
-                if not does_hold(state, row):
-                    continue
             if action == ACCEPTS:
                 status = accept(state, target)
             else:

@@ -22,6 +22,7 @@ from tamis.matching.automaton.building import (
     RULES,
 )
 from tamis.matching.automaton.program import (
+    ACCEPTS,
     AND,
     CONJUNCTION,
     COUNT,
@@ -31,9 +32,10 @@ from tamis.matching.automaton.program import (
     OR,
 )
 
-DENSE, LARGE, SPARSE, PURE = 1, 2, 4, 8
-"""What is known of a fact: it has to be in sets; it is about one of many constants; it rests on
-such facts, and may stay outside of sets; and it never holds without them."""
+DENSE, LARGE, SMALL, SPARSE, PURE, QUIET = 1, 2, 4, 8, 16, 32
+"""What is known of a fact: it has to be in sets; it is about one of many constants, or of a few; it
+may stay outside of sets; it never holds without others that do; and it is only asked for together
+with those, so that nobody needs to be told."""
 U = np.uint64
 
 
@@ -68,9 +70,63 @@ def classify(state: Int64, flags: Bytes) -> None:
                 flags[fact] |= np.uint8(SPARSE | PURE)
             elif stage >= 0:
                 flags[fact] |= flags[stage] & np.uint8(SPARSE | PURE)
-            elif formula >= 0 and has_sparse(state, formula, flags):
+            elif formula >= 0 and has_any(state, formula, flags, SPARSE):
                 is_pure = not holds_without(state, formula, flags)
                 flags[fact] |= np.uint8(SPARSE | PURE if is_pure else SPARSE)
+
+
+@kernel
+def add_companions(state: Int64, flags: Bytes) -> None:
+    """Find which facts are QUIET, and SPARSE by that.
+
+    Like the years of ``//article[author = "A" and year > 1999]``: to have them in sets would have
+    these differ, and nobody asks for the year of an article that is by nobody who is sought.
+
+    Args:
+        flags: by fact; SMALL is given, and what ``classify`` found.
+    """
+    for fact in range(state[FACTS]):
+        if flags[fact] & (DENSE | SPARSE) == 0:
+            stage, formula = rests_on(state, fact)
+            if (
+                flags[fact] & SMALL
+                or (stage >= 0 and flags[stage] & QUIET)
+                or (formula >= 0 and has_any(state, formula, flags, QUIET))
+            ):
+                flags[fact] |= np.uint8(QUIET)
+    rules = int32s(state, AT.rules)
+    for row in range(0, state[RULES] * RULE_ROW, RULE_ROW):
+        if rules[row + RULE_ACTION] == ACCEPTS:
+            ask_for(state, np.int64(rules[row + RULE_FORMULA]), flags)
+    for fact in range(state[FACTS] - 1, -1, -1):
+        if flags[fact] & QUIET == 0:
+            stage, formula = rests_on(state, fact)
+            if stage >= 0 and flags[stage] & SPARSE == 0:
+                flags[stage] &= np.uint8(~QUIET & 0xFF)
+            if stage < 0 and formula >= 0:
+                ask_for(state, formula, flags)
+    for fact in range(state[FACTS]):
+        if flags[fact] & QUIET:
+            stage, formula = rests_on(state, fact)
+            if flags[fact] & SMALL:
+                flags[fact] |= np.uint8(SPARSE | PURE)
+            elif stage >= 0:
+                flags[fact] |= flags[stage] & np.uint8(SPARSE | PURE)
+            elif has_any(state, formula, flags, SPARSE):
+                is_pure = not holds_without(state, formula, flags)
+                flags[fact] |= np.uint8(SPARSE | PURE if is_pure else SPARSE)
+
+
+@called
+def ask_for(state: Int64, formula: int, flags: Bytes) -> None:
+    """Note that whoever looks at a formula has to be told, unless it has other sparse facts."""
+    if holds_without(state, formula, flags):
+        starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
+        place, end = starts[formula], starts[formula + 1]
+        while place < end:
+            if code[place] >= 0:
+                flags[np.int64(code[place])] &= np.uint8(~QUIET & 0xFF)
+            place += 4 if code[place] == COUNT else 1
 
 
 @inlined
@@ -130,12 +186,12 @@ def force(code: Int32, place: int, end: int, flags: Bytes) -> None:
 
 
 @called
-def has_sparse(state: Int64, formula: int, flags: Bytes) -> bool:
-    """Whether there is a sparse fact in a formula."""
+def has_any(state: Int64, formula: int, flags: Bytes, flag: int) -> bool:
+    """Whether there is a fact in a formula of which something is known."""
     starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
     place, end = starts[formula], starts[formula + 1]
     while place < end:
-        if code[place] >= 0 and flags[np.int64(code[place])] & SPARSE:
+        if code[place] >= 0 and flags[np.int64(code[place])] & flag:
             return True
         place += 4 if code[place] == COUNT else 1
     return False

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
-from tamis.documents.batch import Int64
+from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.ends import gather
 from tamis.matching.automaton.kernels.facts import holds_fact, known_told, tell
@@ -19,6 +19,7 @@ from tamis.matching.automaton.kernels.overlay import is_sparse, lay_over, lay_to
 from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, slot_of
 from tamis.matching.automaton.layout import (
     ASKS_NUMBER,
+    DONE,
     FULL_FACTS,
     FULL_TEXT,
     LEVEL,
@@ -407,6 +408,9 @@ def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int
         which += 1
     if np.isnan(number):
         which = 2 * count + 1
+    status = lay_class(state, row, which, 2 * count + 1)
+    if status:
+        return -status
     facts = class_set(state, row, which, 2 * count + 1)
     return gather(state, gathered, facts, True) if facts >= 0 else facts
 
@@ -420,20 +424,39 @@ def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
     if not sets[number]:
         start, end = groups[row + COMPARISONS], groups[row + GROUP_COLUMNS + COMPARISONS]
         for i in range(start * COMPARISON_COLUMNS, end * COMPARISON_COLUMNS, COMPARISON_COLUMNS):
-            operator, at = comparisons[i + OPERATOR], 2 * comparisons[i + THRESHOLD] + 1
-            if which == no_number:
-                is_true = operator == LESS | MORE
-            elif which == at:
-                is_true = operator & EQUAL != 0
-            else:
-                is_true = operator & (LESS if which < at else MORE) != 0
-            if is_true:
-                tell(state, np.int64(comparisons[i + FACT]))
+            fact = np.int64(comparisons[i + FACT])
+            if is_true(comparisons, i, which, no_number) and not is_sparse(state, fact):
+                tell(state, fact)
         found = known_told(state)
         if found < 0:
             return -FULL_FACTS
         sets[number] = found + 1
     return np.int64(sets[number] - 1)
+
+
+@called
+def lay_class(state: Int64, row: int, which: int, no_number: int) -> int:
+    """Lay over the sparse facts that are true of a class of numbers: DONE, or a status."""
+    groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
+    i = np.int64(groups[row + COMPARISONS]) * COMPARISON_COLUMNS
+    end = np.int64(groups[row + GROUP_COLUMNS + COMPARISONS]) * COMPARISON_COLUMNS
+    status = DONE
+    while i < end and is_sparse(state, np.int64(comparisons[i + FACT])) and not status:
+        if is_true(comparisons, i, which, no_number):
+            status = lay_over(state, state[LEVEL], np.int64(comparisons[i + FACT]))
+        i += COMPARISON_COLUMNS
+    return status
+
+
+@inlined
+def is_true(comparisons: Int32, row: int, which: int, no_number: int) -> bool:
+    """Whether a comparison is true of a class of numbers."""
+    operator, at = comparisons[row + OPERATOR], 2 * comparisons[row + THRESHOLD] + 1
+    if which == no_number:
+        return operator == LESS | MORE
+    if which == at:
+        return operator & EQUAL != 0
+    return operator & (LESS if which < at else MORE) != 0
 
 
 @inlined
