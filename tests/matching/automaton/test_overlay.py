@@ -154,3 +154,21 @@ def test_what_is_asked_on_its_own_is_told() -> None:
     assert facts(together) == len(MANY) + 3
     assert facts([*together, "//a[b > 3]/d"]) == len(MANY) + 1
     assert true([*together, "//a[b > 3]/d"], ["<a><b>4</b><d/><y>c1</y></a>"]) == [2]
+
+
+def test_a_fact_that_others_ask_for_is_not_spent() -> None:
+    """A query is true of a document once; what it asks for may be asked for again."""
+    both = ["//a[y = 'c1']", "//a[y = 'c1'][y = 'c2']", "//a[y = 'c3']"]
+    document = f"<r>{'<a><y>c1</y><y>c3</y></a>' * 3}<a><y>c2</y><y>c1</y></a></r>"
+    assert true([*MANY, *both], [document, "<a><y>c3</y></a>", document]) == [3, 1, 3]
+
+
+def test_room_on_the_overlay() -> None:
+    """What one value, and one element, lays over may take any room."""
+    count = 300
+    tells = [f"//a[y = 'c{n}'][b]" for n in range(count)]
+    contained = [f"//a[contains(y, '{n}')][b]" for n in range(count)]
+    text = " ".join(map(str, range(count)))
+    values = "".join(f"<y>c{n}</y>" for n in range(count))
+    expected = true([*tells, *contained], [f"<a><y>{text}</y>{values}<b/></a>"] * 2)
+    assert expected == [2 * count] * 2

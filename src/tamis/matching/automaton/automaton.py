@@ -263,9 +263,10 @@ class Automaton:
             self._met_places = grown(self._met_places, met)
 
     def _make_room_on_overlay(self) -> None:
-        """Drop what the overlay has twice; where that is less than half, let it grow."""
+        """Drop what the overlay has twice; where that is less than half of it, let it grow."""
+        before = int(self._state[OVERLAID])
         compact(self._state)
-        if 2 * self._state[OVERLAID] > len(self._overlay[0]):
+        if 2 * self._state[OVERLAID] >= before:
             self._overlay = [grown(part, 2 * len(part)) for part in self._overlay]
 
     def _make_room(self, status: int) -> None:

@@ -78,7 +78,8 @@ class Progress(NamedTuple):
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
  STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
  TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
- DOCUMENT_TEXT, TEXT_NEEDED, NOTES, MET_COUNT, OVERLAID, LEVEL, SCALARS) = range(32)  # fmt: skip
+ DOCUMENT_TEXT, TEXT_NEEDED, NOTES, MET_COUNT, OVERLAID, LEVEL, SPENT,
+ SCALARS) = range(33)  # fmt: skip
 # Values of NOTES: which of the places where answers of states are met are noted.
 NOTES_NONE, NOTES_FIRST, NOTES_ALL = range(3)
 # What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the

@@ -142,6 +142,8 @@ class Scratch(NamedTuple):
         told, told_words: uint64; the facts that follow, and which words of these are not 0.
         set_places: int32, set_words: uint64; a set of facts that may be new.
         counter_values: int32; 0 between uses.
+        spent: uint64; the sparse facts from which nothing more follows in this document, as bits;
+            spent_facts: int32; the same, as numbers.
     """
 
     nodes: Int32
@@ -160,6 +162,8 @@ class Scratch(NamedTuple):
     set_places: Int32
     set_words: Words
     counter_values: Int32
+    spent: Words
+    spent_facts: Int32
 
 
 def new_arrays(program: ProgramArrays, queries: int) -> MemoArrays:
@@ -233,6 +237,8 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
         set_places=numbers(words),
         set_words=of_words(words),
         counter_values=numbers(len(arrays.counter_limits)),
+        spent=of_words(len(arrays.sparse)),
+        spent_facts=numbers(len(arrays.sparse_rules)),
     )
 
 

@@ -33,8 +33,9 @@ NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS, WATCHES, GRIDS = range(8)
 NODE_COLUMNS = 8
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
-# one whose value is added, or -1 for 1. In ``sparse_rules`` the source is the node.
-WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE = range(7)
+# one whose value is added, or -1 for 1. In ``sparse_rules`` the source is the node, and SPENDS says
+# that nothing more follows from the fact in a document of which the query is true.
+WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE, SPENDS = range(8)
 RULE_COLUMNS = 8
 # Columns of ``grids``.
 FIRST_ROW, FIRST_COLUMN, COLUMNS, CELLS, GRID_COLUMNS = range(5)

@@ -37,7 +37,18 @@ from tamis.matching.automaton.kernels.sparse import (
     classify,
     find_triggers,
 )
-from tamis.matching.automaton.program import ACTION, PASSES, RULE_COLUMNS, SOURCE, TARGET
+from tamis.matching.automaton.program import (
+    ACCEPTS,
+    ACTION,
+    ALSO,
+    FORMULA,
+    PASSES,
+    RULE_COLUMNS,
+    SOURCE,
+    SPENDS,
+    TARGET,
+    WATCHED,
+)
 
 MANY_CONSTANTS = 32
 """An alphabet of as many strings is large."""
@@ -66,6 +77,7 @@ class SparseFacts:
         given[large], given[small] = LARGE, SMALL
         flags = given.copy()
         self.is_any = len(large) > 0
+        self._uses = np.zeros(count, np.int64)
         self._starts = np.zeros(formulas + 1, np.int64)
         self._triggers = np.zeros(0, np.int32)
         self.is_only = np.zeros(formulas, np.uint8)
@@ -73,6 +85,7 @@ class SparseFacts:
             uses = np.zeros(count, np.int64)
             code: Int32 = tables["formula_code"][: int(tables.state[CODE])]
             starts: Int64 = tables["formula_starts"][: formulas + 1]
+            self._uses += np.bincount(code[code >= 0], minlength=count)[:count]
             count_uses(tables["formula_kinds"][:formulas], starts, code, uses)
             given[_stages(builder)] |= DENSE
             flags = given.copy()
@@ -103,13 +116,15 @@ class SparseFacts:
         counts = np.diff(self._starts)[formulas]
         picked = np.repeat(np.arange(len(rules)), counts)
         places = np.arange(len(picked)) - np.repeat(np.cumsum(counts) - counts, counts)
-        found_by = facts[self._triggers[self._starts[formulas[picked]] + places]]
+        triggers = self._triggers[self._starts[formulas[picked]] + places]
+        found_by = facts[triggers]
         rows = rules[picked]
         rows[:, SOURCE] = nodes[picked]
         bits = np.zeros(64 * words, np.uint8)
         bits[facts[self.is_sparse]] = 1
         needed = needs & (1 << 32) - 1
         passes = np.flatnonzero(bits[needed])
+        rows[:, SPENDS] = self._spends(triggers, rows)
         passed = np.full((len(passes), RULE_COLUMNS), -1, np.int32)
         passed[:, ACTION] = PASSES
         passed[:, TARGET] = needed[passes]
@@ -117,6 +132,13 @@ class SparseFacts:
         return _arrays(
             bits, np.concatenate([found_by, passed[:, TARGET]]), np.concatenate([rows, passed])
         )
+
+    def _spends(self, triggers: Int32, rules: Int32) -> NDArray[np.bool_]:
+        """Whether nothing else follows from the fact that a rule is found by."""
+        is_alone = (rules[:, FORMULA] < 0) & (rules[:, WATCHED] == rules[:, ALSO])
+        is_asked_once = (self._uses[triggers] == 1) & (np.bincount(triggers)[triggers] == 1)
+        spends: NDArray[np.bool_] = is_alone & is_asked_once & (rules[:, ACTION] == ACCEPTS)
+        return spends
 
 
 def _arrays(bits: Bytes, found_by: Int32, rules: Int32) -> dict[str, NDArray[Any]]:

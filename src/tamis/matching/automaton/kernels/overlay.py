@@ -37,6 +37,7 @@ from tamis.matching.automaton.layout import (
     PROGRAM,
     PROGRESS,
     SCRATCH,
+    SPENT,
 )
 from tamis.matching.automaton.memo import (
     AROUND,
@@ -58,6 +59,7 @@ from tamis.matching.automaton.program import (
     PASSES,
     RULE_COLUMNS,
     SOURCE,
+    SPENDS,
     TARGET,
     THIRD,
     WATCHED,
@@ -84,7 +86,9 @@ def is_sparse(state: Int64, fact: int) -> bool:
 
 @inlined
 def lay_over(state: Int64, level: int, fact: int) -> int:
-    """Put a sparse fact on the overlay of an element: DONE, or a status."""
+    """Put a sparse fact on the overlay of an element, unless it is spent: DONE, or a status."""
+    if holds_fact(uint64s(state, SCRATCH.spent), fact):
+        return DONE
     count = state[OVERLAID]
     facts = int32s(state, PROGRESS.overlay_facts)
     if count == len(facts):
@@ -204,11 +208,32 @@ def follow_sparse(
                 continue
             if action == ACCEPTS:
                 status = accept(state, target)
+                if rules[row + SPENDS] and not status:
+                    spend(state, fact)
             else:
                 status = tell_sparse(state, target, around, result)
     if is_loaded:
         unload(state, current, gathered)
     return status
+
+
+@inlined
+def spend(state: Int64, fact: int) -> None:
+    """Note that the only query that a fact makes true is true of the document by now."""
+    spent = uint64s(state, SCRATCH.spent)
+    if not holds_fact(spent, fact):
+        add_fact(spent, fact)
+        int32s(state, SCRATCH.spent_facts)[state[SPENT]] = fact
+        state[SPENT] += 1
+
+
+@called
+def begin_overlay(state: Int64) -> None:
+    """Begin a document: nothing is on the overlay, and no fact is spent."""
+    spent, facts = uint64s(state, SCRATCH.spent), int32s(state, SCRATCH.spent_facts)
+    for i in range(state[SPENT]):
+        spent[facts[i] >> 6] = U(0)
+    state[SPENT] = state[OVERLAID] = 0
 
 
 @inlined

@@ -11,7 +11,7 @@ from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
 from tamis.jit import called, kernel
 from tamis.matching.automaton.kernels.ends import close, closed, gather
-from tamis.matching.automaton.kernels.overlay import close_overlay, is_overlaid
+from tamis.matching.automaton.kernels.overlay import begin_overlay, close_overlay, is_overlaid
 from tamis.matching.automaton.kernels.reporting import can_report, note_place, report
 from tamis.matching.automaton.kernels.starts import advance, begin
 from tamis.matching.automaton.kernels.tables import U, pair, slot_of
@@ -41,7 +41,6 @@ from tamis.matching.automaton.layout import (
     MISC_AT,
     NOTES,
     NOTES_ALL,
-    OVERLAID,
     PROGRESS,
     QUERIES,
     REGAINED,
@@ -209,11 +208,12 @@ def open_document(state: Int64, start: int) -> None:
         state[TEXT_AT] += 1  # those of a document that was left early
     state[IS_OPEN] = 1
     state[EVENT] = start
-    state[DEPTH] = state[OVERLAID] = 0
+    state[DEPTH] = 0
     state[CURRENT] = START
     state[GATHERED] = EMPTY
     state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
     state[STAMP] += 1
+    begin_overlay(state)
     state[DOCUMENT_TEXT] = state[TEXT_AT]
     state[COUNTED_FROM] = state[FOUND_COUNT]
     state[TRUE_AT_MOST] = state[IS_SETTLED] = 0

@@ -27,6 +27,7 @@ from tamis.matching.automaton.layout import (
     NUMBER_BUFFER,
     NUMBER_END,
     NUMBER_START,
+    OVERLAID,
     PROGRAM,
     PROGRESS,
     SCRATCH,
@@ -84,6 +85,7 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
         buffer: the place of the buffer that it is in.
         start, end: where.
     """
+    overlaid = state[OVERLAID]
     offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
     sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
     last = int64s(state, PROGRAM.fact_ends)[OF_GROUP]
@@ -95,6 +97,8 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
             groups &= groups - U(1)
             gathered = read_function(state, group * GROUP_COLUMNS, gathered, buffer, start, end)
         i += 1
+    if gathered < 0:
+        state[OVERLAID] = overlaid  # all is read again
     return gathered
 
 
