@@ -10,10 +10,13 @@ import typer
 from tamis.cli.arguments import (
     EngineName,
     NamespacesFile,
+    ProgramFile,
+    ReadingRules,
+    RecordTag,
     SkipBad,
-    SubscriptionsFile,
+    SubscriptionsOrProgram,
     Unsupported,
-    read_subscriptions,
+    read_matcher,
 )
 from tamis.cli.console import Status, say
 from tamis.errors import UsageError
@@ -23,11 +26,14 @@ Examples:
   tamis run --subscriptions orders.tsv --input incoming/ --output answers/
   tamis run --subscriptions orders.tsv --input 'archive/2026-*/*.xml' --output answers/ \\
       --master 'local[4]' --conf spark.driver.memory=4g
+  tamis run --program titles.tamis --record page --input enwiki.xml --output answers/
+  tamis run --subscriptions orders.tsv --input incoming/ --output answers/ --only-new
 
 \b
 Results, as Parquet:
-  answers/matches  document, record, subscription: one row a match
-  answers/errors   document, record, code, message, line, column: one row a document in error
+  answers/matches   document, record, subscription, set_version, tamis_version: one row a match
+  answers/errors    document, record, code, message, line, column, offset: one row an error
+  answers/manifest  file, size, modified, set_version, …: the files that were read
 """
 
 # Neither documents nor matches enter the JVM, so it need not compile itself for speed, which takes
@@ -36,24 +42,27 @@ JVM_SETTINGS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 
 
 def run(  # noqa: PLR0913, PLR0917 - one for each option
-    subscriptions: SubscriptionsFile,
     inputs: Annotated[
         list[str],
         typer.Option(
             "--input",
             metavar="PATH",
-            help="A file, a folder (its *.xml and *.xml.gz) or a quoted pattern; or several of "
-            "these.",
+            help="A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz: the "
+            "same, of its members), a quoted pattern, or the URI of one of these (s3://…); or "
+            "several of these.",
         ),
     ],
     output: Annotated[
         str,
-        typer.Option(metavar="DIR", help="The folder for the folders matches and errors."),
+        typer.Option(metavar="DIR", help="The folder for the folders of results."),
     ],
     more_inputs: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATH", help="More of these: --input takes several."),
     ] = None,
+    subscriptions: SubscriptionsOrProgram = None,
+    program: ProgramFile = None,
+    record: RecordTag = None,
     master: Annotated[
         str,
         typer.Option(metavar="URL", help="Where Spark runs: here, or on the cluster of this URL."),
@@ -64,7 +73,15 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     skip_bad: SkipBad = False,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="Replace DIR/matches and DIR/errors, if they exist."),
+        typer.Option("--overwrite", help="Replace the results in DIR, if there are any."),
+    ] = False,
+    only_new: Annotated[
+        bool,
+        typer.Option(
+            "--only-new",
+            help="Match the files that are not in DIR/manifest as they are now (their size, and "
+            "when they were changed), and add the answers to those in DIR.",
+        ),
     ] = False,
     conf: Annotated[
         list[str] | None,
@@ -78,19 +95,30 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     Java 17 or newer.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
-    from tamis.spark.output import check_output  # noqa: PLC0415
+    from tamis.spark.output import Output  # noqa: PLC0415
     from tamis.spark.session import SPARK_ERRORS  # noqa: PLC0415
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
-    usable = read_subscriptions(subscriptions, namespaces, unsupported, skip_bad)
-    matcher = compile_subscriptions(usable, engine=engine)
-    check_output(output, overwrite)
+    if overwrite and only_new:
+        raise UsageError("give either --overwrite or --only-new")
+    rules = ReadingRules(namespaces, unsupported, skip_bad)
+    made = spark.program(read_matcher(subscriptions, program, rules, engine))
+    place = Output(output)
+    if not (overwrite or only_new):
+        place.check_new()
     with spark.start_spark(master, properties) as session:
         try:
             paths = [*inputs, *(more_inputs or [])]
-            summary = spark.run(session, matcher, paths, output, overwrite=overwrite)
+            summary = spark.run(
+                session,
+                made,
+                paths,
+                output,
+                record=record,
+                overwrite=overwrite,
+                only_new=only_new,
+            )
         except SPARK_ERRORS as error:
             said, _, _ = str(error).partition("\nDriver stacktrace:")
             lines = [line for line in said.splitlines() if not line.startswith("\t")]
