@@ -40,8 +40,8 @@ def match_files(  # noqa: PLR0913 - what may be asked
     """Match files; the result has one row for each match.
 
     Spark's tasks get paths, about equal in bytes. Its Python workers read, parse and match: XML
-    does not enter the JVM. All of them, and the driver, must see the files under the same paths. Works
-    through Spark Connect, where the driver is the server.
+    does not enter the JVM. All of them, and the driver, must see the files under the same paths.
+    Works through Spark Connect, where the driver is the server.
 
     Args:
         spark: any session.
