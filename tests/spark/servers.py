@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -122,3 +124,24 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
                 )
             )
         yield url
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """A PostgreSQL of its own: the URL of an empty database."""
+    programs = Path(subprocess.check_output(["scripts/find-postgres"], text=True).strip())
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="tamis-postgres-") as folder:
+        data = Path(folder, "data")
+        # It refuses to run as root; Debian's package makes a user for it.
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        as_user = as_user if os.geteuid() == 0 else []
+        if as_user:
+            shutil.chown(folder, "postgres", "postgres")
+        make = [*as_user, str(programs / "initdb"), "--pgdata", str(data), "--username", "tamis"]
+        make += ["--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"]
+        subprocess.run(make, check=True, capture_output=True, cwd=folder)
+        run = [*as_user, str(programs / "postgres"), "-D", str(data), "-p", str(port), "-F"]
+        run += ["-h", HOST, "-k", folder]
+        with started(Path(folder, "log"), "ready to accept connections", *run):
+            yield f"postgresql://tamis@{HOST}:{port}/postgres"

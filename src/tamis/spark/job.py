@@ -7,8 +7,9 @@ import os
 import pickle
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -16,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from tamis.spark.files import AnswerPieces, Counts, Paths, path_list
 from tamis.spark.listing import Listed, list_files
-from tamis.spark.output import ERRORS, MATCHES, RESULTS, Output, ParquetWriter, Run, new_run
+from tamis.spark.output import ERRORS, MATCHES, RESULTS, Output, Run, new_run
 from tamis.spark.pieces import Piece, pieces_of, shares
 from tamis.spark.rows import Errors, Form
 from tamis.spark.subscriptions import SubscriptionSet, program
@@ -118,9 +119,32 @@ def run(
     return done._replace(seconds=time.monotonic() - start)
 
 
+class Sink(Protocol):
+    """Where tasks write."""
+
+    def write(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
+        """Write what one attempt of a task has; see :meth:`ParquetSink.write`."""
+        ...
+
+
+S = TypeVar("S", bound=Sink)
+
+
+class Place(Protocol[S]):
+    """Where the results of runs are: a folder of Parquet, or a database."""
+
+    def sink(self, run: str, id_type: str) -> AbstractContextManager[S]:
+        """Where the tasks of a run write."""
+        ...
+
+    def publish(self, sink: S, written: Run, *, overwrite: bool = False) -> None:
+        """Make what the tasks wrote a result."""
+        ...
+
+
 def write_run(
     spark: SparkSession,
-    place: Output,
+    place: Place[S],
     name: str,
     answer: AnswerPieces,
     files: Sequence[Listed],
@@ -132,12 +156,11 @@ def write_run(
     made, form = answer.program, answer.form
     folder = os.getcwd()
     pieces = pieces_of(files, form.record, made.matcher().limits, folder)
-    with place.staged(name) as staging:
-        task = WriteTask(answer, str(staging), name)
-        parts = on_workers(spark, shares(pieces), task)
+    with place.sink(name, made.id_type) as sink:
+        parts = on_workers(spark, shares(pieces), WriteTask(answer, sink))
         counted = {folder: [part["file"] for part in parts if part[folder]] for folder in RESULTS}
         written = Run(name, made.id_type, form.set_version, counted, files)
-        place.publish(staging, written, overwrite=overwrite)
+        place.publish(sink, written, overwrite=overwrite)
     return Summary(
         documents=sum(part["documents"] for part in parts),
         bytes=sum(file.size for file in files),
@@ -169,22 +192,26 @@ class WriteTask:
 
     Attributes:
         answer: what answers documents.
-        staging: see :meth:`Output.staged`.
-        run: the name of the run.
+        sink: what writes the rows.
     """
 
     RETURNS = "file string, documents long, matches long, errors long"
 
     answer: AnswerPieces
-    staging: str
-    run: str
+    sink: Sink
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         counts = Counts()
-        writer = ParquetWriter(self.staging, self.run, self.answer.program.id_type)
-        rows = writer.write(self.answer(_pieces(batches), counts))
+        written = self.sink.write(self.answer(_pieces(batches), counts))
         yield pa.RecordBatch.from_pylist(
-            [{"file": writer.file, "documents": counts.documents, **rows}]
+            [
+                {
+                    "file": written["file"],
+                    "documents": counts.documents,
+                    MATCHES: written[MATCHES],
+                    ERRORS: written[ERRORS],
+                }
+            ]
         )
 
 

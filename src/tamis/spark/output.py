@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
@@ -142,8 +142,8 @@ class Output:
         ]
 
     @contextmanager
-    def staged(self, run: str) -> Iterator[Path]:
-        """A folder for the files of the tasks of a run, inside; in the end it is gone.
+    def sink(self, run: str, id_type: str) -> Iterator[ParquetSink]:
+        """Where tasks write the files of a run: a folder inside, which is gone in the end.
 
         Raises:
             UsageError: it cannot be made.
@@ -153,12 +153,12 @@ class Output:
             with self._failure_reported():
                 for name in _FOLDERS:
                     (staging / name).mkdir(parents=True)
-            yield staging
+            yield ParquetSink(str(staging), run, id_type)
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def publish(self, staging: Path, written: Run, *, overwrite: bool) -> None:
-        """Move what was staged into place.
+    def publish(self, sink: ParquetSink, written: Run, *, overwrite: bool = False) -> None:
+        """Move what tasks wrote into place.
 
         Args:
             overwrite: instead of the results that are there, if any.
@@ -166,6 +166,7 @@ class Output:
         Raises:
             UsageError: some are missing, or they cannot be moved.
         """
+        staging = Path(sink.staging)
         with self._failure_reported():
             self._keep_only(staging, written)
             pq.write_table(written.manifest(), staging / MANIFEST / f"{written.name}.parquet")
@@ -192,9 +193,11 @@ class Output:
                 pq.write_table(schema.empty_table(), staging / name / f"{written.name}.parquet")
 
     def remove_unfinished(self) -> None:
-        """Remove what a driver left that died while it published."""
+        """Remove what a driver left that died while its tasks wrote, or while it published."""
         done = self.runs()
         with self._failure_reported():
+            for left in self.folder.glob(".tamis-*"):
+                shutil.rmtree(left, ignore_errors=True)
             for name in RESULTS:
                 for file in (self.folder / name).glob("*.parquet"):
                     if _run_of(file) not in done:
@@ -253,30 +256,31 @@ def _run_of(file: Path) -> str:
     return file.stem.partition(".")[0]
 
 
-class ParquetWriter:
-    """Writes the rows of one attempt of a task, matches and errors apart.
+class ParquetSink(NamedTuple):
+    """Where tasks write the rows of a run, matches and errors apart.
 
-    Args:
-        staging: see :meth:`Output.staged`.
-        run: what its files are called after.
+    Attributes:
+        staging: the folder.
+        run: what files are called after.
+        id_type: see :class:`Program`.
     """
 
-    def __init__(self, staging: str, run: str, id_type: str) -> None:
-        self.file = f"{run}.{uuid4().hex}.parquet"
-        self._files = {
-            name: _File(os.path.join(staging, name, self.file), schema)
-            for name, schema in schemas(id_type).items()
-        }
+    staging: str
+    run: str
+    id_type: str
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> dict[str, int]:
-        """Write all rows: how many there were, by the name of their folder."""
-        matches, errors = self._files[MATCHES], self._files[ERRORS]
-        with matches, errors:
+    def write(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
+        """Write what one attempt of a task has: the file's name, and how many rows of each kind."""
+        name = f"{self.run}.{uuid4().hex}.parquet"
+        files = {
+            folder: _File(os.path.join(self.staging, folder, name), schema)
+            for folder, schema in schemas(self.id_type).items()
+        }
+        with files[MATCHES], files[ERRORS]:
             for batch in batches:
-                found = divided(batch)
-                matches.add(found[MATCHES])
-                errors.add(found[ERRORS])
-        return {name: file.rows for name, file in self._files.items()}
+                for folder, rows in divided(batch).items():
+                    files[folder].add(rows)
+        return {"file": name, **{folder: file.rows for folder, file in files.items()}}
 
 
 def divided(batch: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
