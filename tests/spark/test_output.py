@@ -12,7 +12,7 @@ from tamis.spark import output, program, rows
 from tamis.spark.files import AnswerPieces
 from tamis.spark.job import WriteTask
 from tamis.spark.listing import Listed, list_files
-from tamis.spark.output import MANIFEST, RESULTS, Output, Run, schemas
+from tamis.spark.output import MANIFEST, RESULTS, Output, ParquetSink, Run, schemas
 from tamis.spark.pieces import pieces_of
 from tamis.spark.rows import Form
 
@@ -21,18 +21,18 @@ ANSWER = AnswerPieces(MADE, Form.of(MADE, None, False, None, "column"))
 VERSIONS = ("set_version", "tamis_version")
 
 
-def write(staging: Path, *xml: str, run: str = "r") -> Run:
+def write(sink: ParquetSink, *xml: str, run: str = "r") -> Run:
     """Runs a task on these documents, and returns what it wrote."""
     paths = []
     for number, text in enumerate(xml):
-        path = staging / f"{number}.xml"
+        path = Path(sink.staging) / f"{number}.xml"
         path.write_text(text)
         paths.append(str(path))
     files = list_files(paths)
     pieces = pieces_of(files, None, MADE.matcher().limits, "/")
     named = [piece._replace(name=text) for piece, text in zip(pieces, xml, strict=True)]
-    batch = pa.RecordBatch.from_pydict({"pieces": [pickle.dumps(named)]})
-    task = pickle.loads(pickle.dumps(WriteTask(ANSWER, str(staging), run)))
+    batch = pa.RecordBatch.from_pydict({"share": [pickle.dumps((0, named))]})
+    task = pickle.loads(pickle.dumps(WriteTask(ANSWER, sink)))
     (done,) = task(iter([batch]))
     (row,) = done.to_pylist()
     assert row["documents"] == len(xml)
@@ -57,8 +57,8 @@ def read(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 
 def test_matches_and_errors_are_apart(tmp_path: Path) -> None:
     place = Output(tmp_path)
-    with place.staged("r") as staging:
-        place.publish(staging, write(staging, "<a/>", "<", "<b/>"), overwrite=False)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, write(sink, "<a/>", "<", "<b/>"), overwrite=False)
     assert read(tmp_path) == {
         "matches": [("<a/>", "a"), ("<a/>", "all"), ("<b/>", "all")],
         "errors": [("<", "document-malformed", "unclosed token", 1, 1, 0)],
@@ -68,8 +68,8 @@ def test_matches_and_errors_are_apart(tmp_path: Path) -> None:
 
 def test_no_rows_still_have_a_schema(tmp_path: Path) -> None:
     place = Output(tmp_path)
-    with place.staged("r") as staging:
-        place.publish(staging, NOTHING, overwrite=False)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, NOTHING, overwrite=False)
     assert read(tmp_path) == {"matches": [], "errors": []}
     assert place.manifest().num_rows == 0
     assert place.runs() == {"r"}
@@ -78,31 +78,31 @@ def test_no_rows_still_have_a_schema(tmp_path: Path) -> None:
 def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "GROUP_ROWS", 10)
     monkeypatch.setattr(rows, "OUTPUT_ROWS", 2)
-    with Output(tmp_path).staged("r") as staging:
-        written = write(staging, *["<a/>"] * 23)
-        file = pq.ParquetFile(staging / "matches" / next(iter(written.files["matches"])))
+    with Output(tmp_path).sink("r", "string") as sink:
+        written = write(sink, *["<a/>"] * 23)
+        file = pq.ParquetFile(Path(sink.staging) / "matches" / next(iter(written.files["matches"])))
         counts = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
     assert counts == [10, 10, 10, 10, 6]
 
 
 def test_attempts_that_do_not_count_leave_no_rows(tmp_path: Path) -> None:
     place = Output(tmp_path)
-    with place.staged("r") as staging:
-        written = write(staging, "<a/>", "<")
-        write(staging, "<a/>", "<")  # again, as a speculative attempt would
-        place.publish(staging, written, overwrite=False)
+    with place.sink("r", "string") as sink:
+        written = write(sink, "<a/>", "<")
+        write(sink, "<a/>", "<")  # again, as a speculative attempt would
+        place.publish(sink, written, overwrite=False)
     assert len(read(tmp_path)["matches"]) == 2
     assert len(read(tmp_path)["errors"]) == 1
 
 
 def test_a_task_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     place = Output(tmp_path)
-    with place.staged("r") as staging:
-        place.publish(staging, write(staging, "<a/>"), overwrite=False)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, write(sink, "<a/>"), overwrite=False)
 
     def run_and_fail() -> None:
-        with place.staged("s") as staging:
-            write(staging, "<b/>")
+        with place.sink("s", "string") as sink:
+            write(sink, "<b/>")
             raise RuntimeError("the job failed")
 
     with pytest.raises(RuntimeError):
@@ -116,8 +116,8 @@ def test_results_are_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
     place = Output(tmp_path)
     place.check_new()
     for text, overwrite in (("<a/>", True), ("<b/>", True), ("<c/>", False)):
-        with place.staged(text[1]) as staging:
-            place.publish(staging, write(staging, text, run=text[1]), overwrite=overwrite)
+        with place.sink(text[1], "string") as sink:
+            place.publish(sink, write(sink, text, run=text[1]), overwrite=overwrite)
     assert read(tmp_path)["matches"] == [("<b/>", "all"), ("<c/>", "all")]
     assert (place.runs(), place.manifest().num_rows) == ({"b", "c"}, 2)
     assert (tmp_path / "mine.txt").exists()
@@ -138,16 +138,19 @@ def test_outputs_that_cannot_be(tmp_path: Path) -> None:
 def test_workers_that_write_elsewhere_are_noticed(tmp_path: Path) -> None:
     place = Output(tmp_path)
     unseen = NOTHING._replace(files={"matches": ["unseen.parquet"], "errors": []})
-    with place.staged("r") as staging, pytest.raises(tamis.UsageError, match="they must share it"):
-        place.publish(staging, unseen, overwrite=False)
+    with (
+        place.sink("r", "string") as sink,
+        pytest.raises(tamis.UsageError, match="they must share it"),
+    ):
+        place.publish(sink, unseen, overwrite=False)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
     files = [Listed("a\udce9.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, 5)]
     place = Output(tmp_path)
-    with place.staged("r") as staging:
-        place.publish(staging, NOTHING._replace(read=files), overwrite=False)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, NOTHING._replace(read=files), overwrite=False)
     assert place.unread(files) == []
     others = [files[0]._replace(size=4), files[1]._replace(modified=6), Listed("c.xml", 3, 5)]
     assert place.unread([*files, *others]) == others

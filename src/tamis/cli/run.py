@@ -90,6 +90,15 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             "when they were changed), and add the answers to those in DIR.",
         ),
     ] = False,
+    program_memory: Annotated[
+        int,
+        typer.Option(
+            metavar="MB",
+            min=1,
+            help="What the compiled subscriptions may take of each machine's memory. More of them "
+            "are divided among tasks, which then read the documents as often.",
+        ),
+    ] = 4096,
     is_stream: Annotated[
         bool,
         typer.Option(
@@ -144,7 +153,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 
     def read() -> spark.Program:
         rules = ReadingRules(namespaces, unsupported, skip_bad)
-        return spark.program(read_matcher(subscriptions, program, rules, engine))
+        matcher = read_matcher(subscriptions, program, rules, engine)
+        return spark.program(matcher, bytes_max=program_memory << 20)
 
     if is_stream:
         source = spark.Reloading(subscriptions or program or "", read)
@@ -169,6 +179,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             session, made, paths, output, record=record, overwrite=overwrite, only_new=only_new
         )
     say(str(summary))
+    if len(made.shares) > 1:
+        say(summary.plan)
     if summary.errors:
         say(f"what is wrong with them is in {output}/errors")
         raise typer.Exit(Status.DOCUMENTS)

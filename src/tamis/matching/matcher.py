@@ -165,6 +165,11 @@ class CompiledMatcher:
         """The file that it was loaded from, if it was."""
         return self._kept
 
+    @property
+    def named_engine(self) -> str:
+        """The engine that was asked for, or "auto"."""
+        return self._named_engine
+
     def memory_usage(self) -> dict[str, int]:
         """Bytes, as far as they are known: of the "program", and of what was "learned" so far.
 

@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
@@ -70,10 +71,10 @@ def match_files(  # noqa: PLR0913 - what may be asked
     from tamis.spark.source import TamisSource  # noqa: PLC0415 - it needs this module
 
     spark.dataSource.register(TamisSource)
+    made.send(spark)
     options = {
         "paths": json.dumps(path_list(paths)),
         "folder": os.getcwd(),
-        "program": json.dumps(asdict(made.send(spark))),
         "record": record,
         "as_array": as_array,
         "nodes": nodes,
@@ -81,7 +82,12 @@ def match_files(  # noqa: PLR0913 - what may be asked
         "xml": xml,
     }
     given = {name: value for name, value in options.items() if value is not None}
-    return spark.read.format(TamisSource.name()).options(**given).load()
+    reader = spark.read.format(TamisSource.name()).options(**given)
+    frames = (
+        reader.options(program=json.dumps(asdict(part)), tells_errors=number == 0).load()
+        for number, part in enumerate(made.shares)
+    )
+    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 def path_list(paths: Paths) -> list[str]:
@@ -120,11 +126,13 @@ class AnswerPieces:
         program: the subscriptions.
         form: what is wanted.
         xml: whether the documents are wanted too.
+        tells_errors: see :class:`Rows`.
     """
 
     program: Program
     form: Form
     xml: bool = False
+    tells_errors: bool = True
 
     def schema(self) -> StructType:
         """The columns of the rows."""
@@ -134,7 +142,7 @@ class AnswerPieces:
     def __call__(
         self, pieces: Iterable[Piece], counts: Counts | None = None
     ) -> Iterator[pa.RecordBatch]:
-        rows = Rows(self.program.matcher(), self.form)
+        rows = Rows(self.program.matcher(), self.form, self.tells_errors)
         reader = Reader(rows.matcher.limits, as_streams=self.form.record is not None)
         counts = counts or Counts()
         if self.form.record is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
@@ -82,10 +83,15 @@ def match(  # noqa: PLR0913 - what may be asked
                 f"the result has a column {field.name!r} of its own: rename the input's"
             )
     schema = StructType([*(fields[name] for name in kept), *own])
-    task = AnswerColumn(made.send(df.sparkSession), form, tuple(kept), column)
+    made.send(df.sparkSession)
     # By number, since mapInArrow() itself cannot deal with every name.
     read = [F.col(_quoted(name)).alias(str(number)) for number, name in enumerate([*kept, column])]
-    return df.select(read).mapInArrow(task, schema)
+    given = df.select(read)
+    tasks = (
+        AnswerColumn(part, form, tuple(kept), column, tells_errors=number == 0)
+        for number, part in enumerate(made.shares)
+    )
+    return reduce(_union, (given.mapInArrow(task, schema) for task in tasks))
 
 
 def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequence[str]) -> None:
@@ -95,6 +101,10 @@ def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequenc
     if not isinstance(fields[column].dataType, BinaryType | StringType):
         kind = fields[column].dataType.simpleString()
         raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")
+
+
+def _union(one: DataFrame, other: DataFrame) -> DataFrame:
+    return one.unionAll(other)
 
 
 def _quoted(name: str) -> str:

@@ -6,9 +6,9 @@ import logging
 import os
 import pickle
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
@@ -19,6 +19,7 @@ from tamis.spark.files import AnswerPieces, Counts, Paths, path_list
 from tamis.spark.listing import Listed, list_files
 from tamis.spark.output import ERRORS, MATCHES, RESULTS, Output, Run, new_run
 from tamis.spark.pieces import Piece, pieces_of, shares
+from tamis.spark.program import Program
 from tamis.spark.rows import Errors, Form
 from tamis.spark.subscriptions import SubscriptionSet, program
 
@@ -34,6 +35,7 @@ class Summary(NamedTuple):
         matches: rows written to ``matches``.
         errors: rows written to ``errors``, one a document, or record, in error.
         seconds: from listing the documents to the last file written.
+        plan: how documents and subscriptions were divided among tasks.
 
     >>> print(Summary(391, 4_100_000, 1_204, 1, 4.1))
     391 documents (4.1 MB), 1,204 matches, 1 document in error; 4.1 s after Spark's start, 1.0 MB/s
@@ -44,6 +46,7 @@ class Summary(NamedTuple):
     matches: int
     errors: int
     seconds: float
+    plan: str = ""
 
     def __str__(self) -> str:
         megabytes = self.bytes / 1e6
@@ -154,10 +157,12 @@ def write_run(
     """Match files, and publish the answers as one run."""
     start = time.monotonic()
     made, form = answer.program, answer.form
-    folder = os.getcwd()
-    pieces = pieces_of(files, form.record, made.matcher().limits, folder)
+    pieces = pieces_of(files, form.record, made.shares[0].matcher().limits, os.getcwd())
+    tasks = [(part, share) for share in shares(pieces) for part in range(len(made.shares))]
+    plan = planned(made, len(tasks) // len(made.shares))
+    log.info("%s: %s", name, plan)
     with place.sink(name, made.id_type) as sink:
-        parts = on_workers(spark, shares(pieces), WriteTask(answer, sink))
+        parts = on_workers(spark, tasks, WriteTask(answer, sink))
         counted = {folder: [part["file"] for part in parts if part[folder]] for folder in RESULTS}
         written = Run(name, made.id_type, form.set_version, counted, files)
         place.publish(sink, written, overwrite=overwrite)
@@ -167,21 +172,36 @@ def write_run(
         matches=sum(part[MATCHES] for part in parts),
         errors=sum(part[ERRORS] for part in parts),
         seconds=time.monotonic() - start,
+        plan=plan,
     )
+
+
+def planned(made: Program, tasks: int) -> str:
+    """How work is divided, in words.
+
+    Args:
+        tasks: among which documents are divided.
+    """
+    parts = len(made.shares)
+    size = f"a program of {made.size / 1e6:,.0f} MB"
+    if parts == 1:
+        return f"{_counted(tasks, 'task')} share the documents, with {size}"
+    kind = f"in {parts} parts, each for {_counted(tasks, 'task')} of its own"
+    return f"{parts * tasks:,} tasks: {size} {kind}"
 
 
 def on_workers(
-    spark: SparkSession, tasks: Sequence[Sequence[Piece]], task: WriteTask
+    spark: SparkSession, tasks: Sequence[tuple[int, Sequence[Piece]]], task: WriteTask
 ) -> list[dict[str, Any]]:
-    """Have each task do its share: what it says of that."""
+    """Have each task do its share, with a part of the program: what it says of that."""
     table = pa.table(
         {
             "task": pa.array(range(len(tasks)), pa.int32()),
-            "pieces": pa.array([pickle.dumps(share) for share in tasks], pa.binary()),
+            "share": pa.array([pickle.dumps(share) for share in tasks], pa.binary()),
         }
     )
     rows = spark.createDataFrame(table).repartitionById(max(1, len(tasks)), F.col("task"))
-    done = rows.select("pieces").mapInArrow(task, WriteTask.RETURNS)
+    done = rows.select("share").mapInArrow(task, WriteTask.RETURNS)
     sums = [F.sum(name).alias(name) for name in ("documents", MATCHES, ERRORS)]
     return [row.asDict() for row in done.observe("tamis", *sums).collect()]
 
@@ -201,21 +221,18 @@ class WriteTask:
     sink: Sink
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            done = [self._done(*pickle.loads(share.as_py())) for share in batch["share"]]
+            yield pa.RecordBatch.from_pylist(done)
+
+    def _done(self, part: int, pieces: Sequence[Piece]) -> dict[str, Any]:
         counts = Counts()
-        written = self.sink.write(self.answer(_pieces(batches), counts))
-        yield pa.RecordBatch.from_pylist(
-            [
-                {
-                    "file": written["file"],
-                    "documents": counts.documents,
-                    MATCHES: written[MATCHES],
-                    ERRORS: written[ERRORS],
-                }
-            ]
-        )
-
-
-def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
-    for batch in batches:
-        for share in batch["pieces"]:
-            yield from pickle.loads(share.as_py())
+        program = self.answer.program.shares[part]
+        answer = replace(self.answer, program=program, tells_errors=part == 0)
+        written = self.sink.write(answer(pieces, counts))
+        return {
+            "file": written["file"],
+            "documents": 0 if part else counts.documents,
+            MATCHES: written[MATCHES],
+            ERRORS: written[ERRORS],
+        }

@@ -45,6 +45,8 @@ class Program:
         set_version: a hash of the subscriptions, whatever compiled them.
         id_type: of the column of ids: ``bigint`` if all are 64-bit integers, else ``string``.
         count: of the subscriptions.
+        parts: where it is too large for a worker: programs of some of the subscriptions each, with
+            the version and the ids of the whole. Then this one is not sent.
     """
 
     path: str = field(compare=False)
@@ -52,6 +54,7 @@ class Program:
     set_version: str = field(compare=False)
     id_type: str = field(compare=False)
     count: int = field(compare=False)
+    parts: tuple[Program, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, matcher: CompiledMatcher) -> Program:
@@ -76,8 +79,22 @@ class Program:
         """What the file is called on every machine."""
         return _name(self.identity)
 
+    @property
+    def shares(self) -> tuple[Program, ...]:
+        """What workers map: the parts, or the whole."""
+        return self.parts or (self,)
+
+    @property
+    def size(self) -> int:
+        """Of the file, in bytes: about what it takes in the memory of a machine."""
+        return os.path.getsize(self.path)
+
     def send(self, spark: SparkSession) -> Program:
         """Have Spark bring the file to the workers; to do so again costs nothing."""
+        for part in self.parts:
+            part.send(spark)
+        if self.parts:
+            return self
         for file in (Path(self.path), memo_path(Path(self.path))):
             if file.exists():
                 spark.addArtifacts(str(file), file=True)

@@ -95,10 +95,17 @@ class Form:
         """
         if errors not in get_args(Errors):
             raise UsageError(f"errors={errors!r}: write 'column', 'drop' or 'fail'")
-        program.matcher().check_nodes(nodes)
+        if as_array and program.parts:
+            raise UsageError(
+                f"the program, of {program.size:,} bytes, is divided: one row a document needs all "
+                "subscriptions in one task: allow more (bytes_max), or ask for one row a match"
+            )
+        for part in program.shares:
+            part.matcher().check_nodes(nodes)
         if record is not None:
             check_tag(record)
-            program.matcher().check_records()
+            for part in program.shares:
+                part.matcher().check_records()
         return cls(program.id_type, program.set_version, record, as_array, nodes, errors)
 
     def fields(self) -> list[StructField]:
@@ -128,11 +135,13 @@ class Rows:
     Args:
         matcher: what answers.
         form: what is wanted.
+        tells_errors: whether there are rows of them; of all tasks that read a document, one has.
     """
 
-    def __init__(self, matcher: CompiledMatcher, form: Form) -> None:
+    def __init__(self, matcher: CompiledMatcher, form: Form, tells_errors: bool = True) -> None:
         self.matcher = matcher
         self.form = form
+        self.tells_errors = tells_errors
         self.schema = to_arrow_schema(StructType(form.fields()), timezone="UTC")
 
     @cached_property
@@ -165,6 +174,7 @@ class Rows:
                 is_right = ~np.isin(documents, list(errors))
                 documents, numbers = documents[is_right], numbers[is_right]
                 self._report(kept, rows, errors, firsts)
+                errors = errors if self.tells_errors else {}
             block = _Block(first, end, documents, numbers, errors, found)
             yield from self._batches(kept, rows, block, firsts)
             # As many documents at a time as have about so many rows.

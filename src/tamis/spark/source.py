@@ -64,7 +64,7 @@ class TamisSource(DataSource):
     def _answer(self) -> AnswerPieces:
         options: Any = self.options
         if "program" in options:
-            made = Program(**json.loads(options["program"]))
+            made = Program(**(json.loads(options["program"]) | {"parts": ()}))
         elif "subscriptions" in options:
             made = shared_program(
                 options["subscriptions"],
@@ -85,7 +85,7 @@ class TamisSource(DataSource):
         if "program" not in options:  # else it was checked
             Form.of(made, form.record, form.as_array, form.nodes, form.errors)
             check_xml(xml, form.record)
-        return AnswerPieces(made, form, xml)
+        return AnswerPieces(made, form, xml, _is_true(options.get("tells_errors", "true")))
 
 
 class _Reader(DataSourceReader):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,16 @@ SubscriptionSet = (
 _COLUMNS = ["id", "expression"]
 
 
+PROGRAM_BYTES_MAX = 4 << 30
+"""What a program may take of a machine's memory, if nothing else is said; its workers share it."""
+
+
 def program(
     subscriptions: SubscriptionSet,
     *,
     namespaces: Mapping[str, str] | None = None,
     unsupported: Unsupported = "refuse",
+    bytes_max: int = PROGRAM_BYTES_MAX,
 ) -> Program:
     """Compile subscriptions for Spark's workers, once for all that is done with them.
 
@@ -51,6 +57,9 @@ def program(
 
             DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
         namespaces, unsupported: as for :class:`tamis.Subscriptions`, where one has to be made.
+        bytes_max: what the program may take of a worker's memory (those of one machine share it). A
+            larger one is divided, and each task matches with one of its parts: documents are then
+            read once for each.
 
     Raises:
         BadSubscriptions: some cannot be used.
@@ -65,7 +74,31 @@ def program(
     if isinstance(subscriptions, Program):
         _check_not_given(namespaces, unsupported)
         return subscriptions
-    return Program.of(compiled(subscriptions, namespaces, unsupported))
+    matcher = compiled(subscriptions, namespaces, unsupported)
+    made = Program.of(matcher)
+    count = min(-(-made.size // max(1, bytes_max)), made.count)
+    if count <= 1:
+        return made
+    parts = tuple(
+        replace(Program.of(part), set_version=made.set_version, id_type=made.id_type)
+        for part in _divided(matcher, count)
+    )
+    return replace(made, parts=parts)
+
+
+def _divided(matcher: CompiledMatcher, count: int) -> Iterator[CompiledMatcher]:
+    """Matchers of some of the subscriptions each, about as many in all."""
+    rules = matcher.subscriptions.rules
+    items = [(item.id, item.expression) for item in matcher.subscriptions]
+    size = -(-len(items) // count)
+    for start in range(0, len(items), size):
+        part = Subscriptions(
+            items[start : start + size],
+            namespaces=rules.namespaces,
+            unsupported=rules.unsupported,
+            limits=rules.limits,
+        )
+        yield compile_subscriptions(part, engine=matcher.named_engine, limits=matcher.limits)
 
 
 def compiled(

@@ -27,18 +27,20 @@ class AnswerColumn:
         form: what is wanted.
         kept: the names of the columns that are repeated.
         column: what messages call the column of XML.
+        tells_errors: see :class:`Rows`.
     """
 
     program: Program
     form: Form
     kept: tuple[str, ...]
     column: str
+    tells_errors: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return gathered(self._answers(batches))
 
     def _answers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = Rows(self.program.matcher(), self.form)
+        rows = Rows(self.program.matcher(), self.form, self.tells_errors)
         for batch in batches:
             repeated = pa.RecordBatch.from_arrays(batch.columns[:-1], list(self.kept))
             kept = Kept(repeated, batch.num_rows)
