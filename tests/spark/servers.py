@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import pyspark
 
@@ -97,9 +98,35 @@ def connect_server(folder: Path) -> Iterator[str]:
         yield f"sc://{HOST}:{port}"
 
 
+class Cluster(NamedTuple):
+    """A standalone cluster.
+
+    Attributes:
+        url: of the master.
+        workers: one process each, of one core.
+    """
+
+    url: str
+    workers: list[subprocess.Popen[bytes]]
+
+    def executors(self) -> list[int]:
+        """The ids of the processes that run tasks; each has processes of Python of its own."""
+        sessions = {worker.pid for worker in self.workers}
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (folder / "cmdline").read_bytes()
+                is_ours = os.getsid(int(folder.name)) in sessions
+            except OSError:  # it has ended
+                continue
+            if is_ours and b"CoarseGrainedExecutorBackend" in command:
+                found.append(int(folder.name))
+        return found
+
+
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
-    """A standalone cluster of one master, and workers of one core each: its URL."""
+def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+    """One master and some workers."""
     port = free_port()
     with ExitStack() as stack:
         start = str(SPARK_HOME / "bin" / "spark-class")
@@ -113,7 +140,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
             )
         )
         url = f"spark://{HOST}:{port}"
-        for number in range(workers):
+        processes = [
             stack.enter_context(
                 started(
                     folder / f"worker-{number}.log",
@@ -123,7 +150,9 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[str]:
                     *("--work-dir", str(folder / f"work-{number}"), url),
                 )
             )
-        yield url
+            for number in range(workers)
+        ]
+        yield Cluster(url, processes)
 
 
 @contextmanager

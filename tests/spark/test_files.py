@@ -186,7 +186,7 @@ def test_tasks_share_the_records_of_a_file(
     asked = {n: f"//p:a[@n = {n}]" for n in range(200)} | {1000: "/u:r"}
     made = program(tamis.Subscriptions(asked, namespaces={"p": "u150", "u": "u"}))
     listed = list_files(["records.xml", "records.xml.gz", "one.xml"])
-    found = pieces.pieces_of(listed, "r", tamis.Limits(), os.getcwd())
+    found = pieces.pieces_of(listed, os.getcwd(), "r", made)
     assert len([piece for piece in found if piece.path.endswith("records.xml")]) > 6
     assert len(found) == len({(piece.path, piece.part) for piece in found})
     summary = run(spark, made, ["records.xml", "records.xml.gz", "one.xml"], "out", record="r")

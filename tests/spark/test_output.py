@@ -29,7 +29,7 @@ def write(sink: ParquetSink, *xml: str, run: str = "r") -> Run:
         path.write_text(text)
         paths.append(str(path))
     files = list_files(paths)
-    pieces = pieces_of(files, None, MADE.matcher().limits, "/")
+    pieces = pieces_of(files, "/", None, MADE)
     named = [piece._replace(name=text) for piece, text in zip(pieces, xml, strict=True)]
     batch = pa.RecordBatch.from_pydict({"share": [pickle.dumps((0, named))]})
     task = pickle.loads(pickle.dumps(WriteTask(ANSWER, sink)))

@@ -239,6 +239,26 @@ def test_the_first_error_may_end_the_job(spark: SparkSession, write: Callable[..
 
 
 @pytest.mark.spark
+def test_subscriptions_that_are_skipped_are_in_the_errors(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = "orders\t//order\nopen\t//order[\nlast\t//order[last()]\n"
+    write(FILES | {"bad.tsv": bad})
+    monkeypatch.setattr(tamis.spark, "start_spark", lambda *_: nullcontext(spark))
+    arguments = ("run", "--subscriptions", "bad.tsv", "--input", "in/2.xml", "--output", "out")
+    assert run_here(*arguments).status == 2
+    assert run_here(*arguments, "--skip-bad").status == 3
+    found = read("out/errors", "line", "column", "code", "document")
+    assert found == [
+        (2, 6, "document-malformed", "in/2.xml"),
+        (2, 9, "subscription-syntax", None),
+        (3, 9, "subscription-unsupported", None),
+    ]
+    messages = pq.read_table("out/errors")["message"].to_pylist()
+    assert any(message.startswith("subscription 'last': ") for message in messages)
+
+
+@pytest.mark.spark
 def test_only_what_is_new(spark: SparkSession, write: Callable[..., None]) -> None:
     write(FILES)
     first = run(spark, "orders.tsv", ["in/1.xml", "in/2.xml"], "out", only_new=True)

@@ -187,6 +187,10 @@ def test_into_postgresql(spark: SparkSession, write: Callable[..., None], databa
         (f"{here}/in/{name}", size, version)
         for name, size in (("1.xml", 4), ("2.xml", 3), ("3.xml", 4))
     ]
+    come("4.xml", "<b/>")
+    answer(spark, tamis.Subscriptions({1: "//a", 9: "//b["}, skip_bad=True), database)
+    skipped = "SELECT document, code FROM tamis_errors WHERE document IS NULL"
+    assert rows_in(database, skipped) == [(None, "subscription-syntax")]
     with pytest.raises(tamis.UsageError, match="ids of the type bigint"):
         answer(spark, {"x": "//a"}, database)
 

@@ -71,9 +71,13 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     program: ProgramFile = None,
     record: RecordTag = None,
     master: Annotated[
-        str,
-        typer.Option(metavar="URL", help="Where Spark runs: here, or on the cluster of this URL."),
-    ] = "local[*]",
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where Spark runs: here, or on the cluster of this URL.",
+            show_default="local[*], or what spark-submit says",
+        ),
+    ] = None,
     engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
     unsupported: Unsupported = "refuse",
@@ -156,8 +160,14 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         matcher = read_matcher(subscriptions, program, rules, engine)
         return spark.program(matcher, bytes_max=program_memory << 20)
 
+    def read_again() -> spark.Program:
+        try:
+            return read()
+        except typer.Exit:  # it was said why
+            raise UsageError(f"{subscriptions} cannot be used") from None
+
     if is_stream:
-        source = spark.Reloading(subscriptions or program or "", read)
+        source = spark.Reloading(subscriptions or program or "", read_again)
         with spark.start_spark(master, properties) as session, _spark_reported(SPARK_ERRORS):
             query = spark.stream(
                 session,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
@@ -84,7 +84,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
     given = {name: value for name, value in options.items() if value is not None}
     reader = spark.read.format(TamisSource.name()).options(**given)
     frames = (
-        reader.options(program=json.dumps(asdict(part)), tells_errors=number == 0).load()
+        reader.options(program=json.dumps(part.as_options()), tells_errors=number == 0).load()
         for number, part in enumerate(made.shares)
     )
     return reduce(lambda one, other: one.unionAll(other), frames)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
+from tamis.errors import SubscriptionError
 from tamis.spark.files import AnswerPieces, Counts, Paths, path_list
 from tamis.spark.listing import Listed, list_files
 from tamis.spark.output import ERRORS, MATCHES, RESULTS, Output, Run, new_run
@@ -33,7 +34,8 @@ class Summary(NamedTuple):
         documents: how many there were, those in error included.
         bytes: their size, as they are in their files.
         matches: rows written to ``matches``.
-        errors: rows written to ``errors``, one a document, or record, in error.
+        errors: rows written to ``errors``, one a document, or record, in error, or a subscription
+            that was skipped.
         seconds: from listing the documents to the last file written.
         plan: how documents and subscriptions were divided among tasks.
 
@@ -118,7 +120,15 @@ def run(
         if not files and place.existing:
             return Summary(0, 0, 0, 0, time.monotonic() - start)
     form = Form.of(made, record, False, None, errors)
-    done = write_run(spark, place, new_run(), AnswerPieces(made, form), files, overwrite=overwrite)
+    done = write_run(
+        spark,
+        place,
+        new_run(),
+        AnswerPieces(replace(made, refused=()), form),
+        files,
+        overwrite=overwrite,
+        refused=made.refused,
+    )
     return done._replace(seconds=time.monotonic() - start)
 
 
@@ -153,24 +163,25 @@ def write_run(
     files: Sequence[Listed],
     *,
     overwrite: bool = False,
+    refused: Sequence[SubscriptionError] = (),
 ) -> Summary:
     """Match files, and publish the answers as one run."""
     start = time.monotonic()
     made, form = answer.program, answer.form
-    pieces = pieces_of(files, form.record, made.shares[0].matcher().limits, os.getcwd())
+    pieces = pieces_of(files, os.getcwd(), form.record, made)
     tasks = [(part, share) for share in shares(pieces) for part in range(len(made.shares))]
     plan = planned(made, len(tasks) // len(made.shares))
     log.info("%s: %s", name, plan)
     with place.sink(name, made.id_type) as sink:
         parts = on_workers(spark, tasks, WriteTask(answer, sink))
         counted = {folder: [part["file"] for part in parts if part[folder]] for folder in RESULTS}
-        written = Run(name, made.id_type, form.set_version, counted, files)
+        written = Run(name, made.id_type, form.set_version, counted, files, refused)
         place.publish(sink, written, overwrite=overwrite)
     return Summary(
         documents=sum(part["documents"] for part in parts),
         bytes=sum(file.size for file in files),
         matches=sum(part[MATCHES] for part in parts),
-        errors=sum(part[ERRORS] for part in parts),
+        errors=sum(part[ERRORS] for part in parts) + len(refused),
         seconds=time.monotonic() - start,
         plan=plan,
     )

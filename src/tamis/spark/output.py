@@ -29,7 +29,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 import tamis
-from tamis.errors import UsageError
+from tamis.errors import SubscriptionError, UsageError
 from tamis.spark.listing import Listed
 from tamis.spark.rows import ERROR_FIELDS, printable
 
@@ -169,6 +169,9 @@ class Output:
         staging = Path(sink.staging)
         with self._failure_reported():
             self._keep_only(staging, written)
+            if written.refused:
+                refused = staging / ERRORS / f"{written.name}.refused.parquet"
+                pq.write_table(refused_rows(written.refused), refused)
             pq.write_table(written.manifest(), staging / MANIFEST / f"{written.name}.parquet")
             for name in _FOLDERS:
                 place = self.folder / name
@@ -219,6 +222,7 @@ class Run(NamedTuple):
         id_type, set_version: see :class:`Program`.
         files: the names of the files that count, by the name of their folder.
         read: what was read.
+        refused: what is wrong with subscriptions that were left out.
     """
 
     name: str
@@ -226,6 +230,7 @@ class Run(NamedTuple):
     set_version: str
     files: Mapping[str, Collection[str]]
     read: Sequence[Listed]
+    refused: Sequence[SubscriptionError] = ()
 
     def manifest(self) -> pa.Table:
         """What there is to say of the run."""
@@ -244,6 +249,20 @@ class Run(NamedTuple):
             ],
             schema=_MANIFEST,
         )
+
+
+def refused_rows(refused: Sequence[SubscriptionError]) -> pa.Table:
+    """Rows of ``errors`` about subscriptions: of no document, with their lines in their file."""
+    rows = [
+        {
+            "code": error.code,
+            "message": printable(f"subscription {error.id!r}: {error.message}"),
+            "line": error.line,
+            "column": None if error.position is None else error.position + 1,
+        }
+        for error in refused
+    ]
+    return pa.Table.from_pylist(rows, schema=schemas("string")[ERRORS])
 
 
 def new_run() -> str:

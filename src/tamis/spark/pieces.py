@@ -25,6 +25,7 @@ from tamis.errors import DocumentError, UnreadableDocument
 from tamis.limits import Limits
 from tamis.matching.threads import usable_cores
 from tamis.spark.listing import Listed, file_system
+from tamis.spark.program import Program
 from tamis.spark.rows import printable
 
 # What opening a document costs, as the number of bytes that could be matched in that time.
@@ -71,18 +72,19 @@ class Piece(NamedTuple):
 
 
 def pieces_of(
-    files: Sequence[Listed], record: str | None, limits: Limits, folder: str
+    files: Sequence[Listed], folder: str, record: str | None, program: Program
 ) -> list[Piece]:
     """What has to be read, each piece by one task.
 
     Args:
         folder: where relative paths begin.
         record: the tag of the elements that are records, or None.
-        limits: bounds on each document.
+        program: has the bounds on each document.
     """
     found = [piece for file in files for piece in _members(file, folder)]
     if record is None:
         return found
+    limits = program.shares[0].matcher().limits
     least = max(SHARED_BYTES, sum(piece.size for piece in found) // SMALL_TASKS)
     with ThreadPoolExecutor(usable_cores()) as pool:  # kernels let others run
 

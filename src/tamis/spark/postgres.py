@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from tamis.errors import MissingExtra, UsageError
-from tamis.spark.output import ERRORS, MATCHES, Run, divided, schemas
+from tamis.spark.output import ERRORS, MATCHES, Run, divided, refused_rows, schemas
 
 _TABLES = {
     MATCHES: """
@@ -32,14 +32,14 @@ _TABLES = {
     ERRORS: """
         CREATE TABLE IF NOT EXISTS tamis_errors (
             batch text NOT NULL,
-            document text NOT NULL,
+            document text,
             record bigint,
             code text NOT NULL,
             message text NOT NULL,
             line integer,
             "column" integer,
             "offset" bigint,
-            UNIQUE NULLS NOT DISTINCT (batch, document, record)
+            UNIQUE NULLS NOT DISTINCT (batch, document, record, message)
         )
     """,
 }
@@ -139,6 +139,9 @@ class Postgres:
                 table = written.manifest()
                 for row in _rows(table.cast(_in_microseconds(table.schema))):
                     copy.write_row(row)
+            with cursor.copy("COPY tamis_errors FROM STDIN") as copy:
+                for row in _rows(refused_rows(written.refused)):
+                    copy.write_row((written.name, *row))
 
 
 class PostgresSink(NamedTuple):

@@ -16,17 +16,16 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Any
 
-import llvmlite.binding
 from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from tamis.array_file import MAGIC
-from tamis.errors import OtherVersion, UsageError
-from tamis.jit import cache_folder
+from tamis.errors import OtherVersion, SubscriptionError, UsageError
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher, load_matcher
 from tamis.matching.saved import memo_path
@@ -47,6 +46,7 @@ class Program:
         count: of the subscriptions.
         parts: where it is too large for a worker: programs of some of the subscriptions each, with
             the version and the ids of the whole. Then this one is not sent.
+        refused: what is wrong with subscriptions that were left out, of a set that skips these.
     """
 
     path: str = field(compare=False)
@@ -55,6 +55,7 @@ class Program:
     id_type: str = field(compare=False)
     count: int = field(compare=False)
     parts: tuple[Program, ...] = field(default=(), compare=False)
+    refused: tuple[SubscriptionError, ...] = field(default=(), compare=False, repr=False)
 
     @classmethod
     def of(cls, matcher: CompiledMatcher) -> Program:
@@ -63,7 +64,7 @@ class Program:
         Raises:
             UsageError: the ids cannot be told apart in a column.
         """
-        return cls.of_file(_in_file(matcher))
+        return replace(cls.of_file(_in_file(matcher)), refused=matcher.subscriptions.errors)
 
     @classmethod
     def of_file(cls, path: Path) -> Program:
@@ -73,6 +74,11 @@ class Program:
         assert found is not None
         version, type = set_version(matcher.subscriptions), _id_type(matcher)
         return cls(str(path), found.identity, version, type, len(matcher))
+
+    def as_options(self) -> dict[str, Any]:
+        """What a worker has to know, as JSON can say it."""
+        names = ("path", "identity", "set_version", "id_type", "count")
+        return {name: getattr(self, name) for name in names}
 
     @property
     def name(self) -> str:
@@ -215,6 +221,10 @@ def _one_compiles() -> Iterator[None]:
 
     A worker that comes late then finds them; else each would take a minute, all at once.
     """
+    import llvmlite.binding  # noqa: PLC0415 - what only plans needs no Numba
+
+    from tamis.jit import cache_folder  # noqa: PLC0415
+
     folder = cache_folder()
     ready = folder / f"ready-{llvmlite.binding.get_host_cpu_name()}"
     if ready.exists():

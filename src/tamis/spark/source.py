@@ -15,7 +15,6 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from tamis.errors import UsageError
-from tamis.jit import cache_folder
 from tamis.language.subscriptions import Subscriptions, Unsupported, read_namespaces
 from tamis.matching.matcher import compile_subscriptions
 from tamis.spark.files import AnswerPieces, check_xml
@@ -64,7 +63,7 @@ class TamisSource(DataSource):
     def _answer(self) -> AnswerPieces:
         options: Any = self.options
         if "program" in options:
-            made = Program(**(json.loads(options["program"]) | {"parts": ()}))
+            made = Program(**json.loads(options["program"]))
         elif "subscriptions" in options:
             made = shared_program(
                 options["subscriptions"],
@@ -95,9 +94,8 @@ class _Reader(DataSourceReader):
         self.folder = folder
 
     def partitions(self) -> list[InputPartition]:
-        limits = self.answer.program.matcher().limits
         files = list_files(self.paths, self.folder)
-        pieces = pieces_of(files, self.answer.form.record, limits, self.folder)
+        pieces = pieces_of(files, self.folder, self.answer.form.record, self.answer.program)
         return [InputPartition(share) for share in shares(pieces)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -126,6 +124,8 @@ def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) 
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     key = hashlib.sha256(content + json.dumps([prefixes, unsupported]).encode()).hexdigest()
+    from tamis.jit import cache_folder  # noqa: PLC0415 - imports Numba
+
     folder = cache_folder() / "programs"
     folder.mkdir(exist_ok=True)
     kept = folder / f"{key}{Path(path).suffix}.program"

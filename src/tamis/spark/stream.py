@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
@@ -174,6 +175,7 @@ class _Batches:
         self.record = record
         self.errors = errors
         self.told = told
+        self.reported = ""  # the set of which it was said what was skipped
 
     def check(self) -> None:
         """See that the answers can be written where others are."""
@@ -195,9 +197,11 @@ class _Batches:
         files = [
             Listed(_path_of(path), row.length, row.modified * 1000) for path, row in rows.items()
         ]
-        answer = AnswerPieces(made, self._form(made))
+        refused = made.refused if self.reported != made.identity else ()
+        answer = AnswerPieces(replace(made, refused=()), self._form(made))
         place: Place[Any] = self.place
-        done = write_run(batch.sparkSession, place, run, answer, files)
+        done = write_run(batch.sparkSession, place, run, answer, files, refused=refused)
+        self.reported = made.identity
         log.info("%s: %s", run, done)
         if self.told is not None:
             self.told(run, made.set_version, done)

@@ -40,6 +40,7 @@ def program(
     *,
     namespaces: Mapping[str, str] | None = None,
     unsupported: Unsupported = "refuse",
+    skip_bad: bool = False,
     bytes_max: int = PROGRAM_BYTES_MAX,
 ) -> Program:
     """Compile subscriptions for Spark's workers, once for all that is done with them.
@@ -56,7 +57,8 @@ def program(
             * what :func:`tamis.compile` makes of them, with an engine and limits of choice.
 
             DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
-        namespaces, unsupported: as for :class:`tamis.Subscriptions`, where one has to be made.
+        namespaces, unsupported, skip_bad: as for :class:`tamis.Subscriptions`, where one has to be
+            made. Jobs that write results write what is wrong with those that were skipped, too.
         bytes_max: what the program may take of a worker's memory (those of one machine share it). A
             larger one is divided, and each task matches with one of its parts: documents are then
             read once for each.
@@ -74,7 +76,7 @@ def program(
     if isinstance(subscriptions, Program):
         _check_not_given(namespaces, unsupported)
         return subscriptions
-    matcher = compiled(subscriptions, namespaces, unsupported)
+    matcher = compiled(subscriptions, namespaces, unsupported, skip_bad)
     made = Program.of(matcher)
     count = min(-(-made.size // max(1, bytes_max)), made.count)
     if count <= 1:
@@ -105,6 +107,7 @@ def compiled(
     subscriptions: SubscriptionSet,
     namespaces: Mapping[str, str] | None = None,
     unsupported: Unsupported = "refuse",
+    skip_bad: bool = False,
 ) -> CompiledMatcher:
     """Subscriptions of any kind, compiled; for the arguments see :func:`program`."""
     if isinstance(subscriptions, str | os.PathLike):
@@ -116,7 +119,7 @@ def compiled(
             subscriptions = _pairs(_parquet(path), str(path))
         else:
             subscriptions = Subscriptions.from_file(
-                path, namespaces=namespaces, unsupported=unsupported
+                path, namespaces=namespaces, unsupported=unsupported, skip_bad=skip_bad
             )
             return compile_subscriptions(subscriptions)
     elif isinstance(subscriptions, Program):
@@ -127,7 +130,13 @@ def compiled(
     if isinstance(subscriptions, CompiledMatcher):
         _check_not_given(namespaces, unsupported)
         return subscriptions
-    return compile_subscriptions(subscriptions, namespaces=namespaces, unsupported=unsupported)
+    if not isinstance(subscriptions, Subscriptions):
+        subscriptions = Subscriptions(
+            subscriptions, namespaces=namespaces, unsupported=unsupported, skip_bad=skip_bad
+        )
+    else:
+        _check_not_given(namespaces, unsupported)
+    return compile_subscriptions(subscriptions)
 
 
 def _check_not_given(namespaces: Mapping[str, str] | None, unsupported: Unsupported) -> None:
