@@ -248,12 +248,11 @@ def test_subscriptions_that_are_skipped_are_in_the_errors(
     arguments = ("run", "--subscriptions", "bad.tsv", "--input", "in/2.xml", "--output", "out")
     assert run_here(*arguments).status == 2
     assert run_here(*arguments, "--skip-bad").status == 3
-    found = read("out/errors", "line", "column", "code", "document")
-    assert found == [
-        (2, 6, "document-malformed", "in/2.xml"),
+    assert set(read("out/errors", "line", "column", "code", "document")) == {
+        (2, 11, "document-malformed", "in/2.xml"),
         (2, 9, "subscription-syntax", None),
         (3, 9, "subscription-unsupported", None),
-    ]
+    }
     messages = pq.read_table("out/errors")["message"].to_pylist()
     assert any(message.startswith("subscription 'last': ") for message in messages)
 
