@@ -33,7 +33,7 @@ errors can be pickled, so they cross process borders whole.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 SubscriptionId = str | int
 
@@ -147,6 +147,8 @@ class DocumentError(TamisError):
         message: what is wrong and, where there is something, what to do.
         line: line in the document, from 1, or None where there is no place to name.
         column: column in that line, in characters from 1, or None.
+        offset: of that place, in bytes from 0, as they were parsed: without a byte order mark, and
+            in UTF-8 where Python decoded them. None where it is not known.
 
     >>> print(MalformedDocument("mismatched tag", 3, 7))
     line 3, column 7: mismatched tag
@@ -154,11 +156,21 @@ class DocumentError(TamisError):
 
     code = "document"
 
-    def __init__(self, message: str, line: int | None = None, column: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        line: int | None = None,
+        column: int | None = None,
+        offset: int | None = None,
+    ) -> None:
         super().__init__(message, line, column)
         self.message = message
         self.line = line
         self.column = column
+        self.offset = offset
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.line, self.column, self.offset)
 
     def __str__(self) -> str:
         if self.line is None:

@@ -39,6 +39,9 @@ _types: Any = numba.types
 # not compile.
 _OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
 
+# Nothing that kernels see is defined in these, which stand above all that has kernels.
+_WITHOUT_KERNELS = ("cli/", "spark/")
+
 
 def kernel(function: F) -> F:
     """Compile a function with Numba when it is first called: no GIL, NumPy's rules for errors.
@@ -129,7 +132,9 @@ def _fingerprint() -> str:
     digest = hashlib.sha256()
     package = Path(__file__).parent
     for path in sorted(package.rglob("*.py")):  # kernels' arguments are defined all over it
-        digest.update(path.relative_to(package).as_posix().encode() + b"\0" + path.read_bytes())
+        name = path.relative_to(package).as_posix()
+        if not name.startswith(_WITHOUT_KERNELS):
+            digest.update(name.encode() + b"\0" + path.read_bytes())
     versions = (sys.version, numba.__version__, llvmlite.__version__, _config.BOUNDSCHECK)
     digest.update(repr(versions).encode())
     return digest.hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 import tamis
-from tamis.spark import match, run
+from tamis.spark import match, match_files, program, run, stream
 from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.replay import command
@@ -76,9 +77,58 @@ def test_real_documents(spark: SparkSession, tmp_path: Path, name: str) -> None:
     for folder in ("matches", "errors"):
         for row in pq.read_table(tmp_path / folder).to_pylist():
             found.add((row["document"], row.get("subscription"), row.get("message")))
-    expected = {
-        (document, id if id is None else str(id), message)
-        for document, id, message in in_process(matcher, {str(path): path for path in paths})
-    }
+    expected = in_process(matcher, {str(path): path for path in paths})
     assert found == expected
     assert len(expected) > len(paths) / 2
+
+
+@pytest.fixture(scope="module")
+def all_corpora() -> tuple[tamis.CompiledMatcher, list[Path]]:
+    """Documents of all corpora, and subscriptions drawn from them."""
+    paths = [path for name in sorted(CORPORA) for path in corpus(name)[:12]]
+    good = [path for path in paths if read(path) is not None]
+    drawn = draw_from_documents(good, 60, seed=11)
+    return tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces), paths
+
+
+def answers_in(folder: Path) -> Answers:
+    found: Answers = set()
+    for name in ("matches", "errors"):
+        rows = pq.read_table(folder / name).to_pylist()
+        said = {(row["document"], row.get("subscription"), row.get("message")) for row in rows}
+        assert len(said) == len(rows)
+        found |= said
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.corpora
+def test_every_way_gives_the_same(
+    spark: SparkSession, tmp_path: Path, all_corpora: tuple[tamis.CompiledMatcher, list[Path]]
+) -> None:
+    """A divided program, arrays, the source, and a stream of files."""
+    matcher, paths = all_corpora
+    expected = in_process(matcher, {str(path): path for path in paths})
+    whole = program(matcher)
+    divided = program(matcher, bytes_max=whole.size // 2)
+    assert len(divided.shares) > 1
+    run(spark, divided, paths, tmp_path / "divided")
+    assert answers_in(tmp_path / "divided") == expected
+    arrays: Answers = set()
+    for row in match_files(spark, paths, whole, as_array=True).collect():
+        if row.error is not None:
+            arrays.add((row.document, None, row.error.message))
+        arrays.update((row.document, id, None) for id in row.subscriptions or ())
+    assert arrays == expected
+    (tmp_path / "in").mkdir()
+    names: dict[object, Any] = {}
+    for number, path in enumerate(paths):
+        link = tmp_path / "in" / f"{number}{''.join(path.suffixes[-1:])}"
+        if link.suffix in (".xml", ".gz"):
+            link = link.with_name(f"{number}.xml{'.gz' if link.suffix == '.gz' else ''}")
+            link.write_bytes(path.read_bytes())
+            names[str(link)] = str(path)
+    options: dict[str, Any] = {"trigger": "now", "files_max": 40}
+    stream(spark, whole, tmp_path / "in", tmp_path / "stream", **options).awaitTermination()
+    streamed = {(names[name], id, said) for name, id, said in answers_in(tmp_path / "stream")}
+    assert streamed == {row for row in expected if row[0] in names.values()}

@@ -5,12 +5,12 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import tamis
-from tamis.spark import match
-from tamis.spark.frames import compiled
+from tamis.spark import match, program
 
 SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
 EXPECTED = [
@@ -23,8 +23,9 @@ EXPECTED = [
 
 
 def rows(answers: DataFrame) -> list[tuple[object, ...]]:
-    """The rows in order, with the code in place of the error."""
-    found = [(*row[:-1], row.error and row.error.code) for row in answers.collect()]
+    """The rows in order, without versions, and with the code in place of the error."""
+    dropped = answers.drop("record", "set_version", "tamis_version")
+    found = [(*row[:-1], row.error and row.error.code) for row in dropped.collect()]
     return sorted(found, key=repr)
 
 
@@ -43,8 +44,11 @@ def test_one_row_a_match_or_an_error(df: DataFrame, column: str) -> None:
     answers = match(df, SUBSCRIPTIONS, column, keep=["document"])
     assert answers.dtypes == [
         ("document", "int"),
+        ("record", "bigint"),
         ("subscription", "string"),
-        ("error", "struct<code:string,message:string,line:int,column:int>"),
+        ("set_version", "string"),
+        ("tamis_version", "string"),
+        ("error", "struct<code:string,message:string,line:int,column:int,offset:bigint>"),
     ]
     assert rows(answers) == EXPECTED
 
@@ -54,16 +58,19 @@ def test_errors_say_what_and_where(df: DataFrame) -> None:
     errors = match(df, SUBSCRIPTIONS).where("error is not null").orderBy("document")
     broken, null = errors.select("error.*").collect()
     message = "mismatched tag: <b> is open"
-    assert broken == Row(code="document-malformed", message=message, line=2, column=6)
+    assert broken == Row(code="document-malformed", message=message, line=2, column=6, offset=9)
     message = "there is no document: the column 'xml' is null here"
-    assert null == Row(code="document-unreadable", message=message, line=None, column=None)
+    assert null == Row(
+        code="document-unreadable", message=message, line=None, column=None, offset=None
+    )
 
 
 @pytest.mark.spark
 def test_kept_columns(df: DataFrame) -> None:
-    assert match(df, SUBSCRIPTIONS).columns == ["document", "bytes", "subscription", "error"]
-    assert match(df, SUBSCRIPTIONS, keep=()).columns == ["subscription", "error"]
-    assert match(df, SUBSCRIPTIONS, keep=["xml"]).columns == ["xml", "subscription", "error"]
+    own = ["record", "subscription", "set_version", "tamis_version", "error"]
+    assert match(df, SUBSCRIPTIONS).columns == ["document", "bytes", *own]
+    assert match(df, SUBSCRIPTIONS, keep=()).columns == own
+    assert match(df, SUBSCRIPTIONS, keep=["xml"]).columns == ["xml", *own]
 
 
 @pytest.mark.spark
@@ -81,7 +88,7 @@ def test_kept_columns_of_any_name_and_type_come_through(df: DataFrame) -> None:
         F.col("xml").alias("again"),
     )
     answers = match(kept, {"big": "//a[@n > 1]"}).where("error is null")
-    answers = answers.drop("subscription", "error")
+    answers = answers.drop("record", "subscription", "set_version", "tamis_version", "error")
     assert answers.schema == kept.drop("xml").schema
     assert answers.collect() == kept.where("xml like '%2%'").drop("xml").collect()
 
@@ -89,10 +96,10 @@ def test_kept_columns_of_any_name_and_type_come_through(df: DataFrame) -> None:
 @pytest.mark.spark
 def test_ids_that_are_integers_stay_so(df: DataFrame) -> None:
     answers = match(df, {7: "//a", 2**40: "//b"}, keep=())
-    assert answers.dtypes[0] == ("subscription", "bigint")
+    assert answers.dtypes[1] == ("subscription", "bigint")
     found = answers.where("error is null").collect()
     assert sorted(row.subscription for row in found) == [7, 7, 2**40]
-    assert match(df, {7: "//a", "b": "//b"}, keep=()).dtypes[0] == ("subscription", "string")
+    assert match(df, {7: "//a", "b": "//b"}, keep=()).dtypes[1] == ("subscription", "string")
 
 
 @pytest.mark.spark
@@ -137,25 +144,74 @@ def test_bad_calls_are_refused_at_once(df: DataFrame) -> None:
         match(df.withColumnRenamed("document", "error"), SUBSCRIPTIONS)
 
 
-def test_subscriptions_of_every_kind(tmp_path: Path) -> None:
-    file = tmp_path / "s.tsv"
-    file.write_text("".join(f"{id}\t{text}\n" for id, text in SUBSCRIPTIONS.items()))
-    matcher = tamis.compile(SUBSCRIPTIONS, limits=tamis.Limits(depth=10))
-    assert compiled(matcher) is matcher
-    for subscriptions in (str(file), file, SUBSCRIPTIONS, tamis.Subscriptions(SUBSCRIPTIONS)):
-        assert compiled(subscriptions).ids == ("a", "big", "none")
+@pytest.mark.spark
+def test_one_row_a_document(df: DataFrame) -> None:
+    answers = match(df, SUBSCRIPTIONS, keep=["document"], as_array=True).orderBy("document")
+    assert answers.dtypes[2] == ("subscriptions", "array<string>")
+    found = [(row.document, row.subscriptions, row.error is None) for row in answers.collect()]
+    assert found == [
+        (1, ["a"], True),
+        (2, ["a", "big"], True),
+        (3, [], True),
+        (4, None, False),
+        (5, None, False),
+    ]
+    dropped = match(df, SUBSCRIPTIONS, keep=["document"], as_array=True, errors="drop")
+    assert sorted(row.document for row in dropped.collect()) == [1, 2, 3]
 
 
-def test_namespaces_come_with_what_is_parsed_here() -> None:
-    assert len(compiled({"x": "//p:a[last()]"}, {"p": "urn:p"}, "slow")) == 1
-    with pytest.raises(tamis.UsageError, match="to Subscriptions"):
-        compiled(tamis.compile({"x": "//a"}), {"p": "urn:p"})
+@pytest.mark.spark
+def test_nodes(df: DataFrame) -> None:
+    asked = {"n": "//a/@n", "none": "//z", "true": "boolean(//a)"}
+    answers = match(df, asked, keep=["document"], nodes="all", errors="drop")
+    assert answers.dtypes[3] == ("nodes", "array<struct<start:bigint,end:bigint,line:bigint>>")
+    found = {(row.document, row.subscription): row.nodes for row in answers.collect()}
+    assert found == {
+        (1, "n"): [Row(start=3, end=8, line=1)],
+        (1, "true"): [],
+        (2, "n"): [Row(start=3, end=8, line=1)],
+        (2, "true"): [],
+    }
+    answers = match(df, asked, keep=["document"], nodes="first", as_array=True)
+    rows = {row.document: (row.subscriptions, row.nodes) for row in answers.collect()}
+    assert rows[1] == (["n", "true"], [[Row(start=3, end=8, line=1)], []])
+    assert (rows[3], rows[4]) == (([], []), (None, None))
 
 
-def test_bad_subscriptions_are_refused_at_once() -> None:
-    with pytest.raises(tamis.BadSubscriptions, match="2 bad subscriptions"):
-        compiled({"x": "//a[", "y": "//b["})
-    with pytest.raises(tamis.UsageError, match="only their type tells apart"):
-        compiled({1: "//a", "1": "//b"})
-    with pytest.raises(tamis.UsageError, match="cannot read nowhere"):
-        compiled("nowhere.tsv")
+@pytest.mark.spark
+def test_records_of_values(spark: SparkSession) -> None:
+    texts = [(1, "<all><a n='1'/><b/><a n='2'/></all>"), (2, "<all/>"), (3, "<all><a/><a></all>")]
+    df = spark.createDataFrame(texts, "document int, xml string")
+    answers = match(df, {"n": "/a/@n"}, record="a")
+    found = [(row.document, row.record, row.subscription, row.error) for row in answers.collect()]
+    assert [row[:3] for row in found] == [(1, 0, "n"), (1, 1, "n"), (3, 1, None)]
+    assert found[-1][3].message.endswith("the rest was not read")
+
+
+@pytest.mark.spark
+def test_errors_may_end_the_job(df: DataFrame) -> None:
+    assert match(df, SUBSCRIPTIONS, errors="drop").columns[-1] == "tamis_version"
+    answers = match(df, SUBSCRIPTIONS, keep=["document"], errors="fail")
+    with pytest.raises(PythonException, match="4: mismatched tag: <b> is open"):
+        answers.collect()
+
+
+@pytest.mark.spark
+def test_versions_say_what_matched(df: DataFrame) -> None:
+    answers = match(df, SUBSCRIPTIONS, errors="drop").collect()
+    assert {row.tamis_version for row in answers} == {tamis.__version__}
+    version = program(SUBSCRIPTIONS).set_version
+    assert {row.set_version for row in answers} == {version}
+
+
+@pytest.mark.spark
+def test_what_cannot_be_asked(df: DataFrame) -> None:
+    slow = tamis.Subscriptions({"x": "//a[last()]"}, unsupported="slow")
+    with pytest.raises(tamis.UsageError, match="cannot be matched with records"):
+        match(df, slow, record="a")
+    with pytest.raises(tamis.UsageError, match="nodes cannot be told"):
+        match(df, slow, nodes="all")
+    with pytest.raises(tamis.UsageError, match="'a b' is no tag"):
+        match(df, SUBSCRIPTIONS, record="a b")
+    with pytest.raises(tamis.UsageError, match="errors='ignore'"):
+        match(df, SUBSCRIPTIONS, errors="ignore")  # type: ignore[arg-type]

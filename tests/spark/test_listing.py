@@ -1,4 +1,4 @@
-"""Paths → documents → tasks."""
+"""Paths → files → tasks."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.spark.listing import OPENING_BYTES, TASK_BYTES, Listed, deal, list_documents
+from tamis.spark.listing import Listed, list_files
+from tamis.spark.pieces import OPENING_BYTES, TASK_BYTES, deal
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_what_paths_stand_for(paths: list[str], names: list[str]) -> None:
-    found = list_documents(paths)
+    found = list_files(paths)
     assert sorted(document.path for document in found) == sorted(names)
     assert all(document.size == len(document.path) for document in found)
     assert not any(document.problem for document in found)
@@ -45,15 +46,34 @@ def test_what_leads_nowhere_is_listed_all_the_same(folder: Path) -> None:
     (folder / "in" / "folder.xml").mkdir()
     (folder / "in" / "broken.xml").symlink_to("gone")
     (folder / "odd[1].xml").write_text("odd")
-    assert list_documents(["gone.xml", "*.html", "empty", "pipe", "odd[1].xml"]) == [
+    found = list_files(["gone.xml", "*.html", "empty", "pipe", "odd[1].xml"])
+    assert [file._replace(modified=0) for file in found] == [
         Listed("gone.xml"),
         Listed("*.html", problem="no file has a name like this"),
         Listed("empty", problem="a folder without *.xml or *.xml.gz"),
         Listed("pipe", problem="not a regular file"),
         Listed("odd[1].xml", 3),
     ]
-    assert Listed("in/folder.xml", problem="not a regular file") in list_documents(["in"])
-    assert Listed("in/broken.xml") in list_documents(["in"])
+    assert Listed("in/folder.xml", problem="not a regular file") in list_files(["in"])
+    assert Listed("in/broken.xml") in list_files(["in"])
+
+
+def test_files_are_known_again_by_their_time(folder: Path) -> None:
+    (before,) = list_files(["in/a.xml"])
+    assert list_files(["in/a.xml"]) == [before]
+    os.utime(folder / "in" / "a.xml", ns=(0, before.modified + 1))
+    assert list_files(["in/a.xml"]) != [before]
+    (by_uri,) = list_files([f"file://{folder}/in/a.xml"])
+    assert by_uri[1:] == (before.size, before.modified + 1, None)
+
+
+def test_relative_paths_begin_in_the_folder_of_the_caller(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir("/")
+    given = ["in", "in/[ab].xml", "gone.xml", f"{folder}/in/a.xml"]
+    names = [file.path for file in list_files(given, str(folder))]
+    assert names == ["in/a.xml", "in/b.xml", "gone.xml", f"{folder}/in/a.xml"]
 
 
 @given(st.lists(st.integers(0, 3 * TASK_BYTES)))

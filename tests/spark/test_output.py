@@ -1,6 +1,6 @@
 """Parquet written by tasks: complete or not there, whatever became of single attempts."""
 
-from collections.abc import Iterator
+import pickle
 from pathlib import Path
 
 import pyarrow as pa
@@ -8,34 +8,47 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.spark import output
-from tamis.spark.output import SCHEMAS, WriteTask, check_output, publish, staged
-from tamis.spark.worker import AnswerTask, ShippedMatcher
+from tamis.spark import output, program, rows
+from tamis.spark.files import AnswerPieces
+from tamis.spark.job import WriteTask
+from tamis.spark.listing import Listed, list_files
+from tamis.spark.output import MANIFEST, RESULTS, Output, ParquetSink, Run, schemas
+from tamis.spark.pieces import pieces_of
+from tamis.spark.rows import Form
 
-NOTHING: dict[str, list[str]] = {"matches": [], "errors": []}
+MADE = program({"a": "//a", "all": "/*"})
+ANSWER = AnswerPieces(MADE, Form.of(MADE, None, False, None, "column"))
+VERSIONS = ("set_version", "tamis_version")
 
 
-def write(staging: Path, *xml: str) -> dict[str, list[str]]:
-    """Runs a task on these documents, and returns the files that it wrote."""
-    shipped = ShippedMatcher.of(tamis.compile({"a": "//a", "all": "/*"}))
-    answer = AnswerTask(shipped, pa.string(), ("document", "record"), "xml")
-    names = ["document", "record", "xml"]
-    batches = (
-        pa.RecordBatch.from_arrays(
-            [pa.array([text]), pa.nulls(1, pa.int64()), pa.array([text])], names
-        )
-        for text in xml
-    )
-    (done,) = WriteTask(answer, str(staging))(batches)
+def write(sink: ParquetSink, *xml: str, run: str = "r") -> Run:
+    """Runs a task on these documents, and returns what it wrote."""
+    paths = []
+    for number, text in enumerate(xml):
+        path = Path(sink.staging) / f"{number}.xml"
+        path.write_text(text)
+        paths.append(str(path))
+    files = list_files(paths)
+    pieces = pieces_of(files, "/", None, MADE)
+    named = [piece._replace(name=text) for piece, text in zip(pieces, xml, strict=True)]
+    batch = pa.RecordBatch.from_pydict({"share": [pickle.dumps((0, named))]})
+    task = pickle.loads(pickle.dumps(WriteTask(ANSWER, sink)))
+    (done,) = task(iter([batch]))
     (row,) = done.to_pylist()
-    return {name: [row["file"]] if row[name] else [] for name in SCHEMAS}
+    assert row["documents"] == len(xml)
+    written = {name: [row["file"]] if row[name] else [] for name in RESULTS}
+    return Run(run, "string", MADE.set_version, written, files)
+
+
+NOTHING = Run("r", "string", "", {"matches": [], "errors": []}, [])
 
 
 def read(folder: Path) -> dict[str, list[tuple[object, ...]]]:
-    """The rows of an output without their records, which are null."""
-    tables = {name: pq.read_table(folder / name) for name in SCHEMAS}
-    assert {name: table.schema for name, table in tables.items()} == SCHEMAS
+    """The rows of an output without their records, which are null, and without versions."""
+    tables = {name: pq.read_table(folder / name) for name in RESULTS}
+    assert {name: table.schema for name, table in tables.items()} == schemas("string")
     assert all(table["record"].null_count == len(table) for table in tables.values())
+    tables["matches"] = tables["matches"].drop_columns(VERSIONS)
     return {
         name: sorted(zip(*table.drop_columns("record").to_pydict().values(), strict=True))
         for name, table in tables.items()
@@ -43,81 +56,103 @@ def read(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def test_matches_and_errors_are_apart(tmp_path: Path) -> None:
-    with staged(tmp_path) as staging:
-        publish(staging, tmp_path, write(staging, "<a/>", "<", "<b/>"))
+    place = Output(tmp_path)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, write(sink, "<a/>", "<", "<b/>"), overwrite=False)
     assert read(tmp_path) == {
         "matches": [("<a/>", "a"), ("<a/>", "all"), ("<b/>", "all")],
-        "errors": [("<", "document-malformed", "unclosed token", 1, 1)],
+        "errors": [("<", "document-malformed", "unclosed token", 1, 1, 0)],
     }
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["errors", "matches"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["errors", "manifest", "matches"]
 
 
 def test_no_rows_still_have_a_schema(tmp_path: Path) -> None:
-    with staged(tmp_path) as staging:
-        publish(staging, tmp_path, NOTHING)
+    place = Output(tmp_path)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, NOTHING, overwrite=False)
     assert read(tmp_path) == {"matches": [], "errors": []}
+    assert place.manifest().num_rows == 0
+    assert place.runs() == {"r"}
 
 
 def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(output, "GROUP_ROWS", 10)
-    with staged(tmp_path) as staging:
-        files = write(staging, *["<a/>"] * 23)
-        file = pq.ParquetFile(staging / "matches" / files["matches"][0])
-        rows = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
-    assert rows == [10, 10, 10, 10, 6]
+    monkeypatch.setattr(rows, "OUTPUT_ROWS", 2)
+    with Output(tmp_path).sink("r", "string") as sink:
+        written = write(sink, *["<a/>"] * 23)
+        file = pq.ParquetFile(Path(sink.staging) / "matches" / next(iter(written.files["matches"])))
+        counts = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
+    assert counts == [10, 10, 10, 10, 6]
 
 
 def test_attempts_that_do_not_count_leave_no_rows(tmp_path: Path) -> None:
-    with staged(tmp_path) as staging:
-        files = write(staging, "<a/>", "<")
-        write(staging, "<a/>", "<")  # again, as a speculative attempt would
-        publish(staging, tmp_path, files)
+    place = Output(tmp_path)
+    with place.sink("r", "string") as sink:
+        written = write(sink, "<a/>", "<")
+        write(sink, "<a/>", "<")  # again, as a speculative attempt would
+        place.publish(sink, written, overwrite=False)
     assert len(read(tmp_path)["matches"]) == 2
     assert len(read(tmp_path)["errors"]) == 1
 
 
 def test_a_task_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
-    with staged(tmp_path) as staging:
-        publish(staging, tmp_path, write(staging, "<a/>"))
+    place = Output(tmp_path)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, write(sink, "<a/>"), overwrite=False)
 
-    def run_and_fail() -> Iterator[None]:
-        with staged(tmp_path) as staging:
-            write(staging, "<b/>")
+    def run_and_fail() -> None:
+        with place.sink("s", "string") as sink:
+            write(sink, "<b/>")
             raise RuntimeError("the job failed")
 
     with pytest.raises(RuntimeError):
         run_and_fail()
     assert read(tmp_path)["matches"] == [("<a/>", "a"), ("<a/>", "all")]
-    assert len(list(tmp_path.iterdir())) == 2
+    assert len(list(tmp_path.iterdir())) == 3
 
 
 def test_results_are_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
-    assert check_output(tmp_path, overwrite=False) == tmp_path
-    for text in ("<a/>", "<b/>"):
-        with staged(tmp_path) as staging:
-            publish(staging, tmp_path, write(staging, text))
-    assert read(tmp_path)["matches"] == [("<b/>", "all")]
+    place = Output(tmp_path)
+    place.check_new()
+    for text, overwrite in (("<a/>", True), ("<b/>", True), ("<c/>", False)):
+        with place.sink(text[1], "string") as sink:
+            place.publish(sink, write(sink, text, run=text[1]), overwrite=overwrite)
+    assert read(tmp_path)["matches"] == [("<b/>", "all"), ("<c/>", "all")]
+    assert (place.runs(), place.manifest().num_rows) == ({"b", "c"}, 2)
     assert (tmp_path / "mine.txt").exists()
-    assert check_output(tmp_path, overwrite=True) == tmp_path
     with pytest.raises(tamis.UsageError, match="has matches and errors already: name another"):
-        check_output(tmp_path, overwrite=False)
+        place.check_new()
 
 
 def test_outputs_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(tamis.UsageError, match=r"file: (File exists|Not a directory)"):
-        check_output(tmp_path / "file", overwrite=True)
+        Output(tmp_path / "file")
     with pytest.raises(
         tamis.UsageError, match="cannot write s3://bucket/x: the output is a folder"
     ):
-        check_output("s3://bucket/x", overwrite=True)
+        Output("s3://bucket/x")
 
 
 def test_workers_that_write_elsewhere_are_noticed(tmp_path: Path) -> None:
+    place = Output(tmp_path)
+    unseen = NOTHING._replace(files={"matches": ["unseen.parquet"], "errors": []})
     with (
-        staged(tmp_path) as staging,
+        place.sink("r", "string") as sink,
         pytest.raises(tamis.UsageError, match="they must share it"),
     ):
-        publish(staging, tmp_path, {"matches": ["unseen.parquet"], "errors": []})
+        place.publish(sink, unseen, overwrite=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
+    files = [Listed("a\udce9.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, 5)]
+    place = Output(tmp_path)
+    with place.sink("r", "string") as sink:
+        place.publish(sink, NOTHING._replace(read=files), overwrite=False)
+    assert place.unread(files) == []
+    others = [files[0]._replace(size=4), files[1]._replace(modified=6), Listed("c.xml", 3, 5)]
+    assert place.unread([*files, *others]) == others
+    (name,) = (tmp_path / MANIFEST).iterdir()
+    assert name.name == "r.parquet"

@@ -10,11 +10,13 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import tamis
-from tamis.spark import job, run
+from tamis.spark import job, program, run
+from tamis.spark.listing import list_files
 from tests.cli.running import COMMAND, Outcome
 from tests.cli.running import run as run_here
 
@@ -62,7 +64,8 @@ def test_files_are_answered_and_errors_stay_where_they_are(
         ("in/4.xml", "document-malformed", 1),
     ]
     size = sum(len(text) for name, text in FILES.items() if name.startswith("in/"))
-    assert summary[:-1] == (9, size, 4, 6)
+    assert summary[:4] == (9, size, 4, 6)
+    assert summary.plan == "1 task share the documents, with a program of 0 MB"
 
 
 @pytest.mark.spark
@@ -73,7 +76,13 @@ def test_spark_reads_what_was_written(spark: SparkSession, write: Callable[..., 
         spark.read.parquet(str(Path("out", name).absolute())) for name in ("matches", "errors")
     ]
     assert [frame.dtypes for frame in frames] == [
-        [("document", "string"), ("record", "bigint"), ("subscription", "string")],
+        [
+            ("document", "string"),
+            ("record", "bigint"),
+            ("subscription", "bigint"),
+            ("set_version", "string"),
+            ("tamis_version", "string"),
+        ],
         [
             ("document", "string"),
             ("record", "bigint"),
@@ -81,9 +90,10 @@ def test_spark_reads_what_was_written(spark: SparkSession, write: Callable[..., 
             ("message", "string"),
             ("line", "int"),
             ("column", "int"),
+            ("offset", "bigint"),
         ],
     ]
-    assert [tuple(row) for row in frames[0].collect()] == [("in/3.xml", None, "1")]
+    assert [tuple(row)[:3] for row in frames[0].collect()] == [("in/3.xml", None, 1)]
     assert frames[1].collect() == []
 
 
@@ -123,7 +133,7 @@ def test_a_job_that_fails_leaves_the_old_results(
     with pytest.raises(TypeError):
         run(spark, {"o": "//order"}, ["in"], "out", overwrite=True)
     assert matches("out") == MATCHES
-    assert sorted(os.listdir("out")) == ["errors", "matches"]
+    assert sorted(os.listdir("out")) == ["errors", "manifest", "matches"]
 
 
 ARGUMENTS = ("run", "--subscriptions", "orders.tsv", "--output", "out")
@@ -201,6 +211,103 @@ def test_results_that_exist_are_not_replaced_unasked(write: Callable[..., None])
     assert outcome.err.startswith("tamis: out has errors already: name another folder")
 
 
+@pytest.mark.spark
+def test_a_file_that_vanishes_after_it_was_listed(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(FILES)
+    listed = list_files(["in"])
+    monkeypatch.setattr(job, "list_files", lambda _: listed)
+    Path("in/1.xml").unlink()
+    Path("in/2.xml").write_text("<order/>")
+    run(spark, "orders.tsv", ["in"], "out")
+    assert matches("out") == [("in/5.xml", "3")]
+    assert errors("out") == [
+        ("in/1.xml", "document-unreadable", None),
+        ("in/4.xml", "document-malformed", 1),
+    ]
+
+
+@pytest.mark.spark
+def test_the_first_error_may_end_the_job(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES)
+    with pytest.raises(PythonException, match=r"in/[24]\.xml: "):
+        run(spark, "orders.tsv", ["in"], "out", errors="fail")
+    assert os.listdir("out") == []
+    run(spark, "orders.tsv", ["in/1.xml"], "out", errors="fail")
+    assert matches("out") == MATCHES[:3]
+
+
+@pytest.mark.spark
+def test_subscriptions_that_are_skipped_are_in_the_errors(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = "orders\t//order\nopen\t//order[\nlast\t//order[last()]\n"
+    write(FILES | {"bad.tsv": bad})
+    monkeypatch.setattr(tamis.spark, "start_spark", lambda *_: nullcontext(spark))
+    arguments = ("run", "--subscriptions", "bad.tsv", "--input", "in/2.xml", "--output", "out")
+    assert run_here(*arguments).status == 2
+    assert run_here(*arguments, "--skip-bad").status == 3
+    assert set(read("out/errors", "line", "column", "code", "document")) == {
+        (2, 11, "document-malformed", "in/2.xml"),
+        (2, 9, "subscription-syntax", None),
+        (3, 9, "subscription-unsupported", None),
+    }
+    messages = pq.read_table("out/errors")["message"].to_pylist()
+    assert any(message.startswith("subscription 'last': ") for message in messages)
+
+
+@pytest.mark.spark
+def test_only_what_is_new(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES)
+    first = run(spark, "orders.tsv", ["in/1.xml", "in/2.xml"], "out", only_new=True)
+    assert first[:1] + first[2:4] == (2, 3, 1)
+    assert run(spark, "orders.tsv", ["in/1.xml", "in/2.xml"], "out", only_new=True)[:4] == (0,) * 4
+    again = run(spark, {"three": "//item"}, ["in"], "out", only_new=True)
+    assert again[:1] + again[2:4] == (3, 1, 1)
+    assert matches("out") == [*MATCHES[:3], ("in/5.xml", "three")]
+    assert [row[0] for row in errors("out")] == ["in/2.xml", "in/4.xml"]
+    manifest = pq.read_table("out/manifest").to_pylist()
+    versions = {row["file"]: row["set_version"] for row in manifest}
+    assert len(manifest) == 5
+    assert versions["in/1.xml"] == program("orders.tsv").set_version != versions["in/5.xml"]
+    os.utime("in/1.xml")  # it was changed: perhaps into something else
+    assert run(spark, "orders.tsv", ["in"], "out", only_new=True).documents == 1
+
+
+@pytest.mark.spark
+def test_ids_of_another_type_are_not_added(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(FILES)
+    run(spark, "orders.tsv", ["in/1.xml"], "out")
+    with pytest.raises(tamis.UsageError, match="has ids of the type string"):
+        run(spark, {1: "//item"}, ["in"], "out", only_new=True)
+
+
+@pytest.mark.spark
+def test_what_a_driver_left_that_died_is_removed(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It dies when the results are in place and the manifest is not."""
+    write(FILES)
+    run(spark, "orders.tsv", ["in/1.xml"], "out", only_new=True)
+    rename = Path.rename
+
+    def rename_or_die(path: Path, target: Path) -> Path:
+        if path.parent.name == "manifest":
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "rename", rename_or_die)
+        with pytest.raises(KeyboardInterrupt):
+            run(spark, "orders.tsv", ["in/5.xml"], "out", only_new=True)
+    assert matches("out") == MATCHES
+    run(spark, "orders.tsv", ["in/3.xml"], "out", only_new=True)
+    assert matches("out") == MATCHES[:3]
+    run(spark, "orders.tsv", ["in/5.xml"], "out", only_new=True)
+    assert matches("out") == MATCHES
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -245,7 +352,7 @@ def test_a_job_that_spark_gives_up(
     write(FILES)
     monkeypatch.setattr(tamis.spark, "start_spark", lambda *_: nullcontext(spark))
     failing = spark.range(1).select(F.raise_error(F.lit("no")))
-    monkeypatch.setattr(job, "list_documents", lambda _: failing.collect())
+    monkeypatch.setattr(job, "list_files", lambda _: failing.collect())
     outcome = run_here(*ARGUMENTS, "--input", "in/5.xml")
     assert outcome.status == 1
     assert outcome.err.startswith("tamis: Spark could not finish the job:\n")

@@ -2,32 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tamis.cli.arguments import (
     EngineName,
     NamespacesFile,
+    ProgramFile,
+    ReadingRules,
+    RecordTag,
     SkipBad,
-    SubscriptionsFile,
+    SubscriptionsOrProgram,
     Unsupported,
-    read_subscriptions,
+    read_matcher,
 )
 from tamis.cli.console import Status, say
 from tamis.errors import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 EXAMPLES = """\b
 Examples:
   tamis run --subscriptions orders.tsv --input incoming/ --output answers/
   tamis run --subscriptions orders.tsv --input 'archive/2026-*/*.xml' --output answers/ \\
       --master 'local[4]' --conf spark.driver.memory=4g
+  tamis run --program titles.tamis --record page --input enwiki.xml --output answers/
+  tamis run --subscriptions orders.tsv --input incoming/ --output answers/ --only-new
+  tamis run --subscriptions orders.tsv --input incoming/ --output answers/ --stream
 
 \b
 Results, as Parquet:
-  answers/matches  document, record, subscription: one row a match
-  answers/errors   document, record, code, message, line, column: one row a document in error
+  answers/matches   document, record, subscription, set_version, tamis_version: one row a match
+  answers/errors    document, record, code, message, line, column, offset: one row an error
+  answers/manifest  file, size, modified, set_version, …: the files that were read
 """
 
 # Neither documents nor matches enter the JVM, so it need not compile itself for speed, which takes
@@ -36,36 +49,89 @@ JVM_SETTINGS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
 
 
 def run(  # noqa: PLR0913, PLR0917 - one for each option
-    subscriptions: SubscriptionsFile,
     inputs: Annotated[
         list[str],
         typer.Option(
             "--input",
             metavar="PATH",
-            help="A file, a folder (its *.xml and *.xml.gz) or a quoted pattern; or several of "
-            "these.",
+            help="A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz: the "
+            "same, of its members), a quoted pattern, or the URI of one of these (s3://…); or "
+            "several of these.",
         ),
     ],
     output: Annotated[
         str,
-        typer.Option(metavar="DIR", help="The folder for the folders matches and errors."),
+        typer.Option(metavar="DIR", help="The folder for the folders of results."),
     ],
     more_inputs: Annotated[
         list[str] | None,
         typer.Argument(metavar="PATH", help="More of these: --input takes several."),
     ] = None,
+    subscriptions: SubscriptionsOrProgram = None,
+    program: ProgramFile = None,
+    record: RecordTag = None,
     master: Annotated[
-        str,
-        typer.Option(metavar="URL", help="Where Spark runs: here, or on the cluster of this URL."),
-    ] = "local[*]",
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Where Spark runs: here, or on the cluster of this URL.",
+            show_default="local[*], or what spark-submit says",
+        ),
+    ] = None,
     engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="Replace DIR/matches and DIR/errors, if they exist."),
+        typer.Option("--overwrite", help="Replace the results in DIR, if there are any."),
     ] = False,
+    only_new: Annotated[
+        bool,
+        typer.Option(
+            "--only-new",
+            help="Match the files that are not in DIR/manifest as they are now (their size, and "
+            "when they were changed), and add the answers to those in DIR.",
+        ),
+    ] = False,
+    program_memory: Annotated[
+        int,
+        typer.Option(
+            metavar="MB",
+            min=1,
+            help="What the compiled subscriptions may take of each machine's memory. More of them "
+            "are divided among tasks, which then read the documents as often.",
+        ),
+    ] = 4096,
+    is_stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream",
+            help="Go on: match what comes into these folders, until the command is interrupted.",
+        ),
+    ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="With --stream: where to remember how far it is, to go on from there when it is "
+            "started again.",
+            show_default="a folder in that of the output",
+        ),
+    ] = None,
+    trigger: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help='With --stream: how often to look, as "10 seconds"; or "now": match what is there '
+            "and was not matched before, and end.",
+            show_default="all the time",
+        ),
+    ] = None,
+    max_files: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, help="With --stream: so many files at a time at most."),
+    ] = 1000,
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="A property of Spark. May be given several times."),
@@ -76,30 +142,109 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     Spark's tasks get the paths of the files, so all of its machines must see them. A document in
     error, or a path that leads nowhere, makes the exit status 3; the others are answered. Needs
     Java 17 or newer.
+
+    With --stream, files that come into folders are matched in micro-batches; each of them appears
+    as a whole, once, whatever dies and is started again. A new version of the subscriptions takes
+    effect with the next one. --output may then be a database: postgresql://user@host/name.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
-    from tamis.spark.output import check_output  # noqa: PLC0415
     from tamis.spark.session import SPARK_ERRORS  # noqa: PLC0415
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
-    usable = read_subscriptions(subscriptions, namespaces, unsupported, skip_bad)
-    matcher = compile_subscriptions(usable, engine=engine)
-    check_output(output, overwrite)
-    with spark.start_spark(master, properties) as session:
+    _check_options(overwrite, only_new, is_stream, [checkpoint, trigger])
+    paths = [*inputs, *(more_inputs or [])]
+
+    def read() -> spark.Program:
+        rules = ReadingRules(namespaces, unsupported, skip_bad)
+        matcher = read_matcher(subscriptions, program, rules, engine)
+        return spark.program(matcher, bytes_max=program_memory << 20)
+
+    def read_again() -> spark.Program:
         try:
-            paths = [*inputs, *(more_inputs or [])]
-            summary = spark.run(session, matcher, paths, output, overwrite=overwrite)
-        except SPARK_ERRORS as error:
-            said, _, _ = str(error).partition("\nDriver stacktrace:")
-            lines = [line for line in said.splitlines() if not line.startswith("\t")]
-            say("\n".join(["Spark could not finish the job:", *lines]))
-            raise typer.Exit(Status.FAILED) from None
+            return read()
+        except typer.Exit:  # it was said why
+            raise UsageError(f"{subscriptions} cannot be used") from None
+
+    if is_stream:
+        source = spark.Reloading(subscriptions or program or "", read_again)
+        with spark.start_spark(master, properties) as session, _spark_reported(SPARK_ERRORS):
+            query = spark.stream(
+                session,
+                source,
+                paths,
+                output,
+                checkpoint=checkpoint,
+                record=record,
+                trigger=trigger,
+                files_max=max_files,
+                told=lambda run, version, done: say(f"{run}, set {version}: {done}"),
+            )
+            _wait_for(query)
+        return
+    made = read()
+    _check_output(output, overwrite or only_new)
+    with spark.start_spark(master, properties) as session, _spark_reported(SPARK_ERRORS):
+        summary = spark.run(
+            session, made, paths, output, record=record, overwrite=overwrite, only_new=only_new
+        )
     say(str(summary))
+    if len(made.shares) > 1:
+        say(summary.plan)
     if summary.errors:
         say(f"what is wrong with them is in {output}/errors")
         raise typer.Exit(Status.DOCUMENTS)
+
+
+def _check_options(
+    overwrite: bool, only_new: bool, is_stream: bool, of_streams: list[object]
+) -> None:
+    if overwrite and (only_new or is_stream):
+        raise UsageError(f"--overwrite does not go with {'--only-new' if only_new else '--stream'}")
+    if not is_stream and any(value is not None for value in of_streams):
+        raise UsageError("--checkpoint and --trigger are for --stream")
+
+
+def _check_output(output: str, may_exist: bool) -> None:
+    from tamis.spark.output import Output  # noqa: PLC0415
+    from tamis.spark.postgres import is_postgres  # noqa: PLC0415
+
+    if is_postgres(output):
+        raise UsageError(
+            "a database is an output of --stream: --trigger now ends with what is there"
+        )
+    place = Output(output)
+    if not may_exist:
+        place.check_new()
+
+
+@contextmanager
+def _spark_reported(errors: tuple[type[Exception], ...]) -> Iterator[None]:
+    """What Spark says when it gives up, without the stack of its JVM."""
+    try:
+        yield
+    except errors as error:
+        said, _, _ = str(error).partition("\nDriver stacktrace:")
+        lines = [line for line in said.splitlines() if not line.startswith("\t")]
+        say("\n".join(["Spark could not finish the job:", *lines]))
+        raise typer.Exit(Status.FAILED) from None
+
+
+def _wait_for(query: StreamingQuery) -> None:
+    """Wait until a query ends, or a signal says that it should."""
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        while not query.awaitTermination(1):  # signals are heard between two calls
+            pass
+    except KeyboardInterrupt:
+        say("stopped: started again, it goes on from here")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        query.stop()
 
 
 def _properties(settings: Sequence[str]) -> dict[str, str]:

@@ -423,12 +423,13 @@ class Handlers:
 
     def give_up(self, message: str) -> NoReturn:
         """End parsing at a limit."""
-        raise DocumentLimitError(message, *self.place())
+        raise DocumentLimitError(message, *self.place(), self.offset(self.parser.CurrentByteIndex))
 
     def failure(self, error: expat.ExpatError) -> DocumentError:
         """What expat found wrong, in words and classes of our own."""
         place = self.located(error.lineno, error.offset)
-        return _error_class(error.code)(self.explanation(error.code), *place)
+        offset = self.offset(self.parser.ErrorByteIndex)
+        return _error_class(error.code)(self.explanation(error.code), *place, offset)
 
     def place(self) -> tuple[int, int]:
         """Line and column, from 1, of what is being read."""
@@ -437,6 +438,10 @@ class Handlers:
     def located(self, line: int, column: int) -> tuple[int, int]:
         """Line and column, from 1, of a place that expat tells: its columns are from 0."""
         return line, column + 1
+
+    def offset(self, index: int) -> int | None:
+        """The offset of a place that expat tells, which is -1 where it does not know."""
+        return index if index >= 0 else None
 
     def explanation(self, code: int) -> str:
         """Explain an error code: expat's message, and the element that is open where that helps."""

@@ -145,7 +145,7 @@ class _RecordHandlers(Handlers):
         self.is_standalone = False
         self.kept = bytearray()  # what a batch has of the stream, where offsets are demanded
         self.kept_from = 0
-        self.line = 1  # of the first record of the batch
+        self.first_place = start  # of the first record of the batch
         self.head = b""  # of contexts
         # Open elements: their names as written, and the namespaces that they declare.
         self.around: list[tuple[str, tuple[tuple[str | None, str | None], ...]]] = []
@@ -179,7 +179,8 @@ class _RecordHandlers(Handlers):
         contexts = np.array(self.contexts, dtype=np.int32)
         freeze(starts, ends, contexts)
         first = self.next_record - len(starts)
-        places = RecordPlaces(first, starts, ends, contexts, tuple(self.context_numbers))
+        known = tuple(self.context_numbers)
+        places = RecordPlaces(first, starts, ends, contexts, known, self.first_place)
         batch = self.builder.freeze()
         excerpt = None
         if self.demand.offsets:
@@ -211,7 +212,7 @@ class _RecordHandlers(Handlers):
         end = max(self.ends[-1], *self.builder.offsets[-1:], 0)
         first = self.starts[0]
         data = bytes(self.kept[first - self.kept_from : end - self.kept_from])
-        return Excerpt(data, start=first + shift, line=self.line, head=self.head)
+        return Excerpt(data, start=first + shift, line=self.first_place.line, head=self.head)
 
     def take_batches(self) -> list[RecordBatch]:
         """The batches that are complete."""
@@ -285,7 +286,8 @@ class _RecordHandlers(Handlers):
         if self.record_context is None:
             self.record_context = self.head + b"".join(starmap(start_tag, self.around))
         if not self.starts:
-            self.line = self.place()[0]
+            offset = start + self.stream_start.offset - len(self.context)
+            self.first_place = StreamPlace(self.next_record, offset, *self.place())
         self.starts.append(start)
         known = self.context_numbers
         self.contexts.append(known.setdefault(self.record_context, len(known)))
@@ -334,7 +336,8 @@ class _RecordHandlers(Handlers):
             self.cut_batch()
 
     def refuse(self, message: str) -> None:
-        self.drop_record(DocumentLimitError(message, *self.place()))
+        offset = self.offset(self.parser.CurrentByteIndex)
+        self.drop_record(DocumentLimitError(message, *self.place(), offset))
 
     def drop_record(self, error: DocumentError) -> None:
         """The record that is being read is in error; it is read to its end, for the others."""
@@ -433,7 +436,8 @@ class _RecordHandlers(Handlers):
         """The stream ends with an error."""
         offset = max(0, self.parser.ErrorByteIndex)
         if not self.is_all_read:
-            error = type(error)(f"{error.message}; the rest was not read", error.line, error.column)
+            message = f"{error.message}; the rest was not read"
+            error = type(error)(message, error.line, error.column, error.offset)
         if self.is_ending:
             self.end_record(offset)
         if self.is_inside:
@@ -451,6 +455,10 @@ class _RecordHandlers(Handlers):
         if line == end.line:
             column += start.column - end.column
         return line - end.line + start.line, column + 1
+
+    def offset(self, index: int) -> int | None:
+        shift = self.stream_start.offset - len(self.context)
+        return index + shift if index >= 0 else None
 
     def innermost(self) -> str | None:
         """The local name of the innermost open element."""

@@ -45,6 +45,7 @@ class RecordPlaces(NamedTuple):
             read alone.
         contexts: the DOCTYPE, if there is one, and the start tags around records, with the
             namespaces that they declare.
+        start: the place of the first record.
     """
 
     first: int
@@ -52,6 +53,7 @@ class RecordPlaces(NamedTuple):
     ends: Int64
     context: Int32
     contexts: tuple[bytes, ...]
+    start: StreamPlace
 
 
 class RecordBatch(NamedTuple):

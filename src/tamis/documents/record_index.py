@@ -68,7 +68,8 @@ def record_index(document: Document, tag: str, limits: Limits = DEFAULT_LIMITS) 
     for found in parse_records(open_stream(document), tag, Vocabulary(), Demand(), limits):
         starts.append(found.places.starts)
         ends.append(found.places.ends)
-        _, _, _, numbers, contexts = places = found.places
+        places = found.places
+        numbers, contexts = places.context, places.contexts
         for change in np.flatnonzero(np.diff(numbers, prepend=-1)).tolist():
             context = contexts[numbers[change]]
             if not runs or runs[-1][1] != context:

@@ -32,12 +32,15 @@ class Stream(NamedTuple):
         name: what messages call it: the path of the file or member, or "".
         mark: the size of the byte order mark that stood before them, where they are the document's
             own bytes.
+        is_decoded: whether the bytes are others than those of the document: they were decompressed,
+            or are of an encoding that cannot be read from the middle on.
     """
 
     chunks: Iterator[bytes | memoryview]
     encoding: str | None
     name: str
     mark: int = 0
+    is_decoded: bool = False
 
 
 def open_stream(document: Document) -> Stream:
@@ -60,8 +63,9 @@ def open_stream(document: Document) -> Stream:
         check_text(head)
         chunks = _without(int(head.startswith("\ufeff")), chunks)
         mark = len("\ufeff".encode()) if head.startswith("\ufeff") else 0
-        return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document), mark)
-    if head[: len(MAGIC)] == MAGIC:
+        return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document), mark, True)
+    is_compressed = head[: len(MAGIC)] == MAGIC
+    if is_compressed:
         head, chunks = _with_head(gunzipped(chunks), HEAD_BYTES)
     encoding = encoding_of(bytes(head[:HEAD_BYTES]))
     overrules, codec = encoding.overrules, encoding.codec
@@ -70,7 +74,8 @@ def open_stream(document: Document) -> Stream:
     chunks = _without(encoding.mark, chunks)
     if codec is not None:
         chunks = in_utf8(chunks, codec)
-    return Stream(chunks, overrules, name_of(document), 0 if codec else encoding.mark)
+    is_decoded = is_compressed or overrules not in (None, "utf-8") or codec is not None
+    return Stream(chunks, overrules, name_of(document), 0 if codec else encoding.mark, is_decoded)
 
 
 def _with_head(chunks: Iterator[Any], size: int) -> tuple[Any, Iterator[Any]]:

@@ -15,7 +15,8 @@ from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.offsets import Excerpt
 from tamis.documents.parser import Parser, parse
-from tamis.documents.record_batch import RecordBatch, check_tag
+from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace, check_tag
+from tamis.documents.record_ranges import RecordRange
 from tamis.documents.records import parse_records
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
@@ -159,6 +160,16 @@ class CompiledMatcher:
         """The name of the engine that was chosen, or of several with "and" between."""
         return " and ".join(share.engine.name for share, _ in self._lanes)
 
+    @property
+    def kept_in(self) -> Kept | None:
+        """The file that it was loaded from, if it was."""
+        return self._kept
+
+    @property
+    def named_engine(self) -> str:
+        """The engine that was asked for, or "auto"."""
+        return self._named_engine
+
     def memory_usage(self) -> dict[str, int]:
         """Bytes, as far as they are known: of the "program", and of what was "learned" so far.
 
@@ -249,9 +260,14 @@ class CompiledMatcher:
         """
         if isinstance(documents, str | bytes | bytearray | memoryview | os.PathLike):
             raise UsageError("match_many() takes many documents: give one to match()")
-        return self._matches(documents, check_threads(threads), self._check_nodes(nodes))
+        return self._matches(documents, check_threads(threads), self.check_nodes(nodes))
 
-    def _check_nodes(self, nodes: Which | None) -> Which | None:
+    def check_nodes(self, nodes: Which | None) -> Which | None:
+        """The nodes that are asked for, if they can be told.
+
+        Raises:
+            UsageError: they cannot.
+        """
         if check_which(nodes) is not None and self._slow is not None:
             raise UsageError(
                 "of subscriptions that go through lxml nodes cannot be told: leave them out"
@@ -261,15 +277,25 @@ class CompiledMatcher:
     def _matches(
         self, documents: Iterable[Document | DocumentError], threads: int, nodes: Which | None
     ) -> Iterator[Match]:
-        def match_group(group: Sequence[Document | Source | DocumentError]) -> list[_Answers]:
+        for matches, found, _ in self.answers(documents, threads, nodes):
+            for number in range(matches.documents):
+                yield Match(self.ids, matches, number, nodes=found)
+
+    def answers(
+        self,
+        documents: Iterable[Document | DocumentError],
+        threads: int = 1,
+        nodes: Which | None = None,
+    ) -> Iterator[Answers]:
+        """What :meth:`match_many` says, as arrays, of many documents at a time."""
+
+        def match_group(group: Sequence[Document | Source | DocumentError]) -> list[Answers]:
             """Match a group, in smaller ones where what is read turns out to be large."""
             return [self._answers(sources, nodes) for sources in self._batches(group)]
 
         with closing(in_order(match_group, self._groups(documents), threads)) as answered:
             for several in answered:
-                for matches, found in several:
-                    for number in range(matches.documents):
-                        yield Match(self.ids, matches, number, nodes=found)
+                yield from several
 
     def match_records(
         self,
@@ -299,43 +325,67 @@ class CompiledMatcher:
         >>> [(m.record, list(m)) for m in matcher.match_records("<all><a/><a><b/></a></all>", "a")]
         [(0, []), (1, ['x'])]
         """
+        self.check_records()
+        found = self.record_answers(
+            document, check_tag(tag), check_threads(threads), check_which(nodes)
+        )
+        return (
+            Match(self.ids, matches, number, places.first + number, located)
+            for matches, located, places in found
+            for number in range(matches.documents)
+        )
+
+    def check_records(self) -> None:
+        """See that the subscriptions can be matched with records.
+
+        Raises:
+            UsageError: some go through the slow lane.
+        """
         if self._slow is not None:
             raise UsageError(
                 "subscriptions that go through lxml cannot be matched with records: leave them out"
             )
-        return self._record_matches(
-            document, check_tag(tag), check_threads(threads), check_which(nodes)
-        )
 
-    def _record_matches(
-        self, document: Document | DocumentError, tag: str, threads: int, nodes: Which | None
-    ) -> Iterator[Match]:
+    def record_answers(
+        self,
+        document: Document | DocumentError,
+        tag: str,
+        threads: int = 1,
+        nodes: Which | None = None,
+        part: RecordRange | None = None,
+    ) -> Iterator[Answers]:
+        """What :meth:`match_records` says, as arrays, of many records at a time.
+
+        Args:
+            part: which of the records; then the document is these bytes of it alone.
+        """
         try:
             if isinstance(document, DocumentError):
                 raise document
             stream = open_stream(document)
         except DocumentError as error:
-            yield Match(self.ids, match_set([_NO_NUMBERS], {0: error}), 0, record=0)
+            yield Answers(match_set([_NO_NUMBERS], {0: error}), None, _NO_PLACES)
             return
-        parsed = parse_records(stream, tag, Vocabulary(), self._demanded(nodes), self.limits)
+        if part is None:
+            parsed = parse_records(stream, tag, Vocabulary(), self._demanded(nodes), self.limits)
+        else:
+            parsed = part.parse(stream, tag, Vocabulary(), self._demanded(nodes), self.limits)
 
-        def match_records(found: RecordBatch) -> tuple[int, _Answers]:
-            """The number of the first record, and what matched."""
+        def match_records(found: RecordBatch) -> Answers:
             if found.excerpt is not None:
                 found.excerpt.mark = stream.mark
             with self._worker() as worker:
                 answers = self._match_events(
                     worker, found.batch, found.vocabulary, nodes, found.excerpt
                 )
-            return found.places.first, answers.of(self._subscribers, found.errors)
+            answers = answers.of(self._subscribers, found.errors)
+            return answers._replace(places=found.places)
 
         with (
             closing(parsed),
             closing(in_order(match_records, parsed, threads)) as answered,
         ):
-            for first, (matches, located) in answered:
-                for number in range(matches.documents):
-                    yield Match(self.ids, matches, number, first + number, located)
+            yield from answered
 
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:
@@ -371,7 +421,7 @@ class CompiledMatcher:
         vocabulary: Vocabulary,
         nodes: Which | None = None,
         excerpts: Sequence[Source | DocumentError] | Excerpt | None = None,
-    ) -> _Answers:
+    ) -> Answers:
         """What each engine says of the events of a batch, joined.
 
         Args:
@@ -385,15 +435,15 @@ class CompiledMatcher:
             limit = self.limits.matched_nodes
             located = BatchNodes(nodes, limit, batch, vocabulary, excerpts, lanes, self._number_of)
         if len(found) == 1:
-            return _Answers(found[0], located)
+            return Answers(found[0], located)
         numbers = [share.numbers for share in shares]
-        return _Answers(joined(list(zip(found, numbers, strict=True))), located)
+        return Answers(joined(list(zip(found, numbers, strict=True))), located)
 
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
         return self._answers(sources, None).matches
 
-    def _answers(self, sources: Sequence[Source | DocumentError], nodes: Which | None) -> _Answers:
+    def _answers(self, sources: Sequence[Source | DocumentError], nodes: Which | None) -> Answers:
         with self._worker() as worker:
             parser = worker.parser(self._demanded(nodes), self.limits)
             batch, errors = parser.parse(sources)
@@ -522,15 +572,23 @@ class CompiledMatcher:
 
 
 _NO_NUMBERS = np.zeros(0, dtype=np.int32)
+_NO_OFFSETS = np.zeros(0, dtype=np.int64)
+_NO_PLACES = RecordPlaces(0, _NO_OFFSETS, _NO_OFFSETS, _NO_NUMBERS, (), StreamPlace())
 
 
-class _Answers(NamedTuple):
-    """What matched in a batch, and where its nodes are, if these are asked for."""
+class Answers(NamedTuple):
+    """What matched in a batch.
+
+    Attributes:
+        nodes: where its nodes are, if these were asked for.
+        places: of records, where they stand.
+    """
 
     matches: MatchSet
     nodes: BatchNodes | None
+    places: RecordPlaces = _NO_PLACES
 
-    def of(self, subscribers: Subscribers, errors: Mapping[int, DocumentError]) -> _Answers:
+    def of(self, subscribers: Subscribers, errors: Mapping[int, DocumentError]) -> Answers:
         """The same, for those who ask, with the documents that were not answered."""
         return self._replace(matches=self.matches._replace(subscribers=subscribers, errors=errors))
 

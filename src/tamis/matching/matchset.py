@@ -89,6 +89,51 @@ class MatchSet(NamedTuple):
         freeze(numbers)
         return numbers
 
+    def pairs(self, first: int, end: int) -> tuple[Int64, Int32]:
+        """What matched some documents: for each match the document's and the subscription's number.
+
+        Both ascend: all matches of a document follow each other.
+
+        Args:
+            first, end: of the documents.
+
+        >>> matches = match_set([np.array([0, 2]), np.array([], int), np.array([2])], {})
+        >>> matches.pairs(0, 3)
+        (array([0, 0, 2]), array([0, 2, 2], dtype=int32))
+        """
+        starts = self.document_starts[first : end + 1]
+        used, sets = np.unique(self.set_ids[starts[0] : starts[-1]], return_inverse=True)
+        set_starts, found = self._expanded(used)
+        counts = np.diff(starts)
+        sizes = set_starts[sets + 1] - set_starts[sets]
+        documents = np.repeat(np.repeat(np.arange(first, end), counts), sizes)
+        numbers = ranges(set_starts, sets.astype(np.int32), found)
+        if (counts > 1).any():  # sets of one document may share members
+            documents, numbers = _ordered(documents, numbers)
+        return documents, numbers
+
+    def _expanded(self, sets: Int32) -> tuple[Int64, Int32]:
+        """The subscription numbers of some sets, ascending in each; and where each begins."""
+        rows = sets.astype(np.int64)
+        members = ranges(self.set_starts, sets, self.members)
+        owners = np.repeat(np.arange(len(sets)), self.set_starts[rows + 1] - self.set_starts[rows])
+        is_start = members < 0
+        if is_start.any():
+            at = np.flatnonzero(is_start)
+            sizes = members[at + 1] - (-1 - members[at])
+            is_start[at + 1] = True
+            owners = np.concatenate([owners[~is_start], np.repeat(owners[at], sizes)])
+            members = self._unsliced(members)
+        if self.subscribers is not None:
+            firsts = self.subscribers.starts
+            queries = members.astype(np.int64)
+            owners = np.repeat(owners, firsts[queries + 1] - firsts[queries])
+            members = ranges(firsts, members, self.subscribers.numbers)
+        owners, numbers = _ordered(owners, members)
+        starts = np.zeros(len(sets) + 1, np.int64)
+        np.cumsum(np.bincount(owners, minlength=len(sets)), out=starts[1:])
+        return starts, numbers
+
     def _unsliced(self, members: Int32) -> Int32:
         """Members, without slices."""
         is_start = members < 0
@@ -128,6 +173,12 @@ def _unique(numbers: Int32) -> Int32:
     is_new = np.ones(len(ascending), bool)
     is_new[1:] = ascending[1:] != ascending[:-1]
     return ascending[is_new]
+
+
+def _ordered(owners: Int64, numbers: Int32) -> tuple[Int64, Int32]:
+    """Pairs in ascending order, each once."""
+    keys = np.unique((owners << 32) | numbers)
+    return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
 
 
 def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:

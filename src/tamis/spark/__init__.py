@@ -6,9 +6,11 @@
 
     rows = tamis_spark.match(df, {"late": "//order[@due < 20]"}, column="xml")
 
-:func:`match` answers a column of XML; :func:`run` answers files and writes Parquet, which is what
-``tamis run`` does. Documents are parsed and matched inside Spark's Python workers, batch by batch
-through Arrow, so Tamis must be installed where they run.
+:func:`match` answers a column of XML; :func:`match_files` answers files, and so does the format
+``tamis`` of ``spark.read``. :func:`run` writes the answers of files as Parquet, and :func:`stream`
+those of files that come into folders: this is what ``tamis run`` does. :func:`program` compiles
+subscriptions once for several of these. Documents are parsed and matched inside Spark's Python
+workers, batch by batch through Arrow, so Tamis must be installed where they run.
 """
 
 from __future__ import annotations
@@ -23,8 +25,22 @@ except ImportError as error:
 else:
     del pyarrow, pyspark
 
+from tamis.spark.files import match_files
 from tamis.spark.frames import match
 from tamis.spark.job import Summary, run
+from tamis.spark.program import Program
 from tamis.spark.session import start_spark
+from tamis.spark.stream import Reloading, stream
+from tamis.spark.subscriptions import program
 
-__all__ = ["Summary", "match", "run", "start_spark"]
+__all__ = [
+    "Program",
+    "Reloading",
+    "Summary",
+    "match",
+    "match_files",
+    "program",
+    "run",
+    "start_spark",
+    "stream",
+]

@@ -29,7 +29,7 @@ SPARK_ERRORS: tuple[type[Exception], ...] = (Py4JError, PySparkException)
 
 @contextmanager
 def start_spark(
-    master: str = "local[*]", conf: Mapping[str, str] | None = None
+    master: str | None = None, conf: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Start Spark, and stop it at the end of the ``with`` block.
 
@@ -39,14 +39,19 @@ def start_spark(
     already, as in notebooks, this is not needed: all that Tamis does takes any session.
 
     Args:
-        master: ``local[*]``: this machine, with all its cores; or the URL of a cluster.
+        master: ``local[*]``: this machine, with all its cores; or the URL of a cluster. By default
+            what ``spark-submit`` was told, if that runs this program; else this machine.
         conf: properties of Spark.
 
     Raises:
         UsageError: there is no Java for it, or Spark does not start.
     """
+    given = dict(conf or {})
     os.environ["JAVA_HOME"] = find_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    python = given.get("spark.pyspark.python", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", python)
+    if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:  # as spark-submit sets it
+        master = "local[*]"
     with tempfile.TemporaryDirectory(prefix="tamis-spark-") as scratch, _quiet_py4j():
         settings = {
             "spark.app.name": "tamis",
@@ -54,10 +59,12 @@ def start_spark(
             "spark.sql.warehouse.dir": scratch,  # else a folder where the user happens to be
             "spark.ui.showConsoleProgress": str(_on_terminal()).lower(),
         }
-        if master.startswith("local"):
+        if master is not None:
+            settings["spark.master"] = master
+        if master is not None and master.startswith("local"):
             os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
             settings |= {"spark.ui.enabled": "false", "spark.log.level": "FATAL"}
-        spark = _start({"spark.master": master, **settings, **(conf or {})})
+        spark = _start(settings | given)
         try:
             yield spark
         finally:

@@ -152,9 +152,9 @@ class TokenizedRecords:
             if status == layout.DECLINE and state[layout.IS_FAULTY]:
                 self._restore(before)  # what is no character may be in a tag that was read
                 return
+            self._count_skipped(window)
             if state[layout.DOCUMENTS]:
                 yield self._batch(window)
-            self._count_skipped(window)
             is_at_end = window.is_final and self._position == window.end
             if status == layout.DONE or (is_at_end and not is_all):
                 self.is_done = True
@@ -228,7 +228,8 @@ class TokenizedRecords:
         ends = output.record_ends[:count] + window.start
         context = output.record_contexts[:count]
         freeze(starts, ends, context)
-        places = RecordPlaces(self.next_record, starts, ends, context, tuple(self.contexts))
+        start = window.place(int(output.record_starts[0]), self.next_record)
+        places = RecordPlaces(self.next_record, starts, ends, context, tuple(self.contexts), start)
         self.next_record += count
         batch = self.scanner.batch()
         large = np.flatnonzero(ends - starts > self.limits.document_bytes).tolist()
@@ -249,7 +250,7 @@ class TokenizedRecords:
         state = self.scanner.state
         if state[layout.SKIPPED]:
             if not self.skipped:
-                self.first_skipped_line = window.place(int(state[layout.FIRST_SKIPPED])).line
+                self.first_skipped_line = window.line(int(state[layout.FIRST_SKIPPED]))
             self.skipped += int(state[layout.SKIPPED])
             state[layout.SKIPPED] = 0
 

@@ -75,11 +75,17 @@ class Window:
             line -= 1
         return StreamPlace(record, self.start + at, line, column)
 
+    def line(self, at: int) -> int:
+        """The line of a place in the window."""
+        (line,) = (
+            Excerpt(self.data[: self.end].data, line=self._line).lines(np.array([at])).tolist()
+        )
+        return int(line)
+
     def excerpt(self, start: int, end: int) -> Excerpt:
         """A copy of the bytes between two places."""
-        (line,) = Excerpt(self.data[:end].data, line=self._line).lines(np.array([start])).tolist()
         data = self.data[start:end].tobytes()  # of records that need no DTD to be read
-        return Excerpt(data, start=self.start + start, line=line, head=b"")
+        return Excerpt(data, start=self.start + start, line=self.line(start), head=b"")
 
     def rest(self, start: int) -> Iterator[bytes | memoryview]:
         """The stream from a place on, for another reader; this one is then done."""

@@ -1,0 +1,199 @@
+"""Spark's work and others' beside it, on the same documents and the same two cores.
+
+    python -m benchmarks.programs.spark WAY DOCUMENTS WARMUP SUBSCRIPTIONS [--record TAG]
+
+Ways: of files, ``in-process`` (two threads, no Spark), ``files`` (``match_files``) and ``run``
+(into Parquet); of a column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that
+returns the documents' lengths alone) and ``native`` (an ``xpath_boolean`` of Spark's for each
+subscription). All but the first start Spark and answer the documents to warm up with before the
+clock starts (``answer``); the column is in Spark's memory by then. A document in error ends all.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.programs.protocol import Phases, answer, load, read_subscriptions
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+CORES = 2
+SETTINGS = {
+    "spark.driver.memory": "6g",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.ui.enabled": "false",
+}
+
+Counts = dict[str, int]
+
+
+def main() -> None:
+    parser = ArgumentParser()
+    for name in ("way", "documents", "warmup", "subscriptions"):
+        parser.add_argument(name)
+    parser.add_argument("--record")
+    options = parser.parse_args()
+    phases = Phases()
+    load("pyspark", phases)
+    work = {"in-process": in_process}.get(options.way, on_spark)
+    counts, note = work(options, phases)
+    from tamis import __version__  # noqa: PLC0415
+
+    answer(phases, counts, version=f"tamis {__version__}", note=note)
+
+
+def in_process(options: Namespace, phases: Phases) -> tuple[Counts, str]:
+    """Two threads of one process."""
+    import tamis  # noqa: PLC0415 - timed as a part of the whole, in other phases
+
+    with phases("compile"):
+        matcher = tamis.compile(read_subscriptions(options.subscriptions))
+
+    def counted(folder: str) -> Counts:
+        paths = sorted(Path(folder).glob("*.xml"))
+        matches = 0
+        if options.record is None:
+            batches = matcher.answers(paths, CORES)
+            matches = sum(_matches(found.matches) for found in batches)
+        else:
+            for path in paths:
+                found = matcher.record_answers(path, options.record, CORES)
+                matches += sum(_matches(answers.matches) for answers in found)
+        return {"documents": len(paths), "matches": matches}
+
+    with phases("cold"):
+        counted(options.warmup)
+    with phases("answer"):
+        counts = counted(options.documents)
+    return counts, _per_document(counts)
+
+
+def _matches(found: Any) -> int:
+    """How many matches there are, each looked at."""
+    assert not found.errors
+    documents, _ = found.pairs(0, found.documents)
+    return len(documents)
+
+
+def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
+    """A Spark of this process, on as many cores."""
+    from tamis import spark as tamis_spark  # noqa: PLC0415
+
+    with phases("start"):
+        started = tamis_spark.start_spark(f"local[{CORES}]", SETTINGS)
+        spark = started.__enter__()
+    try:
+        with phases("compile"):
+            subscriptions = tamis_spark.program(read_subscriptions(options.subscriptions))
+        ways: dict[str, Callable[..., Iterator[Counts]]] = {
+            "files": files,
+            "run": run,
+            "column": column,
+            "lengths": lengths,
+            "native": native,
+        }
+        way = ways[options.way]
+        with phases("cold"):
+            for _ in way(spark, options, subscriptions, options.warmup):
+                pass
+        measured = way(spark, options, subscriptions, options.documents)
+        counts = next(measured)  # what is not to be measured is done
+        with phases("answer"):
+            counts |= next(measured)
+        for _ in measured:
+            pass
+    finally:
+        started.__exit__(*sys.exc_info())
+    return counts, _per_document(counts)
+
+
+def _per_document(counts: Counts) -> str:
+    if not counts["documents"] or "matches" not in counts:
+        return ""
+    return f"{counts['matches'] / counts['documents']:.3g} matches a document"
+
+
+# Each way is a generator: what it yields first is known before the clock starts, and then what it
+# took the time for.
+
+
+def files(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """``match_files``, its rows counted by Spark."""
+    from tamis.spark import match_files  # noqa: PLC0415
+
+    yield {"documents": len(list(Path(folder).glob("*.xml")))}
+    rows = match_files(spark, folder, made, record=options.record, errors="fail")
+    yield {"matches": rows.count()}
+
+
+def run(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """``run``, into Parquet."""
+    from tamis.spark import run as run_job  # noqa: PLC0415
+
+    yield {}
+    with tempfile.TemporaryDirectory() as output:
+        done = run_job(spark, made, folder, output, record=options.record, errors="fail")
+        yield {"documents": done.documents, "matches": done.matches}
+
+
+def _column(spark: SparkSession, folder: str, type: str) -> DataFrame:
+    """The documents, in the memory of the JVM."""
+    df = spark.read.format("binaryFile").load(folder)
+    df = df.selectExpr(f"cast(content as {type}) as xml").repartition(4 * CORES).cache()
+    df.count()
+    return df
+
+
+def column(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """``match`` of a column."""
+    from tamis.spark import match  # noqa: PLC0415
+
+    df = _column(spark, folder, "binary")
+    yield {"documents": df.count()}
+    rows = match(df, made, record=options.record, errors="fail")
+    yield {"matches": rows.count()}
+    df.unpersist()
+
+
+def lengths(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """What it costs that documents come to Python, and numbers back."""
+    del options, made
+    df = _column(spark, folder, "binary")
+
+    def lengths_of(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa  # noqa: PLC0415 - in the workers
+        import pyarrow.compute as pc  # noqa: PLC0415
+
+        for batch in batches:
+            yield pa.RecordBatch.from_arrays([pc.binary_length(batch["xml"])], ["length"])
+
+    yield {"documents": df.count()}
+    df.mapInArrow(lengths_of, "length int").count()
+    yield {}
+    df.unpersist()
+
+
+def native(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+    """Spark's own: each subscription is a column, and all are true or false of each document."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    del made
+    df = _column(spark, folder, "string")
+    yield {"documents": df.count()}
+    asked = [
+        F.sum(F.xpath_boolean("xml", F.lit(expression)).cast("long"))
+        for _, expression in read_subscriptions(options.subscriptions)
+    ]
+    (row,) = df.agg(*asked).collect()
+    yield {"matches": sum(row)}
+    df.unpersist()
+
+
+if __name__ == "__main__":
+    main()

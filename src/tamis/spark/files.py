@@ -1,0 +1,206 @@
+"""Subscriptions matched against files, which the workers read."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+
+from tamis.documents.source import Document, read
+from tamis.errors import DocumentError, UsageError
+from tamis.language.subscriptions import Unsupported
+from tamis.matching.matchset import Which
+from tamis.spark.pieces import Piece, Reader
+from tamis.spark.program import Program
+from tamis.spark.rows import Errors, Form, Kept, Rows, gathered
+from tamis.spark.subscriptions import SubscriptionSet, program
+
+Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+
+def match_files(  # noqa: PLR0913 - what may be asked
+    spark: SparkSession,
+    paths: Paths,
+    subscriptions: SubscriptionSet,
+    *,
+    record: str | None = None,
+    as_array: bool = False,
+    nodes: Which | None = None,
+    errors: Errors = "column",
+    xml: bool = False,
+    namespaces: Mapping[str, str] | None = None,
+    unsupported: Unsupported = "refuse",
+) -> DataFrame:
+    """Match files; the result has one row for each match.
+
+    Spark's tasks get paths, about equal in bytes. Its Python workers read, parse and match: XML
+    does not enter the JVM. All of them, and the driver, must see the files under the same paths.
+    Works through Spark Connect, where the driver is the server.
+
+    Args:
+        spark: any session.
+        paths: files, folders (their ``*.xml`` and ``*.xml.gz``) and patterns; archives (zip, tar,
+            compressed tar), which stand for such members; and URIs of these in a file system of
+            pyarrow's (``s3://…``, ``hdfs://…``). What is found twice is read once. They are listed
+            each time that Spark plans to compute the result.
+        subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
+        record: the tag of the elements that are records, each of which is answered by itself. Tasks
+            share the records of a large file, if it is not compressed and in UTF-8.
+        as_array, nodes, errors, namespaces, unsupported: as for :func:`tamis.spark.match`.
+        xml: give also the documents themselves; not with ``record``.
+
+    Returns:
+        ``document string``: the path, as it was given, or that of the folder or archive and the
+        name in it; ``xml binary``, if that is asked for, decompressed; then ``record`` and all that
+        :func:`tamis.spark.match` gives. A path that leads nowhere is a document in error.
+
+    Raises:
+        BadSubscriptions: some cannot be used.
+        UsageError: subscriptions that go through the slow lane are asked about records or nodes.
+    """
+    made = program(subscriptions, namespaces=namespaces, unsupported=unsupported)
+    Form.of(made, record, as_array, nodes, errors)
+    check_xml(xml, record)
+    from tamis.spark.source import TamisSource  # noqa: PLC0415 - it needs this module
+
+    spark.dataSource.register(TamisSource)
+    made.send(spark)
+    options = {
+        "paths": json.dumps(path_list(paths)),
+        "folder": os.getcwd(),
+        "record": record,
+        "as_array": as_array,
+        "nodes": nodes,
+        "errors": errors,
+        "xml": xml,
+    }
+    given = {name: value for name, value in options.items() if value is not None}
+    reader = spark.read.format(TamisSource.name()).options(**given)
+    frames = (
+        reader.options(program=json.dumps(part.as_options()), tells_errors=number == 0).load()
+        for number, part in enumerate(made.shares)
+    )
+    return reduce(lambda one, other: one.unionAll(other), frames)
+
+
+def path_list(paths: Paths) -> list[str]:
+    """Paths, however they are given."""
+    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    return [os.fspath(path) for path in several]
+
+
+def check_xml(xml: bool, record: str | None) -> None:
+    """See that the documents can be given.
+
+    Raises:
+        UsageError: they cannot.
+    """
+    if xml and record is not None:
+        raise UsageError('the XML of records is not given: ask for their nodes="first" in it')
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a task met.
+
+    Attributes:
+        documents: how many there were; one whose records are shared counts for the task that has
+            its first ones.
+    """
+
+    documents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerPieces:
+    """Answers what tasks read.
+
+    Attributes:
+        program: the subscriptions.
+        form: what is wanted.
+        xml: whether the documents are wanted too.
+        tells_errors: see :class:`Rows`.
+    """
+
+    program: Program
+    form: Form
+    xml: bool = False
+    tells_errors: bool = True
+
+    def schema(self) -> StructType:
+        """The columns of the rows."""
+        xml = [StructField("xml", BinaryType())] if self.xml else []
+        return StructType([StructField("document", StringType()), *xml, *self.form.fields()])
+
+    def __call__(
+        self, pieces: Iterable[Piece], counts: Counts | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        rows = Rows(self.program.matcher(), self.form, self.tells_errors)
+        reader = Reader(rows.matcher.limits, as_streams=self.form.record is not None)
+        counts = counts or Counts()
+        if self.form.record is None:
+            return gathered(self._of_documents(rows, reader, pieces, counts))
+        return gathered(self._of_records(rows, reader, pieces, counts))
+
+    def _of_documents(
+        self, rows: Rows, reader: Reader, pieces: Iterable[Piece], counts: Counts
+    ) -> Iterator[pa.RecordBatch]:
+        names: list[str] = []  # of documents that were taken and are not answered
+        contents: list[bytes | None] = []
+
+        def documents() -> Iterator[Document | DocumentError]:
+            for piece in pieces:
+                for name, document in reader.documents(piece):
+                    names.append(name)
+                    counts.documents += 1
+                    if not self.xml:
+                        yield document
+                        continue
+                    source, content = _with_content(rows, document)
+                    contents.append(content)
+                    yield source
+
+        for found in rows.matcher.answers(documents(), nodes=self.form.nodes):
+            count = found.matches.documents
+            columns = {"document": pa.array(names[:count], pa.string())}
+            if self.xml:
+                columns["xml"] = pa.array(contents[:count], pa.binary())
+            kept = Kept(pa.RecordBatch.from_pydict(columns), count)
+            del names[:count], contents[:count]
+            yield from rows.of(kept, found, np.arange(count), False)
+
+    def _of_records(
+        self, rows: Rows, reader: Reader, pieces: Iterable[Piece], counts: Counts
+    ) -> Iterator[pa.RecordBatch]:
+        record = self.form.record
+        assert record is not None
+        for piece in pieces:
+            for name, document in reader.documents(piece):
+                counts.documents += piece.part is None or not piece.part.start.offset
+                kept = Kept(pa.RecordBatch.from_pydict({"document": [name]}), 1)
+                answers = rows.matcher.record_answers(
+                    document, record, nodes=self.form.nodes, part=piece.part
+                )
+                for found in answers:
+                    same = np.zeros(found.matches.documents, np.int64)
+                    yield from rows.of(kept, found, same, True)
+
+
+def _with_content(
+    rows: Rows, document: Document | DocumentError
+) -> tuple[Document | DocumentError, bytes | None]:
+    """A document that was read, and its bytes."""
+    if isinstance(document, DocumentError):
+        return document, None
+    try:
+        source = read(document, rows.matcher.limits)
+    except DocumentError as error:
+        return error, None
+    return source, bytes(source.data)  # type: ignore[return-value]

@@ -1,0 +1,306 @@
+"""What tasks read: whole files, members of archives, ranges of records; and how they are dealt out.
+
+The driver finds the pieces, without reading more of the files than the directories of archives (and
+all of a large file of records, to find where these begin). Tasks get about equal shares.
+"""
+
+from __future__ import annotations
+
+import heapq
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple
+
+from tamis.documents.archive import is_zip
+from tamis.documents.folder import is_document_name
+from tamis.documents.record_ranges import RecordRange, record_ranges
+from tamis.documents.source import Document
+from tamis.errors import DocumentError, UnreadableDocument
+from tamis.limits import Limits
+from tamis.matching.threads import usable_cores
+from tamis.spark.listing import Listed, file_system
+from tamis.spark.program import Program
+from tamis.spark.rows import printable
+
+# What opening a document costs, as the number of bytes that could be matched in that time.
+OPENING_BYTES = 4096
+# A large job has tasks of TASK_BYTES. A small one has fewer bytes in each, so that all cores have
+# work, until there are SMALL_TASKS; but not below SMALL_TASK_BYTES, which cost no more than the
+# start of a task.
+SMALL_TASK_BYTES = 1 << 20
+SMALL_TASKS = 64
+TASK_BYTES = 32 << 20
+
+# Files whose records are shared: those of more than this, where there are not so many files that
+# all tasks have one anyway.
+SHARED_BYTES = 2 * TASK_BYTES
+
+_TARS = (".tar", ".tar.gz", ".tgz")
+_NO_MEMBERS = "an archive without *.xml or *.xml.gz"
+
+
+class Piece(NamedTuple):
+    """Something that one task reads.
+
+    Attributes:
+        name: what the document is called.
+        path: the file.
+        size: in bytes, about.
+        kind: a "file" is a document; so is a "zip" member, by its number, and the part of a "tar"
+            from ``at`` on, of ``size`` bytes; a "stream" is a compressed tar, with many documents.
+        at: see ``kind``.
+        part: which of the records, or None for all of them.
+        problem: why it cannot even be tried, or None.
+    """
+
+    name: str
+    path: str
+    size: int = 0
+    kind: Literal["file", "zip", "tar", "stream"] = "file"
+    at: int = 0
+    part: RecordRange | None = None
+    problem: str | None = None
+
+
+# -- in the driver ---------------------------------------------------------------------------------
+
+
+def pieces_of(
+    files: Sequence[Listed], folder: str, record: str | None, program: Program
+) -> list[Piece]:
+    """What has to be read, each piece by one task.
+
+    Args:
+        folder: where relative paths begin.
+        record: the tag of the elements that are records, or None.
+        program: has the bounds on each document.
+    """
+    found = [piece for file in files for piece in _members(file, folder)]
+    if record is None:
+        return found
+    limits = program.shares[0].matcher().limits
+    least = max(SHARED_BYTES, sum(piece.size for piece in found) // SMALL_TASKS)
+    with ThreadPoolExecutor(usable_cores()) as pool:  # kernels let others run
+
+        def shared(piece: Piece) -> list[Piece]:
+            if piece.kind != "file" or piece.problem or piece.size <= least:
+                return [piece]
+            return _ranges(piece, record, limits)
+
+        return [part for parts in pool.map(shared, found) for part in parts]
+
+
+def _ranges(piece: Piece, record: str, limits: Limits) -> list[Piece]:
+    """A file in ranges of its records."""
+    try:
+        with opened(piece.path) as file:
+            ranges = record_ranges(file, record, TASK_BYTES, limits)
+    except (DocumentError, OSError):  # whoever reads it will say so
+        return [piece]
+    if len(ranges) == 1:
+        return [piece]
+    return [
+        piece._replace(size=(part.end or piece.size) - part.start.offset, part=part)
+        for part in ranges
+    ]
+
+
+def _members(file: Listed, folder: str) -> Iterator[Piece]:
+    """A file, or the documents of an archive."""
+    name = file.path
+    path = name if "://" in name else os.path.join(folder, name)
+    whole = Piece(printable(name), path, file.size, problem=file.problem)
+    try:
+        if file.problem is not None:
+            yield whole
+        elif name.endswith(_TARS):
+            yield from _tar_members(whole)
+        elif name.endswith(".zip") if "://" in name else not _is_plain(name) and is_zip(path):
+            yield from _zip_members(whole)
+        else:
+            yield whole
+    except Exception as error:  # whatever damaged archives make their readers raise
+        yield whole._replace(problem=f"cannot read the archive: {reason(error)}")
+
+
+def _is_plain(name: str) -> bool:
+    return is_document_name(os.path.basename(name))
+
+
+def _zip_members(whole: Piece) -> Iterator[Piece]:
+    with opened(whole.path) as file, zipfile.ZipFile(file) as archive:
+        members = [
+            whole._replace(
+                name=f"{whole.name}/{printable(info.filename)}",
+                size=info.compress_size,
+                kind="zip",
+                at=number,
+            )
+            for number, info in enumerate(archive.infolist())
+            if _is_plain(info.filename)
+        ]
+    yield from members or [whole._replace(problem=_NO_MEMBERS)]
+
+
+def _tar_members(whole: Piece) -> Iterator[Piece]:
+    if not whole.path.endswith(".tar"):
+        yield whole._replace(kind="stream")
+        return
+    with opened(whole.path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
+        members = [
+            whole._replace(
+                name=f"{whole.name}/{printable(info.name)}",
+                size=info.size,
+                kind="tar",
+                at=info.offset_data,
+            )
+            for info in archive
+            if info.isreg() and _is_plain(info.name)
+        ]
+    yield from members or [whole._replace(problem=_NO_MEMBERS)]
+
+
+def deal(sizes: Sequence[int]) -> list[int]:
+    """For each piece the number of the task that reads it, so that tasks are about equal.
+
+    The largest piece goes first, each to the task that has least to do by then.
+
+    >>> deal([1_200_000, 400_000, 300_000, 500_000])
+    [0, 1, 1, 1]
+    """
+    costs = [size + OPENING_BYTES for size in sizes]
+    loads = [(0, task) for task in range(_tasks(sum(costs), len(costs)))]
+    tasks = [0] * len(costs)
+    for piece in sorted(range(len(costs)), key=lambda piece: -costs[piece]):
+        load, task = loads[0]
+        heapq.heapreplace(loads, (load + costs[piece], task))
+        tasks[piece] = task
+    return tasks
+
+
+def _tasks(cost: int, pieces: int) -> int:
+    tasks = max(min(cost // SMALL_TASK_BYTES, SMALL_TASKS), cost // TASK_BYTES, 1)
+    return min(tasks, max(pieces, 1))
+
+
+def shares(pieces: Sequence[Piece]) -> list[list[Piece]]:
+    """The pieces of each task, in their order."""
+    found: dict[int, list[Piece]] = {}
+    for piece, task in zip(pieces, deal([piece.size for piece in pieces]), strict=True):
+        found.setdefault(task, []).append(piece)
+    return [found[task] for task in sorted(found)]
+
+
+# -- in the workers --------------------------------------------------------------------------------
+
+
+class Reader:
+    """Reads pieces, one after the other.
+
+    Args:
+        limits: bounds on each document.
+        as_streams: documents may be of any size, and each is read before the next is asked for.
+    """
+
+    def __init__(self, limits: Limits, as_streams: bool) -> None:
+        self.bytes_max = None if as_streams else limits.document_bytes + 1
+        self._archive: tuple[str, zipfile.ZipFile] | None = None
+
+    def documents(self, piece: Piece) -> Iterator[tuple[str, Document | DocumentError]]:
+        """The documents of a piece, with their names; what cannot be read, as its error."""
+        if piece.problem is not None:
+            yield piece.name, UnreadableDocument(piece.problem)
+        elif piece.kind == "stream":
+            yield from self._members(piece)
+        elif piece.kind == "file" and piece.part is None and "://" not in piece.path:
+            yield piece.name, Path(piece.path)
+        else:
+            try:
+                with self._content(piece) as content:
+                    yield piece.name, self._document(content)
+            except Exception as error:  # whatever file systems and decompressors raise
+                yield piece.name, UnreadableDocument(f"cannot read it: {reason(error)}")
+
+    def _document(self, content: IO[bytes]) -> Document:
+        """A document, of which there are not many more bytes than the limit."""
+        return content if self.bytes_max is None else bytes(content.read(self.bytes_max))
+
+    @contextmanager
+    def _content(self, piece: Piece) -> Iterator[IO[bytes]]:
+        if piece.kind == "zip":
+            archive = self._opened_archive(piece.path)
+            with archive.open(archive.infolist()[piece.at]) as member:
+                yield member
+            return
+        start, size = piece.at, piece.size if piece.kind == "tar" else None
+        if piece.part is not None:
+            start = piece.part.start.offset
+            size = None if piece.part.end is None else piece.part.end - start
+        with opened(piece.path) as file:
+            file.seek(start)
+            yield file if size is None else io.BufferedReader(_Part(file, size))
+
+    def _members(self, piece: Piece) -> Iterator[tuple[str, Document | DocumentError]]:
+        """The documents of a compressed tar, up to where it cannot be read any further."""
+        count = 0
+        try:
+            with opened(piece.path) as file, tarfile.open(fileobj=file, mode="r|gz") as archive:
+                for info in archive:
+                    member = archive.extractfile(info) if info.isreg() else None
+                    if member is not None and _is_plain(info.name):
+                        name = f"{piece.name}/{printable(info.name)}"
+                        yield name, self._document(member)
+                        count += 1
+        except Exception as error:  # whatever tarfile and its decompressors raise
+            yield piece.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
+            return
+        if not count:
+            yield piece.name, UnreadableDocument(_NO_MEMBERS)
+
+    def _opened_archive(self, path: str) -> zipfile.ZipFile:
+        """An archive, kept open for its next member."""
+        if self._archive is None or self._archive[0] != path:
+            self._archive = path, zipfile.ZipFile(opened(path))
+        return self._archive[1]
+
+
+class _Part(io.RawIOBase):
+    """Some bytes of a file, from where it is."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(min(len(buffer), self._left))
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
+
+
+def opened(path: str) -> IO[bytes]:
+    """A file to be read from any place.
+
+    Raises:
+        OSError: it cannot be opened, or it is none.
+    """
+    if "://" in path:
+        system, inside = file_system(path)
+        found: Any = system.open_input_file(inside)
+        return io.BufferedReader(found)
+    return open(path, "rb")
+
+
+def reason(error: Exception) -> str:
+    """What is the matter, in the words of whatever noticed it."""
+    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return said or type(error).__name__

@@ -1,0 +1,176 @@
+"""Parts of Spark as processes of their own, from the jars of the pip package, on loopback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import pyspark
+
+from tamis.spark.session import find_java
+
+SPARK_HOME = Path(pyspark.__file__).parent
+HOST = "127.0.0.1"
+START_SECONDS_MAX = 90
+
+
+def free_port() -> int:
+    """A port that nobody listens on now."""
+    with socket.socket() as found:
+        found.bind((HOST, 0))
+        return int(found.getsockname()[1])
+
+
+def environment(**more: str) -> dict[str, str]:
+    """What Spark needs to find Java and this Python."""
+    spark = {
+        "JAVA_HOME": find_java(),
+        "SPARK_HOME": str(SPARK_HOME),
+        "SPARK_LOCAL_IP": HOST,
+        "SPARK_NO_DAEMONIZE": "1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+    return os.environ | spark | more
+
+
+@contextmanager
+def started(log: Path, said: str, *command: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that runs until the end of the ``with`` block; it is ready when it has said so."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, stdout=output, stderr=output, env=environment(), start_new_session=True
+        )
+        try:
+            wait_until(process, log, said)
+            yield process
+        finally:
+            stop(process)
+
+
+def wait_until(process: subprocess.Popen[bytes], log: Path, said: str) -> None:
+    """Wait until a process has said something."""
+    end = time.monotonic() + START_SECONDS_MAX
+    while said not in log.read_text(errors="replace"):
+        assert process.poll() is None, log.read_text(errors="replace")[-2000:]
+        assert time.monotonic() < end, log.read_text(errors="replace")[-2000:]
+        time.sleep(0.1)
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it started, which are of its session."""
+    try:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=20)
+    except (ProcessLookupError, subprocess.TimeoutExpired):
+        pass
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """A server of Spark Connect: its URL."""
+    port = free_port()
+    with started(
+        folder / "connect.log",
+        "Spark Connect server started",
+        str(SPARK_HOME / "bin" / "spark-submit"),
+        *("--class", "org.apache.spark.sql.connect.service.SparkConnectServer"),
+        *("--master", "local[2]"),
+        *("--conf", f"spark.connect.grpc.binding.address={HOST}"),
+        *("--conf", f"spark.connect.grpc.binding.port={port}"),
+        *("--conf", "spark.ui.enabled=false"),
+        *("--conf", f"spark.sql.warehouse.dir={folder}"),
+        "spark-internal",
+    ):
+        yield f"sc://{HOST}:{port}"
+
+
+class Cluster(NamedTuple):
+    """A standalone cluster.
+
+    Attributes:
+        url: of the master.
+        workers: one process each, of one core.
+    """
+
+    url: str
+    workers: list[subprocess.Popen[bytes]]
+
+    def executors(self) -> list[int]:
+        """The ids of the processes that run tasks; each has processes of Python of its own."""
+        sessions = {worker.pid for worker in self.workers}
+        found = []
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                command = (folder / "cmdline").read_bytes()
+                is_ours = os.getsid(int(folder.name)) in sessions
+            except OSError:  # it has ended
+                continue
+            if is_ours and b"CoarseGrainedExecutorBackend" in command:
+                found.append(int(folder.name))
+        return found
+
+
+@contextmanager
+def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+    """One master and some workers."""
+    port = free_port()
+    with ExitStack() as stack:
+        start = str(SPARK_HOME / "bin" / "spark-class")
+        address = ("--host", HOST, "--port")
+        stack.enter_context(
+            started(
+                folder / "master.log",
+                "I have been elected leader",
+                *(start, "org.apache.spark.deploy.master.Master", *address, str(port)),
+                *("--webui-port", "0"),
+            )
+        )
+        url = f"spark://{HOST}:{port}"
+        processes = [
+            stack.enter_context(
+                started(
+                    folder / f"worker-{number}.log",
+                    "Successfully registered with master",
+                    *(start, "org.apache.spark.deploy.worker.Worker", *address, "0"),
+                    *("--webui-port", "0", "--cores", "1", "--memory", "1g"),
+                    *("--work-dir", str(folder / f"work-{number}"), url),
+                )
+            )
+            for number in range(workers)
+        ]
+        yield Cluster(url, processes)
+
+
+@contextmanager
+def postgres() -> Iterator[str]:
+    """A PostgreSQL of its own: the URL of an empty database."""
+    programs = Path(subprocess.check_output(["scripts/find-postgres"], text=True).strip())
+    port = free_port()
+    with tempfile.TemporaryDirectory(prefix="tamis-postgres-") as folder:
+        data = Path(folder, "data")
+        # It refuses to run as root; Debian's package makes a user for it.
+        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
+        as_user = as_user if os.geteuid() == 0 else []
+        if as_user:
+            shutil.chown(folder, "postgres", "postgres")
+        make = [*as_user, str(programs / "initdb"), "--pgdata", str(data), "--username", "tamis"]
+        make += ["--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"]
+        subprocess.run(make, check=True, capture_output=True, cwd=folder)
+        run = [*as_user, str(programs / "postgres"), "-D", str(data), "-p", str(port), "-F"]
+        run += ["-h", HOST, "-k", folder]
+        with started(Path(folder, "log"), "ready to accept connections", *run):
+            yield f"postgresql://tamis@{HOST}:{port}/postgres"

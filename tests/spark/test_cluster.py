@@ -1,0 +1,86 @@
+"""A standalone cluster: the same answers, also where what runs tasks is killed."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import tamis
+from tests.cli.running import COMMAND
+from tests.spark.servers import Cluster, cluster, environment
+
+SUBSCRIPTIONS = {
+    **{f"s{number}": f"//item[@n = {number}]" for number in range(300)},
+    "first": "contains(.//name, 'x')",  # for the slower engine, so that there is time to kill
+    "second": "contains(.//name, 'name 0')",
+}
+ITEMS = "".join(
+    f"<item n='{n}'><name>name {n}</name><p>{'text ' * 20}</p></item>" for n in range(900)
+)
+
+
+@pytest.fixture(scope="module")
+def standalone(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with cluster(tmp_path_factory.mktemp("cluster")) as found:
+        yield found
+
+
+def arguments(url: str) -> list[str]:
+    return [
+        *(COMMAND, "run", "--subscriptions", "s.tsv", "--input", "in", "--output", "out"),
+        *("--master", url, "--conf", "spark.ui.enabled=false"),
+    ]
+
+
+def rows(name: str) -> list[tuple[Any, ...]]:
+    columns = ["document", "subscription"] if name == "matches" else ["document", "code"]
+    table = pq.read_table(f"out/{name}").select(columns)
+    return sorted(zip(*table.to_pydict().values(), strict=True))
+
+
+def expected() -> dict[str, list[tuple[Any, ...]]]:
+    matcher = tamis.compile(SUBSCRIPTIONS)
+    found: dict[str, list[tuple[Any, ...]]] = {"matches": [], "errors": []}
+    paths = sorted(Path("in").iterdir())
+    for path, match in zip(paths, matcher.match_many(paths), strict=True):
+        if match.error is not None:
+            found["errors"].append((str(path), match.error.code))
+        else:
+            found["matches"] += sorted((str(path), str(id)) for id in match)
+    return found
+
+
+@pytest.mark.spark
+def test_an_executor_is_killed_in_mid_job(standalone: Cluster, write: Callable[..., None]) -> None:
+    """Its tasks are done again by another one: no match is lost, and none is there twice."""
+    lines = "".join(f"{id}\t{text}\n" for id, text in SUBSCRIPTIONS.items())
+    documents = {f"in/{n}.xml": f"<all n='{n}'>{ITEMS}</all>" for n in range(60)}
+    write({"s.tsv": lines, "in/bad.xml": "<all>", **documents})
+    with Path("log").open("wb") as log:
+        driver = subprocess.Popen(
+            arguments(standalone.url), stderr=log, env=environment(), start_new_session=True
+        )
+    try:
+        end = time.monotonic() + 150
+        while not list(Path("out").glob(".tamis-*/matches/*")):  # some task has written
+            assert driver.poll() is None, Path("log").read_text()
+            assert time.monotonic() < end, Path("log").read_text()
+            time.sleep(0.02)
+        before = standalone.executors()
+        os.kill(before[0], signal.SIGKILL)
+        assert driver.wait(timeout=200) == 3, Path("log").read_text()
+    finally:
+        if driver.poll() is None:
+            os.killpg(driver.pid, signal.SIGKILL)
+            driver.wait()
+    assert len(before) == 2
+    found = {name: rows(name) for name in ("matches", "errors")}
+    assert found == expected()
+    assert len(found["matches"]) == 60 * 301
+    assert [name for name in os.listdir("out") if name.startswith(".")] == []

@@ -1,0 +1,80 @@
+"""Spark Connect: the same calls, and nothing of the driver's JVM in this process."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.spark.servers import connect_server
+
+pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
+
+CLIENT = """
+import json, sys
+from pyspark.sql import SparkSession
+from tamis import spark as tamis_spark
+
+spark = SparkSession.builder.remote(sys.argv[1]).getOrCreate()
+subscriptions = spark.createDataFrame([(1, "//a"), (2, "//b[@n > 1]")], "id int, expression string")
+made = tamis_spark.program(subscriptions)
+texts = [(1, "<a><b n='2'/></a>"), (2, "<a>"), (3, "<c/>")]
+df = spark.createDataFrame(texts, "document int, xml string")
+rows = tamis_spark.match(df, made).collect()
+arrays = tamis_spark.match(df, {"x": "//c"}, as_array=True, errors="drop").collect()
+files = tamis_spark.match_files(spark, ["in", "gone.xml"], made).collect()
+records = tamis_spark.match_files(spark, "in/1.xml", made, record="b").collect()
+summary = tamis_spark.run(spark, made, ["in", "gone.xml"], "out")
+lines = spark.readStream.schema("xml string").text(sys.argv[2])
+query = tamis_spark.match(lines, made).writeStream.format("memory").queryName("answers").start()
+query.processAllAvailable()
+query.stop()
+print(json.dumps({
+    "module": type(spark).__module__,
+    "match": [[row.document, row.subscription, row.error and row.error.code] for row in rows],
+    "arrays": [[row.document, row.subscriptions] for row in arrays],
+    "files": [[row.document, row.subscription, row.error and row.error.code] for row in files],
+    "records": [[row.record, row.subscription] for row in records],
+    "summary": summary[:1] + summary[2:4],
+    "stream": sorted(row.subscription for row in spark.table("answers").collect()),
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with connect_server(tmp_path_factory.mktemp("connect")) as url:
+        yield url
+
+
+@pytest.mark.spark
+def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_path: Path) -> None:
+    xml = "<a><b n='2'/><b n='1'/></a>"
+    write({"in/1.xml": xml, "in/2.xml": "<c>", "lines/1.txt": "<a><b n='2'/></a>\n<b/>\n"})
+    done = subprocess.run(
+        [sys.executable, "-c", CLIENT, server, str(tmp_path / "lines")],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    found = json.loads(done.stdout)
+    assert found.pop("module").startswith("pyspark.sql.connect")
+    malformed, unreadable = "document-malformed", "document-unreadable"
+    assert found == {
+        "match": [[1, 1, None], [1, 2, None], [2, None, malformed]],
+        "arrays": [[1, []], [3, ["x"]]],
+        "files": [
+            ["in/1.xml", 1, None],
+            ["in/1.xml", 2, None],
+            ["in/2.xml", None, malformed],
+            ["gone.xml", None, unreadable],
+        ],
+        "records": [[0, 2]],
+        "summary": [3, 2, 2],
+        "stream": [1, 2],
+    }

@@ -1,0 +1,211 @@
+"""``match_files`` and the format ``tamis``: files, folders, archives and URIs of them."""
+
+import gzip
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException, PythonException
+from pyspark.sql import DataFrame, SparkSession
+
+import tamis
+from tamis.documents import record_batch
+from tamis.spark import match_files, pieces, program, run
+from tamis.spark.listing import list_files
+
+SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
+FILES: dict[str, str | bytes] = {
+    "in/1.xml": "<a n='1'/>",
+    "in/2.xml.gz": gzip.compress(b"<x><a n='2'/></x>"),
+    "in/3.xml": "<x/>",
+    "in/4.xml": "<a>",
+    "in/notes.txt": "no XML",
+}
+ANSWERS = [("1.xml", "a"), ("2.xml.gz", "a"), ("2.xml.gz", "big"), ("4.xml", None)]
+
+
+def zipped(files: dict[str, str | bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+def tarred(files: dict[str, str | bytes], mode: str) -> bytes:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode=mode) as archive:
+        for name, content in files.items():
+            data = content.encode() if isinstance(content, str) else content
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return buffer.getvalue()
+
+
+def rows(answers: DataFrame) -> list[tuple[str, str | None]]:
+    found = [(row.document, row.subscription) for row in answers.collect()]
+    return sorted(found, key=lambda row: (row[0], row[1] or ""))
+
+
+@pytest.mark.spark
+def test_what_paths_stand_for(spark: SparkSession, write: Callable[..., None]) -> None:
+    archives = {
+        "z.zip": zipped(FILES),
+        "t.tar": tarred(FILES, "w"),
+        "c.tar.gz": tarred(FILES, "w:gz"),
+    }
+    write(FILES | archives)
+    here = f"file://{os.getcwd()}"
+    given = {
+        "in": "in/",
+        "in/*.xml*": "in/",
+        "z.zip": "z.zip/in/",
+        "t.tar": "t.tar/in/",
+        "c.tar.gz": "c.tar.gz/in/",
+        f"{here}/in": f"{here}/in/",
+        f"{here}/in/*.xml*": f"{here}/in/",
+        f"{here}/z.zip": f"{here}/z.zip/in/",
+        f"{here}/c.*": f"{here}/c.tar.gz/in/",
+        f"{here}/t.tar": f"{here}/t.tar/in/",
+    }
+    found = rows(match_files(spark, [*given], SUBSCRIPTIONS))
+    assert found == sorted(
+        {(prefix + name, id) for prefix in given.values() for name, id in ANSWERS},
+        key=lambda row: (row[0], row[1] or ""),
+    )
+
+
+@pytest.mark.spark
+def test_what_cannot_be_read_is_in_the_errors(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    whole = zipped(FILES)
+    write(
+        {
+            "cut.xml.gz": gzip.compress(b"<a>" + os.urandom(5000).hex().encode())[:-900],
+            "cut.zip": whole[: len(whole) // 2],
+            "cut.tar.gz": tarred(FILES, "w:gz")[:150],
+            "empty.zip": zipped({"notes.txt": ""}),
+            "empty.tar": tarred({"notes.txt": ""}, "w"),
+            "good.xml": "<a/>",
+            "spoilt.zip": whole.replace(b"<a n='1'/>", b"<a n='3'/>"),  # not what its CRC is of
+        }
+    )
+    paths = sorted(os.listdir())
+    unknown = ["gone.xml", "gone.zip", f"file://{os.getcwd()}/gone.xml", "what://ever/x.xml"]
+    answers = match_files(spark, [*paths, *unknown], SUBSCRIPTIONS).collect()
+    wrong = {row.document: row.error.code for row in answers if row.error}
+    said = {row.document: row.error.message for row in answers if row.error}
+    names = set(wrong)
+    assert set(unknown) <= names
+    assert {"cut.xml.gz", "empty.zip", "empty.tar", "spoilt.zip/in/1.xml"} <= names
+    assert any(name.startswith("cut.zip") for name in names)
+    assert any(name.startswith("cut.tar.gz") for name in names)
+    assert set(wrong.values()) == {"document-unreadable", "document-malformed"}
+    assert "CRC" in said["spoilt.zip/in/1.xml"]
+    good = {(row.document, row.subscription) for row in answers if not row.error}
+    assert ("good.xml", "a") in good
+    assert ("spoilt.zip/in/2.xml.gz", "big") in good
+
+
+@pytest.mark.spark
+def test_a_job_may_end_with_the_first_error(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write(FILES)
+    with pytest.raises(PythonException, match=r"in/4\.xml: the document ends inside <a>"):
+        match_files(spark, "in", SUBSCRIPTIONS, errors="fail").collect()
+
+
+@pytest.mark.spark
+def test_documents_themselves_when_asked_for(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write(FILES)
+    answers = match_files(spark, "in", SUBSCRIPTIONS, xml=True, as_array=True)
+    assert answers.columns[:3] == ["document", "xml", "record"]
+    found = {row.document: (row.xml, row.subscriptions) for row in answers.collect()}
+    assert found["in/2.xml.gz"] == (b"<x><a n='2'/></x>", ["a", "big"])
+    assert found["in/4.xml"] == (b"<a>", None)
+    with pytest.raises(tamis.UsageError, match="the XML of records"):
+        match_files(spark, "in", SUBSCRIPTIONS, record="a", xml=True)
+
+
+@pytest.mark.spark
+def test_the_format(spark: SparkSession, write: Callable[..., None]) -> None:
+    """As a user of ``spark.read`` has it: Spark finds it by its package."""
+    tsv = "".join(f"{id}\t{text}\n" for id, text in SUBSCRIPTIONS.items())
+    write(FILES | {"s.tsv": tsv, "p.tsv": "x\t//p:a\n", "p.txt": "p urn:p"})
+    here = os.getcwd()
+    reader = spark.read.format("tamis")
+    expected = [(f"{here}/in/{name}", id) for name, id in ANSWERS]
+    program(SUBSCRIPTIONS).matcher().save("s.tamis")
+    for file in ("s.tsv", "s.tamis"):
+        answers = reader.option("subscriptions", f"{here}/{file}").load(f"{here}/in")
+        assert rows(answers) == expected
+    two = reader.option("errors", "drop").load([f"{here}/in/1.xml", f"{here}/in/3.xml"])
+    assert (rows(two), two.columns[-1]) == ([(f"{here}/in/1.xml", "a")], "tamis_version")
+    options = {"subscriptions": f"{here}/p.tsv", "namespaces": f"{here}/p.txt", "as_array": "true"}
+    arrays = spark.read.format("tamis").options(**options).load(f"{here}/in/1.xml").collect()
+    assert [row.subscriptions for row in arrays] == [[]]
+
+
+@pytest.mark.spark
+def test_a_format_that_is_asked_for_nonsense(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write({"bad.tsv": "x\t//a[\n", "good.tsv": "x\t//a\n"})
+    for options, message in (
+        ({}, "which subscriptions"),
+        ({"subscriptions": "/nowhere.tsv"}, r"cannot read /nowhere\.tsv"),
+        ({"subscriptions": f"{os.getcwd()}/bad.tsv"}, "1 bad subscription"),
+        ({"subscriptions": f"{os.getcwd()}/good.tsv", "errors": "no"}, "write 'column'"),
+    ):
+        with pytest.raises(PySparkException, match=message):
+            spark.read.format("tamis").options(**options).load("/tmp").collect()
+
+
+RECORDS = [f"<r xmlns:p='u{n}'>\n<p:a n='{n}'>é</p:a></r>\n" for n in range(200)]
+
+
+@pytest.mark.spark
+def test_tasks_share_the_records_of_a_file(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver divides the file; here in its own process, so that the pieces may be small."""
+    text = "<all xmlns='u'>" + "".join(RECORDS[:150]) + "<g>" + "".join(RECORDS[150:]) + "</all>"
+    write({"records.xml": text, "records.xml.gz": gzip.compress(text.encode()), "one.xml": "<r/>"})
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 7)
+    monkeypatch.setattr(pieces, "SHARED_BYTES", 1000)
+    monkeypatch.setattr(pieces, "TASK_BYTES", 1000)
+    asked = {n: f"//p:a[@n = {n}]" for n in range(200)} | {1000: "/u:r"}
+    made = program(tamis.Subscriptions(asked, namespaces={"p": "u150", "u": "u"}))
+    listed = list_files(["records.xml", "records.xml.gz", "one.xml"])
+    found = pieces.pieces_of(listed, os.getcwd(), "r", made)
+    assert len([piece for piece in found if piece.path.endswith("records.xml")]) > 6
+    assert len(found) == len({(piece.path, piece.part) for piece in found})
+    summary = run(spark, made, ["records.xml", "records.xml.gz", "one.xml"], "out", record="r")
+    answers = spark.read.parquet(f"{os.getcwd()}/out/matches").collect()
+    for name in ("records.xml", "records.xml.gz"):
+        own = sorted((row.record, row.subscription) for row in answers if row.document == name)
+        matcher = made.matcher()
+        expected = [
+            (match.record, id)
+            for match in matcher.match_records(Path(name), "r")
+            if match.error is None
+            for id in match
+        ]
+        assert own == sorted(expected)
+        assert len(expected) > 190
+    errors = spark.read.parquet(f"{os.getcwd()}/out/errors").orderBy("document").collect()
+    assert [(row.document, row.record) for row in errors] == [
+        ("records.xml", 200),
+        ("records.xml.gz", 200),
+    ]
+    assert errors[0].asDict() | {"document": ""} == errors[1].asDict() | {"document": ""}
+    assert (summary.documents, summary.errors) == (3, 2)

@@ -1,0 +1,160 @@
+"""Subscriptions as data: from wherever they are, compiled once, mapped once a worker."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+import tamis
+from tamis.errors import OtherVersion
+from tamis.spark import match, program
+from tamis.spark.program import Program, _mapped
+from tamis.spark.subscriptions import compiled
+
+SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
+
+
+def test_subscriptions_of_every_kind(tmp_path: Path) -> None:
+    file = tmp_path / "s.tsv"
+    file.write_text("".join(f"{id}\t{text}\n" for id, text in SUBSCRIPTIONS.items()))
+    matcher = tamis.compile(SUBSCRIPTIONS, limits=tamis.Limits(depth=10))
+    assert compiled(matcher) is matcher
+    saved = tmp_path / "s.tamis"
+    matcher.save(saved)
+    parquet = tmp_path / "s.parquet"
+    columns = {"expression": [*SUBSCRIPTIONS.values()], "id": [*SUBSCRIPTIONS], "more": [1, 2, 3]}
+    pq.write_table(pa.table(columns).take([2, 0, 1]), parquet)
+    (tmp_path / "table").mkdir()
+    pq.write_table(pa.table(columns), tmp_path / "table" / "part.parquet")
+    for subscriptions in (
+        *(str(file), file, SUBSCRIPTIONS, tamis.Subscriptions(SUBSCRIPTIONS), saved),
+        *(parquet, tmp_path / "table", program(SUBSCRIPTIONS)),
+    ):
+        assert list(compiled(subscriptions).ids) == ["a", "big", "none"]
+        assert program(subscriptions).set_version == program(SUBSCRIPTIONS).set_version
+    assert compiled(saved).limits.depth == 10
+
+
+@pytest.mark.spark
+def test_subscriptions_in_a_table(spark: SparkSession) -> None:
+    rows = [(3, "//z"), (1, "//a"), (2, "//b")]
+    df = spark.createDataFrame(rows, "id int, expression string")
+    made = program(df.repartition(2))
+    assert (list(made.matcher().ids), made.id_type) == ([1, 2, 3], "bigint")
+    assert made == program(df.orderBy("id"))
+    with pytest.raises(tamis.UsageError, match="columns id and expression, and not only expr"):
+        program(df.select("expression"))
+    with pytest.raises(tamis.UsageError, match="without id or expression"):
+        program(df.withColumn("expression", F.lit(None).cast("string")))
+
+
+def test_namespaces_come_with_what_is_parsed_here(tmp_path: Path) -> None:
+    assert program({"x": "//p:a[last()]"}, namespaces={"p": "urn:p"}, unsupported="slow").count == 1
+    made = program({"x": "//a"})
+    for given in (tamis.compile({"x": "//a"}), made, made.path):
+        with pytest.raises(tamis.UsageError, match="to Subscriptions"):
+            program(given, namespaces={"p": "urn:p"})
+
+
+def test_bad_subscriptions_are_refused_at_once(tmp_path: Path) -> None:
+    with pytest.raises(tamis.BadSubscriptions, match="2 bad subscriptions"):
+        program({"x": "//a[", "y": "//b["})
+    with pytest.raises(tamis.UsageError, match="only their type tells apart"):
+        program({1: "//a", "1": "//b"})
+    with pytest.raises(tamis.UsageError, match=r"cannot read nowhere\.tsv"):
+        program("nowhere.tsv")
+    with pytest.raises(tamis.UsageError, match=r"cannot read .*nowhere\.parquet"):
+        program(tmp_path / "nowhere.parquet")
+
+
+@pytest.mark.parametrize(
+    ("ids", "type"),
+    [([1, -5], "bigint"), ([1, "a"], "string"), ([2**63], "string"), ([], "string")],
+)
+def test_the_type_of_ids(ids: list[int | str], type: str) -> None:
+    assert program([(id, "//a") for id in ids]).id_type == type
+
+
+def test_the_version_of_a_set_is_of_what_matches() -> None:
+    version = program({"x": "//p:a", "y": "//b"}, namespaces={"p": "u"}).set_version
+    others = [
+        program({"x": "//p:a", "y": "//c"}, namespaces={"p": "u"}),
+        program({"x": "//p:a", "z": "//b"}, namespaces={"p": "u"}),
+        program({"x": "//p:a", "y": "//b"}, namespaces={"p": "v"}),
+        program({"x": "//p:ay", "/": "//b"}, namespaces={"p": "u"}),
+    ]
+    assert version not in {other.set_version for other in others}
+    assert program({"x": "//p:a", "y": "//b"}, namespaces={"p": "u"}).set_version == version
+
+
+def test_a_worker_maps_a_program_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = program({"s": "//only[here]"})
+    again = program({"s": "//only[here]"})
+    assert made == again
+    assert made.matcher() is again.matcher()
+    assert program({"s": "//another"}).matcher() is not made.matcher()
+
+
+def test_a_program_that_was_replaced_is_noticed(tmp_path: Path) -> None:
+    made = program({"s": "//a[1]"})
+    other = program({"s": "//a[2]"})
+    wrong = Program(other.path, made.identity, "", "string", 1)
+    _mapped.cache_clear()
+    with pytest.raises(OtherVersion, match="not what the driver sent"):
+        wrong.matcher()
+
+
+def test_what_was_learned_is_sent_too(tmp_path: Path) -> None:
+    matcher = tamis.compile(SUBSCRIPTIONS)
+    list(matcher.match_many([b"<a n='1'/>"] * 3))
+    matcher.save(tmp_path / "s.tamis", learned=True)
+    made = program(tmp_path / "s.tamis")
+    assert Path(made.path).with_name(Path(made.path).name + ".memo").exists()
+
+
+@pytest.mark.spark
+def test_the_file_may_be_replaced_while_it_is_used(spark: SparkSession, tmp_path: Path) -> None:
+    file = tmp_path / "s.tamis"
+    tamis.compile({"old": "//a"}).save(file)
+    made = program(file)
+    tamis.compile({"new": "//a"}).save(file)
+    df = spark.createDataFrame([("<a/>",)], "xml string")
+    assert [row.subscription for row in match(df, made).collect()] == ["old"]
+    assert [row.subscription for row in match(df, file).collect()] == ["new"]
+
+
+@pytest.mark.spark
+def test_tasks_carry_the_name_alone(spark: SparkSession) -> None:
+    """What is pickled into each task does not grow with the subscriptions."""
+    many = program({number: f"//a[@n = {number}]" for number in range(20_000)})
+    df = spark.createDataFrame([("<a n='7'/>",)], "xml string")
+    assert [row.subscription for row in match(df, many).collect()] == [7]
+    from pyspark.cloudpickle import dumps  # noqa: PLC0415 - what Spark pickles with
+
+    assert len(dumps(many)) < 1_000 < os.path.getsize(many.path)
+
+
+def test_kernels_are_compiled_by_one_process_for_all(tmp_path: Path) -> None:
+    """Two processes begin with an empty cache: one compiles, and the other one finds it."""
+    made = program({"s": "//a"})
+    code = (
+        "import sys, time, tamis.jit\n"
+        "from pathlib import Path\n"
+        "from tamis.spark.program import _one_compiles\n"
+        "with _one_compiles():\n"
+        "    marks = Path(sys.argv[1])\n"
+        "    (marks / 'begun').open('x').close() if not (marks / 'done').exists() else None\n"
+        "    time.sleep(0.5)\n"
+        "    (marks / 'done').touch()\n"
+    )
+    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    both = [subprocess.Popen(command, env=environment) for _ in range(2)]
+    assert [process.wait(timeout=60) for process in both] == [0, 0]
+    assert made.count == 1

@@ -1,0 +1,302 @@
+"""Streams: every file answered once, whatever dies; into Parquet and into PostgreSQL."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+import tamis
+from tamis.spark import Reloading, Summary, program, stream
+from tamis.spark.output import Output
+from tamis.spark.postgres import Postgres
+from tests.cli.running import COMMAND
+from tests.spark.servers import environment, postgres
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with postgres() as url:
+        yield url
+
+
+@pytest.fixture
+def database(server: str) -> str:
+    """The URL of an empty database."""
+    with psycopg.connect(server, autocommit=True) as connection:
+        connection.execute("DROP SCHEMA public CASCADE")
+        connection.execute("CREATE SCHEMA public")
+    return server
+
+
+def come(name: str, content: str) -> None:
+    """A file comes, as a whole."""
+    Path("part").write_text(content)
+    Path("part").rename(Path("in", name))
+
+
+def answer(spark: SparkSession, given: Any, output: str, **more: Any) -> list[Summary]:
+    """Answers what is there; what was done, for each micro-batch."""
+    done: list[Summary] = []
+    more.setdefault("checkpoint", "checkpoint")
+    query = stream(
+        spark, given, "in", output, trigger="now", told=lambda *told: done.append(told[2]), **more
+    )
+    query.awaitTermination()
+    return done
+
+
+def found(folder: str) -> list[tuple[Any, ...]]:
+    rows = pq.read_table(f"{folder}/matches").to_pylist()
+    return sorted((Path(row["document"]).name, row["subscription"]) for row in rows)
+
+
+@pytest.mark.spark
+def test_what_comes_is_answered_once(spark: SparkSession, write: Callable[..., None]) -> None:
+    write(
+        {"in/1.xml": "<a/>", "in/ü %41 #?.xml": "<a/>", "in/2.xml": "<a>", "in/notes.txt": "<a/>"}
+    )
+    (first,) = answer(spark, {"x": "//a"}, "out")
+    assert first[:1] + first[2:4] == (3, 2, 1)
+    assert answer(spark, {"x": "//a"}, "out") == []
+    come("3.xml", "<a/>")
+    come("4.xml", "<a/>")
+    assert [done.documents for done in answer(spark, {"x": "//a"}, "out", files_max=1)] == [1, 1]
+    assert found("out") == [("1.xml", "x"), ("3.xml", "x"), ("4.xml", "x"), ("ü %41 #?.xml", "x")]
+    assert len(pq.read_table("out/errors")) == 1
+    assert len(Output("out").runs()) == 3
+
+
+@pytest.mark.spark
+def test_a_new_version_takes_effect_with_the_next_batch(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write({"in/1.xml": "<a/>", "s.tsv": "x\t//a\n"})
+    query = stream(spark, "s.tsv", "in", "out")
+    try:
+        query.processAllAvailable()
+        Path("s.tsv").write_text("x\t//a\ny\t//a[\n")  # nobody can use it: the first one stays
+        come("2.xml", "<a/>")
+        query.processAllAvailable()
+        Path("s.tsv").write_text("x\t//a\ny\t//*\n")
+        come("3.xml", "<a/>")
+        query.processAllAvailable()
+        assert query.lastProgress["observedMetrics"].keys() == {"tamis"}
+    finally:
+        query.stop()
+    assert found("out") == [("1.xml", "x"), ("2.xml", "x"), ("3.xml", "x"), ("3.xml", "y")]
+    rows = pq.read_table("out/matches").to_pylist()
+    versions = {Path(row["document"]).name: row["set_version"] for row in rows}
+    assert versions["1.xml"] == versions["2.xml"] == program({"x": "//a"}).set_version
+    assert versions["3.xml"] == program({"x": "//a", "y": "//*"}).set_version
+
+
+@pytest.mark.spark
+def test_a_batch_that_is_done_is_not_done_again(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    """Spark dies before it notes that the last batch is done: it asks for it once more."""
+    write({"in/1.xml": "<a/>"})
+    answer(spark, {"x": "//a"}, "out")
+    (commit,) = Path("checkpoint/commits").glob("[0-9]*")
+    commit.unlink()
+    Path("checkpoint/commits", f".{commit.name}.crc").unlink(missing_ok=True)
+    assert answer(spark, {"y": "//a"}, "out") == []
+    assert found("out") == [("1.xml", "x")]
+
+
+@pytest.mark.spark
+def test_another_stream_into_the_same_folder_has_other_batches(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write({"in/1.xml": "<a/>"})
+    answer(spark, {"x": "//a"}, "out")
+    answer(spark, {"y": "//a"}, "out", checkpoint="another")
+    assert found("out") == [("1.xml", "x"), ("1.xml", "y")]
+
+
+@pytest.mark.spark
+def test_records_of_files_that_come(spark: SparkSession, write: Callable[..., None]) -> None:
+    write({"in/1.xml": "<all><r n='1'/><r n='2'/></all>"})
+    answer(spark, {"x": "/r[@n = 2]"}, "out", record="r")
+    (row,) = pq.read_table("out/matches").to_pylist()
+    assert row["record"] == 1
+
+
+@pytest.mark.spark
+def test_the_first_error_may_end_the_stream(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write({"in/bad.xml": "<a>"})
+    with pytest.raises(StreamingQueryException, match=r"in/bad\.xml: the document ends"):
+        answer(spark, {"x": "//a"}, "out", errors="fail")
+    Path("in/bad.xml").write_text("<a/>")
+    answer(spark, {"x": "//a"}, "out", errors="fail")
+    assert found("out") == [("bad.xml", "x")]
+
+
+def test_subscriptions_that_are_gone_for_a_while(tmp_path: Path) -> None:
+    file = tmp_path / "s.tsv"
+    file.write_text("x\t//a\n")
+    source = Reloading(file)
+    first = source.now()
+    file.unlink()
+    assert source.now() is first
+    file.write_text("y\t//b\n")
+    assert list(source.now().matcher().ids) == ["y"]
+    with pytest.raises(tamis.UsageError, match="cannot read"):
+        Reloading(tmp_path / "nowhere")
+
+
+# -- PostgreSQL ------------------------------------------------------------------------------------
+
+
+def rows_in(database: str, query: str) -> list[tuple[Any, ...]]:
+    with psycopg.connect(database) as connection:
+        return connection.execute(query).fetchall()
+
+
+MATCHES = "SELECT document, record, subscription FROM tamis_matches ORDER BY 1, 2, 3"
+
+
+@pytest.mark.spark
+def test_into_postgresql(spark: SparkSession, write: Callable[..., None], database: str) -> None:
+    write({"in/1.xml": "<a/>", "in/2.xml": "<a>"})
+    answer(spark, {1: "//a", 2: "//b"}, database)
+    come("3.xml", "<b/>")
+    answer(spark, {1: "//a", 2: "//b"}, database)
+    here = os.getcwd()
+    assert rows_in(database, MATCHES) == [
+        (f"{here}/in/1.xml", None, 1),
+        (f"{here}/in/3.xml", None, 2),
+    ]
+    errors = rows_in(database, 'SELECT document, code, line, "column", "offset" FROM tamis_errors')
+    assert errors == [(f"{here}/in/2.xml", "document-malformed", 1, 4, 3)]
+    manifest = rows_in(database, "SELECT file, size, set_version FROM tamis_manifest ORDER BY 1")
+    version = program({1: "//a", 2: "//b"}).set_version
+    assert manifest == [
+        (f"{here}/in/{name}", size, version)
+        for name, size in (("1.xml", 4), ("2.xml", 3), ("3.xml", 4))
+    ]
+    come("4.xml", "<b/>")
+    answer(spark, tamis.Subscriptions({1: "//a", 9: "//b["}, skip_bad=True), database)
+    skipped = "SELECT document, code FROM tamis_errors WHERE document IS NULL"
+    assert rows_in(database, skipped) == [(None, "subscription-syntax")]
+    with pytest.raises(tamis.UsageError, match="ids of the type bigint"):
+        answer(spark, {"x": "//a"}, database)
+
+
+@pytest.mark.spark
+def test_a_batch_is_in_postgresql_once(
+    spark: SparkSession, write: Callable[..., None], database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver dies when the rows are written and the run is not noted; the set changes."""
+    write({"in/1.xml": "<a/>", "in/2.xml": "<a>"})
+    with monkeypatch.context() as patched:
+        patched.setattr(Postgres, "publish", None)
+        with pytest.raises(StreamingQueryException):
+            answer(spark, {"x": "//a", "y": "//*"}, database)
+    assert len(rows_in(database, MATCHES)) == 2
+    answer(spark, {"x": "//a", "z": "//*"}, database)
+    assert [row[2] for row in rows_in(database, MATCHES)] == ["x", "z"]
+    assert rows_in(database, "SELECT count(*) FROM tamis_errors") == [(1,)]
+    (run,) = Postgres(database).runs()
+    with Postgres(database).sink("other", "string") as sink:
+        again = sink._replace(run=run)
+        assert again.write(iter([])) == {"file": "", "matches": 0, "errors": 0}
+
+
+def test_rows_that_are_written_twice_are_there_once(database: str) -> None:
+    """As two attempts of one task would, at once or one after the other."""
+    from tamis.spark.pieces import Piece  # noqa: PLC0415
+    from tests.spark.test_output import ANSWER  # noqa: PLC0415
+
+    place = Postgres(database)
+    place.check_ids("string")
+    pieces = [Piece("a\0b", "/nowhere"), Piece("é", __file__)]
+    with place.sink("r", "string") as sink:
+        for _ in range(2):
+            assert sink.write(ANSWER(pieces)) == {"file": "", "matches": 0, "errors": 2}
+    assert rows_in(database, "SELECT document FROM tamis_errors ORDER BY 1") == [("a�b",), ("é",)]
+
+
+def test_a_database_that_is_not_there(write: Callable[..., None]) -> None:
+    with pytest.raises(tamis.UsageError, match="PostgreSQL: "):
+        Postgres("postgresql://nobody@127.0.0.1:1/nothing").check_ids("string")
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+@pytest.mark.spark
+def test_a_driver_that_is_killed(write: Callable[..., None]) -> None:
+    """It is killed while files come, and goes on: no match is lost, and none is there twice."""
+    write({"s.tsv": "x\t//a\ny\t/a[@n]\n", "in/0.xml": "<a n='0'/>"})
+    arguments = ["run", "--subscriptions", "s.tsv", "--input", "in", "--output", "out", "--stream"]
+    count = 1
+    for kill in (signal.SIGKILL, signal.SIGTERM):
+        with Path("log").open("wb") as log:
+            driver = subprocess.Popen(
+                [COMMAND, *arguments, "--max-files", "10"], stderr=log, env=environment(),
+                start_new_session=True,
+            )  # fmt: skip
+        end = time.monotonic() + 120
+        while b"stream-" not in Path("log").read_bytes():
+            assert driver.poll() is None, Path("log").read_text()
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        for _ in range(20):
+            come(f"{count}.xml", f"<a n='{count}'/>")
+            count += 1
+        time.sleep(0.5)
+        if kill == signal.SIGTERM:
+            while len(pq.read_table("out/manifest")) < count:
+                assert time.monotonic() < end, Path("log").read_text()
+                time.sleep(0.1)
+            driver.terminate()
+            assert driver.wait(timeout=60) == 0
+            assert "stopped: started again" in Path("log").read_text()
+        else:
+            os.killpg(driver.pid, kill)  # the JVM and the workers are of its session
+            driver.wait()
+    expected = sorted((f"{n}.xml", id) for n in range(count) for id in ("x", "y"))
+    assert found("out") == expected
+    assert len(pq.read_table("out/manifest")) == count
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--overwrite", "--stream"], "--overwrite does not go with --stream"),
+        (["--trigger", "now"], "--checkpoint and --trigger are for --stream"),
+        (["--output", "postgresql://x"], "a database is an output of --stream"),
+    ],
+)
+def test_wrong_usage(write: Callable[..., None], arguments: list[str], message: str) -> None:
+    write({"s.tsv": "x\t//a\n"})
+    done = subprocess.run(
+        [
+            COMMAND,
+            "run",
+            "--subscriptions",
+            "s.tsv",
+            "--output",
+            "out",
+            "--input",
+            "in",
+            *arguments,
+        ],
+        check=False,
+        capture_output=True,
+    )
+    assert (done.returncode, message in done.stderr.decode()) == (2, True), done.stderr
+    assert sys.executable
