@@ -27,10 +27,10 @@ from tamis.limits import DEFAULT_LIMITS
 from tamis.matching.automaton import compile_queries, saved
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.automaton.kernels.scan import scan
-from tamis.matching.automaton.memo import COUNT
+from tamis.matching.automaton.memo import COUNT, MemoArrays
 from tamis.matching.automaton.program import AutomatonProgram, ProgramArrays
 from tamis.matching.automaton.saved import load_memo, load_program, save_memo, save_program
-from tamis.matching.automaton.validate import MEMO_PARTS, PARTS
+from tamis.matching.automaton.validate import MEMO_PARTS, PARTS, fault_of_program
 from tests.documents.processes import CHECKED, output, start
 from tests.matching.automaton.asking import answers
 from tests.matching.automaton.compare import drawn
@@ -465,7 +465,19 @@ def test_a_hostile_file(path: Path) -> None:
         load_program(path)
 
 
+def test_empty_arrays() -> None:
+    """One array is cut to nothing: refused, where it was not empty, or nobody needs it."""
+    asked = sample()
+    arrays = asked.program.arrays._asdict()
+    for name, array in arrays.items():
+        changed = {**arrays, name: array[:0]}
+        fault = fault_of_program(changed, asked.program.queries, asked.symbols)
+        assert fault or not array.size or name in ("constant_bytes", "gram_bytes"), name
+
+
 def test_the_version_is_of_these_arrays() -> None:
     """What has to be raised when this changes: PROGRAM_VERSION, and what is expected here."""
     said = repr([(name, kind) for name, kind in saved.dtypes(ProgramArrays).items()])
+    memos = repr([(name, kind) for name, kind in saved.dtypes(MemoArrays).items()])
+    assert (saved.MEMO_VERSION, zlib.crc32(memos.encode())) == (3, 2836734432)
     assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (3, 259904120)

@@ -13,7 +13,7 @@ from tamis.documents.batch import Bytes, EventBatch, Int32, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
 from tamis.matching.automaton.kernels.facts import known_facts
-from tamis.matching.automaton.kernels.overlay import compact
+from tamis.matching.automaton.kernels.overlay import compact_overlay
 from tamis.matching.automaton.kernels.scan import scan
 from tamis.matching.automaton.kernels.tables import copy_pairs, rehash
 from tamis.matching.automaton.layout import (
@@ -265,7 +265,7 @@ class Automaton:
     def _make_room_on_overlay(self) -> None:
         """Drop what the overlay has twice; where that is less than half of it, let it grow."""
         before = int(self._state[OVERLAID])
-        compact(self._state)
+        compact_overlay(self._state)
         if 2 * self._state[OVERLAID] >= before:
             self._overlay = [grown(part, 2 * len(part)) for part in self._overlay]
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Bytes, Int32, Int64
+from tamis.errors import UsageError
 from tamis.language.plain import OPERATORS as NAMES
 from tamis.matching.automaton.kernels.constants import (
     GRAM_BYTES,
@@ -50,6 +51,8 @@ MOST_ALIKE = 8
 """Strings of a group with the same gram."""
 SEARCHED_CELLS = 1 << 18
 """Nodes times letters for which it is written down where they lead: what fits a cache."""
+_BYTES_MAX = (1 << 31) - 1
+"""Places in them are int32."""
 _STARTS_WITH, _CONTAINS = NAMES.index("starts-with"), NAMES.index("contains")
 _BITS = np.array([OPERATORS.get(name, 0) for name in NAMES], np.int32)
 
@@ -105,6 +108,10 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
     """The strings that values are, or begin with."""
     is_prefix = asked.operators == _STARTS_WITH
     own_starts, own_texts = _gathered(asked.literals, starts, texts)
+    if own_starts[-1] > _BYTES_MAX:
+        raise UsageError(
+            "the strings that values are compared with take more than 2 GiB: compile them in parts"
+        )
     lengths = np.diff(own_starts)
     rows[:, LONGEST] = -1
     np.maximum.at(rows[:, LONGEST], asked.groups, lengths)

@@ -47,7 +47,7 @@ log = logging.getLogger("tamis")
 
 PROGRAM_VERSION = 3
 """To be raised when the arrays of programs change, or what they mean."""
-MEMO_VERSION = 2
+MEMO_VERSION = 3
 """Likewise of memos; or when a kernel would learn something else."""
 
 _PREFIX = "automaton."

@@ -21,6 +21,7 @@ from tamis.matching.automaton.building import (
     FORMULAS,
     LAST_CHAIN,
     LAST_STAGE,
+    RULE_FORMULA,
     VALUE_FACT,
     VALUE_GROUP,
     VALUE_LITERAL,
@@ -30,7 +31,6 @@ from tamis.matching.automaton.kernels.sparse import (
     DENSE,
     LARGE,
     PURE,
-    QUIET,
     SMALL,
     SPARSE,
     add_companions,
@@ -53,12 +53,10 @@ from tamis.matching.automaton.program import (
 MANY_CONSTANTS = 32
 """An alphabet of as many strings is large."""
 FEW_NUMBERS = 256
-"""So many comparisons of a value with numbers may be looked at, one by one."""
+"""So many comparisons of a value with numbers may be looked at one by one. (Strings are fewer.)"""
 POPULAR = 1024
-"""A fact in more formulas is no sparse one: to look at all of its rules each time takes as long as
-what is done for a set that is new."""
-_LAST_CHOICE = 1 << 40
-"""Is added to the uses of a fact by which no rule should be found."""
+"""A fact by which more rules are found is no sparse one: to look at all of them each time takes as
+long as what is done for a set that is new."""
 
 
 class SparseFacts:
@@ -72,34 +70,45 @@ class SparseFacts:
     def __init__(self, builder: Builder) -> None:
         tables = builder.tables
         count, formulas = len(tables.rows("facts")), int(tables.state[FORMULAS])
-        given = np.zeros(count, np.uint8)
-        large, small = _of_alphabets(builder)
-        given[large], given[small] = LARGE, SMALL
-        flags = given.copy()
-        self.is_any = len(large) > 0
-        self._uses = np.zeros(count, np.int64)
+        self._asked = np.zeros(count, np.int64)
         self._starts = np.zeros(formulas + 1, np.int64)
         self._triggers = np.zeros(0, np.int32)
         self.is_only = np.zeros(formulas, np.uint8)
-        if self.is_any:
-            uses = np.zeros(count, np.int64)
-            code: Int32 = tables["formula_code"][: int(tables.state[CODE])]
-            starts: Int64 = tables["formula_starts"][: formulas + 1]
-            self._uses += np.bincount(code[code >= 0], minlength=count)[:count]
-            count_uses(tables["formula_kinds"][:formulas], starts, code, uses)
-            given[_stages(builder)] |= DENSE
-            flags = given.copy()
-            classify(tables.state, flags)
-            given[(flags & SPARSE != 0) & (uses > POPULAR)] |= DENSE
-            flags = given
-            classify(tables.state, flags)
-            add_companions(tables.state, flags)
-            uses[flags & QUIET != 0] += _LAST_CHOICE
-            triggers = np.zeros(len(code), np.int32)
-            find_triggers(tables.state, flags, uses, self._starts, triggers, self.is_only)
-            self._triggers = triggers[: self._starts[-1]]
+        flags = self._classify(builder) if count else np.zeros(0, np.uint8)
         self.is_sparse = flags & SPARSE != 0
         self.is_pure = flags & PURE != 0
+        self.is_any = bool(self.is_sparse.any())
+
+    def _classify(self, builder: Builder) -> Bytes:
+        """What is known of each fact; and, in passing, what leads to formulas."""
+        tables = builder.tables
+        large, small = _of_alphabets(builder)
+        given = np.zeros(len(self._asked), np.uint8)
+        given[small], given[large] = SMALL, LARGE
+        if len(large) == 0:
+            return given
+        given[_stages(builder)] |= DENSE
+        uses = np.zeros(len(given), np.int64)
+        formulas = len(self.is_only)
+        code: Int32 = tables["formula_code"][: int(tables.state[CODE])]
+        kinds, starts = tables["formula_kinds"][:formulas], tables["formula_starts"]
+        count_uses(kinds, starts[: formulas + 1], code, uses)
+        rules = np.bincount(tables.rows("rules")[:, RULE_FORMULA], minlength=formulas)
+        triggers = np.zeros(len(code), np.int32)
+        while True:  # each round takes a fact out, or is the last
+            flags = given.copy()
+            self._asked[:] = 0
+            classify(tables.state, flags)
+            add_companions(tables.state, flags)
+            find_triggers(
+                tables.state, flags, uses, self._asked, self._starts, triggers, self.is_only
+            )
+            counts = np.diff(self._starts)
+            self._triggers = triggers[: self._starts[-1]]
+            led = np.bincount(self._triggers, np.repeat(rules, counts), minlength=len(given))
+            if not (led > POPULAR).any():
+                return flags
+            given[led > POPULAR] |= DENSE
 
     def arrays(
         self, facts: Int32, words: int, nodes: Int32, rules: Int32, formulas: Int32, needs: Int64
@@ -120,15 +129,16 @@ class SparseFacts:
         found_by = facts[triggers]
         rows = rules[picked]
         rows[:, SOURCE] = nodes[picked]
+        rows[:, SPENDS] = self._spends(triggers, rows)
         bits = np.zeros(64 * words, np.uint8)
         bits[facts[self.is_sparse]] = 1
         needed = needs & (1 << 32) - 1
         passes = np.flatnonzero(bits[needed])
-        rows[:, SPENDS] = self._spends(triggers, rows)
         passed = np.full((len(passes), RULE_COLUMNS), -1, np.int32)
         passed[:, ACTION] = PASSES
         passed[:, TARGET] = needed[passes]
         passed[:, SOURCE] = needs[passes] >> 32
+        passed[:, SPENDS] = 0
         return _arrays(
             bits, np.concatenate([found_by, passed[:, TARGET]]), np.concatenate([rows, passed])
         )
@@ -136,7 +146,7 @@ class SparseFacts:
     def _spends(self, triggers: Int32, rules: Int32) -> NDArray[np.bool_]:
         """Whether nothing else follows from the fact that a rule is found by."""
         is_alone = (rules[:, FORMULA] < 0) & (rules[:, WATCHED] == rules[:, ALSO])
-        is_asked_once = (self._uses[triggers] == 1) & (np.bincount(triggers)[triggers] == 1)
+        is_asked_once = (self._asked[triggers] == 1) & (np.bincount(triggers)[triggers] == 1)
         spends: NDArray[np.bool_] = is_alone & is_asked_once & (rules[:, ACTION] == ACCEPTS)
         return spends
 

@@ -158,14 +158,14 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
     yield len(program.groups) > 0
     yield len(program.constants) > 0
     yield _is_table(len(program.constant_slots)) and _is_table(len(program.prefix_bits))
-    yield len(program.sparse) in (0, ends[-1])
-    yield len(program.sparse_starts) == 64 * len(program.sparse) + 1
     yield len(program.sparse_nodes) > len(program.tests) // 8
     yield len(program.sparse_rules) * RULE_COLUMNS < _NUMBERS_MAX
     yield from _searched_lengths(program)
     yield len(program.stage_starts) > 0
     # Ends first: what follows from them could be any number.
     yield len(ends) == OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _told_at_most(program)
+    yield len(program.sparse) in (0, ends[-1])
+    yield len(program.sparse_starts) == 64 * len(program.sparse) + 1
     stages = 64 * int(ends[OF_STAGE] - ends[OF_VALUE]) + 1
     yield len(program.chain_starts) == len(program.last_starts) == stages
     yield ends[OF_GROUP] == -(-(len(program.groups) - 1) // 64)

@@ -133,7 +133,9 @@ def lay_told(state: Int64, level: int) -> int:
 def close_overlay(
     state: Int64, current: int, gathered: int, around: int, result: int, level: int
 ) -> int:
-    """Follow the rules of the sparse facts of an element: DONE, or a status, and nothing is done.
+    """Follow the rules of the sparse facts of an element: DONE; or a status, and all is done again.
+
+    What was reported by then is not reported twice.
 
     Args:
         current: its state.
@@ -303,13 +305,24 @@ def accept(state: Int64, query: int) -> int:
 @called
 def tell_sparse(state: Int64, fact: int, around: int, result: int) -> int:
     """Tell the element around a sparse fact, once: DONE, or a status."""
-    ends, told = int64s(state, PROGRAM.fact_ends), uint64s(state, SCRATCH.told)
+    ends = int64s(state, PROGRAM.fact_ends)
     if ends[OF_VALUE] <= fact >> 6 < ends[OF_STAGE]:
         return tell_last(state, fact, around, result)
+    return tell_once(state, fact)
+
+
+@inlined
+def tell_once(state: Int64, fact: int) -> int:
+    """Put a sparse fact behind the overlay, unless it is there, or spent: DONE, or a status.
+
+    Facts are marked as told just where they are there: ``close_overlay`` takes the marks of these
+    away again.
+    """
+    told, before = uint64s(state, SCRATCH.told), state[OVERLAID]
     if holds_fact(told, fact):
         return DONE
     status = lay_over(state, -1, fact)
-    if not status:
+    if state[OVERLAID] > before:
         add_fact(told, fact)
     return status
 
@@ -320,7 +333,7 @@ def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
 
     Chains of several stages have no sparse facts.
     """
-    ends, told = int64s(state, PROGRAM.fact_ends), uint64s(state, SCRATCH.told)
+    ends = int64s(state, PROGRAM.fact_ends)
     starts, lasts = int64s(state, PROGRAM.last_starts), int32s(state, PROGRAM.lasts)
     of_chain, stages = int64s(state, PROGRAM.stage_starts), int32s(state, PROGRAM.stages)
     bases = int32s(state, PROGRAM.counter_bases)
@@ -330,10 +343,8 @@ def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
         chain, fact = np.int64(lasts[2 * i]), np.int64(lasts[2 * i + 1])
         kind, counter = stages[3 * of_chain[chain]], stages[3 * of_chain[chain] + 1]
         is_first = in_set(state, result, kind) and not in_set(state, around, bases[counter] + 1)
-        if is_first and not status and not holds_fact(told, fact):
-            status = lay_over(state, -1, fact)
-            if not status:
-                add_fact(told, fact)
+        if is_first and not status:
+            status = tell_once(state, fact)
     return status
 
 
@@ -394,7 +405,7 @@ def find_reached(state: Int64, where: int, node: int) -> int:
 
 
 @kernel
-def compact(state: Int64) -> None:
+def compact_overlay(state: Int64) -> None:
     """Drop what is twice on the overlay of an element."""
     facts, levels = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRESS.overlay_levels)
     told = uint64s(state, SCRATCH.told)

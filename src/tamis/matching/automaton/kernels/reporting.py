@@ -90,7 +90,10 @@ def is_new(bits: Bytes, number: int) -> bool:
 
 @inlined
 def can_report(state: Int64) -> bool:
-    """Whether there is room for what one event may report."""
+    """Whether there is room for three more answers.
+
+    So many one event reports, beside those of sparse facts, which ask each time.
+    """
     answers = int64s(state, MEMO.answers.counts)[COUNT]
     return (
         state[FOUND_COUNT] + 3 <= len(int32s(state, PROGRESS.found))

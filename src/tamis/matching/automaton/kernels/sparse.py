@@ -71,7 +71,7 @@ def classify(state: Int64, flags: Bytes) -> None:
             elif stage >= 0:
                 flags[fact] |= flags[stage] & np.uint8(SPARSE | PURE)
             elif formula >= 0 and has_any(state, formula, flags, SPARSE):
-                is_pure = not holds_without(state, formula, flags)
+                is_pure = not holds_without(state, formula, flags, PURE)
                 flags[fact] |= np.uint8(SPARSE | PURE if is_pure else SPARSE)
 
 
@@ -113,14 +113,14 @@ def add_companions(state: Int64, flags: Bytes) -> None:
             elif stage >= 0:
                 flags[fact] |= flags[stage] & np.uint8(SPARSE | PURE)
             elif has_any(state, formula, flags, SPARSE):
-                is_pure = not holds_without(state, formula, flags)
+                is_pure = not holds_without(state, formula, flags, PURE)
                 flags[fact] |= np.uint8(SPARSE | PURE if is_pure else SPARSE)
 
 
 @called
 def ask_for(state: Int64, formula: int, flags: Bytes) -> None:
     """Note that whoever looks at a formula has to be told, unless it has other sparse facts."""
-    if holds_without(state, formula, flags):
+    if holds_without(state, formula, flags, PURE):
         starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
         place, end = starts[formula], starts[formula + 1]
         while place < end:
@@ -131,7 +131,10 @@ def ask_for(state: Int64, formula: int, flags: Bytes) -> None:
 
 @inlined
 def rests_on(state: Int64, fact: int) -> tuple[int, int]:
-    """The fact OF_STAGE that a fact rests on, or else the formula; -1 for none."""
+    """The fact OF_STAGE that a fact rests on, or else the formula; -1 for none.
+
+    All that a fact rests on has smaller numbers, so to go through facts once, up or down, will do.
+    """
     facts, lasts = int32s(state, AT.facts), int32s(state, AT.lasts)
     kind = facts[fact * FACT_ROW + KIND]
     formula = np.int64(facts[fact * FACT_ROW + FACT_FORMULA])
@@ -198,19 +201,23 @@ def has_any(state: Int64, formula: int, flags: Bytes, flag: int) -> bool:
 
 
 @called
-def holds_without(state: Int64, formula: int, flags: Bytes) -> bool:
-    """Whether a formula may hold where no PURE fact does: what is not known may hold."""
+def holds_without(state: Int64, formula: int, flags: Bytes, mask: int) -> bool:
+    """Whether a formula may hold where no PURE fact does: what is not known may hold.
+
+    Args:
+        mask: PURE; or with QUIET, where just those facts do not hold that are PURE and not QUIET.
+    """
     starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
     place, end = starts[formula], starts[formula + 1]
     if uint8s(state, AT.formula_kinds)[formula] == CONJUNCTION:
-        while place < end and flags[np.int64(code[place])] & PURE == 0:
+        while place < end and flags[np.int64(code[place])] & mask != PURE:
             place += 1
         return place == end
     stack = U(0)
     while place < end:
         operator = code[place]
         if operator >= 0:
-            stack = stack << U(1) | U(flags[np.int64(operator)] & PURE == 0)
+            stack = stack << U(1) | U(flags[np.int64(operator)] & mask != PURE)
         elif operator == NOT:
             stack |= U(1)
         elif operator == AND:
@@ -225,12 +232,20 @@ def holds_without(state: Int64, formula: int, flags: Bytes) -> bool:
 
 @kernel
 def find_triggers(
-    state: Int64, flags: Bytes, uses: Int64, starts: Int64, triggers: Int32, is_only: Bytes
+    state: Int64,
+    flags: Bytes,
+    uses: Int64,
+    asked: Int64,
+    starts: Int64,
+    triggers: Int32,
+    is_only: Bytes,
 ) -> None:
     """By formula: the sparse facts of which one has to hold, where it comes to hold by them.
 
     Args:
+        flags: what is known of facts.
         uses: in how many conjunctions a fact is: of those that must all hold, one is enough.
+        asked: filled; in how many formulas a fact is.
         starts, triggers: filled.
         is_only: filled; whether the formula does not hold without them.
     """
@@ -239,13 +254,17 @@ def find_triggers(
     count = 0
     for formula in range(state[FORMULAS]):
         starts[formula] = count
-        is_only[formula] = not holds_without(state, formula, flags)
-        wanted = PURE if is_only[formula] else SPARSE
+        is_only[formula] = not holds_without(state, formula, flags, PURE)
+        mask = wanted = PURE if is_only[formula] else SPARSE
+        if not holds_without(state, formula, flags, PURE | QUIET):
+            mask = PURE | QUIET
         is_one_enough = is_only[formula] and kinds[formula] == CONJUNCTION
         place, end = offsets[formula], offsets[formula + 1]
         while place < end:
             fact = np.int64(code[place])
-            if fact >= 0 and flags[fact] & wanted:
+            if fact >= 0:
+                asked[fact] += 1
+            if fact >= 0 and flags[fact] & mask == wanted:
                 if not is_one_enough or count == starts[formula]:
                     triggers[count] = fact
                     count += 1
