@@ -6,7 +6,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -73,6 +73,15 @@ def test_results_come_out_while_later_documents_are_awaited(write: Write) -> Non
     assert process.returncode == 0
 
 
+@pytest.fixture
+def _interrupts_are_heeded() -> Iterator[None]:
+    """By what is started, too: it ignores them where we do, as in the background of a shell."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_interrupts_are_heeded")
 def test_an_interrupt_is_one_line_and_leaves_the_output_as_it_was(write: Write) -> None:
     write({"s": "//a", "1.xml": "<a/>", "out": "old"})
     os.mkfifo("late.xml")

@@ -25,7 +25,7 @@ from tamis.cli.console import Status, say
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql.streaming.query import StreamingQuery
+    from tamis.spark.stream import StreamingQuery
 
 EXAMPLES = """\b
 Examples:
