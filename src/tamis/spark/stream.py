@@ -13,7 +13,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
-from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa: PLC0414 - it is for the command line, too
 
 from tamis.errors import TamisError, UsageError
 from tamis.spark.files import AnswerPieces, Paths, path_list
