@@ -82,7 +82,7 @@ class Matching:
             with phases("parse"):
                 found = next(batches, None)
             if found is None:
-                return counts, digest
+                return {**counts, "documents": len(documents)}, digest
             batch, vocabulary = found
             with phases("match"):
                 matches = self._match(batch, vocabulary)
