@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import fcntl
+import gc
 import hashlib
 import json
 import os
@@ -204,6 +205,8 @@ def _mapped(program: Program) -> CompiledMatcher:
         list(matcher.match_many([b"<a b='c'>d</a>"]))
         with suppress(UsageError):  # of subscriptions that go through lxml
             list(matcher.match_records(b"<a><b/></a>", "b"))
+    if SparkFiles._is_running_on_worker:
+        gc.freeze()  # Spark collects garbage after each task, and all that is here is none
     return matcher
 
 
