@@ -33,7 +33,7 @@ OPENING_BYTES = 4096
 # A large job has tasks of TASK_BYTES. A small one has fewer bytes in each, so that all cores have
 # work, until there are SMALL_TASKS; but not below SMALL_TASK_BYTES, which cost no more than the
 # start of a task.
-SMALL_TASK_BYTES = 4 << 20
+SMALL_TASK_BYTES = 8 << 20
 SMALL_TASKS = 32
 TASK_BYTES = 64 << 20
 
