@@ -171,7 +171,7 @@ def deal(sizes: Sequence[int]) -> list[int]:
 
     The largest piece goes first, each to the task that has least to do by then.
 
-    >>> deal([4_800_000, 1_600_000, 1_200_000, 2_000_000])
+    >>> deal([9_600_000, 3_200_000, 2_400_000, 4_000_000])
     [0, 1, 1, 1]
     """
     costs = [size + OPENING_BYTES for size in sizes]

@@ -116,7 +116,7 @@ def set_version(subscriptions: Subscriptions) -> str:
     """A hash of all that says what matches: ids, expressions, and how these are read.
 
     >>> set_version(Subscriptions({"x": "//a"}))
-    'fc7b8ab5ee7bd9ad'
+    '58bd694845ed1a6a'
     """
     columns = subscriptions.columns
     digest = hashlib.sha256()

@@ -386,7 +386,7 @@ def _said(error: DocumentError | None) -> dict[str, object] | None:
 def printable(text: str) -> str:
     r"""A text that Arrow can hold: file names may have bytes that are not UTF-8, which it cannot.
 
-    >>> printable(os.fsdecode(b"caf\xe9.xml"))
+    >>> printable(b"caf\xe9.xml".decode(errors="surrogateescape"))
     'caf?.xml'
     """
     return text.encode(errors="replace").decode()
