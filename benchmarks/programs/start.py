@@ -19,6 +19,7 @@ import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from benchmarks.programs.protocol import Phases, answer
 
@@ -158,12 +159,17 @@ def _run(*words: str, cache: str | None = None) -> str:
 def compile_all() -> dict[str, bool]:
     """Use everything that has kernels; gives which there are, and whether they are compiled."""
     use_everything()
+    return {name: bool(function.signatures) for name, function in compiled_functions().items()}
+
+
+def compiled_functions() -> dict[str, Any]:
+    """All that Numba compiles, by name, but for what it compiles into whatever calls it."""
     from numba.core.registry import CPUDispatcher  # noqa: PLC0415
 
     import tamis  # noqa: PLC0415 - slow to import, as are the others
 
     package = Path(tamis.__path__[0])
-    found = {}
+    found: dict[str, Any] = {}
     for path in sorted(package.rglob("*.py")):
         if "tamis.jit import" not in path.read_text(encoding="utf-8"):
             continue
@@ -172,7 +178,7 @@ def compile_all() -> dict[str, bool]:
             if isinstance(value, CPUDispatcher) and value.py_func.__module__ == module:
                 is_inlined = value.targetoptions.get("forceinline")
                 if not is_inlined:
-                    found[f"{module}.{name}"] = bool(value.signatures)
+                    found[f"{module}.{name}"] = value
     return found
 
 
@@ -201,7 +207,13 @@ def use_everything() -> None:
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
         file.writelines(f"s{number}\t{text}\n" for number, text in many)
         file.flush()
-        assert len(Subscriptions.from_file(file.name).queries.plain) == 5_000
+        subscriptions = Subscriptions.from_file(file.name)
+    assert len(subscriptions.queries.plain) == 5_000
+    compile(subscriptions)
+    # As many constants as are looked at one by one, and more of them in one element than at first.
+    constants = {n: f"//a[b = 'x{n}'][c]" for n in range(100)}
+    together = "".join(f"<b>x{n}</b>" for n in constants)
+    assert len(compile(constants).match(f"<a>{together}<c/></a>")) == len(constants)
     # As many states as the automaton has to make room for, and none to spare.
     twigs = {n: f"//n{n}[m][not(.//k)]" for n in range(200)}
     nested = b"".join(b"<n%d><m/>" % n for n in range(200))

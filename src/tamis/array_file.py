@@ -47,6 +47,7 @@ MAGIC = b"\x89TAMIS\r\n"
 _FORMAT = 1
 _HEADER = struct.Struct("<8sIIQQ")
 _BLOCK = 64
+_LARGE = 1 << 20  # bytes of which the checksums take longer than to start threads
 _DTYPES = {dtype: np.dtype(dtype) for dtype in ("|u1", "<i4", "<i8", "<u8", "<f8")}
 _DIMENSIONS_MAX = 2
 
@@ -199,14 +200,15 @@ def open_arrays(path: Path, kind: str, version: int, is_private: bool = False) -
 
 
 def _check_sections(path: Path, mapped: mmap.mmap, sections: list[_Section]) -> None:
-    """See that all bytes are what they were; by threads, or it is most of what loading takes."""
+    """See that all bytes are what they were; of large files by threads, as it takes longest."""
     content = memoryview(mapped)
 
     def checksum(section: _Section) -> int:
         return zlib.crc32(content[section.start : section.start + section.padded])
 
     with ThreadPoolExecutor() as pool:
-        for section, found in zip(sections, pool.map(checksum, sections), strict=True):
+        checksums = (map if len(mapped) < _LARGE else pool.map)(checksum, sections)
+        for section, found in zip(sections, checksums, strict=True):
             if found != section.checksum:
                 raise DamagedProgram(f"{section.name} was changed since it was written", str(path))
 

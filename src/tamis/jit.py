@@ -37,7 +37,7 @@ _types: Any = numba.types
 # Kernels get arrays and make none, so the counting of references to arrays is left out (it took
 # nine tenths of the time of a kernel with many short functions). One that allocates after all does
 # not compile.
-_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
 # Nothing that kernels see is defined in these, which stand above all that has kernels.
 _WITHOUT_KERNELS = ("cli/", "spark/")
@@ -135,6 +135,6 @@ def _fingerprint() -> str:
         name = path.relative_to(package).as_posix()
         if not name.startswith(_WITHOUT_KERNELS):
             digest.update(name.encode() + b"\0" + path.read_bytes())
-    versions = (sys.version, numba.__version__, llvmlite.__version__, _config.BOUNDSCHECK)
-    digest.update(repr(versions).encode())
+    versions = (sys.version, numba.__version__, llvmlite.__version__)
+    digest.update(repr((*versions, _config.BOUNDSCHECK, _config.OPT)).encode())
     return digest.hexdigest()[:16]

@@ -9,6 +9,9 @@ from pathlib import Path
 
 _ROOT = Path(__file__).parent.parent.parent
 
+# Every index is checked; and of what is compiled for that, a quarter of the time is saved.
+CHECKED = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}
+
 
 def start(module: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
     """Start ``python -m module arguments``."""

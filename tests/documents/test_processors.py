@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.documents.processes import output, start
+from tests.documents.processes import CHECKED, output, start
 
 MODULE = "tests.documents.sample"
 ENVIRONMENTS = {
     "narrow": {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""},
-    "bounds": {"NUMBA_BOUNDSCHECK": "1"},
+    "bounds": CHECKED,
 }
 
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 
 from lxml import etree
 
@@ -23,20 +24,32 @@ def command(subscription: str, document: str, namespaces: Mapping[str, str]) -> 
     return shlex.join(["python", "-m", "tests.matching.replay", subscription, document, *declared])
 
 
-def answers(
-    subscription: str, document: str, namespaces: Mapping[str, str]
-) -> dict[str, bool | None]:
-    """What each engine and oracle says; None where an engine refuses, or an oracle cannot say."""
-    found: dict[str, bool | None] = {}
+Answers = dict[str, bool | None]
+"""What each engine and oracle says; None where an engine refuses, or an oracle cannot say."""
+
+
+def answers(subscription: str, document: str, namespaces: Mapping[str, str]) -> Answers:
+    """The answers for a document."""
+    return answers_for_each(subscription, [document], namespaces)[0]
+
+
+def answers_for_each(
+    subscription: str, documents: Sequence[str], namespaces: Mapping[str, str]
+) -> list[Answers]:
+    """The answers for each of some documents, which are matched together."""
+    found: list[Answers] = [{} for _ in documents]
     given = tamis.Subscriptions({"s": subscription}, namespaces=namespaces)
     for engine in ENGINES:
-        try:
-            found[engine.name] = bool(tamis.compile(given, engine=engine.name).match(document))
-        except EngineRefused:
-            found[engine.name] = None
-    tree = etree.fromstring(document.encode()).getroottree()
-    found["lxml"] = lxml_xpath(subscription, namespaces)(tree)
-    found["elementpath"] = elementpath_true(subscription, namespaces, tree)
+        said: Iterable[bool | None] = [None] * len(documents)
+        with suppress(EngineRefused):
+            said = map(bool, tamis.compile(given, engine=engine.name).match_many(documents))
+        for each, answer in zip(found, said, strict=True):
+            each[engine.name] = answer
+    by_lxml = lxml_xpath(subscription, namespaces)
+    for each, document in zip(found, documents, strict=True):
+        tree = etree.fromstring(document.encode()).getroottree()
+        each["lxml"] = by_lxml(tree)
+        each["elementpath"] = elementpath_true(subscription, namespaces, tree)
     return found
 
 

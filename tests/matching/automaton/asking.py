@@ -22,13 +22,16 @@ from tamis.language.queries import Queries
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS
 from tamis.matching import reference
-from tamis.matching.automaton import compile_queries, freezing, grids, refuses
+from tamis.matching.automaton import compile_queries, freezing, grids, refuses, sparse
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.planner import Matching
 
 STRUCTURE = Demand(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
 """More than any query asks for that the automaton answers."""
 
+PLAIN, INDEXED, SPARSE = PROGRAMS = ("plain", "indexed", "sparse")
+"""All nodes of the second have their rules indexed, and all that can be are in grids; facts of the
+third stay outside of sets wherever they can. What is plain is compiled in bulk, in both."""
 Answers = list[set[int]]
 """By document: the queries that are true of it."""
 
@@ -42,8 +45,7 @@ class Way:
         order: the documents' numbers; some may come again.
         cuts: where a batch ends.
         is_lean: parse what the program demands, and not all.
-        is_indexed: all nodes have their rules indexed, and all that can be are in grids; and what
-            is plain is compiled in bulk.
+        program: of which of the ``PROGRAMS``.
     """
 
     name: str
@@ -51,7 +53,7 @@ class Way:
     order: tuple[int, ...]
     cuts: tuple[int, ...] = ()
     is_lean: bool = False
-    is_indexed: bool = False
+    program: str = PLAIN
 
     def batches(self) -> Iterator[tuple[int, ...]]:
         """The documents' numbers, batch after batch."""
@@ -76,7 +78,8 @@ def ways(documents: int, draw: Random) -> list[Way]:
     cuts = tuple(sorted(draw.sample(range(len(shuffled)), min(4, len(shuffled)))))
     return [
         Way("all at once", 1 << 28, all_of_them, is_lean=True),
-        Way("all at once, forgetting", 1, all_of_them, is_indexed=True),
+        Way("all at once, forgetting", 1, all_of_them, program=INDEXED),
+        Way("all at once, sparse", draw.choice([1, 1 << 28]), all_of_them, program=SPARSE),
         Way("backwards, in batches", middle, all_of_them[::-1], cuts),
         Way("one by one, forgetting", 1, all_of_them[::-1], all_of_them, is_lean=True),
         Way(
@@ -84,7 +87,7 @@ def ways(documents: int, draw: Random) -> list[Way]:
             draw.choice([1, 15_000, 1 << 28]),
             tuple(shuffled),
             cuts,
-            is_indexed=True,
+            program=draw.choice([INDEXED, SPARSE]),
         ),
     ]
 
@@ -112,10 +115,11 @@ class Asking:
         forgotten: how often automata forgot.
         plain: queries that were compiled in bulk.
         sliced: those that were in grids, by node.
+        sparse: facts that stayed outside of sets.
     """
 
     def __init__(self) -> None:
-        self.comparisons = self.true = self.forgotten = self.plain = self.sliced = 0
+        self.comparisons = self.true = self.forgotten = self.plain = self.sliced = self.sparse = 0
         self._parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
 
     def difference(
@@ -135,15 +139,19 @@ class Asking:
         ):
             bulk, numbers = in_bulk(queries)
             indexed = compile_queries(bulk)
+        with patch.multiple(sparse, MANY_CONSTANTS=1, POPULAR=1 << 30):
+            sparse_program = compile_queries(bulk)
+        programs = dict(zip(PROGRAMS, (program, indexed, sparse_program), strict=True))
         self.sliced += len(indexed.arrays.sliced)
+        self.sparse += int(np.bitwise_count(sparse_program.arrays.sparse).sum())
         self.plain += len(bulk.plain)
         lean = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
         for way in several:
-            automaton = Automaton(indexed if way.is_indexed else program, way.memo_bytes)
+            automaton = Automaton(programs[way.program], way.memo_bytes)
             for batch in way.batches():
                 parser = lean if way.is_lean else self._parser
                 found = answers(automaton, parser, [sources[number] for number in batch])
-                if way.is_indexed:
+                if way.program != PLAIN:
                     found = [{i for i, n in enumerate(numbers) if n in got} for got in found]
                 for number, got in zip(batch, found, strict=True):
                     self.comparisons += len(queries)

@@ -194,7 +194,8 @@ def main() -> int:
     print(
         f"{asking.comparisons:,} comparisons, {asking.true:,} answers true, "
         f"{asking.forgotten:,} times forgotten, {asking.plain:,} queries in bulk, "
-        f"{asking.sliced:,} in grids, {time.monotonic() - started:.0f} s"
+        f"{asking.sliced:,} in grids, {asking.sparse:,} sparse facts, "
+        f"{time.monotonic() - started:.0f} s"
     )
     if difference is not None:
         print(difference)

@@ -29,7 +29,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS
-from tamis.matching.automaton import compile_queries, constants, freezing, grids
+from tamis.matching.automaton import compile_queries, constants, freezing, grids, sparse
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.automaton.memo import MemoArrays
 from tamis.matching.automaton.program import AutomatonProgram, ProgramArrays
@@ -56,6 +56,8 @@ EXPRESSIONS = [
     *(f"//d[b > {n}]" for n in range(0, 30, 3)),
     *(f"//d[b > {n}][f < {m}]" for n in range(0, 30, 6) for m in range(0, 30, 5)),
     *(f"//*[b = '{n}'][c > {m}]" for n in range(3) for m in range(9)),
+    "//r[.//b = 'c7'][a]", "//d[b = 'c7' and f > 3]", "//a[b = 'c7' or c]",
+    "//r[a/b = 'c1'][a > 2]",
 ]  # fmt: skip
 """All that programs have arrays for."""
 DECLARED = "".join(f' xmlns:{prefix}="{uri}"' for prefix, uri in NAMESPACES.items())
@@ -63,7 +65,7 @@ DOCUMENTS = [
     f"<r{DECLARED}><a><b>x</b><b>xyz</b><c/></a><a x='one'><b>8</b><d/></a><p:a x='3' p:y=''/></r>",
     f"<r{DECLARED}><a><b><c/><c/></b><b>ushers</b><c><a1/><a7/><b/></c></a><!--c-->t<a/><a/></r>",
     "<r><a><b/><c/><a><b><c/></b><d><b>13</b></d></a></a><a><b> x  y</b><c/><d/><e/></a></r>",
-    "<a><b x='3'>she c7</b><d><b>c7</b><b>29.5</b></d><c><a3/><b>he</b></c></a>",
+    "<a><b x='3'>she c7</b><d><b>c7</b><b>29.5</b><f>4</f></d><c><a3/><b>he</b></c></a>",
     "<a><a><a><b>x</b><b>x</b><c/><d/></a><b/></a><b><c><d><b>-4</b></d></c></b></a>",
     "<d><b>13</b><b>20</b><f>14</f><f>27</f></d>",
     "<r><d><b>29</b><f>6</f><c>4</c></d><a><b>1</b><c>7</c><d><b>5</b><f>-1</f></d></a></r>",
@@ -95,6 +97,7 @@ def sample() -> Sample:
     queries = [parse(text, NAMESPACES) for text in EXPRESSIONS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(freezing, "MANY_RULES", 3)
+        patch.setattr(sparse, "MANY_CONSTANTS", 8)
         patch.setattr(grids, "GRID_RULES", 12)
         patch.setattr(constants, "SEARCHED_CELLS", 60)
         program = compile_queries(queries)

@@ -47,6 +47,7 @@ def test_seeded() -> None:
     assert asking.forgotten > 100
     assert asking.plain > 50
     assert asking.sliced > 5
+    assert asking.sparse > 5
 
 
 def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

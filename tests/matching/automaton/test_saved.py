@@ -27,11 +27,11 @@ from tamis.limits import DEFAULT_LIMITS
 from tamis.matching.automaton import compile_queries, saved
 from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.automaton.kernels.scan import scan
-from tamis.matching.automaton.memo import COUNT
+from tamis.matching.automaton.memo import COUNT, MemoArrays
 from tamis.matching.automaton.program import AutomatonProgram, ProgramArrays
 from tamis.matching.automaton.saved import load_memo, load_program, save_memo, save_program
-from tamis.matching.automaton.validate import MEMO_PARTS, PARTS
-from tests.documents.processes import output, start
+from tamis.matching.automaton.validate import MEMO_PARTS, PARTS, fault_of_program
+from tests.documents.processes import CHECKED, output, start
 from tests.matching.automaton.asking import answers
 from tests.matching.automaton.compare import drawn
 from tests.matching.automaton.hostile import ask_memos, ask_programs, said, sample
@@ -426,21 +426,6 @@ def test_a_table_rewritten_as_it_was_is_taken(small: Path) -> None:
 # -- hostile numbers -------------------------------------------------------------------------------
 
 
-@pytest.fixture(scope="module", autouse=True)
-def bounds() -> Iterator[Callable[[], str]]:
-    """What is printed where every index is checked; it compiles while other tests run."""
-    arguments = "--programs 2000 --memos 2000".split()
-    process = start(
-        "tests.matching.automaton.hostile",
-        *arguments,
-        NUMBA_BOUNDSCHECK="1",
-        NUMBA_OPT="1",  # a quarter less to compile
-    )
-    yield lambda: output(process)
-    process.kill()
-    process.communicate()
-
-
 def faults(became: Counter[str]) -> set[str]:
     """What was found faulty; each check has something to find."""
     return {what.split(": ")[1] for what in became if ": " in what}
@@ -460,8 +445,10 @@ def test_hostile_memos() -> None:
     assert faults(became) >= {*MEMO_PARTS, "the lengths of its arrays"}
 
 
-def test_hostile_numbers_with_every_index_checked(bounds: Callable[[], str]) -> None:
-    printed = dict(line.split(" ", 1) for line in bounds().splitlines())
+def test_hostile_numbers_with_every_index_checked() -> None:
+    arguments = "--programs 2000 --memos 2000".split()
+    text = output(start("tests.matching.automaton.hostile", *arguments, **CHECKED))
+    printed = dict(line.split(" ", 1) for line in text.splitlines())
     assert printed["reaches-out"] == "True"  # what is refused, if it is matched all the same
     for kind in ("programs", "memos"):
         assert re.fullmatch(r"refused [1-9]\d+ answered [1-9]\d+", printed[kind])
@@ -478,7 +465,19 @@ def test_a_hostile_file(path: Path) -> None:
         load_program(path)
 
 
+def test_empty_arrays() -> None:
+    """One array is cut to nothing: refused, where it was not empty, or nobody needs it."""
+    asked = sample()
+    arrays = asked.program.arrays._asdict()
+    for name, array in arrays.items():
+        changed = {**arrays, name: array[:0]}
+        fault = fault_of_program(changed, asked.program.queries, asked.symbols)
+        assert fault or not array.size or name in ("constant_bytes", "gram_bytes"), name
+
+
 def test_the_version_is_of_these_arrays() -> None:
     """What has to be raised when this changes: PROGRAM_VERSION, and what is expected here."""
     said = repr([(name, kind) for name, kind in saved.dtypes(ProgramArrays).items()])
-    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (2, 2342521236)
+    memos = repr([(name, kind) for name, kind in saved.dtypes(MemoArrays).items()])
+    assert (saved.MEMO_VERSION, zlib.crc32(memos.encode())) == (3, 2836734432)
+    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (3, 259904120)

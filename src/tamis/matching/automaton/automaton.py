@@ -13,6 +13,7 @@ from tamis.documents.batch import Bytes, EventBatch, Int32, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
 from tamis.matching.automaton.kernels.facts import known_facts
+from tamis.matching.automaton.kernels.overlay import compact_overlay
 from tamis.matching.automaton.kernels.scan import scan
 from tamis.matching.automaton.kernels.tables import copy_pairs, rehash
 from tamis.matching.automaton.layout import (
@@ -31,7 +32,9 @@ from tamis.matching.automaton.layout import (
     FULL_FACTS,
     FULL_FOUND,
     FULL_MERGES,
+    FULL_OVERLAY,
     FULL_PENDINGS,
+    FULL_REACHED,
     FULL_STATES,
     FULL_TEXT,
     GATHERED,
@@ -48,6 +51,7 @@ from tamis.matching.automaton.layout import (
     NUMBER_BUFFER,
     NUMBER_END,
     NUMBER_START,
+    OVERLAID,
     PROGRAM,
     PROGRESS,
     QUERIES,
@@ -131,6 +135,7 @@ class Automaton:
         self._stacks.append(np.zeros(64, np.int64))
         self._text = np.zeros(256, np.uint8)
         self._number = np.zeros(1, np.float64)
+        self._overlay = [np.zeros(64, np.int32) for _ in range(2)]
         self._state = np.zeros(STATE_SIZE, np.int64)
         self._state[WIDTH] = len(program.arrays.wildcards)
         self._state[QUERIES] = program.queries
@@ -154,7 +159,7 @@ class Automaton:
         return self._memo
 
     def _learn_anew(self) -> None:
-        self._memo = new_arrays(self.program.arrays)
+        self._memo = new_arrays(self.program.arrays, self.program.queries)
         self._seen = np.zeros(64, np.int64)
         self._scratch.pending_bits[:] = 0
         self._scratch.needed[:] = 0
@@ -194,6 +199,8 @@ class Automaton:
         while status := scan(state):
             if status == FULL_FOUND:
                 self._grow_found()
+            elif status == FULL_OVERLAY:
+                self._make_room_on_overlay()
             elif status == FULL_TEXT:
                 self._text = np.zeros(2 * int(state[TEXT_NEEDED]), np.uint8)
             elif status == ASKS_NUMBER:
@@ -227,6 +234,8 @@ class Automaton:
             self._found_starts,
             self._found,
             self._seen,
+            self._overlay[0],
+            self._overlay[1],
             self._met_starts,
             self._met_answers,
             self._met_places,
@@ -253,6 +262,13 @@ class Automaton:
             self._met_answers = grown(self._met_answers, met)
             self._met_places = grown(self._met_places, met)
 
+    def _make_room_on_overlay(self) -> None:
+        """Drop what the overlay has twice; where that is less than half of it, let it grow."""
+        before = int(self._state[OVERLAID])
+        compact_overlay(self._state)
+        if 2 * self._state[OVERLAID] >= before:
+            self._overlay = [grown(part, 2 * len(part)) for part in self._overlay]
+
     def _make_room(self, status: int) -> None:
         """Let the memo grow, or forget.
 
@@ -273,6 +289,8 @@ class Automaton:
         memo = self._memo
         if status == FULL_CLOSES:
             memo = memo._replace(closes=_grown_pairs(memo.closes))
+        elif status == FULL_REACHED:
+            memo = memo._replace(reached=_grown_pairs(memo.reached))
         elif status == FULL_MERGES:
             memo = memo._replace(merges=_grown_pairs(memo.merges))
         else:

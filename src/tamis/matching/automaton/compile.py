@@ -202,7 +202,8 @@ def compile_queries(queries: Sequence[Query]) -> AutomatonProgram:
     others: Sequence[Query] = queries
     if isinstance(queries, Queries):
         others = queries.others
-        compiler.builder.add_plain(queries.plain)
+        if len(queries.plain):  # small sets need not wait for its kernels to be compiled
+            compiler.builder.add_plain(queries.plain)
     demand = Demand()
     for number, query in enumerate(others, start=len(queries) - len(others)):
         compiler.add(number, query.expression)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Bytes, Int32, Int64
+from tamis.errors import UsageError
 from tamis.language.plain import OPERATORS as NAMES
 from tamis.matching.automaton.kernels.constants import (
     GRAM_BYTES,
@@ -18,11 +19,14 @@ from tamis.matching.automaton.kernels.constants import (
     link_searched,
 )
 from tamis.matching.automaton.program import (
+    ASKED_OF,
     BEGIN,
     CLASSES,
     COMPARISON_COLUMNS,
     COMPARISONS,
+    CONSTANT_ROW,
     FACT,
+    FIRST_BYTE,
     FUNCTION,
     GRAM,
     GRAM_ROW,
@@ -31,6 +35,7 @@ from tamis.matching.automaton.program import (
     HAS_GRAMS,
     LENGTHS,
     LONGEST,
+    MEANS,
     OFFSET,
     OPERATOR,
     OPERATORS,
@@ -40,10 +45,14 @@ from tamis.matching.automaton.program import (
     THRESHOLDS,
 )
 
+BITS_OF_PREFIX = 16
+"""So that one in so many strings, at most, seems to be a prefix that is none."""
 MOST_ALIKE = 8
 """Strings of a group with the same gram."""
 SEARCHED_CELLS = 1 << 18
 """Nodes times letters for which it is written down where they lead: what fits a cache."""
+_BYTES_MAX = (1 << 31) - 1
+"""Places in them are int32."""
 _STARTS_WITH, _CONTAINS = NAMES.index("starts-with"), NAMES.index("contains")
 _BITS = np.array([OPERATORS.get(name, 0) for name in NAMES], np.int32)
 
@@ -74,12 +83,14 @@ def value_arrays(
     starts: Int64,
     texts: Bytes,
     numbers: NDArray[np.float64],
+    is_sparse: NDArray[np.bool_],
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a program that are about values.
 
     Args:
         functions: that of each group.
         starts, texts: the strings.
+        is_sparse: by number of a fact.
     """
     rows = np.zeros((len(functions) + 1, GROUP_COLUMNS), np.int32)
     rows[:-1, FUNCTION] = functions
@@ -88,7 +99,7 @@ def value_arrays(
     return {
         **_constants(rows, asked.only(is_string & ~is_searched), starts, texts),
         **_contained(rows, asked.only(is_searched), starts, texts),
-        **_comparisons(rows, asked.only(~is_string), numbers),
+        **_comparisons(rows, asked.only(~is_string), numbers, is_sparse),
         "groups": rows,
     }
 
@@ -97,6 +108,10 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
     """The strings that values are, or begin with."""
     is_prefix = asked.operators == _STARTS_WITH
     own_starts, own_texts = _gathered(asked.literals, starts, texts)
+    if own_starts[-1] > _BYTES_MAX:
+        raise UsageError(
+            "the strings that values are compared with take more than 2 GiB: compile them in parts"
+        )
     lengths = np.diff(own_starts)
     rows[:, LONGEST] = -1
     np.maximum.at(rows[:, LONGEST], asked.groups, lengths)
@@ -105,15 +120,20 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
     ).reshape(-1, 2)
     rows[:, LENGTHS] = np.searchsorted(prefixes[:, 0], np.arange(len(rows)))
     groups = (2 * asked.groups + is_prefix).astype(np.int32)
-    slots = np.zeros(1 << (2 * len(groups)).bit_length(), np.int32)
-    fill_slots(groups, own_starts, own_texts, slots)
+    constants = np.zeros((len(groups) + 1, CONSTANT_ROW), np.int32)
+    constants[:-1, ASKED_OF] = groups
+    constants[:, FIRST_BYTE] = own_starts
+    constants[:-1, MEANS] = asked.facts
+    slots = np.zeros(1 << (2 * len(groups)).bit_length(), np.uint64)
+    count = int(np.count_nonzero(is_prefix))
+    bits = np.zeros(1 << (BITS_OF_PREFIX * count // 64).bit_length(), np.uint64)
+    fill_slots(constants.reshape(-1), own_texts, slots, bits)
     return {
         "constant_slots": slots,
-        "constant_groups": groups,
-        "constant_starts": own_starts,
+        "constants": constants,
         "constant_bytes": own_texts,
-        "constant_facts": asked.facts,
         "prefix_lengths": prefixes[:, 1].astype(np.int32),
+        "prefix_bits": bits,
     }
 
 
@@ -236,7 +256,7 @@ def _table(count: int) -> tuple[NDArray[np.uint64], Int32]:
 
 
 def _comparisons(
-    rows: Int32, asked: Asked, numbers: NDArray[np.float64]
+    rows: Int32, asked: Asked, numbers: NDArray[np.float64], is_sparse: NDArray[np.bool_]
 ) -> dict[str, NDArray[Any]]:
     """The numbers that values are compared with."""
     wanted = numbers[-1 - asked.literals]
@@ -252,4 +272,5 @@ def _comparisons(
     compared[:, OPERATOR] = _BITS[asked.operators[order]]
     compared[:, THRESHOLD] = np.cumsum(is_new) - 1 - rows[groups, THRESHOLDS]
     compared[:, FACT] = asked.facts[order]
-    return {"thresholds": wanted[is_new], "comparisons": compared}
+    sparse_first = np.lexsort((~is_sparse[asked.facts[order]], groups))
+    return {"thresholds": wanted[is_new], "comparisons": compared[sparse_first]}

@@ -68,6 +68,7 @@ from tamis.matching.automaton.program import (
     OF_VALUE,
     OTHER_ATTRIBUTE,
     OTHER_ELEMENT,
+    PASSES,
     RULE_COLUMNS,
     RULES,
     SOURCE,
@@ -80,6 +81,7 @@ from tamis.matching.automaton.program import (
     AutomatonProgram,
     ProgramArrays,
 )
+from tamis.matching.automaton.sparse import SparseFacts
 
 MOST_WORDS = (1 << 31) // 64 - 1
 """Words of facts: their numbers have 32 bits."""
@@ -107,22 +109,28 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
     children, descendants = _children(rank[parents[order[1:]]], below[order])
     accepts = tables.rows("accepts")
     accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
-    sure_starts, sure, of_rules, rules, formulas = _ruled(
+    words = int(fact_arrays["fact_ends"][-1])
+    sure_starts, sure, of_rules, rules, of_formulas, formulas = _ruled(
         tables, rank, facts, fact_arrays["counter_bases"]
     )
+    needs = _needs(tables, rank, facts)
+    sparse = SparseFacts(builder)
+    sparse_rules = sparse.arrays(facts, words, of_rules, rules, of_formulas, needs)
+    needs = needs[~np.isin(needs & (1 << 32) - 1, facts[sparse.is_pure])]
+    is_left = sparse.is_only[of_formulas] == 0
+    of_rules, rules = of_rules[is_left], rules[is_left]
     is_sliced, grid_starts, grids = grid_arrays(
-        of_rules, rules, _numbered_tests(tables, facts, int(fact_arrays["fact_ends"][-1]))
+        of_rules, rules, _numbered_tests(tables, facts, words)
     )
     of_rules, rules = of_rules[~is_sliced], rules[~is_sliced]
     rule_starts = np.searchsorted(of_rules, np.arange(len(order) + 1))
-    needs_starts, needs = _needs(tables, rank, facts)
     nodes = np.zeros((len(order) + 1, NODE_COLUMNS), np.int32)
     nodes[:, CHILDREN] = children
     nodes[:-1, DESCENDANTS] = descendants
     nodes[:, ACCEPTED] = accept_starts
     nodes[:, SURE] = sure_starts
     nodes[:, RULES] = rule_starts
-    nodes[:, NEEDS] = needs_starts
+    nodes[:, NEEDS] = np.searchsorted(needs >> 32, np.arange(len(order) + 1))
     nodes[:, WATCHES], watches = _watches(rule_starts, rules[:, WATCHED])
     nodes[:, GRIDS] = np.searchsorted(grid_starts, np.arange(len(order) + 1))
     arrays = ProgramArrays(
@@ -132,13 +140,15 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
         accepts=accepts[accept_order, 1],
         sure=sure,
         rules=rules,
-        needs=needs,
+        needs=(needs & (1 << 32) - 1).astype(np.int32),
+        sparse_nodes=_node_bits(sparse_rules["sparse_rules"], len(order)),
+        **sparse_rules,
         **watches,
         **grids,
         **formulas,
         **fact_arrays,
         **_chain_arrays(builder, facts, fact_arrays["fact_ends"]),
-        **_value_arrays(tables, facts),
+        **_value_arrays(tables, facts, sparse),
     )
     arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
     freeze(*arrays)
@@ -254,8 +264,8 @@ def _begins(tables: Tables) -> NDArray[np.uint64]:
 
 def _ruled(
     tables: Tables, rank: Int32, facts: Int32, counter_bases: Int32
-) -> tuple[Int64, Int32, Int32, Int32, dict[str, NDArray[Any]]]:
-    """What is sure by node, the node of each rule, ascending, the rules, and the formulas."""
+) -> tuple[Int64, Int32, Int32, Int32, Int32, dict[str, NDArray[Any]]]:
+    """What is sure by node; by node, the rules and the numbers of their formulas; the formulas."""
     given = tables.rows("rules")
     formulas, actions = given[:, RULE_FORMULA], given[:, RULE_ACTION]
     nodes, targets = rank[given[:, RULE_NODE]], given[:, RULE_TARGET].copy()
@@ -274,7 +284,7 @@ def _ruled(
     rows[:, TARGET] = targets[~is_sure]
     rows[:, SOURCE] = given[~is_sure, RULE_SOURCE]
     order = np.lexsort((rows[:, WATCHED], nodes))
-    return sure_starts, sure, nodes[order], rows[order], arrays
+    return sure_starts, sure, nodes[order], rows[order], formulas[~is_sure][order], arrays
 
 
 def _numbered_tests(tables: Tables, facts: Int32, words: int) -> Int32:
@@ -308,17 +318,21 @@ def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDAr
     return watches, {"formula_starts": starts, "formula_code": code, "formula_kinds": kinds}
 
 
-def _needs(tables: Tables, rank: Int32, facts: Int32) -> tuple[Int64, Int32]:
-    """Which facts of descendants are told to which nodes: each once."""
+def _node_bits(rules: Int32, nodes: int) -> Bytes:
+    """Bits of the nodes of sparse rules."""
+    bits = np.zeros(nodes + 1, np.uint8)
+    bits[rules[rules[:, ACTION] != PASSES, SOURCE]] = 1
+    return np.packbits(bits, bitorder="little")
+
+
+def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
+    """Nodes, from bit 32 on, and the facts of descendants that are told to them: ascending."""
     rules = tables.rows("rules")
     kinds = tables.rows("facts")[:, KIND]
     told = rules[rules[:, RULE_ACTION] == TELLS]
     told = told[kinds[told[:, RULE_TARGET]] == OF_DESCENDANT]
     around = rank[tables.rows("nodes")[told[:, RULE_NODE], PARENT]].astype(np.int64)
-    pairs = np.unique(around << 32 | facts[told[:, RULE_TARGET]])
-    nodes = pairs >> 32
-    starts = np.searchsorted(nodes, np.arange(len(rank) + 1)).astype(np.int64)
-    return starts, (pairs & (1 << 32) - 1).astype(np.int32)
+    return np.unique(around << 32 | facts[told[:, RULE_TARGET]])
 
 
 def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:
@@ -348,7 +362,7 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
     }
 
 
-def _value_arrays(tables: Tables, facts: Int32) -> dict[str, NDArray[Any]]:
+def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str, NDArray[Any]]:
     """What values are compared with, by the test of the nodes that ask, and the function."""
     rows = tables.rows("facts")
     is_group = rows[:, KIND] == OF_GROUP
@@ -363,7 +377,10 @@ def _value_arrays(tables: Tables, facts: Int32) -> dict[str, NDArray[Any]]:
     )
     count = int(tables.state[STRINGS])
     starts: Int64 = tables["string_starts"][: count + 1]
-    return value_arrays(functions, asked, starts, tables["string_bytes"], _numbers(tables))
+    is_sparse = np.zeros(int(facts.max(initial=0)) + 1, bool)
+    is_sparse[facts[sparse.is_sparse]] = True
+    texts = tables["string_bytes"]
+    return value_arrays(functions, asked, starts, texts, _numbers(tables), is_sparse)
 
 
 # -- tests -----------------------------------------------------------------------------------------

@@ -53,6 +53,8 @@ class Progress(NamedTuple):
         number: float64[1]; the number that was read last.
         found_starts: int64[documents + 1]; found: int32[]; the answers of each document.
         seen: int64[answers]; the stamp of the last document that had an answer.
+        overlay_facts, overlay_levels: int32[]; the sparse facts of the open elements, and how deep
+            each of these is; the innermost one's are the last.
         met_starts, met_answers, met_places: where the answers of states were met: ``Occurrences``.
     """
 
@@ -65,6 +67,8 @@ class Progress(NamedTuple):
     found_starts: Int64
     found: Int32
     seen: Int64
+    overlay_facts: Int32
+    overlay_levels: Int32
     met_starts: Int64
     met_answers: Int32
     met_places: Int64
@@ -74,13 +78,14 @@ class Progress(NamedTuple):
 (DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
  STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
  TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
- DOCUMENT_TEXT, TEXT_NEEDED, NOTES, MET_COUNT, SCALARS) = range(30)  # fmt: skip
+ DOCUMENT_TEXT, TEXT_NEEDED, NOTES, MET_COUNT, OVERLAID, LEVEL, SPENT,
+ SCALARS) = range(33)  # fmt: skip
 # Values of NOTES: which of the places where answers of states are met are noted.
 NOTES_NONE, NOTES_FIRST, NOTES_ALL = range(3)
 # What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the
 # functions that add to the memo return.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
- FULL_DEPTH, FULL_TEXT, ASKS_NUMBER) = range(11)  # fmt: skip
+ FULL_DEPTH, FULL_TEXT, FULL_OVERLAY, FULL_REACHED, ASKS_NUMBER) = range(13)  # fmt: skip
 
 PROGRAM = places(ProgramArrays, SCALARS)
 

@@ -105,6 +105,8 @@ class MemoArrays(NamedTuple):
         answers: sets of queries.
         constant_sets, class_sets: int32[]; 1 and the set of what is true of a constant, or of a
             class of numbers, or 0.
+        query_answers: int32[queries]; 1 and the answer of one query alone, or 0.
+        reached: by a state, or from PENDING on pending nodes, and a node: whether it is among them.
         closes: by state and what was gathered: the result, and from bit 32 on 1 and the answer.
         merges: by what was gathered and a child's result, or a set of facts about the node's value,
             of which results have none: what is gathered then.
@@ -119,6 +121,8 @@ class MemoArrays(NamedTuple):
     answers: Lists
     constant_sets: Int32
     class_sets: Int32
+    query_answers: Int32
+    reached: Pairs
     closes: Pairs
     merges: Pairs
 
@@ -138,6 +142,8 @@ class Scratch(NamedTuple):
         told, told_words: uint64; the facts that follow, and which words of these are not 0.
         set_places: int32, set_words: uint64; a set of facts that may be new.
         counter_values: int32; 0 between uses.
+        spent: uint64; the sparse facts from which nothing more follows in this document, as bits;
+            spent_facts: int32; the same, as numbers.
     """
 
     nodes: Int32
@@ -156,10 +162,13 @@ class Scratch(NamedTuple):
     set_places: Int32
     set_words: Words
     counter_values: Int32
+    spent: Words
+    spent_facts: Int32
 
 
-def new_arrays(program: ProgramArrays) -> MemoArrays:
+def new_arrays(program: ProgramArrays, queries: int) -> MemoArrays:
     """A memo that knows nothing yet."""
+    is_sparse = len(program.sparse) > 0
     width = len(program.wildcards)
     return MemoArrays(
         states=_lists(64),
@@ -169,8 +178,10 @@ def new_arrays(program: ProgramArrays) -> MemoArrays:
         pending_info=np.zeros(64 * PENDING_COLUMNS, np.int64),
         facts=_fact_sets(64),
         answers=_lists(64),
-        constant_sets=np.zeros(len(program.constant_facts), np.int32),
+        constant_sets=np.zeros(len(program.constants) - 1, np.int32),
         class_sets=np.zeros(program.groups[-1, CLASSES], np.int32),
+        query_answers=np.zeros(queries if is_sparse else 0, np.int32),
+        reached=_pairs(128),
         closes=_pairs(128),
         merges=_pairs(128),
     )
@@ -226,6 +237,8 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
         set_places=numbers(words),
         set_words=of_words(words),
         counter_values=numbers(len(arrays.counter_limits)),
+        spent=of_words(len(arrays.sparse)),
+        spent_facts=numbers(len(arrays.sparse_rules)),
     )
 
 

@@ -19,8 +19,8 @@ from tamis.documents.demand import Demand
 # Symbols that are there always; from FIRST_SYMBOL on come those of names and namespaces.
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
 
-# What a rule does, where its formula holds.
-TELLS, ACCEPTS, COUNTS = range(3)
+# What a rule does, where its formula holds. That of a sparse fact PASSES it on to nodes around.
+TELLS, ACCEPTS, COUNTS, PASSES = range(4)
 # Kinds of facts, in the order in which they are numbered; each kind begins a new word of bits.
 # Of the node itself: OF_GROUP, that a rule reads its string value; OF_ITSELF, that it passes a test
 # on the self axis; OF_VALUE, what is true of its value. Told to its parent: OF_STAGE, that it gets
@@ -33,8 +33,9 @@ NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS, WATCHES, GRIDS = range(8)
 NODE_COLUMNS = 8
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
-# one whose value is added, or -1 for 1.
-WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE = range(7)
+# one whose value is added, or -1 for 1. In ``sparse_rules`` the source is the node, and SPENDS says
+# that nothing more follows from the fact in a document of which the query is true.
+WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE, SPENDS = range(8)
 RULE_COLUMNS = 8
 # Columns of ``grids``.
 FIRST_ROW, FIRST_COLUMN, COLUMNS, CELLS, GRID_COLUMNS = range(5)
@@ -44,6 +45,9 @@ CONJUNCTION, GENERAL = range(2)
 FUNCTION, LONGEST, ROOT, HAS_GRAMS, LENGTHS, THRESHOLDS, COMPARISONS, CLASSES, GROUP_COLUMNS = (
     range(9)
 )
+# Columns of ``constants``; a row is a quarter of a line of cache.
+ASKED_OF, FIRST_BYTE, MEANS = range(3)
+CONSTANT_ROW = 4
 # Columns of ``grams``.
 GROUP, GRAM, OFFSET, BEGIN, SAYS, GRAM_ROW = range(6)
 # Functions of string values, as bits.
@@ -95,6 +99,10 @@ class ProgramArrays(NamedTuple):
             ask for the row's fact and that column's or a later one; and, behind the columns, where
             those of the row end.
         sliced: int32[]; queries.
+        sparse: uint64[words or 0]; bits of the facts that stay outside of sets.
+        sparse_starts: int32[facts + 1 or 1], sparse_rules: int32[s, RULE_COLUMNS]; the rules that
+            are looked at where a sparse fact holds; and those that say which node around needs it.
+        sparse_nodes: uint8[]; bits of the nodes that have such rules.
         needs: int32[]; facts OF_DESCENDANT that rules of the node may ask for.
         formula_starts: int64[formulas + 1], formula_code: int32[]; facts, all of which must hold,
             the least likely first, or a program for a stack, by formula_kinds: uint8[formulas].
@@ -108,12 +116,13 @@ class ProgramArrays(NamedTuple):
             -1; the ROOT of those that they may contain, or 0, and whether it HAS_GRAMS; and where
             their part of these lists begins: LENGTHS, of ``prefix_lengths``; THRESHOLDS;
             COMPARISONS; CLASSES, of the numbers between and at thresholds, and what is no number.
-        constant_slots: int32[2**k], a hash table with open addressing: 1 and the number of a
-            constant, or 0.
-        constant_groups: int32[c]; twice the group, and 1 where values need only begin with it.
-        constant_starts: int64[c + 1], into constant_bytes: uint8[].
-        constant_facts: int32[c]; what is true of a value that is the constant.
+        constant_slots: uint64[2**k], a hash table with open addressing: 1 and the number of a
+            constant, and from bit 32 on a part of its hash; or 0.
+        constants: int32[c + 1, CONSTANT_ROW]; ASKED_OF twice the group, and 1 where values need
+            only begin with it; its FIRST_BYTE in constant_bytes: uint8[]; and what it MEANS: the
+            fact that is true of a value that is the constant.
         prefix_lengths: int32[]; of the constants that values may begin with, in bytes, ascending.
+        prefix_bits: uint64[2**k]; bits by the hash of these.
         gram_bits: uint64[2**k]; bits by the hash of the grams of all groups.
         gram_slots: int32[2**k], a hash table: 1 and the number of the first of the ``grams`` of a
             group and gram, or 0.
@@ -135,7 +144,7 @@ class ProgramArrays(NamedTuple):
         searched_facts: int32[n]; what is true of a value that contains the constant, or -1.
         thresholds: float64[]; ascending.
         comparisons: int32[n, COMPARISON_COLUMNS]; OPERATOR, number of the THRESHOLD in the group,
-            and FACT.
+            and FACT; in a group those with sparse facts come first.
         chain_starts: int64[], chain_numbers: int32[]; the chains that begin with a fact OF_STAGE.
         stage_starts: int64[chains + 1]; stages: int32[s, 3]; the fact of a stage, its counter and
             the value that passes.
@@ -157,6 +166,10 @@ class ProgramArrays(NamedTuple):
     grid_rows: Int32
     grid_cells: Int32
     sliced: Int32
+    sparse: NDArray[np.uint64]
+    sparse_starts: Int32
+    sparse_rules: Int32
+    sparse_nodes: NDArray[np.uint8]
     needs: Int32
     formula_starts: Int64
     formula_code: Int32
@@ -166,12 +179,11 @@ class ProgramArrays(NamedTuple):
     counter_bases: Int32
     counter_limits: Int32
     groups: Int32
-    constant_slots: Int32
-    constant_groups: Int32
-    constant_starts: Int64
+    constant_slots: NDArray[np.uint64]
+    constants: Int32
     constant_bytes: NDArray[np.uint8]
-    constant_facts: Int32
     prefix_lengths: Int32
+    prefix_bits: NDArray[np.uint64]
     gram_bits: NDArray[np.uint64]
     gram_slots: Int32
     grams: Int32

@@ -45,9 +45,9 @@ from tamis.matching.automaton.validate import (
 
 log = logging.getLogger("tamis")
 
-PROGRAM_VERSION = 2
+PROGRAM_VERSION = 3
 """To be raised when the arrays of programs change, or what they mean."""
-MEMO_VERSION = 2
+MEMO_VERSION = 3
 """Likewise of memos; or when a kernel would learn something else."""
 
 _PREFIX = "automaton."

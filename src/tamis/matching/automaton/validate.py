@@ -27,6 +27,7 @@ from tamis.matching.automaton.memo import (
 from tamis.matching.automaton.program import (
     CLASSES,
     COMPARISON_COLUMNS,
+    CONSTANT_ROW,
     GRAM_ROW,
     GRID_COLUMNS,
     GROUP_COLUMNS,
@@ -42,21 +43,23 @@ from tamis.matching.automaton.program import (
 
 PARTS = (
     "the facts", "the nodes", "the tests", "the lists of nodes", "the formulas", "the rules",
-    "the index of rules", "the grids", "the chains", "the groups", "the constants",
-    "the grams", "the searched strings",
+    "the index of rules", "the grids", "the chains", "the sparse rules", "the groups",
+    "the constants", "the grams", "the searched strings",
 )  # fmt: skip
 """Of a program: what ``checks.faulty_part`` may find faulty."""
 MEMO_PARTS = (
     "the sets of facts", "the answers", "the pending nodes", "the states",
     "what is known of states", "the table", "the sets of constants", "the sets of classes",
-    "the closes", "the merges",
+    "the answers of single queries", "what is reached", "the closes", "the merges",
 )  # fmt: skip
 """Likewise of a memo."""
 COLUMNS = {
     "nodes": NODE_COLUMNS,
     "wildcards": -1,
     "rules": RULE_COLUMNS,
+    "sparse_rules": RULE_COLUMNS,
     "grids": GRID_COLUMNS,
+    "constants": CONSTANT_ROW,
     "grams": GRAM_ROW,
     "searched_rows": -1,
     "groups": GROUP_COLUMNS,
@@ -108,7 +111,7 @@ def fault_of_program(arrays: Arrays, queries: int, symbols: int) -> str | None:
 
 def fault_of_memo(memo: MemoArrays, program: ProgramArrays, queries: int) -> str | None:
     """What cannot be so in a memo of a program that is as it must be; or None."""
-    if not all(_memo_lengths(memo, program)):
+    if not all(_memo_lengths(memo, program, queries)):
         return "the lengths of its arrays"
     state = _state_of(program, queries)
     note(state, MEMO.states.starts, memo)
@@ -153,13 +156,16 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
     yield len(program.counter_bases) == len(program.counter_limits)
     yield len(program.grids) > 0
     yield len(program.groups) > 0
-    yield len(program.constant_starts) == len(program.constant_facts) + 1
-    yield len(program.constant_groups) == len(program.constant_facts)
-    yield _is_table(len(program.constant_slots))
+    yield len(program.constants) > 0
+    yield _is_table(len(program.constant_slots)) and _is_table(len(program.prefix_bits))
+    yield len(program.sparse_nodes) > len(program.tests) // 8
+    yield len(program.sparse_rules) * RULE_COLUMNS < _NUMBERS_MAX
     yield from _searched_lengths(program)
     yield len(program.stage_starts) > 0
     # Ends first: what follows from them could be any number.
     yield len(ends) == OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _told_at_most(program)
+    yield len(program.sparse) in (0, ends[-1])
+    yield len(program.sparse_starts) == 64 * len(program.sparse) + 1
     stages = 64 * int(ends[OF_STAGE] - ends[OF_VALUE]) + 1
     yield len(program.chain_starts) == len(program.last_starts) == stages
     yield ends[OF_GROUP] == -(-(len(program.groups) - 1) // 64)
@@ -184,14 +190,15 @@ def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
 def _told_at_most(program: ProgramArrays) -> int:
     """More words than there can be facts, each of which is in some array: so room is bounded."""
     told = (
-        program.sure, program.rules, program.lasts, program.groups, program.constant_facts,
+        program.sure, program.rules, program.lasts, program.groups, program.constants,
         program.grams, program.searched_facts, program.comparisons, program.fact_counters,
+        program.sparse_rules,
     )  # fmt: skip
     facts = sum(map(len, told))
     return min(facts // 64 + OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)
 
 
-def _memo_lengths(memo: MemoArrays, program: ProgramArrays) -> Iterator[bool]:
+def _memo_lengths(memo: MemoArrays, program: ProgramArrays, queries: int) -> Iterator[bool]:
     """Whether each array is as long as others say."""
     for lists in (memo.states, memo.pendings, memo.facts, memo.answers):
         size = len(lists.hashes)
@@ -202,9 +209,10 @@ def _memo_lengths(memo: MemoArrays, program: ProgramArrays) -> Iterator[bool]:
     yield len(memo.state_info) == states * STATE_COLUMNS
     yield len(memo.table) == states * len(program.wildcards)
     yield len(memo.pending_info) == pendings * PENDING_COLUMNS
-    yield len(memo.constant_sets) == len(program.constant_facts)
+    yield len(memo.constant_sets) == len(program.constants) - 1
+    yield len(memo.query_answers) == (queries if len(program.sparse) else 0)
     yield len(memo.class_sets) == program.groups[-1, CLASSES]
-    for pairs in (memo.closes, memo.merges):
+    for pairs in (memo.reached, memo.closes, memo.merges):
         yield _is_table(len(pairs.keys)) and len(pairs.keys) == len(pairs.values)
         yield len(pairs.counts) == 1
 

@@ -57,6 +57,7 @@ from tamis.matching.automaton.program import (
     OF_STAGE,
     OF_VALUE,
     OR,
+    PASSES,
     RULE_COLUMNS,
     RULES,
     SOURCE,
@@ -99,13 +100,15 @@ def faulty_part(state: Int64, depths: Int32) -> int:
         return 7
     if not chains_are_sound(state):
         return 8
-    if not groups_are_sound(state):
+    if not sparse_rules_are_sound(state):
         return 9
-    if not constants_are_sound(state):
+    if not groups_are_sound(state):
         return 10
-    if not grams_are_sound(state):
+    if not constants_are_sound(state):
         return 11
-    return -1 if searched_are_sound(state, depths) else 12
+    if not grams_are_sound(state):
+        return 12
+    return -1 if searched_are_sound(state, depths) else 13
 
 
 @called
@@ -271,18 +274,46 @@ def rules_are_sound(state: Int64) -> bool:
         for rule in range(start, nodes[(node + 1) * NODE_COLUMNS + RULES]):
             row = rule * RULE_COLUMNS
             watched = np.int64(rules[row + WATCHED])
-            if watched < before or not -1 <= rules[row + FORMULA] < formulas:
-                return False
-            if watched >= 0 and not (
-                is_fact(state, watched)
-                and is_fact(state, rules[row + ALSO])
-                and is_fact(state, rules[row + THIRD])
-            ):
+            if watched < before or not asks_soundly(state, rules, row, formulas):
                 return False
             target, source = np.int64(rules[row + TARGET]), np.int64(rules[row + SOURCE])
             if not can_do(state, np.int64(rules[row + ACTION]), target, source):
                 return False
             before = watched
+    return True
+
+
+@called
+def asks_soundly(state: Int64, rules: Int32, row: int, formulas: int) -> bool:
+    """Whether a rule asks for facts, or for none, and for a formula that there is, or for none."""
+    watched = np.int64(rules[row + WATCHED])
+    if not watched >= -1 or not -1 <= rules[row + FORMULA] < formulas:
+        return False
+    return watched < 0 or (
+        is_fact(state, watched)
+        and is_fact(state, rules[row + ALSO])
+        and is_fact(state, rules[row + THIRD])
+    )
+
+
+@called
+def sparse_rules_are_sound(state: Int64) -> bool:
+    """Those of a fact follow each other; what they need, and do, is there, and so are nodes."""
+    rules, starts = int32s(state, PROGRAM.sparse_rules), int32s(state, PROGRAM.sparse_starts)
+    formulas = len(uint8s(state, PROGRAM.formula_kinds))
+    nodes = len(int32s(state, PROGRAM.tests))
+    if not are_starts(starts, len(rules) // RULE_COLUMNS):
+        return False
+    for row in range(0, len(rules), RULE_COLUMNS):
+        action, target = np.int64(rules[row + ACTION]), np.int64(rules[row + TARGET])
+        if not asks_soundly(state, rules, row, formulas):
+            return False
+        if not 0 <= rules[row + SOURCE] < nodes:
+            return False
+        if not can_do(state, TELLS if action == PASSES else action, target, -1):
+            return False
+        if action == COUNTS:
+            return False
     return True
 
 
@@ -393,6 +424,9 @@ def chains_are_sound(state: Int64) -> bool:
         and are_in(numbers, 0, chains)
     ):
         return False
+    for chain in range(chains):
+        if starts[chain] == starts[chain + 1]:
+            return False
     for i in range(0, len(stages), 3):
         if not (
             64 * ends[OF_VALUE] <= stages[i] < 64 * ends[OF_STAGE]

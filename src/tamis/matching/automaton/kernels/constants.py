@@ -7,25 +7,44 @@ import numpy as np
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.jit import kernel
 from tamis.matching.automaton.kernels.tables import U, slot_of
-from tamis.matching.automaton.kernels.values import GRAM_BYTES, bit_of, hash_gram, hashed, seed
+from tamis.matching.automaton.kernels.values import (
+    GRAM_BYTES,
+    TAG,
+    bit_of,
+    hash_gram,
+    hashed,
+    seed,
+)
 from tamis.matching.automaton.memo import Words
-from tamis.matching.automaton.program import GRAM, GRAM_ROW, GROUP
+from tamis.matching.automaton.program import (
+    ASKED_OF,
+    CONSTANT_ROW,
+    FIRST_BYTE,
+    GRAM,
+    GRAM_ROW,
+    GROUP,
+)
 
 __all__ = ["GRAM_BYTES", "add_searched", "fill_grams", "fill_rows", "fill_slots", "link_searched"]
 
 
 @kernel
-def fill_slots(groups: Int32, starts: Int64, texts: Bytes, slots: Int32) -> None:
-    """Put constants into an empty hash table, as ``read_string`` looks for them."""
+def fill_slots(constants: Int32, texts: Bytes, slots: Words, bits: Words) -> None:
+    """Put constants into an empty hash table, and prefixes into bits, as ``read_string`` looks."""
     mask = U(len(slots) - 1)
-    for number in range(len(groups)):
-        hash = seed(groups[number] & ~1)
-        for place in range(starts[number], starts[number + 1]):
+    for number in range(len(constants) // CONSTANT_ROW - 1):
+        row = number * CONSTANT_ROW
+        group = np.int64(constants[row + ASKED_OF])
+        hash = seed(group & ~1)
+        for place in range(constants[row + FIRST_BYTE], constants[row + CONSTANT_ROW + FIRST_BYTE]):
             hash = hashed(hash, texts[place])
+        if group & 1:
+            bit = bit_of(hash, bits)
+            bits[bit >> U(6)] |= U(1) << (bit & U(63))
         slot = (hash ^ hash >> U(29)) & mask
-        while slots[slot] != 0:
+        while slots[slot] != U(0):
             slot = (slot + U(1)) & mask
-        slots[slot] = number + 1
+        slots[slot] = hash & TAG | U(number + 1)
 
 
 @kernel

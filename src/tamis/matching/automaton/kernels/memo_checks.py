@@ -66,9 +66,14 @@ def faulty_part(state: Int64, stamps: Int32, children: Int32, siblings: Int32) -
         return 6
     if not are_in(int32s(state, MEMO.class_sets), 0, sets):
         return 7
-    if not closes_are_sound(state):
+    answers = int64s(state, MEMO.answers.counts)[COUNT] + 1
+    if not are_in(int32s(state, MEMO.query_answers), 0, answers):
         return 8
-    return -1 if merges_are_sound(state) else 9
+    if not reached_are_sound(state):
+        return 9
+    if not closes_are_sound(state):
+        return 10
+    return -1 if merges_are_sound(state) else 11
 
 
 # -- lists -----------------------------------------------------------------------------------------
@@ -278,6 +283,18 @@ def table_is_sound(state: Int64) -> bool:
 
 
 # -- pairs -----------------------------------------------------------------------------------------
+
+
+@called
+def reached_are_sound(state: Int64) -> bool:
+    """By anything: no status, and there is room."""
+    keys, values = uint64s(state, MEMO.reached.keys), int64s(state, MEMO.reached.values)
+    used = 0
+    for slot in range(len(keys)):
+        used += keys[slot] != U(0)
+        if values[slot] < 0:
+            return False
+    return used == int64s(state, MEMO.reached.counts)[0] and 2 * used <= len(keys)
 
 
 @called

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
-from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, Bytes, Int32, Int64
+from tamis.arrays import int32s, int64s, uint64s
+from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, Int32, Int64
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
 from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
-from tamis.jit import called, inlined, kernel
+from tamis.jit import called, kernel
 from tamis.matching.automaton.kernels.ends import close, closed, gather
+from tamis.matching.automaton.kernels.overlay import begin_overlay, close_overlay, is_overlaid
+from tamis.matching.automaton.kernels.reporting import can_report, note_place, report
 from tamis.matching.automaton.kernels.starts import advance, begin
-from tamis.matching.automaton.kernels.tables import U, is_set, pair, set_bit, slot_of
+from tamis.matching.automaton.kernels.tables import U, pair, slot_of
 from tamis.matching.automaton.kernels.values import read_value
 from tamis.matching.automaton.layout import (
     ATTRIBUTE_AT,
@@ -32,18 +34,16 @@ from tamis.matching.automaton.layout import (
     HAS_LEAVES,
     IS_OPEN,
     IS_SETTLED,
+    LEVEL,
     LOOK_AT,
     MEMO,
     MET_COUNT,
     MISC_AT,
     NOTES,
     NOTES_ALL,
-    NOTES_NONE,
-    PROGRAM,
     PROGRESS,
     QUERIES,
     REGAINED,
-    SCRATCH,
     STAMP,
     TEXT_AT,
     TRUE_AT_MOST,
@@ -51,7 +51,6 @@ from tamis.matching.automaton.layout import (
 )
 from tamis.matching.automaton.memo import (
     ANSWER,
-    COUNT,
     DEAD,
     EMPTY,
     NO_RESULT,
@@ -66,72 +65,6 @@ from tamis.matching.automaton.program import MISC, TEXT
 
 NEVER = 1 << 62
 """More queries than there are."""
-
-
-@inlined
-def report(state: Int64, answer: int) -> None:
-    """Note an answer of the document, once; there must be room."""
-    seen = int64s(state, PROGRESS.seen)
-    if answer >= 0 and seen[answer] != state[STAMP]:
-        seen[answer] = state[STAMP]
-        int32s(state, PROGRESS.found)[state[FOUND_COUNT]] = answer
-        state[FOUND_COUNT] += 1
-        starts = int64s(state, MEMO.answers.starts)
-        state[TRUE_AT_MOST] += starts[answer + 1] - starts[answer]
-        if state[TRUE_AT_MOST] >= state[LOOK_AT]:
-            state[IS_SETTLED] = are_all_true(state)
-            state[LOOK_AT] = 2 * state[TRUE_AT_MOST]
-
-
-@inlined
-def note_place(state: Int64, answer: int, place: int) -> None:
-    """Note where an answer of a state is met, if that is asked for, before it is reported."""
-    if state[NOTES] != NOTES_NONE and answer >= 0:
-        is_new = int64s(state, PROGRESS.seen)[answer] != state[STAMP]
-        if is_new or state[NOTES] == NOTES_ALL:
-            int32s(state, PROGRESS.met_answers)[state[MET_COUNT]] = answer
-            int64s(state, PROGRESS.met_places)[state[MET_COUNT]] = place
-            state[MET_COUNT] += 1
-
-
-@called
-def are_all_true(state: Int64) -> bool:
-    """Whether all queries are true of the document by now."""
-    starts, members = int64s(state, MEMO.answers.starts), int32s(state, MEMO.answers.members)
-    found, bits = int32s(state, PROGRESS.found), uint8s(state, SCRATCH.answer_bits)
-    sliced = int32s(state, PROGRAM.sliced)
-    count = 0
-    for i in range(state[COUNTED_FROM], state[FOUND_COUNT]):
-        j, end = starts[found[i]], starts[found[i] + 1]
-        while j < end:
-            if members[j] >= 0:
-                count += is_new(bits, members[j])
-            else:
-                for place in range(-1 - members[j], members[j + 1]):
-                    count += is_new(bits, sliced[place])
-                j += 1
-            j += 1
-    bits[:] = 0
-    return count == state[QUERIES]
-
-
-@inlined
-def is_new(bits: Bytes, number: int) -> bool:
-    """Whether the bit of a number was not set; it is then."""
-    result = not is_set(bits, number)
-    set_bit(bits, number)
-    return result
-
-
-@inlined
-def can_report(state: Int64) -> bool:
-    """Whether there is room for what one event may report."""
-    answers = int64s(state, MEMO.answers.counts)[COUNT]
-    return (
-        state[FOUND_COUNT] + 3 <= len(int32s(state, PROGRESS.found))
-        and answers + 3 <= len(int64s(state, PROGRESS.seen))
-        and state[MET_COUNT] + 3 <= len(int32s(state, PROGRESS.met_answers))
-    )
 
 
 @called
@@ -154,20 +87,26 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
     if next == DEAD:
         return DONE
     info = int32s(state, MEMO.state_info)
-    gathered = EMPTY
+    own = EMPTY
+    state[LEVEL] = state[DEPTH] + 1
     if info[next * STATE_COLUMNS + READS]:
-        gathered = read_value(state, next, gathered, buffer, start, end)
-        if gathered < 0:
-            return -gathered
-    value = closed(state, next, gathered)
+        own = read_value(state, next, own, buffer, start, end)
+        if own < 0:
+            return -own
+    value = closed(state, next, own)
     if value < 0:
         return -value
     result = value & 0xFFFFFFFF
+    gathered = state[GATHERED]
     if result != EMPTY:
-        gathered = gather(state, state[GATHERED], result, state[HAS_COUNTERS] == 0)
+        gathered = gather(state, gathered, result, state[HAS_COUNTERS] == 0)
         if gathered < 0:
             return -gathered
-        state[GATHERED] = gathered
+    if is_overlaid(state, state[LEVEL]):
+        status = close_overlay(state, next, own, state[GATHERED], result, state[LEVEL])
+        if status:
+            return status
+    state[GATHERED] = gathered
     answer = np.int64(info[next * STATE_COLUMNS + ANSWER])
     note_place(state, answer, place)
     report(state, answer)
@@ -274,6 +213,7 @@ def open_document(state: Int64, start: int) -> None:
     state[GATHERED] = EMPTY
     state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
     state[STAMP] += 1
+    begin_overlay(state)
     state[DOCUMENT_TEXT] = state[TEXT_AT]
     state[COUNTED_FROM] = state[FOUND_COUNT]
     state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
@@ -312,7 +252,8 @@ def scan_document(state: Int64, end: int) -> int:
     status = DONE
     while True:
         if has_leaves:
-            state[EVENT], state[CURRENT], state[GATHERED] = event, current, gathered
+            state[EVENT], state[DEPTH] = event, depth
+            state[CURRENT], state[GATHERED] = current, gathered
             status = leaves(state)
             gathered = state[GATHERED]  # some leaves may be matched already
             if status or state[IS_SETTLED]:
@@ -354,6 +295,7 @@ def scan_document(state: Int64, end: int) -> int:
         own = gathered
         if info[U(current * STATE_COLUMNS + READS)]:
             text = outer_texts[U(depth - 1)] if depth else state[DOCUMENT_TEXT]
+            state[LEVEL] = depth
             own = read_element(state, current, gathered, text)
             if own < 0:
                 status = -own
@@ -381,6 +323,8 @@ def scan_document(state: Int64, end: int) -> int:
             break
         if event == end:
             report(state, answer)
+            if is_overlaid(state, 0):
+                status = close_overlay(state, current, own, EMPTY, EMPTY, 0)
             break
         outer = np.int64(outer_gathered[U(depth - 1)])
         if result != EMPTY:
@@ -390,8 +334,13 @@ def scan_document(state: Int64, end: int) -> int:
                 break
         if answer >= 0:
             report(state, answer)
-            if state[IS_SETTLED]:
+        if is_overlaid(state, depth):
+            gathered_around = np.int64(outer_gathered[U(depth - 1)])
+            status = close_overlay(state, current, own, gathered_around, result, depth)
+            if status:
                 break
+        if state[IS_SETTLED]:
+            break
         depth -= 1
         event += 1
         current = np.int64(outer_states[U(depth)])

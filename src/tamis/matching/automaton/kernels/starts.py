@@ -148,7 +148,7 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
     members, others = int32s(state, SCRATCH.members), int32s(state, SCRATCH.others)
     bits = uint8s(state, SCRATCH.node_bits)
     nodes, noted = int32s(state, PROGRAM.nodes), int32s(state, SCRATCH.nodes)
-    facts = int32s(state, PROGRAM.sure)
+    facts, sparse = int32s(state, PROGRAM.sure), uint8s(state, PROGRAM.sparse_nodes)
     ruled = unruled = sources = 0
     hash = U(0)
     for i in range(count):
@@ -159,6 +159,7 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
         if (
             nodes[row + RULES] < nodes[row + NODE_COLUMNS + RULES]
             or nodes[row + GRIDS] < nodes[row + NODE_COLUMNS + GRIDS]
+            or is_set(sparse, node)
         ):
             members[ruled] = node
             ruled += 1

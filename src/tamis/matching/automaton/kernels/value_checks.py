@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
+from tamis.arrays import float64s, int32s, uint8s, uint64s
 from tamis.documents.batch import Int32, Int64
 from tamis.jit import called
-from tamis.matching.automaton.kernels.ranges import are_in, are_starts, is_of_value
+from tamis.matching.automaton.kernels.ranges import are_in, is_of_value
 from tamis.matching.automaton.kernels.tables import U
-from tamis.matching.automaton.kernels.values import GRAM_BYTES
+from tamis.matching.automaton.kernels.values import GRAM_BYTES, TAG
 from tamis.matching.automaton.layout import PROGRAM
 from tamis.matching.automaton.program import (
+    ASKED_OF,
     BEGIN,
     CLASSES,
     COMPARISON_COLUMNS,
     COMPARISONS,
+    CONSTANT_ROW,
     EQUAL,
     FACT,
+    FIRST_BYTE,
     FUNCTION,
     GRAM_ROW,
     GROUP,
@@ -26,6 +29,7 @@ from tamis.matching.automaton.program import (
     LENGTHS,
     LESS,
     LONGEST,
+    MEANS,
     MORE,
     NORMALIZED,
     OFFSET,
@@ -98,25 +102,28 @@ def is_group_sound(state: Int64, row: int, after: int) -> bool:
 @called
 def constants_are_sound(state: Int64) -> bool:
     """Constants are in groups, not longer than these know, and about values."""
-    groups, of_groups = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.constant_groups)
-    starts, facts = int64s(state, PROGRAM.constant_starts), int32s(state, PROGRAM.constant_facts)
-    slots = int32s(state, PROGRAM.constant_slots)
-    if not (
-        are_starts(starts, len(uint8s(state, PROGRAM.constant_bytes)))
-        and are_in(of_groups, 0, 2 * (len(groups) // GROUP_COLUMNS - 1))
-        and are_in(slots, 0, len(facts) + 1)
-    ):
+    groups, constants = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.constants)
+    slots = uint64s(state, PROGRAM.constant_slots)
+    last = len(constants) - CONSTANT_ROW
+    if constants[FIRST_BYTE] != 0:
         return False
-    for constant in range(len(facts)):
-        row = np.int64(of_groups[constant] >> 1) * GROUP_COLUMNS
-        if starts[constant + 1] - starts[constant] > groups[row + LONGEST]:
+    if constants[last + FIRST_BYTE] != len(uint8s(state, PROGRAM.constant_bytes)):
+        return False
+    for row in range(0, last, CONSTANT_ROW):
+        group = np.int64(constants[row + ASKED_OF] >> 1)
+        if not 0 <= group < len(groups) // GROUP_COLUMNS - 1:
             return False
-        if not is_of_value(state, facts[constant]):
+        length = constants[row + CONSTANT_ROW + FIRST_BYTE] - np.int64(constants[row + FIRST_BYTE])
+        if not 0 <= length <= groups[group * GROUP_COLUMNS + LONGEST]:
             return False
-    used = 0
+        if not is_of_value(state, constants[row + MEANS]):
+            return False
+    used = faults = 0
     for i in range(len(slots)):
-        used += slots[i] != 0
-    return used == len(facts) and used < len(slots)
+        used += slots[i] != U(0)
+        faults += slots[i] & ~TAG > U(last // CONSTANT_ROW)
+        faults += slots[i] != U(0) and slots[i] & ~TAG == U(0)
+    return used == last // CONSTANT_ROW and used < len(slots) and faults == 0
 
 
 # -- strings that values contain -------------------------------------------------------------------

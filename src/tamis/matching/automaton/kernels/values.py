@@ -11,32 +11,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
-from tamis.documents.batch import Int64
+from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.ends import gather
 from tamis.matching.automaton.kernels.facts import holds_fact, known_told, tell
+from tamis.matching.automaton.kernels.overlay import is_sparse, lay_over, lay_told
 from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, slot_of
 from tamis.matching.automaton.layout import (
     ASKS_NUMBER,
+    DONE,
     FULL_FACTS,
     FULL_TEXT,
+    LEVEL,
     MEMO,
     NUMBER_BUFFER,
     NUMBER_END,
     NUMBER_START,
+    OVERLAID,
     PROGRAM,
     PROGRESS,
     SCRATCH,
     TEXT_NEEDED,
 )
-from tamis.matching.automaton.memo import STATE_COLUMNS, SURE_FACTS, Bytes, Words
+from tamis.matching.automaton.memo import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes, Words
 from tamis.matching.automaton.program import (
+    ASKED_OF,
     BEGIN,
     CLASSES,
     COMPARISON_COLUMNS,
     COMPARISONS,
+    CONSTANT_ROW,
     EQUAL,
     FACT,
+    FIRST_BYTE,
     FUNCTION,
     GRAM,
     GRAM_ROW,
@@ -47,6 +54,7 @@ from tamis.matching.automaton.program import (
     LENGTHS,
     LESS,
     LONGEST,
+    MEANS,
     MORE,
     NORMALIZED,
     OF_GROUP,
@@ -63,6 +71,8 @@ Float64 = NDArray[np.float64]
 
 EXACT = U(1 << 53)
 """Whole numbers below are exact as doubles, and so are the powers of ten below 10 ** 23."""
+TAG = ~U(0) << U(32)
+"""The bits of a hash that a slot has."""
 GRAM_BYTES = 4
 POINT, MINUS = ord("."), ord("-")
 
@@ -75,6 +85,7 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
         buffer: the place of the buffer that it is in.
         start, end: where.
     """
+    overlaid = state[OVERLAID]
     offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
     sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
     last = int64s(state, PROGRAM.fact_ends)[OF_GROUP]
@@ -86,6 +97,8 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
             groups &= groups - U(1)
             gathered = read_function(state, group * GROUP_COLUMNS, gathered, buffer, start, end)
         i += 1
+    if gathered < 0:
+        state[OVERLAID] = overlaid  # all is read again
     return gathered
 
 
@@ -163,11 +176,14 @@ def read_string(state: Int64, row: int, gathered: int, buffer: int, start: int, 
     values = uint8s(state, buffer)
     group = 2 * (row // GROUP_COLUMNS)
     at, last = groups[row + LENGTHS], groups[row + GROUP_COLUMNS + LENGTHS]
+    bits = uint64s(state, PROGRAM.prefix_bits)
     hash = seed(group)
     place = start
     while gathered >= 0:
         if at < last and place - start == lengths[at]:
-            gathered = with_constant(state, group + 1, gathered, hash, values, start, place)
+            bit = bit_of(hash, bits)
+            if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0):
+                gathered = with_constant(state, group + 1, gathered, hash, values, start, place)
             at += 1
         if place == end or place - start == longest:
             break
@@ -183,31 +199,44 @@ def with_constant(
     state: Int64, group: int, gathered: int, hash: np.uint64, values: Bytes, start: int, end: int
 ) -> int:
     """What was gathered, with the constant that some bytes are, if they are one."""
-    slots, starts = int32s(state, PROGRAM.constant_slots), int64s(state, PROGRAM.constant_starts)
-    texts, groups = uint8s(state, PROGRAM.constant_bytes), int32s(state, PROGRAM.constant_groups)
+    slots, texts = uint64s(state, PROGRAM.constant_slots), uint8s(state, PROGRAM.constant_bytes)
+    constants = int32s(state, PROGRAM.constants)
     mask = U(len(slots) - 1)
     slot = (hash ^ hash >> U(29)) & mask
-    while slots[slot]:
-        number = np.int64(slots[slot] - 1)
-        at, last = starts[number], starts[number + 1]
-        if groups[number] == group and last - at == end - start:
+    while slots[slot] != U(0):
+        row = (np.int64(slots[slot] & ~TAG) - 1) * CONSTANT_ROW
+        if (slots[slot] ^ hash) & TAG == U(0) and constants[row + ASKED_OF] == group:
+            at = np.int64(constants[row + FIRST_BYTE])
+            last = np.int64(constants[row + CONSTANT_ROW + FIRST_BYTE])
+            is_equal = last - at == end - start
             place = start
-            while at < last and texts[at] == values[place]:
+            while is_equal and at < last:
+                is_equal = texts[at] == values[place]
                 at += 1
                 place += 1
-            if at == last:
-                facts = constant_set(state, number)
-                return gather(state, gathered, facts, True) if facts >= 0 else facts
+            if is_equal:
+                return with_fact(state, row, gathered)
         slot = (slot + U(1)) & mask
     return gathered
 
 
+@inlined
+def with_fact(state: Int64, row: int, gathered: int) -> int:
+    """What was gathered, with what is true of a constant; or a status, negated."""
+    fact = np.int64(int32s(state, PROGRAM.constants)[row + MEANS])
+    if is_sparse(state, fact):
+        status = lay_over(state, state[LEVEL], fact)
+        return -status if status else gathered
+    facts = constant_set(state, row // CONSTANT_ROW, fact)
+    return gather(state, gathered, facts, True) if facts >= 0 else facts
+
+
 @called
-def constant_set(state: Int64, number: int) -> int:
+def constant_set(state: Int64, number: int, fact: int) -> int:
     """The set of what is true of a constant; or a status, negated."""
     sets = int32s(state, MEMO.constant_sets)
     if not sets[number]:
-        tell(state, np.int64(int32s(state, PROGRAM.constant_facts)[number]))
+        tell(state, fact)
         found = known_told(state)
         if found < 0:
             return -FULL_FACTS
@@ -226,7 +255,12 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
         is_found |= search_trie(state, np.int64(groups[row + ROOT]), buffer, start, end)
     if not is_found:
         return gathered
+    status = lay_told(state, state[LEVEL])
+    if status:
+        return -status
     contained = known_told(state)
+    if contained == EMPTY:
+        return gathered
     return gather(state, gathered, contained, True) if contained >= 0 else -FULL_FACTS
 
 
@@ -378,6 +412,9 @@ def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int
         which += 1
     if np.isnan(number):
         which = 2 * count + 1
+    status = lay_class(state, row, which, 2 * count + 1)
+    if status:
+        return -status
     facts = class_set(state, row, which, 2 * count + 1)
     return gather(state, gathered, facts, True) if facts >= 0 else facts
 
@@ -391,20 +428,39 @@ def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
     if not sets[number]:
         start, end = groups[row + COMPARISONS], groups[row + GROUP_COLUMNS + COMPARISONS]
         for i in range(start * COMPARISON_COLUMNS, end * COMPARISON_COLUMNS, COMPARISON_COLUMNS):
-            operator, at = comparisons[i + OPERATOR], 2 * comparisons[i + THRESHOLD] + 1
-            if which == no_number:
-                is_true = operator == LESS | MORE
-            elif which == at:
-                is_true = operator & EQUAL != 0
-            else:
-                is_true = operator & (LESS if which < at else MORE) != 0
-            if is_true:
-                tell(state, np.int64(comparisons[i + FACT]))
+            fact = np.int64(comparisons[i + FACT])
+            if is_true(comparisons, i, which, no_number) and not is_sparse(state, fact):
+                tell(state, fact)
         found = known_told(state)
         if found < 0:
             return -FULL_FACTS
         sets[number] = found + 1
     return np.int64(sets[number] - 1)
+
+
+@called
+def lay_class(state: Int64, row: int, which: int, no_number: int) -> int:
+    """Lay over the sparse facts that are true of a class of numbers: DONE, or a status."""
+    groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
+    i = np.int64(groups[row + COMPARISONS]) * COMPARISON_COLUMNS
+    end = np.int64(groups[row + GROUP_COLUMNS + COMPARISONS]) * COMPARISON_COLUMNS
+    status = DONE
+    while i < end and is_sparse(state, np.int64(comparisons[i + FACT])) and not status:
+        if is_true(comparisons, i, which, no_number):
+            status = lay_over(state, state[LEVEL], np.int64(comparisons[i + FACT]))
+        i += COMPARISON_COLUMNS
+    return status
+
+
+@inlined
+def is_true(comparisons: Int32, row: int, which: int, no_number: int) -> bool:
+    """Whether a comparison is true of a class of numbers."""
+    operator, at = comparisons[row + OPERATOR], 2 * comparisons[row + THRESHOLD] + 1
+    if which == no_number:
+        return operator == LESS | MORE
+    if which == at:
+        return operator & EQUAL != 0
+    return operator & (LESS if which < at else MORE) != 0
 
 
 @inlined

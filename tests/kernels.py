@@ -1,0 +1,100 @@
+"""Uses every kernel, and prints what came of it: ``python -m tests.kernels``.
+
+For processes that are set up otherwise: with every index checked, or with nothing compiled yet.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.programs.start import compiled_functions, use_everything
+from tamis import jit
+from tamis.documents.demand import EVERYTHING
+from tamis.documents.parser import parse
+from tamis.documents.records import parse_records
+from tamis.documents.source import Source
+from tamis.documents.streams import Stream
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.subscriptions import Subscriptions
+from tamis.limits import Limits
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.reader import parse_dtd
+from tamis.workload.documents.dblp import dblp
+from tamis.workload.documents.generator import Documents
+from tests.matching.automaton.asking import Asking
+from tests.matching.automaton.compare import compare
+
+_DEMAND = EVERYTHING._replace(lines=False)
+_DTD = """
+    <!ELEMENT a (b | c | a)*> <!ATTLIST a i ID #IMPLIED r IDREFS #IMPLIED>
+    <!ELEMENT b (#PCDATA)> <!ELEMENT c (b?, b, (c | b))>"""
+
+
+@jit.kernel
+def canary(array, index):
+    """What is there; where every index is checked, an exception if nothing is."""
+    return array[index]
+
+
+def drawn() -> Iterator[object]:
+    """Documents of a DTD, of all sizes."""
+    graph = SchemaGraph.of(parse_dtd(_DTD))
+    for size in (40, 1_000, 100_000):
+        documents = Documents(graph, size=size, fill=True)
+        for number in range(20):
+            yield documents.document(number)
+
+
+def parsed() -> Iterator[object]:
+    """A bibliography, as records of a stream in small pieces and as one document."""
+    data = b"".join(dblp(records=2_000))
+    yield data
+    stream = Stream((data[place : place + 3_001] for place in range(0, len(data), 3_001)), None, "")
+    for found in parse_records(stream, "article", Vocabulary(), _DEMAND, Limits()):
+        yield from (*found.batch, *found.places[1:4])
+    yield from parse([Source(data)], Vocabulary(), _DEMAND, Limits())[0]
+
+
+def read() -> Iterator[object]:
+    """Subscriptions in bulk, from a file and from Python."""
+    expressions = [f"/a[b{n} = '{n}' or c > {n}]//d" for n in range(4_000)] + ["a", "//b"]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "subscriptions.tsv")
+        lines = "".join(f"s{n}\t{text}\n" for n, text in enumerate(expressions))
+        path.write_text(f"{lines}# comment\n\n//c\ns //a\n")
+        from_file = Subscriptions.from_file(path, skip_bad=True)
+    for given in (from_file, Subscriptions(enumerate(expressions))):
+        whole = given.with_entries([*given])
+        yield from (whole.query_numbers, *whole.queries.plain[:2], *whole.queries.plain[3:])
+        yield repr([*whole.ids]).encode()
+
+
+def main() -> None:
+    use_everything()
+    for part in (drawn, parsed, read):
+        digest = hashlib.sha256()
+        for values in part():
+            digest.update(values)
+        print(part.__name__, digest.hexdigest())
+    asking = Asking()
+    print("wrong", compare(7, 0, 40, asking))
+    print("asked", asking.comparisons)
+    for name, function in compiled_functions().items():
+        if function.stats.cache_path is not None:  # one that Python calls
+            print("signatures of", name, len(function.signatures))
+            print("compiled", name, sum(function.stats.cache_misses.values()))
+    print("folder", jit.cache_folder())
+    try:
+        canary(np.zeros(3, np.int64), 5)
+        print("canary", "unnoticed")
+    except IndexError:
+        print("canary", "IndexError")
+
+
+if __name__ == "__main__":
+    main()
