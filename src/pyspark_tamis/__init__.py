@@ -1,5 +1,13 @@
-"""Where Spark looks for the format ``tamis``; it imports all that is called ``pyspark_…``."""
+"""Where Spark looks for the format ``tamis``; it imports all that is called ``pyspark_…``.
 
-from tamis.spark.source import TamisSource as DefaultSource
+Where something is missing there is no such format, and the others are not concerned.
+"""
+
+from contextlib import suppress
+
+from tamis.errors import MissingExtra
+
+with suppress(MissingExtra):
+    from tamis.spark.source import TamisSource as DefaultSource
 
 __all__ = ["DefaultSource"]

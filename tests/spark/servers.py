@@ -22,6 +22,7 @@ from tamis.spark.session import find_java
 SPARK_HOME = Path(pyspark.__file__).parent
 HOST = "127.0.0.1"
 START_SECONDS_MAX = 90
+FIND_POSTGRES = Path(__file__).parents[2] / "scripts" / "find-postgres"
 
 
 def free_port() -> int:
@@ -158,7 +159,7 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
 @contextmanager
 def postgres() -> Iterator[str]:
     """A PostgreSQL of its own: the URL of an empty database."""
-    programs = Path(subprocess.check_output(["scripts/find-postgres"], text=True).strip())
+    programs = Path(subprocess.check_output([FIND_POSTGRES], text=True).strip())
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="tamis-postgres-") as folder:
         data = Path(folder, "data")

@@ -13,7 +13,7 @@ import pytest
 
 import tamis
 from tests.cli.running import COMMAND
-from tests.spark.servers import Cluster, cluster, environment
+from tests.spark.servers import SPARK_HOME, Cluster, cluster, environment
 
 SUBSCRIPTIONS = {
     **{f"s{number}": f"//item[@n = {number}]" for number in range(300)},
@@ -84,3 +84,25 @@ def test_an_executor_is_killed_in_mid_job(standalone: Cluster, write: Callable[.
     assert found == expected()
     assert len(found["matches"]) == 60 * 301
     assert [name for name in os.listdir("out") if name.startswith(".")] == []
+
+
+@pytest.mark.spark
+def test_under_spark_submit(standalone: Cluster, write: Callable[..., None]) -> None:
+    """Which says where Spark runs, and is not contradicted."""
+    write(
+        {
+            "s.tsv": "a\t//a\n",
+            "in/1.xml": "<a/>",
+            "in/2.xml": "<b/>",
+            "submit.py": "from tamis.cli import main\n\nmain()\n",
+        }
+    )
+    command = [str(SPARK_HOME / "bin" / "spark-submit"), "--master", standalone.url]
+    command += ["--conf", "spark.ui.enabled=false", "--conf", "spark.app.name=submitted"]
+    run = ["submit.py", "run", "--subscriptions", "s.tsv", "--input", "in", "--output", "out"]
+    done = subprocess.run(
+        [*command, *run], check=False, capture_output=True, env=environment(), timeout=200
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert b"2 documents (0.0 MB), 1 match, 0 documents in error" in done.stdout + done.stderr
+    assert rows("matches") == [("in/1.xml", "a")]

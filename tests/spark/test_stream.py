@@ -215,6 +215,7 @@ def test_a_batch_is_in_postgresql_once(
         assert again.write(iter([])) == {"file": "", "matches": 0, "errors": 0}
 
 
+@pytest.mark.spark
 def test_rows_that_are_written_twice_are_there_once(database: str) -> None:
     """As two attempts of one task would, at once or one after the other."""
     from tamis.spark.pieces import Piece  # noqa: PLC0415

@@ -33,9 +33,9 @@ OPENING_BYTES = 4096
 # A large job has tasks of TASK_BYTES. A small one has fewer bytes in each, so that all cores have
 # work, until there are SMALL_TASKS; but not below SMALL_TASK_BYTES, which cost no more than the
 # start of a task.
-SMALL_TASK_BYTES = 1 << 20
-SMALL_TASKS = 64
-TASK_BYTES = 32 << 20
+SMALL_TASK_BYTES = 8 << 20
+SMALL_TASKS = 32
+TASK_BYTES = 64 << 20
 
 # Files whose records are shared: those of more than this, where there are not so many files that
 # all tasks have one anyway.
@@ -171,7 +171,7 @@ def deal(sizes: Sequence[int]) -> list[int]:
 
     The largest piece goes first, each to the task that has least to do by then.
 
-    >>> deal([1_200_000, 400_000, 300_000, 500_000])
+    >>> deal([9_600_000, 3_200_000, 2_400_000, 4_000_000])
     [0, 1, 1, 1]
     """
     costs = [size + OPENING_BYTES for size in sizes]

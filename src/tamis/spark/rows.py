@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -29,7 +29,7 @@ from tamis.documents.record_batch import check_tag
 from tamis.errors import DocumentError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
 from tamis.matching.matchset import Which
-from tamis.spark.program import Program
+from tamis.spark.program import PROGRAMS_KEPT, Program
 
 log = logging.getLogger("tamis.spark")
 
@@ -140,16 +140,10 @@ class Rows:
 
     def __init__(self, matcher: CompiledMatcher, form: Form, tells_errors: bool = True) -> None:
         self.matcher = matcher
+        self.ids = _ids_of(matcher, form.id_type)
         self.form = form
         self.tells_errors = tells_errors
         self.schema = to_arrow_schema(StructType(form.fields()), timezone="UTC")
-
-    @cached_property
-    def ids(self) -> pa.Array:
-        """The ids of all subscriptions, in their order."""
-        if self.form.id_type == "bigint":
-            return pa.array(list(self.matcher.ids), pa.int64())
-        return pa.array([str(id) for id in self.matcher.ids], pa.string())
 
     def of(
         self, kept: Kept, found: Answers, rows: Int64, is_record: bool
@@ -259,6 +253,14 @@ class Rows:
         match = block.match(self.matcher, document)
         (id,) = self.matcher.ids.take(np.array([number]))
         return [node._asdict() for node in match.nodes(id)]
+
+
+@lru_cache(maxsize=PROGRAMS_KEPT)
+def _ids_of(matcher: CompiledMatcher, id_type: str) -> pa.Array:
+    """The ids of all subscriptions, in their order, made once for all tasks of a worker."""
+    if id_type == "bigint":
+        return pa.array(list(matcher.ids), pa.int64())
+    return pa.array([str(id) for id in matcher.ids], pa.string())
 
 
 class _Block(NamedTuple):
@@ -384,7 +386,7 @@ def _said(error: DocumentError | None) -> dict[str, object] | None:
 def printable(text: str) -> str:
     r"""A text that Arrow can hold: file names may have bytes that are not UTF-8, which it cannot.
 
-    >>> printable(os.fsdecode(b"caf\xe9.xml"))
+    >>> printable(b"caf\xe9.xml".decode(errors="surrogateescape"))
     'caf?.xml'
     """
     return text.encode(errors="replace").decode()
