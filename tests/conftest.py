@@ -15,6 +15,16 @@ if os.environ.get("CI"):
     settings.load_profile("ci")
 
 
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Names a parameter; binary data by its size, as gzip has the time of packing in it.
+
+    Processes that share the tests out must all have the same names of them.
+    """
+    if isinstance(val, bytes) and not val.isascii():
+        return f"{len(val)} bytes"
+    return None
+
+
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Writes files, by name, into an empty folder in which the test runs."""
