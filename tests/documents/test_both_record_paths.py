@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from io import BytesIO
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from tamis.documents import record_batch
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.record_batch import RecordBatch
-from tamis.documents.record_index import parse_range, record_index
+from tamis.documents.record_ranges import record_ranges
 from tamis.documents.records import RecordParser, parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.tokenizer import names as names_module
@@ -274,31 +275,18 @@ def test_warnings(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("name", [*GOOD, *TAKEN_OVER])
-def test_the_index(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ranges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 1)
     text = {**GOOD, **TAKEN_OVER}[name]
-    try:
-        index = record_index(text, "a")
-    except DocumentError:
-        return
-    data = b"".join(open_stream(text).chunks)
-    whole = by(ExpatRecords, [data], "a")[0]
-    for first in range(index.records):
-        last = min(first + 3, index.records)
-        part = data[index.starts[first] : index.ends[last - 1]]
-        found = [
-            (
-                int(start),
-                int(end),
-                each.places.contexts[number],
-                nodes(each.batch, each.vocabulary, n),
-            )
-            for each in parse_range(index, first, part, Vocabulary(), ALL, Limits())
-            for n, (start, end, number) in enumerate(
-                zip(each.places.starts, each.places.ends, each.places.context, strict=True)
-            )
-        ]
-        # Lines are those of the part.
-        assert found == [(*places, what[0]) for *places, what in whole[first:last]]
+    data = text.encode() if isinstance(text, str) else text
+    ranges = record_ranges(lambda: BytesIO(data), "a", 1)
+
+    def batches() -> Iterator[RecordBatch]:
+        for part in ranges:
+            stream = open_stream(data[part.start.offset : part.end])
+            yield from part.parse(stream, "a", Vocabulary(), ALL, Limits())
+
+    assert told(batches()) == by(ExpatRecords, [data], "a")[0]
 
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])

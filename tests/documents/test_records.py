@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import itertools
 import resource
 from collections.abc import Iterable, Iterator
 
@@ -12,13 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import tamis
 from tamis.documents import record_batch
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.record_batch import RecordBatch, StreamPlace
-from tamis.documents.record_index import parse_range, record_index
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
@@ -380,34 +377,3 @@ def test_the_rest_of_a_stream() -> None:
     assert str(found.errors[2]).startswith("line 4, column 10: duplicate attribute")
     assert found.batch.lines.tolist() == whole.batch.lines.tolist()[2:]
     assert nodes(found.batch, found.vocabulary, 0) == nodes(whole.batch, whole.vocabulary, 1)
-
-
-INDEXED = (
-    "<!DOCTYPE x SYSTEM 'y'><!--c--><x xmlns='u' xmlns:p='a&amp;&#10;b'>\r\n"
-    "<a>1&u;</a><a/>é<y><p:b/><a p:c='2'><d/></a></y><y xmlns='v' xmlns:q='w'><a q:b=''/>\n"
-    "<z><a/><a>é</a></z></y><a/>\n</x>"
-)
-
-
-@pytest.mark.parametrize("document", [INDEXED, f"{SUBSET}{INDEXED.partition('>')[2]}"])
-def test_any_range_of_the_index_is_read_alone(document: str) -> None:
-    document = document.replace("&u;", "") if "ENTITY" in document else document
-    index = record_index(document.encode("utf-16"), "a")
-    data = b"".join(open_stream(document).chunks)
-    found = records_of(found_in(document, "a"))
-    assert index.records == len(found) == 7
-    assert len(index.contexts) == 5
-    for first, last in itertools.combinations(range(index.records + 1), 2):
-        part = data[index.starts[first] : index.ends[last - 1]]
-        batches = list(parse_range(index, first, part, Vocabulary(), EVERYTHING, Limits()))
-        assert records_of(batches, first) == found[first:last]
-        starts = [start for each in batches for start in each.places.starts.tolist()]
-        assert starts == index.starts[first:last].tolist()
-        ends = [end for each in batches for end in each.places.ends.tolist()]
-        assert ends == index.ends[first:last].tolist()
-
-
-def test_the_index_of_nothing_and_of_what_is_broken() -> None:
-    assert record_index(b"<x/>", "a").records == 0
-    with pytest.raises(tamis.DocumentError, match="line 1, column 9: mismatched tag"):
-        record_index(b"<x><a></x>", "a")

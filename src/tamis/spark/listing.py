@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
 import pyarrow as pa
 from pyarrow import fs
@@ -103,6 +104,19 @@ def file_system(uri: str) -> tuple[fs.FileSystem, str]:
     except (pa.ArrowException, ValueError) as error:
         raise OSError(str(error)) from None
     return system, path
+
+
+def opened(path: str) -> IO[bytes]:
+    """A file to be read from any place.
+
+    Raises:
+        OSError: it cannot be opened, or it is none.
+    """
+    if "://" in path:
+        system, inside = file_system(path)
+        found: Any = system.open_input_file(inside)
+        return io.BufferedReader(found)
+    return open(path, "rb")
 
 
 def _expanded_uri(uri: str) -> Iterator[Listed]:

@@ -19,13 +19,14 @@ from typing import IO, Any, Literal, NamedTuple
 
 from tamis.documents.archive import is_zip
 from tamis.documents.folder import is_document_name
-from tamis.documents.record_ranges import RecordRange, record_ranges
+from tamis.documents.record_ranges import RecordRange
 from tamis.documents.source import Document
 from tamis.errors import DocumentError, UnreadableDocument
 from tamis.limits import Limits
 from tamis.matching.threads import usable_cores
-from tamis.spark.listing import Listed, file_system
+from tamis.spark.listing import Listed, opened
 from tamis.spark.program import Program
+from tamis.spark.record_index import indexed_ranges
 from tamis.spark.rows import printable
 
 # What opening a document costs, as the number of bytes that could be matched in that time.
@@ -81,26 +82,32 @@ def pieces_of(
         record: the tag of the elements that are records, or None.
         program: has the bounds on each document.
     """
-    found = [piece for file in files for piece in _members(file, folder)]
+    found = [(piece, file) for file in files for piece in _members(file, folder)]
+    pieces = [piece for piece, _ in found]
     if record is None:
-        return found
+        return pieces
     limits = program.shares[0].matcher().limits
-    least = max(SHARED_BYTES, sum(piece.size for piece in found) // SMALL_TASKS)
-    with ThreadPoolExecutor(usable_cores()) as pool:  # kernels let others run
+    least = max(SHARED_BYTES, sum(piece.size for piece in pieces) // SMALL_TASKS)
+    large = {
+        number
+        for number, (piece, _) in enumerate(found)
+        if piece.kind == "file" and not piece.problem and piece.size > least
+    }
+    cores = usable_cores()
+    threads = max(1, cores // max(1, len(large)))
 
-        def shared(piece: Piece) -> list[Piece]:
-            if piece.kind != "file" or piece.problem or piece.size <= least:
-                return [piece]
-            return _ranges(piece, record, limits)
+    def shared(number: int) -> list[Piece]:
+        piece, file = found[number]
+        return _ranges(piece, file, record, limits, threads) if number in large else [piece]
 
-        return [part for parts in pool.map(shared, found) for part in parts]
+    with ThreadPoolExecutor(cores) as pool:  # kernels let others run
+        return [part for parts in pool.map(shared, range(len(found))) for part in parts]
 
 
-def _ranges(piece: Piece, record: str, limits: Limits) -> list[Piece]:
+def _ranges(piece: Piece, file: Listed, record: str, limits: Limits, threads: int) -> list[Piece]:
     """A file in ranges of its records."""
     try:
-        with opened(piece.path) as file:
-            ranges = record_ranges(file, record, TASK_BYTES, limits)
+        ranges = indexed_ranges(piece.path, file, record, TASK_BYTES, limits, threads)
     except (DocumentError, OSError):  # whoever reads it will say so
         return [piece]
     if len(ranges) == 1:
@@ -285,19 +292,6 @@ class _Part(io.RawIOBase):
         buffer[: len(data)] = data
         self._left -= len(data)
         return len(data)
-
-
-def opened(path: str) -> IO[bytes]:
-    """A file to be read from any place.
-
-    Raises:
-        OSError: it cannot be opened, or it is none.
-    """
-    if "://" in path:
-        system, inside = file_system(path)
-        found: Any = system.open_input_file(inside)
-        return io.BufferedReader(found)
-    return open(path, "rb")
 
 
 def reason(error: Exception) -> str:

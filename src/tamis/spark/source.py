@@ -21,6 +21,7 @@ from tamis.spark.files import AnswerPieces, check_xml
 from tamis.spark.listing import list_files
 from tamis.spark.pieces import Piece, pieces_of, shares
 from tamis.spark.program import Program, is_program
+from tamis.spark.record_index import keep_newest
 from tamis.spark.rows import Form
 
 PROGRAMS_MAX = 8
@@ -132,12 +133,5 @@ def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) 
     if not kept.exists():
         given = Subscriptions.from_file(path, namespaces=prefixes, unsupported=unsupported)
         compile_subscriptions(given).save(kept)
-        _forget_old(folder)
+        keep_newest(folder, "*.program", PROGRAMS_MAX)
     return Program.of_file(kept)
-
-
-def _forget_old(folder: Path) -> None:
-    """Leave the newest programs; who has an old one mapped keeps it."""
-    newest = sorted(folder.glob("*.program"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in newest[PROGRAMS_MAX:]:
-        old.unlink(missing_ok=True)

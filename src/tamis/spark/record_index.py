@@ -1,0 +1,72 @@
+"""Where the records of large files stand, found once: an index of each is kept for the next job."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+from uuid import uuid4
+
+import tamis
+from tamis.documents.record_batch import StreamPlace
+from tamis.documents.record_ranges import RecordRange, record_ranges
+from tamis.limits import Limits
+from tamis.spark.listing import Listed, opened
+
+INDEXES_MAX = 256
+"""So many are kept in the cache of a user, of some kilobytes each."""
+
+
+def indexed_ranges(
+    path: str, file: Listed, tag: str, size: int, limits: Limits, threads: int
+) -> list[RecordRange]:
+    """The ranges of a file's records: from its index, or by reading all of it, once.
+
+    An index is that of a file by its path, size and time.
+
+    Args:
+        path: from the root, or a URI.
+        file: how large and how old it is.
+        tag, size, limits, threads: see :func:`record_ranges`.
+
+    Raises:
+        DocumentError: nothing of it can be read.
+        OSError: the same.
+    """
+    from tamis.jit import cache_folder  # noqa: PLC0415 - imports Numba
+
+    said = [path, file.size, file.modified, tag, size, asdict(limits), tamis.__version__]
+    key = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    folder = cache_folder() / "records"
+    kept = folder / f"{key}.json"
+    with suppress(OSError, ValueError, TypeError):
+        return [_range(*row) for row in json.loads(kept.read_text())]
+    found = record_ranges(lambda: opened(path), tag, size, limits, threads)
+    if file.modified:  # else nobody can tell that it has changed
+        with suppress(OSError):
+            folder.mkdir(exist_ok=True)
+            beside = folder / f".{uuid4().hex}"
+            beside.write_text(json.dumps([_row(part) for part in found]))
+            beside.rename(kept)
+            keep_newest(folder, "*.json", INDEXES_MAX)
+    return found
+
+
+def _row(part: RecordRange) -> list[object]:
+    return [*part.start, part.end, part.context.decode()]
+
+
+def _range(
+    record: int, offset: int, line: int, column: int, end: int | None, context: str
+) -> RecordRange:
+    return RecordRange(StreamPlace(record, offset, line, column), end, context.encode())
+
+
+def keep_newest(folder: Path, pattern: str, count: int) -> None:
+    """Leave the newest files of a cache; whoever has an old one open keeps it."""
+    found = folder.glob(pattern)
+    newest = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+    for old in newest[count:]:
+        old.unlink(missing_ok=True)
