@@ -13,6 +13,7 @@ import pytest
 
 import tamis
 from tests.cli.running import COMMAND
+from tests.spark.answers import answers_in, in_process
 from tests.spark.servers import SPARK_HOME, Cluster, cluster, environment
 
 SUBSCRIPTIONS = {
@@ -106,3 +107,20 @@ def test_under_spark_submit(standalone: Cluster, write: Callable[..., None]) -> 
     assert done.returncode == 0, done.stderr.decode()
     assert b"2 documents (0.0 MB), 1 match, 0 documents in error" in done.stdout + done.stderr
     assert rows("matches") == [("in/1.xml", "a")]
+
+
+@pytest.mark.spark
+@pytest.mark.corpora
+def test_all_corpora(
+    standalone: Cluster, tmp_path: Path, all_corpora: tuple[tamis.CompiledMatcher, list[Path]]
+) -> None:
+    matcher, paths = all_corpora
+    matcher.save(tmp_path / "all.tamis")
+    command = [COMMAND, "run", "--program", str(tmp_path / "all.tamis"), "--master", standalone.url]
+    command += ["--conf", "spark.ui.enabled=false", "--output", str(tmp_path / "out")]
+    done = subprocess.run(
+        [*command, "--input", *map(str, paths)],
+        check=False, capture_output=True, env=environment(), timeout=200,
+    )  # fmt: skip
+    assert done.returncode == 3, done.stderr.decode()  # some documents are in error
+    assert answers_in(tmp_path / "out") == in_process(matcher, {str(path): path for path in paths})

@@ -7,11 +7,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+import tamis
+from tests.spark.answers import answers_in, in_process
 from tests.spark.servers import connect_server
-
-pytest.importorskip("grpc", reason="Spark Connect needs pyspark[connect]")
 
 CLIENT = """
 import json, sys
@@ -78,3 +79,43 @@ def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_
         "summary": [3, 2, 2],
         "stream": [1, 2],
     }
+
+
+OF_CORPORA = """
+import sys
+import pyarrow.parquet as pq
+from pyspark.sql import SparkSession
+from tamis import spark as tamis_spark
+
+remote, program, folder, *paths = sys.argv[1:]
+spark = SparkSession.builder.remote(remote).getOrCreate()
+tamis_spark.run(spark, program, paths, folder + "/out")
+found = tamis_spark.match_files(spark, paths, program).toArrow()
+pq.write_table(found, folder + "/files.parquet")
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.corpora
+def test_all_corpora(
+    server: str, tmp_path: Path, all_corpora: tuple[tamis.CompiledMatcher, list[Path]]
+) -> None:
+    matcher, paths = all_corpora
+    matcher.save(tmp_path / "all.tamis")
+    command = [sys.executable, "-c", OF_CORPORA, server, str(tmp_path / "all.tamis")]
+    done = subprocess.run(
+        [*command, str(tmp_path), *map(str, paths)],
+        capture_output=True,
+        check=False,
+        timeout=300,
+        env=os.environ | {"PYTHONWARNINGS": "ignore"},
+    )
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    expected = in_process(matcher, {str(path): path for path in paths})
+    assert answers_in(tmp_path / "out") == expected
+    rows = pq.read_table(tmp_path / "files.parquet").to_pylist()
+    said = {
+        (row["document"], row["subscription"], (row["error"] or {}).get("message")) for row in rows
+    }
+    assert said == expected
+    assert len(rows) == len(said)

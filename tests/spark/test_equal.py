@@ -1,6 +1,6 @@
 """Spark's answers are those of the same subscriptions in this process."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,8 @@ from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.replay import command
 from tests.oracles import read
+from tests.spark.answers import Answers, answers_in, in_process
 from tests.strategies import NAMESPACES, documents, subscriptions
-
-Answers = set[tuple[object, object, object]]
-"""(document, subscription, None) for each match, (document, None, message) for each error."""
-
-
-def in_process(matcher: tamis.CompiledMatcher, given: Mapping[object, str | Path]) -> Answers:
-    answers: Answers = set()
-    for document, found in zip(given, matcher.match_many(given.values()), strict=True):
-        if found.error is not None:
-            answers.add((document, None, found.error.message))
-        else:
-            answers.update((document, id, None) for id in found)
-    return answers
 
 
 def on_spark(spark: SparkSession, matcher: tamis.CompiledMatcher, given: Sequence[str]) -> Answers:
@@ -80,25 +68,6 @@ def test_real_documents(spark: SparkSession, tmp_path: Path, name: str) -> None:
     expected = in_process(matcher, {str(path): path for path in paths})
     assert found == expected
     assert len(expected) > len(paths) / 2
-
-
-@pytest.fixture(scope="module")
-def all_corpora() -> tuple[tamis.CompiledMatcher, list[Path]]:
-    """Documents of all corpora, and subscriptions drawn from them."""
-    paths = [path for name in sorted(CORPORA) for path in corpus(name)[:12]]
-    good = [path for path in paths if read(path) is not None]
-    drawn = draw_from_documents(good, 60, seed=11)
-    return tamis.compile(enumerate(drawn.expressions), namespaces=drawn.namespaces), paths
-
-
-def answers_in(folder: Path) -> Answers:
-    found: Answers = set()
-    for name in ("matches", "errors"):
-        rows = pq.read_table(folder / name).to_pylist()
-        said = {(row["document"], row.get("subscription"), row.get("message")) for row in rows}
-        assert len(said) == len(rows)
-        found |= said
-    return found
 
 
 @pytest.mark.spark

@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import Reloading, Summary, program, stream
-from tamis.spark.output import Output
+from tamis.spark.output import Output, Run
 from tamis.spark.postgres import Postgres
 from tests.cli.running import COMMAND
 from tests.spark.servers import environment, postgres
@@ -209,10 +209,7 @@ def test_a_batch_is_in_postgresql_once(
     answer(spark, {"x": "//a", "z": "//*"}, database)
     assert [row[2] for row in rows_in(database, MATCHES)] == ["x", "z"]
     assert rows_in(database, "SELECT count(*) FROM tamis_errors") == [(1,)]
-    (run,) = Postgres(database).runs()
-    with Postgres(database).sink("other", "string") as sink:
-        again = sink._replace(run=run)
-        assert again.write(iter([])) == {"file": "", "matches": 0, "errors": 0}
+    assert len(Postgres(database).runs()) == 1
 
 
 @pytest.mark.spark
@@ -228,6 +225,28 @@ def test_rows_that_are_written_twice_are_there_once(database: str) -> None:
         for _ in range(2):
             assert sink.write(ANSWER(pieces)) == {"file": "", "matches": 0, "errors": 2}
     assert rows_in(database, "SELECT document FROM tamis_errors ORDER BY 1") == [("a�b",), ("é",)]
+
+
+@pytest.mark.spark
+def test_tasks_of_a_driver_that_died_write_nothing(database: str) -> None:
+    """Whether they come before or after those of the next one, who may have other subscriptions."""
+    from tamis.spark.pieces import Piece  # noqa: PLC0415
+    from tests.spark.test_output import ANSWER  # noqa: PLC0415
+
+    place = Postgres(database)
+    place.check_ids("string")
+    with place.sink("r", "string") as old, place.sink("r", "string") as new:
+        with pytest.raises(tamis.UsageError, match="another driver has taken over r"):
+            old.write(ANSWER([Piece("old", __file__)]))
+        new.write(ANSWER([Piece("new", __file__)]))
+        with pytest.raises(tamis.UsageError, match="another driver"):
+            old.write(ANSWER([Piece("old", __file__)]))
+        with pytest.raises(tamis.UsageError, match="another driver"):
+            place.publish(old, Run("r", "string", "", {}, []))
+        assert place.runs() == set()
+        place.publish(new, Run("r", "string", "", {}, []))
+    assert place.runs() == {"r"}
+    assert rows_in(database, "SELECT document FROM tamis_errors") == [("new",)]
 
 
 def test_a_database_that_is_not_there(write: Callable[..., None]) -> None:

@@ -7,8 +7,6 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader
-from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from tamis.documents.archive import ZipMember
@@ -117,7 +115,7 @@ def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | 
     if isinstance(document, bytes | bytearray | memoryview | mmap.mmap):
         return _slices(_view(document), size)
     if isinstance(document, os.PathLike):
-        return _file_chunks(Path(document), size)
+        return _file_chunks(os.fspath(document), size)
     if isinstance(document, ZipMember):
         return document.chunks(size)
     if hasattr(document, "read"):
@@ -138,9 +136,7 @@ def _content(document: Document, limits: Limits) -> bytes | memoryview | mmap.mm
     if isinstance(document, memoryview):
         return _view(document)
     if isinstance(document, os.PathLike):
-        with _opened(Path(document)) as file:
-            _check_size(os.fstat(file.fileno()).st_size, limits)
-            return file.read(limits.document_bytes + 1)
+        return _file_content(os.fspath(document), limits)
     pieces: list[Any] = []
     size = 0
     for piece in raw_chunks(document, limits.document_bytes + 1):
@@ -169,19 +165,40 @@ def _slices(data: Any, size: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _opened(path: Path) -> Iterator[BufferedReader]:
+def _opened(path: str) -> Iterator[int]:
+    """A file's descriptor: of small files, most of the time goes into Python's own objects."""
     try:
-        with path.open("rb") as file:
-            yield file
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            yield descriptor
+        finally:
+            os.close(descriptor)
     except OSError as error:
         raise UnreadableDocument(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
-        raise UnreadableDocument(f"cannot read {str(path)!r}: {error}") from None
+        raise UnreadableDocument(f"cannot read {path!r}: {error}") from None
 
 
-def _file_chunks(path: Path, size: int) -> Iterator[bytes]:
+def _file_content(path: str, limits: Limits) -> bytes:
+    """All of a file, or a little more than is allowed."""
     with _opened(path) as file:
-        while chunk := file.read1(size):  # what there is, of a pipe
+        size = os.fstat(file).st_size
+        _check_size(size, limits)
+        data = os.read(file, size + 1)
+        if size and len(data) == size:
+            return data
+        pieces = [data]  # a pipe, or a file that is being written
+        while pieces[-1] and (size := sum(map(len, pieces))) <= limits.document_bytes:
+            pieces.append(os.read(file, min(READ_BYTES, limits.document_bytes + 1 - size)))
+        return b"".join(pieces)
+
+
+READ_BYTES = 1 << 20
+
+
+def _file_chunks(path: str, size: int) -> Iterator[bytes]:
+    with _opened(path) as file:
+        while chunk := os.read(file, size):  # what there is, of a pipe
             yield chunk
 
 

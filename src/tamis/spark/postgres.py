@@ -1,8 +1,10 @@
 """Results in PostgreSQL, written by the tasks; a run that is repeated adds nothing twice.
 
 A task copies its rows into a table of its own, and from there into the results, whose keys keep out
-what another attempt has written. A run is done when it is in ``tamis_runs``; the rows of one that
-is not, which a driver left that died, are removed before its tasks begin anew.
+what another attempt has written. A run is in ``tamis_runs``, with the driver that is at it, and
+whether it is done. Who begins one anew, since its driver died, takes it over and removes its rows;
+tasks that are left of that driver, which may have matched with other subscriptions, find so before
+they commit, and write nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import pyarrow as pa
 
@@ -54,7 +57,13 @@ _MANIFEST = """
         read timestamptz NOT NULL
     )
 """
-_RUNS = "CREATE TABLE IF NOT EXISTS tamis_runs (run text PRIMARY KEY)"
+_RUNS = """
+    CREATE TABLE IF NOT EXISTS tamis_runs (
+        run text PRIMARY KEY,
+        driver text NOT NULL,
+        is_done boolean NOT NULL DEFAULT false
+    )
+"""
 
 
 def is_postgres(output: str | os.PathLike[str]) -> bool:
@@ -117,7 +126,8 @@ class Postgres:
     def runs(self) -> set[str]:
         """The names of the runs that are done."""
         with _connected(self.url) as connection:
-            return {run for (run,) in connection.execute("SELECT run FROM tamis_runs")}
+            rows = connection.execute("SELECT run FROM tamis_runs WHERE is_done")
+            return {run for (run,) in rows}
 
     def remove_unfinished(self) -> None:
         """Nothing: see :meth:`sink`."""
@@ -125,16 +135,23 @@ class Postgres:
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[PostgresSink]:
         """Where tasks write a run; what is there of it is removed."""
+        driver = uuid4().hex
         with _connected(self.url) as connection:
+            connection.execute(
+                "INSERT INTO tamis_runs VALUES (%s, %s) "
+                "ON CONFLICT (run) DO UPDATE SET driver = excluded.driver",
+                (run, driver),
+            )
             for name in _TABLES:
                 connection.execute(f"DELETE FROM tamis_{name} WHERE batch = %s", (run,))
-        yield PostgresSink(self.url, run, id_type)
+        yield PostgresSink(self.url, run, driver, id_type)
 
     def publish(self, sink: PostgresSink, written: Run, *, overwrite: bool = False) -> None:
         """Note that a run is done."""
         assert not overwrite, "what others wrote stays"
         with _connected(self.url) as connection, connection.cursor() as cursor:
-            cursor.execute("INSERT INTO tamis_runs VALUES (%s)", (written.name,))
+            sink.check_driver(cursor)
+            cursor.execute("UPDATE tamis_runs SET is_done = true WHERE run = %s", (sink.run,))
             with cursor.copy("COPY tamis_manifest FROM STDIN") as copy:
                 table = written.manifest()
                 for row in _rows(table.cast(_in_microseconds(table.schema))):
@@ -150,12 +167,24 @@ class PostgresSink(NamedTuple):
     Attributes:
         url: of the database.
         run: the name of the run.
+        driver: who is at it.
         id_type: see :class:`Program`.
     """
 
     url: str
     run: str
+    driver: str
     id_type: str
+
+    def check_driver(self, cursor: Any) -> None:
+        """See that nobody else has begun the run anew, nor does before this transaction ends.
+
+        Raises:
+            UsageError: somebody has.
+        """
+        cursor.execute("SELECT driver FROM tamis_runs WHERE run = %s FOR SHARE", (self.run,))
+        if cursor.fetchone() != (self.driver,):
+            raise UsageError(f"another driver has taken over {self.run}: end one of them")
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
         """Write what one attempt of a task has, in one transaction; see ``ParquetSink``."""
@@ -172,6 +201,7 @@ class PostgresSink(NamedTuple):
                     with cursor.copy(f"COPY new_{name} FROM STDIN") as copy:
                         for row in _rows(rows.select(columns[name])):
                             copy.write_row((self.run, *row))
+            self.check_driver(cursor)
             for name in columns:
                 cursor.execute(
                     f"INSERT INTO tamis_{name} SELECT * FROM new_{name} ON CONFLICT DO NOTHING"
