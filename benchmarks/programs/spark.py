@@ -2,19 +2,27 @@
 
     python -m benchmarks.programs.spark WAY DOCUMENTS WARMUP SUBSCRIPTIONS [--record TAG]
 
-Ways: of files, ``in-process`` (two threads, no Spark), ``files`` (``match_files``) and ``run``
-(into Parquet); of a column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that
-returns the documents' lengths alone) and ``native`` (an ``xpath_boolean`` of Spark's for each
-subscription). All but the first start Spark and answer the documents to warm up with before the
-clock starts (``answer``); the column is in Spark's memory by then. A document in error ends all.
+Ways: of files, ``in-process`` (two threads, no Spark), ``files`` (``match_files``), ``run`` (into
+Parquet) and ``native`` (Spark's ``xml`` source, and an ``xpath_boolean`` for each subscription); of a
+column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that returns the documents'
+lengths alone) and ``worker`` (``match`` in a new process of Python, as another executor begins).
+
+All but the first start Spark and answer the documents to warm up with on each core before the clock
+starts (``answer``); the column is in Spark's memory by then. A document in error ends all. The note
+has what the largest of Spark's Python workers took of memory after a quarter of the time, after a
+half of it, and in the end.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import tempfile
+import threading
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +94,8 @@ def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
     from tamis import spark as tamis_spark  # noqa: PLC0415
 
     with phases("start"):
-        started = tamis_spark.start_spark(f"local[{CORES}]", SETTINGS)
+        reuse = {"spark.python.worker.reuse": str(options.way != "worker").lower()}
+        started = tamis_spark.start_spark(f"local[{CORES}]", SETTINGS | reuse)
         spark = started.__enter__()
     try:
         with phases("compile"):
@@ -95,22 +104,73 @@ def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
             "files": files,
             "run": run,
             "column": column,
+            "worker": column,
             "lengths": lengths,
             "native": native,
         }
         way = ways[options.way]
-        with phases("cold"):
-            for _ in way(spark, options, subscriptions, options.warmup):
+        with phases("cold"), ThreadPoolExecutor(CORES) as pool:
+            warm = partial(way, spark, options, subscriptions)
+            for _ in pool.map(list, map(warm, [options.warmup] * CORES)):
                 pass
         measured = way(spark, options, subscriptions, options.documents)
         counts = next(measured)  # what is not to be measured is done
-        with phases("answer"):
+        with WorkersMemory() as memory, phases("answer"):
             counts |= next(measured)
         for _ in measured:
             pass
     finally:
         started.__exit__(*sys.exc_info())
-    return counts, _per_document(counts)
+    return counts, "; ".join(filter(None, [_per_document(counts), memory.said()]))
+
+
+class WorkersMemory:
+    """What Spark's Python workers take, twice a second inside the ``with`` block."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+        self._is_done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def __enter__(self) -> WorkersMemory:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._is_done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._is_done.wait(0.5):
+            self.sizes.append(max(map(_size_of, _workers()), default=0))
+
+    def said(self) -> str:
+        """The sizes, in words; nothing of a short time."""
+        if len(self.sizes) < 8 or not self.sizes[0]:
+            return ""
+        quarter, half, end = (self.sizes[len(self.sizes) * n // 4 - 1] / 1e6 for n in (1, 2, 4))
+        return f"a worker took {quarter:.0f}, {half:.0f} and in the end {end:.0f} MB"
+
+
+def _workers() -> list[Path]:
+    """The folders in /proc of the workers that were started from here."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+            is_ours = os.getsid(int(folder.name)) == os.getsid(0)
+        except OSError:  # it ended
+            continue
+        if is_ours and words[1:3] == [b"-m", b"pyspark.daemon"]:
+            found.append(folder)
+    return found
+
+
+def _size_of(process: Path) -> int:
+    try:
+        return int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):  # it ended
+        return 0
 
 
 def _per_document(counts: Counts) -> str:
@@ -142,10 +202,10 @@ def run(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iter
         yield {"documents": done.documents, "matches": done.matches}
 
 
-def _column(spark: SparkSession, folder: str, type: str) -> DataFrame:
+def _column(spark: SparkSession, folder: str) -> DataFrame:
     """The documents, in the memory of the JVM."""
     df = spark.read.format("binaryFile").load(folder)
-    df = df.selectExpr(f"cast(content as {type}) as xml").repartition(4 * CORES).cache()
+    df = df.selectExpr("content as xml").repartition(4 * CORES).cache()
     df.count()
     return df
 
@@ -154,7 +214,7 @@ def column(spark: SparkSession, options: Namespace, made: Any, folder: str) -> I
     """``match`` of a column."""
     from tamis.spark import match  # noqa: PLC0415
 
-    df = _column(spark, folder, "binary")
+    df = _column(spark, folder)
     yield {"documents": df.count()}
     rows = match(df, made, record=options.record, errors="fail")
     yield {"matches": rows.count()}
@@ -164,7 +224,7 @@ def column(spark: SparkSession, options: Namespace, made: Any, folder: str) -> I
 def lengths(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
     """What it costs that documents come to Python, and numbers back."""
     del options, made
-    df = _column(spark, folder, "binary")
+    df = _column(spark, folder)
 
     def lengths_of(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - in the workers
@@ -180,19 +240,24 @@ def lengths(spark: SparkSession, options: Namespace, made: Any, folder: str) -> 
 
 
 def native(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
-    """Spark's own: each subscription is a column, and all are true or false of each document."""
+    """Spark's own: its source ``xml`` has a row for each record, which becomes XML again to be asked.
+
+    What columns there are is found before the clock starts.
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415
 
     del made
-    df = _column(spark, folder, "string")
-    yield {"documents": df.count()}
+    reader = spark.read.format("xml").option("rowTag", options.record)
+    schema = reader.load(folder).schema
+    yield {"documents": len(list(Path(folder).glob("*.xml")))}
+    xml = F.to_xml(F.struct("*"), {"rowTag": options.record})
+    df = reader.schema(schema).load(folder).select(xml.alias("xml"))
     asked = [
         F.sum(F.xpath_boolean("xml", F.lit(expression)).cast("long"))
         for _, expression in read_subscriptions(options.subscriptions)
     ]
     (row,) = df.agg(*asked).collect()
     yield {"matches": sum(row)}
-    df.unpersist()
 
 
 if __name__ == "__main__":
