@@ -3,8 +3,8 @@
     python -m benchmarks.programs.spark WAY DOCUMENTS WARMUP SUBSCRIPTIONS [--record TAG]
 
 Ways: of files, ``in-process`` (two threads, no Spark), ``files`` (``match_files``), ``run`` (into
-Parquet) and ``native`` (Spark's ``xml`` source, and an ``xpath_boolean`` for each subscription); of a
-column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that returns the documents'
+Parquet) and ``native`` (Spark's ``xml`` source, and an ``xpath_boolean`` for each subscription); of
+a column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that returns the documents'
 lengths alone) and ``worker`` (``match`` in a new process of Python, as another executor begins).
 
 All but the first start Spark and answer the documents to warm up with on each core before the clock
@@ -240,7 +240,7 @@ def lengths(spark: SparkSession, options: Namespace, made: Any, folder: str) -> 
 
 
 def native(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
-    """Spark's own: its source ``xml`` has a row for each record, which becomes XML again to be asked.
+    """Spark's own: its source ``xml`` has a row for each record, which is made XML again.
 
     What columns there are is found before the clock starts.
     """
