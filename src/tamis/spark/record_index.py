@@ -38,20 +38,27 @@ def indexed_ranges(
     from tamis.jit import cache_folder  # noqa: PLC0415 - imports Numba
 
     said = [path, file.size, file.modified, tag, size, asdict(limits), tamis.__version__]
-    key = hashlib.sha256(json.dumps(said).encode()).hexdigest()
+    key = _digest(json.dumps(said))
     folder = cache_folder() / "records"
     kept = folder / f"{key}.json"
-    with suppress(OSError, ValueError, TypeError):
-        return [_range(*row) for row in json.loads(kept.read_text())]
+    with suppress(OSError, ValueError):
+        digest, text = kept.read_text().split("\n")
+        if digest == _digest(text):
+            return [_range(*row) for row in json.loads(text)]
     found = record_ranges(lambda: opened(path), tag, size, limits, threads)
     if file.modified:  # else nobody can tell that it has changed
         with suppress(OSError):
             folder.mkdir(exist_ok=True)
             beside = folder / f".{uuid4().hex}"
-            beside.write_text(json.dumps([_row(part) for part in found]))
+            text = json.dumps([_row(part) for part in found])
+            beside.write_text(f"{_digest(text)}\n{text}")
             beside.rename(kept)
             keep_newest(folder, "*.json", INDEXES_MAX)
     return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _row(part: RecordRange) -> list[object]:
@@ -66,7 +73,8 @@ def _range(
 
 def keep_newest(folder: Path, pattern: str, count: int) -> None:
     """Leave the newest files of a cache; whoever has an old one open keeps it."""
-    found = folder.glob(pattern)
-    newest = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in newest[count:]:
-        old.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):  # another process may do the same
+        found = folder.glob(pattern)
+        newest = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in newest[count:]:
+            old.unlink()
