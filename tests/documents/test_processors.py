@@ -27,8 +27,10 @@ def parsed(text: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 def test_the_same_answers(name: str, here: dict[str, str], tmp_path: Path) -> None:
-    cache = str(tmp_path / "cache")  # kernels compiled so are of no use to others
-    other = parsed(output(start(MODULE, XDG_CACHE_HOME=cache, **ENVIRONMENTS[name])))
+    environment = ENVIRONMENTS[name]
+    if name == "narrow":  # kernels compiled so are of no use to others
+        environment = environment | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    other = parsed(output(start(MODULE, **environment)))
     assert other["processor"] == ("generic" if name == "narrow" else "this one")
     assert other["bounds"] == str(name == "bounds")
     answers = "nasty lengths places fuzzed digest".split()
