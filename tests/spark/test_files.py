@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import tamis
 from tamis.documents import record_batch
+from tamis.limits import Limits
 from tamis.spark import match_files, pieces, program, run
 from tamis.spark.listing import list_files
 
@@ -209,3 +210,63 @@ def test_tasks_share_the_records_of_a_file(
     ]
     assert errors[0].asDict() | {"document": ""} == errors[1].asDict() | {"document": ""}
     assert (summary.documents, summary.errors) == (3, 2)
+
+
+def listed_in(path: Path) -> list[pieces.Piece]:
+    return pieces.pieces_of(list_files([str(path)]), "/", None, program(SUBSCRIPTIONS))
+
+
+def test_a_tar_that_is_damaged_ends_in_an_error(tmp_path: Path) -> None:
+    """What was there before is answered, compressed or not; so is what is linked, if it can be."""
+    members = 5
+    with tarfile.open(tmp_path / "whole.tar", "w") as archive:
+        for number in range(members):
+            info = tarfile.TarInfo(f"{number}.xml")
+            info.size = 2000
+            archive.addfile(info, io.BytesIO(b"<a>" + b"x" * 1993 + b"</a>"))
+        link = tarfile.TarInfo("link.xml")
+        link.type, link.linkname = tarfile.LNKTYPE, "0.xml"
+        archive.addfile(link)
+    whole = (tmp_path / "whole.tar").read_bytes()
+    spoilt = bytearray(whole)
+    spoilt[3 * 2560 : 3 * 2560 + 190] = b"\xff" * 190
+    for data, good, bad in ((whole, 6, 0), (whole[:8000], 3, 1), (bytes(spoilt), 3, 1)):
+        for name, packed in (("t.tar", data), ("t.tar.gz", gzip.compress(data))):
+            (tmp_path / name).write_bytes(packed)
+            listed = pieces.pieces_of(
+                list_files([str(tmp_path / name)]), "/", None, program(SUBSCRIPTIONS)
+            )
+            reader = pieces.Reader(Limits(), as_streams=False)
+            found = [document for piece in listed for _, document in reader.documents(piece)]
+            wrong = [each for each in found if isinstance(each, tamis.DocumentError)]
+            is_linked = name == "t.tar.gz" and data is whole
+            assert (len(found) - len(wrong), len(wrong)) == (good - is_linked, bad + is_linked)
+
+
+def test_a_zip_that_changed_is_an_error(tmp_path: Path) -> None:
+    def packed(*names: str) -> None:
+        with zipfile.ZipFile(tmp_path / "z.zip", "w") as archive:
+            for name in names:
+                archive.writestr(name, f"<{name[0]}/>")
+
+    packed("a.xml", "b.xml")
+    listed = pieces.pieces_of(
+        list_files([str(tmp_path / "z.zip")]), "/", None, program(SUBSCRIPTIONS)
+    )
+    packed("b.xml", "a.xml")
+    reader = pieces.Reader(Limits(), as_streams=False)
+    for piece in listed:
+        ((_, document),) = reader.documents(piece)
+        assert "was changed since" in str(document)
+
+
+@pytest.mark.spark
+def test_options_of_the_format_are_known(spark: SparkSession, write: Callable[..., None]) -> None:
+    write({**FILES, "s.tsv": "a\t//a\n"})
+    for name, value, message in (
+        ("asArray", True, "there is no option asarray"),
+        ("as_array", 1, "'1' is neither true nor false"),
+    ):
+        reader = spark.read.format("tamis").option("subscriptions", "s.tsv")
+        with pytest.raises(PySparkException, match=message):
+            reader.option(name, value).load("in").collect()

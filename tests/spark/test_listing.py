@@ -1,13 +1,14 @@
 """Paths → files → tasks."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.spark.listing import Listed, list_files
+from tamis.spark.listing import Listed, list_files, opened
 from tamis.spark.pieces import OPENING_BYTES, TASK_BYTES, deal
 
 
@@ -73,7 +74,7 @@ def test_relative_paths_begin_in_the_folder_of_the_caller(
     monkeypatch.chdir("/")
     given = ["in", "in/[ab].xml", "gone.xml", f"{folder}/in/a.xml"]
     names = [file.path for file in list_files(given, str(folder))]
-    assert names == ["in/a.xml", "in/b.xml", "gone.xml", f"{folder}/in/a.xml"]
+    assert names == ["in/a.xml", "in/b.xml", "gone.xml"]
 
 
 @given(st.lists(st.integers(0, 3 * TASK_BYTES)))
@@ -92,3 +93,20 @@ def test_many_small_documents_share_a_task() -> None:
     assert max(deal([10_000] * 3_000)) + 1 == 5
     assert max(deal([1_000_000] * 1_000)) + 1 == 32
     assert max(deal([1_000_000] * 10_000)) + 1 == 149
+
+
+def test_what_is_found_twice_is_read_once(write: Callable[..., None]) -> None:
+    write({"in/1.xml": "<a/>"})
+    paths = ["in/1.xml", "./in/1.xml", os.path.abspath("in/1.xml"), "in", "in/*.xml"]
+    assert [file.path for file in list_files(paths)] == ["in/1.xml"]
+
+
+def test_names_in_uris(write: Callable[..., None]) -> None:
+    """Each is that of its own file, whatever is in it."""
+    names = ["a%41.xml", "aA.xml", "a b.xml", "é.xml", "a#b.xml", "a?b.xml", "a%.xml", "a[1].xml"]
+    write({f"in/{name}": name for name in names})
+    uri = f"file://{os.getcwd()}/in"
+    found = list_files([uri])
+    assert sorted(opened(file.path).read().decode() for file in found) == sorted(names)
+    assert [file.problem for file in found] == [None] * len(names)
+    assert list_files([f"{uri}/a*.xml"]) == [file for file in found if "%C3" not in file.path]

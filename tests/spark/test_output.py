@@ -1,6 +1,8 @@
 """Parquet written by tasks: complete or not there, whatever became of single attempts."""
 
 import pickle
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -31,7 +33,7 @@ def write(sink: ParquetSink, *xml: str, run: str = "r") -> Run:
     files = list_files(paths)
     pieces = pieces_of(files, "/", None, MADE)
     named = [piece._replace(name=text) for piece, text in zip(pieces, xml, strict=True)]
-    batch = pa.RecordBatch.from_pydict({"share": [pickle.dumps((0, named))]})
+    batch = pa.RecordBatch.from_pydict({"share": [pickle.dumps((0, 0, named))]})
     task = pickle.loads(pickle.dumps(WriteTask(ANSWER, sink)))
     (done,) = task(iter([batch]))
     (row,) = done.to_pylist()
@@ -58,7 +60,7 @@ def read(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 def test_matches_and_errors_are_apart(tmp_path: Path) -> None:
     place = Output(tmp_path)
     with place.sink("r", "string") as sink:
-        place.publish(sink, write(sink, "<a/>", "<", "<b/>"), overwrite=False)
+        place.publish(sink, write(sink, "<a/>", "<", "<b/>"))
     assert read(tmp_path) == {
         "matches": [("<a/>", "a"), ("<a/>", "all"), ("<b/>", "all")],
         "errors": [("<", "document-malformed", "unclosed token", 1, 1, 0)],
@@ -69,10 +71,10 @@ def test_matches_and_errors_are_apart(tmp_path: Path) -> None:
 def test_no_rows_still_have_a_schema(tmp_path: Path) -> None:
     place = Output(tmp_path)
     with place.sink("r", "string") as sink:
-        place.publish(sink, NOTHING, overwrite=False)
+        place.publish(sink, NOTHING)
     assert read(tmp_path) == {"matches": [], "errors": []}
     assert place.manifest().num_rows == 0
-    assert place.runs() == {"r"}
+    assert place.is_done("r")
 
 
 def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -90,7 +92,7 @@ def test_attempts_that_do_not_count_leave_no_rows(tmp_path: Path) -> None:
     with place.sink("r", "string") as sink:
         written = write(sink, "<a/>", "<")
         write(sink, "<a/>", "<")  # again, as a speculative attempt would
-        place.publish(sink, written, overwrite=False)
+        place.publish(sink, written)
     assert len(read(tmp_path)["matches"]) == 2
     assert len(read(tmp_path)["errors"]) == 1
 
@@ -98,7 +100,7 @@ def test_attempts_that_do_not_count_leave_no_rows(tmp_path: Path) -> None:
 def test_a_task_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
     place = Output(tmp_path)
     with place.sink("r", "string") as sink:
-        place.publish(sink, write(sink, "<a/>"), overwrite=False)
+        place.publish(sink, write(sink, "<a/>"))
 
     def run_and_fail() -> None:
         with place.sink("s", "string") as sink:
@@ -116,10 +118,11 @@ def test_results_are_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
     place = Output(tmp_path)
     place.check_new()
     for text, overwrite in (("<a/>", True), ("<b/>", True), ("<c/>", False)):
+        place = Output(tmp_path, overwrite=overwrite)
         with place.sink(text[1], "string") as sink:
-            place.publish(sink, write(sink, text, run=text[1]), overwrite=overwrite)
+            place.publish(sink, write(sink, text, run=text[1]))
     assert read(tmp_path)["matches"] == [("<b/>", "all"), ("<c/>", "all")]
-    assert (place.runs(), place.manifest().num_rows) == ({"b", "c"}, 2)
+    assert set(place.manifest()["run"].to_pylist()) == {"b", "c"}
     assert (tmp_path / "mine.txt").exists()
     with pytest.raises(tamis.UsageError, match="has matches and errors already: name another"):
         place.check_new()
@@ -142,7 +145,7 @@ def test_workers_that_write_elsewhere_are_noticed(tmp_path: Path) -> None:
         place.sink("r", "string") as sink,
         pytest.raises(tamis.UsageError, match="they must share it"),
     ):
-        place.publish(sink, unseen, overwrite=False)
+        place.publish(sink, unseen)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -150,9 +153,90 @@ def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
     files = [Listed("a\udce9.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, 5)]
     place = Output(tmp_path)
     with place.sink("r", "string") as sink:
-        place.publish(sink, NOTHING._replace(read=files), overwrite=False)
+        place.publish(sink, NOTHING._replace(read=files))
     assert place.unread(files) == []
     others = [files[0]._replace(size=4), files[1]._replace(modified=6), Listed("c.xml", 3, 5)]
     assert place.unread([*files, *others]) == others
     (name,) = (tmp_path / MANIFEST).iterdir()
     assert name.name == "r.parquet"
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+@pytest.mark.parametrize("is_killed", [False, True])
+def test_a_driver_dies_at_any_rename(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool, is_killed: bool
+) -> None:
+    """What the manifest has is there, and nothing else; or there is none, which is noticed."""
+    said = []
+    for count in range(9):
+        folder = tmp_path / f"{count}"
+        place = Output(folder, overwrite=overwrite)
+        with place.sink("a", "string") as sink:
+            place.publish(sink, write(sink, "<a/>", "<", run="a"))
+        with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
+            if is_killed:
+                patched.setattr("shutil.rmtree", lambda *_, **__: None)
+            with place.sink("b", "string") as sink:
+                written = write(sink, "<a/>", "<", run="b")
+                patched.setattr(Path, "rename", dying(count))
+                place.publish(sink, written)
+        again = Output(folder)
+        if again.existing and not (folder / "manifest").exists():
+            with pytest.raises(tamis.UsageError, match="has results and no manifest"):
+                again.prepare("string")
+            said.append("")
+            continue
+        again.prepare("string")
+        done = [run for run in "ab" if again.is_done(run)]
+        found = read(folder) if again.existing else {"matches": [], "errors": []}
+        assert (len(found["matches"]), len(found["errors"])) == (2 * len(done), len(done))
+        assert not list(folder.glob(".tamis-*"))
+        said.append("".join(done))
+    assert (said[0], said[-1]) == ("a", "b" if overwrite else "ab")
+    assert ("" in said) == overwrite
+
+
+def dying(count: int) -> Callable[[Path, Path], Path]:
+    """Renames so many files, and then dies."""
+    renames = iter(range(count))
+    rename = Path.rename
+
+    def rename_or_die(path: Path, target: Path) -> Path:
+        if next(renames, None) is None:
+            raise KeyboardInterrupt
+        return rename(path, target)
+
+    return rename_or_die
+
+
+def test_what_others_put_there_stays(tmp_path: Path) -> None:
+    place = Output(tmp_path)
+    with place.sink("a", "string") as sink:
+        place.publish(sink, write(sink, "<a/>", run="a"))
+    (file,) = (tmp_path / "matches").iterdir()
+    file.rename(file.with_name("part-00000-compacted.snappy.parquet"))
+    pq.write_table(pq.read_table(tmp_path / "matches"), tmp_path / "matches" / "b.refused.parquet")
+    place.prepare("string")
+    assert [path.name for path in (tmp_path / "matches").iterdir()] == [
+        "part-00000-compacted.snappy.parquet"
+    ]
+
+
+def test_one_driver_at_a_time(tmp_path: Path) -> None:
+    with (
+        Output(tmp_path).turn(),
+        pytest.raises(tamis.UsageError, match="another job writes into"),
+        Output(tmp_path).turn(),
+    ):
+        pass
+    with Output(tmp_path).turn(), Output(tmp_path / "other").turn():
+        pass
+
+
+def test_a_run_is_published_once(tmp_path: Path) -> None:
+    place = Output(tmp_path)
+    with place.sink("r", "string") as old, place.sink("r", "string") as new:
+        place.publish(new, write(new, "<a/>"))
+        with pytest.raises(tamis.UsageError, match="another driver has done r"):
+            place.publish(old, write(old, "<a/>"))
+    assert len(read(tmp_path)["matches"]) == 2

@@ -58,7 +58,7 @@ def test_namespaces_come_with_what_is_parsed_here(tmp_path: Path) -> None:
     assert program({"x": "//p:a[last()]"}, namespaces={"p": "urn:p"}, unsupported="slow").count == 1
     made = program({"x": "//a"})
     for given in (tamis.compile({"x": "//a"}), made, made.path):
-        with pytest.raises(tamis.UsageError, match="to Subscriptions"):
+        with pytest.raises(tamis.UsageError, match="for Subscriptions"):
             program(given, namespaces={"p": "urn:p"})
 
 

@@ -16,9 +16,10 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import tamis
-from tamis.spark import Reloading, Summary, program, stream
+from tamis.spark import Reloading, Summary, program, run, stream
 from tamis.spark.output import Output, Run
 from tamis.spark.postgres import Postgres
+from tamis.spark.stream import stream_folders
 from tests.cli.running import COMMAND
 from tests.spark.servers import environment, postgres
 
@@ -73,7 +74,43 @@ def test_what_comes_is_answered_once(spark: SparkSession, write: Callable[..., N
     assert [done.documents for done in answer(spark, {"x": "//a"}, "out", files_max=1)] == [1, 1]
     assert found("out") == [("1.xml", "x"), ("3.xml", "x"), ("4.xml", "x"), ("ü %41 #?.xml", "x")]
     assert len(pq.read_table("out/errors")) == 1
-    assert len(Output("out").runs()) == 3
+    assert len(set(Output("out").manifest()["run"].to_pylist())) == 3
+    done = run(spark, {"x": "//a"}, "in", "out", only_new=True)
+    assert done.documents == 0  # whoever answered them
+    come("old.xml", "<a/>")
+    os.utime("in/old.xml", (0, 0))
+    assert [done.documents for done in answer(spark, {"x": "//a"}, "out")] == [1]
+
+
+@pytest.mark.spark
+def test_files_of_the_folder_itself(spark: SparkSession, write: Callable[..., None]) -> None:
+    """Not those of folders in it, nor of one whose name its own is a pattern of."""
+    write({"in/1.xml": "<a/>", "in/k=1/2.xml": "<a/>", "in/j=2/s=3/3.xml": "<a/>"})
+    (first,) = answer(spark, {"x": "//a"}, "out")
+    assert first.documents == 1
+    come("4.xml", "<a/>")
+    answer(spark, {"x": "//a"}, "out")
+    assert found("out") == [("1.xml", "x"), ("4.xml", "x")]
+    write({"in[1]{a}/1.xml": "<a/>", "in1a/other.xml": "<a/>"})
+    options = {"checkpoint": "another", "trigger": "now"}
+    stream(spark, {"x": "//a"}, "in[1]{a}", "out2", **options).awaitTermination()
+    assert found("out2") == [("1.xml", "x")]
+
+
+@pytest.mark.parametrize(
+    ("folder", "trigger", "message"),
+    [
+        ("in/1.xml", None, "in/1.xml is none"),
+        ("gone", None, "gone is none"),
+        ("in", "often", 'write "now", or a time'),
+    ],
+)
+def test_what_is_no_stream(
+    write: Callable[..., None], folder: str, trigger: str | None, message: str
+) -> None:
+    write({"in/1.xml": "<a/>"})
+    with pytest.raises(tamis.UsageError, match=message):
+        stream_folders(folder, trigger)
 
 
 @pytest.mark.spark
@@ -209,7 +246,7 @@ def test_a_batch_is_in_postgresql_once(
     answer(spark, {"x": "//a", "z": "//*"}, database)
     assert [row[2] for row in rows_in(database, MATCHES)] == ["x", "z"]
     assert rows_in(database, "SELECT count(*) FROM tamis_errors") == [(1,)]
-    assert len(Postgres(database).runs()) == 1
+    assert rows_in(database, "SELECT is_done FROM tamis_runs") == [(True,)]
 
 
 @pytest.mark.spark
@@ -219,12 +256,14 @@ def test_rows_that_are_written_twice_are_there_once(database: str) -> None:
     from tests.spark.test_output import ANSWER  # noqa: PLC0415
 
     place = Postgres(database)
-    place.check_ids("string")
-    pieces = [Piece("a\0b", "/nowhere"), Piece("é", __file__)]
+    place.prepare("string")
+    long = "".join(f"{n:x}" for n in range(9000))  # than what an index takes
+    pieces = [Piece("a\0b", "/nowhere"), Piece(long, __file__)]
     with place.sink("r", "string") as sink:
         for _ in range(2):
-            assert sink.write(ANSWER(pieces)) == {"file": "", "matches": 0, "errors": 2}
-    assert rows_in(database, "SELECT document FROM tamis_errors ORDER BY 1") == [("a�b",), ("é",)]
+            assert sink.write(7, ANSWER(pieces)) == {"file": "", "matches": 0, "errors": 2}
+        assert sink.write(8, ANSWER(pieces)) == {"file": "", "matches": 0, "errors": 2}
+    assert rows_in(database, "SELECT document FROM tamis_errors ORDER BY 1") == [(long,), ("a�b",)]
 
 
 @pytest.mark.spark
@@ -234,24 +273,26 @@ def test_tasks_of_a_driver_that_died_write_nothing(database: str) -> None:
     from tests.spark.test_output import ANSWER  # noqa: PLC0415
 
     place = Postgres(database)
-    place.check_ids("string")
+    place.prepare("string")
     with place.sink("r", "string") as old, place.sink("r", "string") as new:
         with pytest.raises(tamis.UsageError, match="another driver has taken over r"):
-            old.write(ANSWER([Piece("old", __file__)]))
-        new.write(ANSWER([Piece("new", __file__)]))
+            old.write(0, ANSWER([Piece("old", __file__)]))
+        new.write(0, ANSWER([Piece("new", __file__)]))
         with pytest.raises(tamis.UsageError, match="another driver"):
-            old.write(ANSWER([Piece("old", __file__)]))
+            old.write(0, ANSWER([Piece("old", __file__)]))
         with pytest.raises(tamis.UsageError, match="another driver"):
             place.publish(old, Run("r", "string", "", {}, []))
-        assert place.runs() == set()
+        assert not place.is_done("r")
         place.publish(new, Run("r", "string", "", {}, []))
-    assert place.runs() == {"r"}
+        with pytest.raises(tamis.UsageError, match="or it is done"):
+            new.write(1, ANSWER([Piece("late", __file__)]))
+    assert place.is_done("r")
     assert rows_in(database, "SELECT document FROM tamis_errors") == [("new",)]
 
 
 def test_a_database_that_is_not_there(write: Callable[..., None]) -> None:
     with pytest.raises(tamis.UsageError, match="PostgreSQL: "):
-        Postgres("postgresql://nobody@127.0.0.1:1/nothing").check_ids("string")
+        Postgres("postgresql://nobody@127.0.0.1:1/nothing").prepare("string")
 
 
 # -- the command -----------------------------------------------------------------------------------
@@ -296,8 +337,8 @@ def test_a_driver_that_is_killed(write: Callable[..., None]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--overwrite", "--stream"], "--overwrite does not go with --stream"),
-        (["--trigger", "now"], "--checkpoint and --trigger are for --stream"),
+        (["--overwrite", "--stream"], "choose one of --overwrite and --stream"),
+        (["--trigger", "now"], "--checkpoint, --trigger and --max-files are for --stream"),
         (["--output", "postgresql://x"], "a database is an output of --stream"),
     ],
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -129,9 +129,14 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ] = None,
     max_files: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, help="With --stream: so many files at a time at most."),
-    ] = 1000,
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="With --stream: so many files of a folder at a time at most.",
+            show_default="1000",
+        ),
+    ] = None,
     conf: Annotated[
         list[str] | None,
         typer.Option(metavar="KEY=VALUE", help="A property of Spark. May be given several times."),
@@ -152,7 +157,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
-    _check_options(overwrite, only_new, is_stream, [checkpoint, trigger])
+    _check_options(overwrite, only_new, is_stream, [checkpoint, trigger, max_files])
     paths = [*inputs, *(more_inputs or [])]
 
     def read() -> spark.Program:
@@ -167,6 +172,15 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             raise UsageError(f"{subscriptions} cannot be used") from None
 
     if is_stream:
+        from tamis.spark.stream import stream_folders  # noqa: PLC0415
+
+        stream_folders(paths, trigger)
+        errors: list[int] = []
+
+        def told(run: str, version: str, done: spark.Summary) -> None:
+            say(f"{run}, set {version}: {done}")
+            errors.append(done.errors)
+
         source = spark.Reloading(subscriptions or program or "", read_again)
         with spark.start_spark(master, properties) as session, _spark_reported(SPARK_ERRORS):
             query = spark.stream(
@@ -177,10 +191,12 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
                 checkpoint=checkpoint,
                 record=record,
                 trigger=trigger,
-                files_max=max_files,
-                told=lambda run, version, done: say(f"{run}, set {version}: {done}"),
+                files_max=max_files or 1000,
+                told=told,
             )
             _wait_for(query)
+        if any(errors):
+            raise typer.Exit(Status.DOCUMENTS)
         return
     made = read()
     _check_output(output, overwrite or only_new)
@@ -199,10 +215,11 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 def _check_options(
     overwrite: bool, only_new: bool, is_stream: bool, of_streams: list[object]
 ) -> None:
-    if overwrite and (only_new or is_stream):
-        raise UsageError(f"--overwrite does not go with {'--only-new' if only_new else '--stream'}")
+    asked = {"--overwrite": overwrite, "--only-new": only_new, "--stream": is_stream}
+    if sum(asked.values()) > 1:
+        raise UsageError(f"choose one of {' and '.join(name for name in asked if asked[name])}")
     if not is_stream and any(value is not None for value in of_streams):
-        raise UsageError("--checkpoint and --trigger are for --stream")
+        raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
 
 
 def _check_output(output: str, may_exist: bool) -> None:
@@ -244,7 +261,8 @@ def _wait_for(query: StreamingQuery) -> None:
         say("stopped: started again, it goes on from here")
     finally:
         signal.signal(signal.SIGTERM, before)
-        query.stop()
+        with suppress(Exception):  # the signal may have been for Spark's JVM too
+            query.stop()
 
 
 def _properties(settings: Sequence[str]) -> dict[str, str]:

@@ -92,7 +92,9 @@ def match_files(  # noqa: PLR0913 - what may be asked
 
 def path_list(paths: Paths) -> list[str]:
     """Paths, however they are given."""
-    several = [paths] if isinstance(paths, str | os.PathLike) else paths
+    several = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not several:
+        raise UsageError("which files?")
     return [os.fspath(path) for path in several]
 
 

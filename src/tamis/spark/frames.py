@@ -71,14 +71,18 @@ def match(  # noqa: PLR0913 - what may be asked
         UsageError: there is no such column, or it is of another type; or subscriptions that go
             through the slow lane are asked about records or nodes.
     """
+    if not isinstance(column, str):
+        raise UsageError(f"column is the name of one, not {type(column).__name__}")
     fields = {field.name: field for field in df.schema}
+    if len(fields) < len(df.schema):
+        raise UsageError(f"several columns have the same name: {', '.join(df.columns)}")
     kept = [name for name in fields if name != column] if keep is None else list(keep)
     _check_columns(fields, column, kept)
     made = program(subscriptions, namespaces=namespaces, unsupported=unsupported)
     form = Form.of(made, record, as_array, nodes, errors)
     own = form.fields()
     for field in own:
-        if field.name in kept:
+        if field.name in {name.lower() for name in kept}:  # Spark does not tell cases apart
             raise UsageError(
                 f"the result has a column {field.name!r} of its own: rename the input's"
             )
@@ -98,6 +102,9 @@ def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequenc
     for name in [column, *kept]:
         if name not in fields:
             raise UsageError(f"there is no column {name!r}: the columns are {', '.join(fields)}")
+    for number, name in enumerate(kept):
+        if name in kept[:number]:
+            raise UsageError(f"the column {name!r} is kept twice")
     if not isinstance(fields[column].dataType, BinaryType | StringType):
         kind = fields[column].dataType.simpleString()
         raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")

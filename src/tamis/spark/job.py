@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
@@ -88,10 +89,11 @@ def run(
     * ``errors(document string, record long, code string, message string, line int, column int,
       offset long)``, one row a document, or record, in error;
     * ``manifest(file, size, modified, set_version, tamis_version, run, read)``: the files that were
-      read, and with which subscriptions.
+      read, by absolute paths, and with which subscriptions.
 
-    All appear when the job is done, whatever is wrong with single documents. A job that failed, or
-    whose driver died, leaves nothing that the next one does not remove.
+    They appear when the job is done, whatever is wrong with single documents: file by file, at last
+    that of the manifest, whose runs are those that are whole. A job that failed, or whose driver
+    died, leaves nothing that the next one does not remove. One job at a time writes into a folder.
 
     Args:
         spark: any session.
@@ -107,35 +109,28 @@ def run(
         BadSubscriptions: some cannot be used.
         UsageError: the output has results already, or cannot be written.
     """
-    place = Output(output)
+    place = Output(output, overwrite=overwrite)
     if not (overwrite or only_new):
         place.check_new()
     made = program(subscriptions).send(spark)
-    start = time.monotonic()
-    files = list_files(path_list(paths))
-    if only_new:
-        place.check_ids(made.id_type)
-        place.remove_unfinished()
-        files = place.unread(files)
-        if not files and place.existing:
-            return Summary(0, 0, 0, 0, time.monotonic() - start)
     form = Form.of(made, record, False, None, errors)
-    done = write_run(
-        spark,
-        place,
-        new_run(),
-        AnswerPieces(replace(made, refused=()), form),
-        files,
-        overwrite=overwrite,
-        refused=made.refused,
-    )
+    answer = AnswerPieces(replace(made, refused=()), form)
+    start = time.monotonic()
+    with place.turn():
+        place.prepare(made.id_type)
+        files = list_files(path_list(paths))
+        if only_new:
+            files = place.unread(files)
+            if not files and place.existing:
+                return Summary(0, 0, 0, 0, time.monotonic() - start)
+        done = write_run(spark, place, new_run(), answer, files, refused=made.refused)
     return done._replace(seconds=time.monotonic() - start)
 
 
 class Sink(Protocol):
     """Where tasks write."""
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
+    def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
         """Write what one attempt of a task has; see :meth:`ParquetSink.write`."""
         ...
 
@@ -146,11 +141,23 @@ S = TypeVar("S", bound=Sink)
 class Place(Protocol[S]):
     """Where the results of runs are: a folder of Parquet, or a database."""
 
+    def turn(self, *, waits: bool = False) -> AbstractContextManager[None]:
+        """Be the only driver that writes, where two would harm each other."""
+        ...
+
+    def prepare(self, id_type: str) -> None:
+        """Make ready what was not used yet, or not since a driver died."""
+        ...
+
+    def is_done(self, run: str) -> bool:
+        """Whether a run was published."""
+        ...
+
     def sink(self, run: str, id_type: str) -> AbstractContextManager[S]:
         """Where the tasks of a run write."""
         ...
 
-    def publish(self, sink: S, written: Run, *, overwrite: bool = False) -> None:
+    def publish(self, sink: S, written: Run) -> None:
         """Make what the tasks wrote a result."""
         ...
 
@@ -161,22 +168,21 @@ def write_run(
     name: str,
     answer: AnswerPieces,
     files: Sequence[Listed],
-    *,
-    overwrite: bool = False,
     refused: Sequence[SubscriptionError] = (),
 ) -> Summary:
     """Match files, and publish the answers as one run."""
     start = time.monotonic()
     made, form = answer.program, answer.form
     pieces = pieces_of(files, os.getcwd(), form.record, made)
-    tasks = [(part, share) for share in shares(pieces) for part in range(len(made.shares))]
+    divided = product(shares(pieces), range(len(made.shares)))
+    tasks = [(task, part, share) for task, (share, part) in enumerate(divided)]
     plan = planned(made, len(tasks) // len(made.shares))
     log.info("%s: %s", name, plan)
     with place.sink(name, made.id_type) as sink:
         parts = on_workers(spark, tasks, WriteTask(answer, sink))
         counted = {folder: [part["file"] for part in parts if part[folder]] for folder in RESULTS}
         written = Run(name, made.id_type, form.set_version, counted, files, refused)
-        place.publish(sink, written, overwrite=overwrite)
+        place.publish(sink, written)
     return Summary(
         documents=sum(part["documents"] for part in parts),
         bytes=sum(file.size for file in files),
@@ -202,9 +208,9 @@ def planned(made: Program, tasks: int) -> str:
 
 
 def on_workers(
-    spark: SparkSession, tasks: Sequence[tuple[int, Sequence[Piece]]], task: WriteTask
+    spark: SparkSession, tasks: Sequence[tuple[int, int, Sequence[Piece]]], task: WriteTask
 ) -> list[dict[str, Any]]:
-    """Have each task do its share, with a part of the program: what it says of that."""
+    """Have tasks do their shares, each by its number and with its part of the program."""
     table = pa.table(
         {
             "task": pa.array(range(len(tasks)), pa.int32()),
@@ -236,11 +242,11 @@ class WriteTask:
             done = [self._done(*pickle.loads(share.as_py())) for share in batch["share"]]
             yield pa.RecordBatch.from_pylist(done)
 
-    def _done(self, part: int, pieces: Sequence[Piece]) -> dict[str, Any]:
+    def _done(self, task: int, part: int, pieces: Sequence[Piece]) -> dict[str, Any]:
         counts = Counts()
         program = self.answer.program.shares[part]
         answer = replace(self.answer, program=program, tells_errors=part == 0)
-        written = self.sink.write(answer(pieces, counts))
+        written = self.sink.write(task, answer(pieces, counts))
         return {
             "file": written["file"],
             "documents": 0 if part else counts.documents,

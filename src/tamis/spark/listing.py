@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from typing import IO, Any, NamedTuple
+from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -38,12 +39,19 @@ def list_files(paths: Iterable[str], folder: str = "") -> list[Listed]:
         folder: where relative paths begin; by default in the current folder.
 
     A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
-    where there is neither, a pattern with ``*``, ``?`` or ``[…]``; or the URI of one of these in
-    a file system that pyarrow knows, where a pattern may stand in the last part alone. What leads
-    nowhere is listed with its problem, or is found missing by whoever reads it.
+    where there is neither, a pattern with ``*``, ``?``, ``[…]`` or ``**``; or the URI of one of
+    these in a file system that pyarrow knows, where a pattern may stand in the last part alone.
+    What leads nowhere is listed with its problem, or is found missing by whoever reads it.
     """
-    found = (listed for path in paths for listed in _found_from(folder, path))
-    return list({listed.path: listed for listed in found}.values())
+    found = (file for path in paths for file in _found_from(folder, path))
+    files: dict[str, Listed] = {}
+    for file in found:
+        files.setdefault(_key(folder, file.path), file)
+    return list(files.values())
+
+
+def _key(folder: str, path: str) -> str:
+    return path if "://" in path else os.path.abspath(os.path.join(folder, path))
 
 
 def _found_from(folder: str, path: str) -> Iterator[Listed]:
@@ -51,8 +59,8 @@ def _found_from(folder: str, path: str) -> Iterator[Listed]:
     if not folder or "://" in path or os.path.isabs(path):
         yield from _expanded(path)
         return
-    for listed in _expanded(os.path.join(folder, path)):
-        yield listed._replace(path=listed.path[len(folder) :].lstrip("/"))
+    for file in _expanded(os.path.join(folder, path)):
+        yield file._replace(path=file.path[len(folder) :].lstrip("/"))
 
 
 def _expanded(path: str) -> Iterator[Listed]:
@@ -62,7 +70,7 @@ def _expanded(path: str) -> Iterator[Listed]:
     if not has_magic(path) or os.path.lexists(path):
         yield from _list_path(path)
         return
-    names = sorted(glob(path))
+    names = sorted(glob(path, recursive=True))
     if not names:
         yield Listed(path, problem=_NO_SUCH_NAME)
     for name in names:
@@ -74,20 +82,21 @@ _NO_SUCH_NAME = "no file has a name like this"
 
 def _list_path(path: str) -> Iterator[Listed]:
     if not os.path.isdir(path):
-        yield _listed(path, file_problem(path))
+        yield listed(path, file_problem(path))
         return
     for name, problem in folder_documents(path):
-        yield _listed(name, problem)
+        yield listed(name, problem)
 
 
-def _listed(path: str, problem: str | None) -> Listed:
+def listed(path: str, problem: str | None = None) -> Listed:
+    """A file of this machine, as it is now."""
     try:
         found = os.stat(path) if problem is None else None
     except (OSError, ValueError):  # the task that reads it will say what is the matter
         found = None
     if found is None:
         return Listed(path, problem=problem)
-    return Listed(path, found.st_size, found.st_mtime_ns)
+    return Listed(path, found.st_size, min(found.st_mtime_ns, 2**63 - 1))
 
 
 # -- file systems of pyarrow -----------------------------------------------------------------------
@@ -120,27 +129,42 @@ def opened(path: str) -> IO[bytes]:
 
 
 def _expanded_uri(uri: str) -> Iterator[Listed]:
+    uri, options = _without_options(uri)
     folder, _, pattern = uri.rstrip("/").rpartition("/")
     try:
         if has_magic(pattern):
-            found = [info for info in _children(folder) if fnmatchcase(info.base_name, pattern)]
+            found = [
+                info for info in _children(folder + options) if fnmatchcase(info.base_name, pattern)
+            ]
             problem = _NO_SUCH_NAME
         else:
-            system, path = file_system(uri)
+            system, path = file_system(uri + options)
             info = system.get_file_info(path)
             if info.type != fs.FileType.Directory:
-                yield _of_info(uri, info)
+                yield _of_info(uri + options, info)
                 return
             folder = uri.rstrip("/")
-            found = [info for info in _children(folder) if is_document_name(info.base_name)]
+            found = [
+                info for info in _children(folder + options) if is_document_name(info.base_name)
+            ]
             problem = "a folder without *.xml or *.xml.gz"
     except OSError as error:
-        yield Listed(uri, problem=f"cannot list it: {error}")
+        yield Listed(uri + options, problem=f"cannot list it: {error}")
         return
     if not found:
-        yield Listed(uri, problem=problem)
+        yield Listed(uri + options, problem=problem)
     for info in found:
-        yield _of_info(f"{folder}/{info.base_name}", info)
+        yield _of_info(f"{folder}/{quote(info.base_name)}{options}", info)
+
+
+def _without_options(uri: str) -> tuple[str, str]:
+    """A URI, and the options of its file system: what follows a ``?`` that is no pattern.
+
+    >>> _without_options("s3://b/?.xml?region=eu"), _without_options("s3://b/1?.xml")
+    (('s3://b/?.xml', '?region=eu'), ('s3://b/1?.xml', ''))
+    """
+    place, mark, options = uri.rpartition("?")
+    return (place, mark + options) if "=" in options and "/" not in options else (uri, "")
 
 
 def _children(uri: str) -> list[fs.FileInfo]:

@@ -6,14 +6,18 @@ commit of our own. Each attempt of a task writes files of new names in a folder 
 knows; the driver keeps those of the attempts that Spark counted, and moves them into place.
 
 A *run* is what is committed at once: a job, or a micro-batch of a stream. All its files begin with
-its name. Last of all comes that of the manifest, so a run is done when its manifest is there, and
-what others there are of a run without one was left by a driver that died, and is removed by the
-next. The manifest has what was read, and with which version of the subscriptions.
+its name. They are moved one after the other, and last of all that of the manifest: so a run is done
+when its manifest is there. What there is of a run without one was left by a driver that died, and
+is removed by the next; readers who cannot wait for that take the runs that the manifest has. It
+says what was read, and with which version of the subscriptions. One driver at a time writes.
 """
 
 from __future__ import annotations
 
+import fcntl
+import logging
 import os
+import re
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -32,6 +36,8 @@ import tamis
 from tamis.errors import SubscriptionError, UsageError
 from tamis.spark.listing import Listed
 from tamis.spark.rows import ERROR_FIELDS, printable
+
+log = logging.getLogger("tamis.spark")
 
 MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
 RESULTS = (MATCHES, ERRORS)
@@ -77,23 +83,25 @@ class Output:
 
     Args:
         folder: is made if it is new; all workers must see it under the same path.
+        overwrite: what is published replaces the results that are there.
 
     Raises:
         UsageError: it cannot be made.
     """
 
-    def __init__(self, folder: str | os.PathLike[str]) -> None:
+    def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         if "://" in os.fspath(folder):
             raise UsageError(f"cannot write {folder}: the output is a folder that all workers see")
         self.given = os.fspath(folder)
         self.folder = Path(folder).absolute()
+        self.overwrite = overwrite
         with self._failure_reported():
             self.folder.mkdir(parents=True, exist_ok=True)
 
     @property
     def existing(self) -> list[str]:
         """The results that are there."""
-        return [name for name in RESULTS if os.path.lexists(self.folder / name)]
+        return [name for name in RESULTS if _has_entries(self.folder / name)]
 
     def check_new(self) -> None:
         """See that there are no results.
@@ -101,20 +109,52 @@ class Output:
         Raises:
             UsageError: there are.
         """
+        with self.turn():
+            self._remove_unfinished()
         if self.existing:
             raise UsageError(
                 f"{self.given} has {' and '.join(self.existing)} already: name another folder, "
                 "or overwrite, or add what is new"
             )
 
-    def check_ids(self, id_type: str) -> None:
-        """See that the results that are there have such ids.
+    @contextmanager
+    def turn(self, *, waits: bool = False) -> Iterator[None]:
+        """Be the only driver that writes, inside the ``with`` block.
 
         Raises:
-            UsageError: they do not.
+            UsageError: there is another one, and it is not to be waited for.
         """
+        with self._failure_reported():
+            folder = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+        except BlockingIOError:
+            os.close(folder)
+            raise UsageError(f"another job writes into {self.given}: wait until it ends") from None
+        except OSError as error:
+            log.warning("%s: nothing keeps other jobs out: %s", self.given, error.strerror)
+        try:
+            yield
+        finally:
+            os.close(folder)
+
+    def prepare(self, id_type: str) -> None:
+        """Remove what is left of drivers that died, and see that results can be added.
+
+        Raises:
+            UsageError: they cannot: those that are there have other ids, or no manifest.
+        """
+        self._remove_unfinished()
+        if self.overwrite:
+            return
+        has_manifest = (self.folder / MANIFEST).is_dir()
+        if not has_manifest and (self.existing or os.path.lexists(self.folder / MANIFEST)):
+            raise UsageError(f"{self.given} has results and no manifest: name another folder")
         for file in (self.folder / MATCHES).glob("*.parquet"):
-            found = pq.read_schema(file).field("subscription").type
+            try:
+                found = pq.read_schema(file).field("subscription").type
+            except (KeyError, OSError, pa.ArrowException) as error:
+                raise UsageError(f"{file} is no file of matches: {error}") from None
             if found != schemas(id_type)[MATCHES].field("subscription").type:
                 raise UsageError(
                     f"{self.given} has ids of the type {found}, which those of these "
@@ -125,21 +165,30 @@ class Output:
     def manifest(self) -> pa.Table:
         """What was read, by all runs."""
         files = sorted((self.folder / MANIFEST).glob("*.parquet"))
-        return pa.concat_tables([_MANIFEST.empty_table(), *map(pq.read_table, files)])
+        try:
+            return pa.concat_tables([_MANIFEST.empty_table(), *map(pq.read_table, files)])
+        except (OSError, pa.ArrowException) as error:
+            raise UsageError(f"{self.given}/{MANIFEST} cannot be read: {error}") from None
 
-    def runs(self) -> set[str]:
-        """The names of the runs that are done."""
-        return {_run_of(file) for file in (self.folder / MANIFEST).glob("*.parquet")}
+    def is_done(self, run: str) -> bool:
+        """Whether a run was published."""
+        return self._manifest_of(run).exists()
 
     def unread(self, files: Sequence[Listed]) -> list[Listed]:
         """Those files that are not in the manifest as they are now."""
-        rows = self.manifest()
-        modified = rows["modified"].cast(pa.int64())
-        columns = (rows["file"].to_pylist(), rows["size"].to_pylist(), modified.to_pylist())
-        known = set(zip(*columns, strict=True))
-        return [
-            file for file in files if (printable(file.path), file.size, file.modified) not in known
-        ]
+        keys = ["file", "size", "modified"]
+        known = self.manifest().select(keys)
+        known = known.set_column(2, "modified", known["modified"].cast(pa.int64()))
+        table = pa.table(
+            {
+                "file": pa.array([_in_manifest(file.path) for file in files], pa.string()),
+                "size": pa.array([file.size for file in files], pa.int64()),
+                "modified": pa.array([file.modified for file in files], pa.int64()),
+                "number": pa.array(range(len(files)), pa.int64()),
+            }
+        )
+        left = table.join(known, keys, join_type="left anti")
+        return [files[number] for number in sorted(left["number"].to_pylist())]
 
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[ParquetSink]:
@@ -157,54 +206,63 @@ class Output:
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def publish(self, sink: ParquetSink, written: Run, *, overwrite: bool = False) -> None:
-        """Move what tasks wrote into place.
-
-        Args:
-            overwrite: instead of the results that are there, if any.
+    def publish(self, sink: ParquetSink, written: Run) -> None:
+        """Move the files that count into place: not those of attempts that failed or are late.
 
         Raises:
-            UsageError: some are missing, or they cannot be moved.
+            UsageError: some are missing, or they cannot be moved; or the run is done already.
         """
         staging = Path(sink.staging)
         with self._failure_reported():
-            self._keep_only(staging, written)
-            if written.refused:
-                refused = staging / ERRORS / f"{written.name}.refused.parquet"
-                pq.write_table(refused_rows(written.refused), refused)
-            pq.write_table(written.manifest(), staging / MANIFEST / f"{written.name}.parquet")
-            for name in _FOLDERS:
-                place = self.folder / name
-                if overwrite:
+            for name in RESULTS:
+                if not all((staging / name / file).exists() for file in written.files[name]):
+                    raise UsageError(
+                        f"the workers wrote to another {self.folder}: they must share it"
+                    )
+            if self.overwrite:
+                # The manifest goes first: results without one are never taken for what it has.
+                for name in (MANIFEST, *RESULTS):
                     with suppress(FileNotFoundError):
-                        place.rename(staging / f"old-{name}")
-                    (staging / name).rename(place)
-                    continue
-                place.mkdir(exist_ok=True)
-                for file in (staging / name).iterdir():
-                    file.rename(place / file.name)
+                        (self.folder / name).rename(staging / f"old-{name}")
+            for name in _FOLDERS:
+                (self.folder / name).mkdir(exist_ok=True)
+            if self.is_done(written.name):
+                raise UsageError(f"another driver has done {written.name}: end one of them")
+            for name in RESULTS:
+                for file in self._complete(staging / name, written):
+                    (staging / name / file).rename(self.folder / name / file)
+            new = staging / MANIFEST / f"{written.name}.parquet"
+            pq.write_table(written.manifest(), new)
+            new.rename(self._manifest_of(written.name))
 
-    def _keep_only(self, staging: Path, written: Run) -> None:
-        """Remove the files of attempts that failed or came too late."""
-        for name, schema in schemas(written.id_type).items():
-            there = {file.name for file in (staging / name).iterdir()}
-            if not there.issuperset(written.files[name]):
-                raise UsageError(f"the workers wrote to another {self.folder}: they must share it")
-            for other in there.difference(written.files[name]):
-                (staging / name / other).unlink()
-            if not written.files[name]:  # readers want a schema all the same
-                pq.write_table(schema.empty_table(), staging / name / f"{written.name}.parquet")
+    def _complete(self, folder: Path, written: Run) -> list[str]:
+        """The names of the files to publish, of those in a folder, and of some more."""
+        name = folder.name
+        files = list(written.files[name])
+        if name == ERRORS and written.refused:
+            files.append(f"{written.name}.refused.parquet")
+            pq.write_table(refused_rows(written.refused), folder / files[-1])
+        if not files and not _has_entries(self.folder / name):  # readers want a schema all the same
+            files.append(f"{written.name}.empty.parquet")
+            pq.write_table(schemas(written.id_type)[name].empty_table(), folder / files[-1])
+        return files
 
-    def remove_unfinished(self) -> None:
+    def _remove_unfinished(self) -> None:
         """Remove what a driver left that died while its tasks wrote, or while it published."""
-        done = self.runs()
         with self._failure_reported():
             for left in self.folder.glob(".tamis-*"):
-                shutil.rmtree(left, ignore_errors=True)
+                if _STAGING.fullmatch(left.name):
+                    shutil.rmtree(left, ignore_errors=True)
+            if not (self.folder / MANIFEST).is_dir():
+                return
             for name in RESULTS:
                 for file in (self.folder / name).glob("*.parquet"):
-                    if _run_of(file) not in done:
+                    ours = _OURS.fullmatch(file.name)
+                    if ours and not self.is_done(ours[1]):
                         file.unlink(missing_ok=True)
+
+    def _manifest_of(self, run: str) -> Path:
+        return self.folder / MANIFEST / f"{run}.parquet"
 
     @contextmanager
     def _failure_reported(self) -> Iterator[None]:
@@ -212,6 +270,24 @@ class Output:
             yield
         except OSError as error:
             raise UsageError(f"cannot write {self.given}: {error.strerror}") from None
+
+
+_STAGING = re.compile(r"\.tamis-.+-[0-9a-f]{32}")
+_OURS = re.compile(r"(.+)\.(?:[0-9a-f]{32}|refused|empty)\.parquet")
+"""Names of files of results, with their run; others may be there, and stay."""
+
+
+def _has_entries(folder: Path) -> bool:
+    """Whether a path leads to something other than an empty folder."""
+    try:
+        return next(folder.iterdir(), None) is not None
+    except OSError:
+        return os.path.lexists(folder)
+
+
+def _in_manifest(path: str) -> str:
+    """What the manifest calls a file, however it was given."""
+    return printable(path if "://" in path else os.path.abspath(path))
 
 
 class Run(NamedTuple):
@@ -239,7 +315,7 @@ class Run(NamedTuple):
         same = [self.set_version, tamis.__version__, self.name, datetime.now(UTC)]
         return pa.Table.from_arrays(
             [
-                pa.array([printable(file.path) for file in self.read], pa.string()),
+                pa.array([_in_manifest(file.path) for file in self.read], pa.string()),
                 pa.array([file.size for file in self.read], pa.int64()),
                 modified.cast(_MANIFEST.field("modified").type),
                 *(
@@ -270,11 +346,6 @@ def new_run() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
 
 
-def _run_of(file: Path) -> str:
-    """The run that a file is of."""
-    return file.stem.partition(".")[0]
-
-
 class ParquetSink(NamedTuple):
     """Where tasks write the rows of a run, matches and errors apart.
 
@@ -288,8 +359,9 @@ class ParquetSink(NamedTuple):
     run: str
     id_type: str
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
+    def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
         """Write what one attempt of a task has: the file's name, and how many rows of each kind."""
+        del task  # each attempt has a file of its own
         name = f"{self.run}.{uuid4().hex}.parquet"
         files = {
             folder: _File(os.path.join(self.staging, folder, name), schema)
@@ -348,7 +420,8 @@ class _File:
     def __enter__(self) -> _File:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._write_group()
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is None:
+            self._write_group()
         if self._writer is not None:
             self._writer.close()

@@ -44,6 +44,7 @@ SHARED_BYTES = 2 * TASK_BYTES
 
 _TARS = (".tar", ".tar.gz", ".tgz")
 _NO_MEMBERS = "an archive without *.xml or *.xml.gz"
+_LINKED = "a hard link in a compressed archive: pack it with tar --hard-dereference, or no gzip"
 
 
 class Piece(NamedTuple):
@@ -159,18 +160,40 @@ def _tar_members(whole: Piece) -> Iterator[Piece]:
     if not whole.path.endswith(".tar"):
         yield whole._replace(kind="stream")
         return
-    with opened(whole.path) as file, tarfile.open(fileobj=file, mode="r:") as archive:
-        members = [
-            whole._replace(
-                name=f"{whole.name}/{printable(info.name)}",
-                size=info.size,
-                kind="tar",
-                at=info.offset_data,
-            )
-            for info in archive
-            if info.isreg() and _is_plain(info.name)
-        ]
-    yield from members or [whole._replace(problem=_NO_MEMBERS)]
+    count = 0
+    data: dict[str, tarfile.TarInfo] = {}
+    with opened(whole.path) as file, _opened_tar(file, "r:") as archive:
+        for info in archive:
+            if info.isreg():
+                data[info.name] = info
+            found = data.get(info.linkname if info.islnk() else info.name)
+            if found is not None and _is_plain(info.name):
+                count += 1
+                yield whole._replace(
+                    name=f"{whole.name}/{printable(info.name)}",
+                    size=found.size,
+                    kind="tar",
+                    at=found.offset_data,
+                )
+    if not count:
+        yield whole._replace(problem=_NO_MEMBERS)
+
+
+def _opened_tar(file: IO[bytes], mode: Any) -> tarfile.TarFile:
+    return tarfile.open(fileobj=file, mode=mode, tarinfo=_Header)
+
+
+class _Header(tarfile.TarInfo):
+    """A header: what is none ends an archive in an error, and not as if it were its end."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> _Header:
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from None
 
 
 def deal(sizes: Sequence[int]) -> list[int]:
@@ -242,7 +265,10 @@ class Reader:
     def _content(self, piece: Piece) -> Iterator[IO[bytes]]:
         if piece.kind == "zip":
             archive = self._opened_archive(piece.path)
-            with archive.open(archive.infolist()[piece.at]) as member:
+            info = archive.infolist()[piece.at]
+            if not piece.name.endswith(f"/{printable(info.filename)}"):
+                raise zipfile.BadZipFile("the archive was changed since it was listed")
+            with archive.open(info) as member:
                 yield member
             return
         start, size = piece.at, piece.size if piece.kind == "tar" else None
@@ -257,13 +283,17 @@ class Reader:
         """The documents of a compressed tar, up to where it cannot be read any further."""
         count = 0
         try:
-            with opened(piece.path) as file, tarfile.open(fileobj=file, mode="r|gz") as archive:
+            with opened(piece.path) as file, _opened_tar(file, "r|gz") as archive:
                 for info in archive:
+                    if not (info.isreg() or info.islnk()) or not _is_plain(info.name):
+                        continue
+                    name = f"{piece.name}/{printable(info.name)}"
+                    count += 1
                     member = archive.extractfile(info) if info.isreg() else None
-                    if member is not None and _is_plain(info.name):
-                        name = f"{piece.name}/{printable(info.name)}"
+                    if member is None:
+                        yield name, UnreadableDocument(_LINKED)
+                    else:
                         yield name, self._document(member)
-                        count += 1
         except Exception as error:  # whatever tarfile and its decompressors raise
             yield piece.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
             return
@@ -273,7 +303,8 @@ class Reader:
     def _opened_archive(self, path: str) -> zipfile.ZipFile:
         """An archive, kept open for its next member."""
         if self._archive is None or self._archive[0] != path:
-            self._archive = path, zipfile.ZipFile(opened(path))
+            file = opened(path) if "://" in path else path
+            self._archive = path, zipfile.ZipFile(file)
         return self._archive[1]
 
 

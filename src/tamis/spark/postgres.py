@@ -1,17 +1,17 @@
 """Results in PostgreSQL, written by the tasks; a run that is repeated adds nothing twice.
 
-A task copies its rows into a table of its own, and from there into the results, whose keys keep out
-what another attempt has written. A run is in ``tamis_runs``, with the driver that is at it, and
-whether it is done. Who begins one anew, since its driver died, takes it over and removes its rows;
-tasks that are left of that driver, which may have matched with other subscriptions, find so before
-they commit, and write nothing.
+A task copies its rows into a table of its own, and from there into the results. Of several
+attempts of a task, the first to commit counts, and the others write nothing. A run is in
+``tamis_runs``, with the driver that is at it, and whether it is done. Who begins one anew, since
+its driver died, takes it over and removes its rows; tasks that are left of that driver, which may
+have matched with other subscriptions, find so before they commit.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -20,33 +20,39 @@ import pyarrow as pa
 from tamis.errors import MissingExtra, UsageError
 from tamis.spark.output import ERRORS, MATCHES, Run, divided, refused_rows, schemas
 
-_TABLES = {
-    MATCHES: """
-        CREATE TABLE IF NOT EXISTS tamis_matches (
-            batch text NOT NULL,
-            document text NOT NULL,
-            record bigint,
-            subscription {ids} NOT NULL,
-            set_version text NOT NULL,
-            tamis_version text NOT NULL,
-            UNIQUE NULLS NOT DISTINCT (batch, document, record, subscription)
-        )
+# Keys are of hashes, since a path or a message may be longer than what an index takes.
+_TABLES = (
+    """
+    CREATE TABLE IF NOT EXISTS tamis_matches (
+        batch text NOT NULL,
+        document text NOT NULL,
+        record bigint,
+        subscription {ids} NOT NULL,
+        set_version text NOT NULL,
+        tamis_version text NOT NULL
+    )
     """,
-    ERRORS: """
-        CREATE TABLE IF NOT EXISTS tamis_errors (
-            batch text NOT NULL,
-            document text,
-            record bigint,
-            code text NOT NULL,
-            message text NOT NULL,
-            line integer,
-            "column" integer,
-            "offset" bigint,
-            UNIQUE NULLS NOT DISTINCT (batch, document, record, message)
-        )
+    """
+    CREATE UNIQUE INDEX IF NOT EXISTS tamis_matches_key
+    ON tamis_matches (batch, md5(document), record, md5(subscription::text)) NULLS NOT DISTINCT
     """,
-}
-_MANIFEST = """
+    """
+    CREATE TABLE IF NOT EXISTS tamis_errors (
+        batch text NOT NULL,
+        document text,
+        record bigint,
+        code text NOT NULL,
+        message text NOT NULL,
+        line integer,
+        "column" integer,
+        "offset" bigint
+    )
+    """,
+    """
+    CREATE UNIQUE INDEX IF NOT EXISTS tamis_errors_key
+    ON tamis_errors (batch, md5(document), record, line, md5(message)) NULLS NOT DISTINCT
+    """,
+    """
     CREATE TABLE IF NOT EXISTS tamis_manifest (
         file text NOT NULL,
         size bigint NOT NULL,
@@ -56,14 +62,24 @@ _MANIFEST = """
         run text NOT NULL,
         read timestamptz NOT NULL
     )
-"""
-_RUNS = """
+    """,
+    """
     CREATE TABLE IF NOT EXISTS tamis_runs (
         run text PRIMARY KEY,
         driver text NOT NULL,
         is_done boolean NOT NULL DEFAULT false
     )
-"""
+    """,
+    """
+    CREATE TABLE IF NOT EXISTS tamis_tasks (
+        run text,
+        task integer,
+        matches bigint NOT NULL,
+        errors bigint NOT NULL,
+        PRIMARY KEY (run, task)
+    )
+    """,
+)
 
 
 def is_postgres(output: str | os.PathLike[str]) -> bool:
@@ -101,7 +117,12 @@ class Postgres:
     def __init__(self, url: str) -> None:
         self.url = url
 
-    def check_ids(self, id_type: str) -> None:
+    def turn(self, *, waits: bool = False) -> AbstractContextManager[None]:
+        """Nothing: drivers do not harm each other here, but for those that are at the same run."""
+        del waits
+        return nullcontext()
+
+    def prepare(self, id_type: str) -> None:
         """Make the tables, if they are not there, and see that they have such ids.
 
         Raises:
@@ -111,11 +132,11 @@ class Postgres:
         with _connected(self.url) as connection:
             # Of several who would make them at once, one does.
             connection.execute("SELECT pg_advisory_xact_lock(7267)")
-            for statement in (*_TABLES.values(), _MANIFEST, _RUNS):
+            for statement in _TABLES:
                 connection.execute(statement.format(ids=ids))
             (found,) = connection.execute(
-                "SELECT data_type FROM information_schema.columns "
-                "WHERE table_name = 'tamis_matches' AND column_name = 'subscription'"
+                "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
+                "WHERE attrelid = 'tamis_matches'::regclass AND attname = 'subscription'"
             ).fetchone()
         if found != ids:
             raise UsageError(
@@ -123,14 +144,11 @@ class Postgres:
                 "are not: name another database"
             )
 
-    def runs(self) -> set[str]:
-        """The names of the runs that are done."""
+    def is_done(self, run: str) -> bool:
+        """Whether a run was published."""
         with _connected(self.url) as connection:
-            rows = connection.execute("SELECT run FROM tamis_runs WHERE is_done")
-            return {run for (run,) in rows}
-
-    def remove_unfinished(self) -> None:
-        """Nothing: see :meth:`sink`."""
+            query = "SELECT 1 FROM tamis_runs WHERE run = %s AND is_done"
+            return connection.execute(query, (run,)).fetchone() is not None
 
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[PostgresSink]:
@@ -142,23 +160,23 @@ class Postgres:
                 "ON CONFLICT (run) DO UPDATE SET driver = excluded.driver",
                 (run, driver),
             )
-            for name in _TABLES:
-                connection.execute(f"DELETE FROM tamis_{name} WHERE batch = %s", (run,))
+            for table, column in ("matches", "batch"), ("errors", "batch"), ("tasks", "run"):
+                connection.execute(f"DELETE FROM tamis_{table} WHERE {column} = %s", (run,))
         yield PostgresSink(self.url, run, driver, id_type)
 
-    def publish(self, sink: PostgresSink, written: Run, *, overwrite: bool = False) -> None:
+    def publish(self, sink: PostgresSink, written: Run) -> None:
         """Note that a run is done."""
-        assert not overwrite, "what others wrote stays"
         with _connected(self.url) as connection, connection.cursor() as cursor:
             sink.check_driver(cursor)
             cursor.execute("UPDATE tamis_runs SET is_done = true WHERE run = %s", (sink.run,))
+            cursor.execute("DELETE FROM tamis_tasks WHERE run = %s", (sink.run,))
             with cursor.copy("COPY tamis_manifest FROM STDIN") as copy:
                 table = written.manifest()
-                for row in _rows(table.cast(_in_microseconds(table.schema))):
+                for row in _rows(table.cast(_in_microseconds(table.schema), safe=False)):
                     copy.write_row(row)
-            with cursor.copy("COPY tamis_errors FROM STDIN") as copy:
-                for row in _rows(refused_rows(written.refused)):
-                    copy.write_row((written.name, *row))
+            sink.begin(cursor)
+            sink.add(cursor, ERRORS, refused_rows(written.refused))
+            sink.commit(cursor)
 
 
 class PostgresSink(NamedTuple):
@@ -177,36 +195,57 @@ class PostgresSink(NamedTuple):
     id_type: str
 
     def check_driver(self, cursor: Any) -> None:
-        """See that nobody else has begun the run anew, nor does before this transaction ends.
+        """See that the run is this driver's, and not done, and stays so in this transaction.
 
         Raises:
-            UsageError: somebody has.
+            UsageError: it is not.
         """
-        cursor.execute("SELECT driver FROM tamis_runs WHERE run = %s FOR SHARE", (self.run,))
+        query = "SELECT driver FROM tamis_runs WHERE run = %s AND NOT is_done FOR SHARE"
+        cursor.execute(query, (self.run,))
         if cursor.fetchone() != (self.driver,):
-            raise UsageError(f"another driver has taken over {self.run}: end one of them")
+            raise UsageError(f"another driver has taken over {self.run}, or it is done")
 
-    def write(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
+    def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
         """Write what one attempt of a task has, in one transaction; see ``ParquetSink``."""
-        columns = {name: schema.names for name, schema in schemas(self.id_type).items()}
-        counts = dict.fromkeys(columns, 0)
+        counts = dict.fromkeys((MATCHES, ERRORS), 0)
         with _connected(self.url) as connection, connection.cursor() as cursor:
-            for name in columns:
-                cursor.execute(f"CREATE TEMP TABLE new_{name} (LIKE tamis_{name}) ON COMMIT DROP")
+            self.begin(cursor)
             for batch in batches:
                 for name, rows in divided(batch).items():
-                    if not rows.num_rows:
-                        continue
                     counts[name] += rows.num_rows
-                    with cursor.copy(f"COPY new_{name} FROM STDIN") as copy:
-                        for row in _rows(rows.select(columns[name])):
-                            copy.write_row((self.run, *row))
+                    self.add(cursor, name, rows)
             self.check_driver(cursor)
-            for name in columns:
-                cursor.execute(
-                    f"INSERT INTO tamis_{name} SELECT * FROM new_{name} ON CONFLICT DO NOTHING"
-                )
+            cursor.execute(
+                "INSERT INTO tamis_tasks VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
+                (self.run, task, *counts.values()),
+            )
+            if cursor.rowcount:
+                self.commit(cursor)
+            else:  # another attempt was faster
+                query = "SELECT matches, errors FROM tamis_tasks WHERE run = %s AND task = %s"
+                written = cursor.execute(query, (self.run, task)).fetchone()
+                counts = dict(zip(counts, written, strict=True))
         return {"file": "", **counts}
+
+    def begin(self, cursor: Any) -> None:
+        """Make tables for what is new, which this transaction has for itself."""
+        for name in (MATCHES, ERRORS):
+            cursor.execute(f"CREATE TEMP TABLE new_{name} (LIKE tamis_{name}) ON COMMIT DROP")
+
+    def add(self, cursor: Any, name: str, rows: pa.RecordBatch | pa.Table) -> None:
+        """Fill them."""
+        if not rows.num_rows:
+            return
+        with cursor.copy(f"COPY new_{name} FROM STDIN") as copy:
+            for row in _rows(rows.select(schemas(self.id_type)[name].names)):
+                copy.write_row((self.run, *row))
+
+    def commit(self, cursor: Any) -> None:
+        """Add what is in them to the results."""
+        for name in (MATCHES, ERRORS):
+            cursor.execute(
+                f"INSERT INTO tamis_{name} SELECT * FROM new_{name} ON CONFLICT DO NOTHING"
+            )
 
 
 def _rows(table: pa.Table | pa.RecordBatch) -> Iterator[tuple[Any, ...]]:

@@ -161,7 +161,7 @@ def _in_file(matcher: CompiledMatcher) -> Path:
     for source, target in ((kept.path, path), (memo_path(kept.path), memo_path(path))):
         if source.exists() and not target.exists():
             _link(source, target)
-    if kept.path.parent == folder:
+    if kept.path.suffix == ".new":
         kept.path.unlink()
     return path
 

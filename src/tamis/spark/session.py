@@ -68,7 +68,8 @@ def start_spark(
         try:
             yield spark
         finally:
-            spark.stop()
+            with suppress(Exception):  # it may have died
+                spark.stop()
 
 
 def find_java() -> str:

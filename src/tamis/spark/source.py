@@ -24,6 +24,10 @@ from tamis.spark.program import Program, is_program
 from tamis.spark.record_index import keep_newest
 from tamis.spark.rows import Form
 
+_USERS = {"subscriptions", "namespaces", "unsupported"}
+_USERS |= {"record", "as_array", "nodes", "errors", "xml"}
+_OPTIONS = _USERS | {"path", "paths", "folder", "program", "tells_errors"}
+
 PROGRAMS_MAX = 8
 """So many compiled sets are kept in the cache of a user, for the processes that plan and match."""
 
@@ -63,6 +67,11 @@ class TamisSource(DataSource):
 
     def _answer(self) -> AnswerPieces:
         options: Any = self.options
+        unknown = options.keys() - _OPTIONS
+        if unknown:
+            raise UsageError(
+                f"there is no option {min(unknown)}: the options are {', '.join(sorted(_USERS))}"
+            )
         if "program" in options:
             made = Program(**json.loads(options["program"]))
         elif "subscriptions" in options:
@@ -105,7 +114,9 @@ class _Reader(DataSourceReader):
 
 
 def _is_true(option: str | None) -> bool:
-    return option is not None and option.lower() == "true"
+    if option is None or option.lower() in ("true", "false"):
+        return option is not None and option.lower() == "true"
+    raise UsageError(f"{option!r} is neither true nor false")
 
 
 def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) -> Program:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -18,7 +19,7 @@ from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa
 from tamis.errors import TamisError, UsageError
 from tamis.spark.files import AnswerPieces, Paths, path_list
 from tamis.spark.job import Place, Summary, write_run
-from tamis.spark.listing import Listed
+from tamis.spark.listing import listed
 from tamis.spark.output import Output
 from tamis.spark.postgres import Postgres, is_postgres
 from tamis.spark.program import Program
@@ -94,7 +95,9 @@ def stream(  # noqa: PLR0913 - what may be asked
         spark: a session; not one of Spark Connect.
         subscriptions: as for :func:`tamis.spark.run`. A file of them is read again when it was
             changed, before the next micro-batch; ``set_version`` says which ones matched.
-        folders: where ``*.xml`` and ``*.xml.gz`` come.
+        folders: where ``*.xml`` and ``*.xml.gz`` come, but for names that begin with ``_`` or ``.``
+            (files that are being written) or are not UTF-8, which Spark does not see. It remembers
+            all names, in the driver's memory: move away what is done.
         output: a folder, as for :func:`tamis.spark.run`, or the URL of a PostgreSQL database
             (``postgresql://…``), which gets the tables ``tamis_matches``, ``tamis_errors`` and
             ``tamis_manifest``; the first two are keyed by batch, document and record, and
@@ -103,7 +106,7 @@ def stream(  # noqa: PLR0913 - what may be asked
         record, errors: as for :func:`tamis.spark.run`.
         trigger: ``"10 seconds"``: how often to look; or ``"now"``: match what is there, and end.
             By default a micro-batch follows the other.
-        files_max: how many files a micro-batch has at most.
+        files_max: how many files of each folder a micro-batch has at most.
         told: is called after each micro-batch.
 
     Raises:
@@ -117,18 +120,21 @@ def stream(  # noqa: PLR0913 - what may be asked
     else:
         fixed = program(subscriptions)
         source = Reloading(fixed.path, lambda: fixed)
-    place: Output | Postgres
+    place: Place[Any]
     if is_postgres(output):
         place = Postgres(os.fspath(output))
         if checkpoint is None:
             raise UsageError("a stream into a database needs a folder for its checkpoint")
     else:
         place = Output(output)
+    if "://" in os.fspath(checkpoint or ""):
+        raise UsageError(f"the checkpoint {checkpoint} is a URI: name a folder")
+    within = stream_folders(folders, trigger)
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
-    batches = _Batches(source, place, _name_of(kept), record, errors, told)
-    batches.check()
-    writer = arriving(spark, path_list(folders), files_max).writeStream.foreachBatch(batches)
-    writer = writer.option("checkpointLocation", str(kept)).queryName("tamis")
+    batches = _Batches(source, within, place, _name_of(kept), record, errors, told)
+    batches.prepare()
+    writer = arriving(spark, within, files_max).writeStream.foreachBatch(batches)
+    writer = writer.option("checkpointLocation", f"file://{kept}").queryName("tamis")
     if trigger == "now":
         writer = writer.trigger(availableNow=True)
     elif trigger is not None:
@@ -136,25 +142,46 @@ def stream(  # noqa: PLR0913 - what may be asked
     return writer.start()
 
 
+def stream_folders(folders: Paths, trigger: str | None) -> list[str]:
+    """The folders of a stream, from the root.
+
+    Raises:
+        UsageError: something else is named; or the trigger is none.
+    """
+    if trigger not in (None, "now") and not _INTERVAL.fullmatch(trigger or ""):
+        raise UsageError(f'the trigger {trigger!r}: write "now", or a time such as "10 seconds"')
+    for folder in path_list(folders):
+        if not os.path.isdir(folder):
+            raise UsageError(f"a stream is of files that come into folders, and {folder} is none")
+    return [os.path.abspath(folder) for folder in path_list(folders)]
+
+
+_INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
+
+
 def arriving(spark: SparkSession, folders: Iterable[str], files_max: int) -> DataFrame:
     """The files that come into folders: paths, sizes, times; nothing of what is in them."""
     reader = (
         spark.readStream.format("binaryFile")
         .option("maxFilesPerTrigger", files_max)
+        .option("maxFileAge", "36500d")  # Spark passes over what is a week older than the newest
+        .option("recursiveFileLookup", True)  # else a folder a=b beside files hides them
         .option("pathGlobFilter", "*.{xml,xml.gz}")
         .schema("path string, modificationTime timestamp, length long, content binary")
     )
-    frames = [
-        reader.load(os.path.abspath(folder)).select(
-            "path", "length", F.unix_micros("modificationTime").alias("modified")
-        )
-        for folder in folders
-    ]
-    if not frames:
-        raise UsageError("which folders?")
+    frames = [reader.load(_pattern_of(folder)).select("path", "length") for folder in folders]
     return reduce(DataFrame.unionAll, frames).observe(
         "tamis", F.count("path").alias("files"), F.sum("length").alias("bytes")
     )
+
+
+def _pattern_of(folder: str) -> str:
+    r"""A folder as a pattern of Spark's that only it has.
+
+    >>> _pattern_of("/in[1]")
+    'file:///in\\[1\\]'
+    """
+    return "file://" + re.sub(r"([*?\[\]{}\\])", r"\\\1", os.path.abspath(folder))
 
 
 class _Batches:
@@ -163,13 +190,15 @@ class _Batches:
     def __init__(
         self,
         source: Reloading,
-        place: Output | Postgres,
+        folders: Collection[str],
+        place: Place[Any],
         name: str,
         record: str | None,
         errors: Errors,
         told: Told | None,
     ) -> None:
         self.source = source
+        self.folders = folders
         self.place = place
         self.name = name
         self.record = record
@@ -177,30 +206,30 @@ class _Batches:
         self.told = told
         self.reported = ""  # the set of which it was said what was skipped
 
-    def check(self) -> None:
+    def prepare(self) -> None:
         """See that the answers can be written where others are."""
         self._form(self.source.now())
-        self.place.check_ids(self.source.now().id_type)
+        self.id_type = self.source.now().id_type
+        with self.place.turn(waits=True):
+            self.place.prepare(self.id_type)
 
     def _form(self, made: Program) -> Form:
         return Form.of(made, self.record, False, None, self.errors)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         run = f"{self.name}-{number:08d}"
-        if run in self.place.runs():  # Spark did not get to note that it is done
-            return
-        self.place.remove_unfinished()
-        made = self.source.now().send(batch.sparkSession)
-        self.place.check_ids(made.id_type)
-        # Spark takes a ? in a file's name for a pattern, and tells the others beside it twice.
-        rows = {row.path: row for row in batch.collect()}
-        files = [
-            Listed(_path_of(path), row.length, row.modified * 1000) for path, row in rows.items()
-        ]
-        refused = made.refused if self.reported != made.identity else ()
-        answer = AnswerPieces(replace(made, refused=()), self._form(made))
-        place: Place[Any] = self.place
-        done = write_run(batch.sparkSession, place, run, answer, files, refused=refused)
+        with self.place.turn(waits=True):
+            if self.place.is_done(run):  # Spark did not get to note it
+                return
+            made = self.source.now().send(batch.sparkSession)
+            if made.id_type != self.id_type:
+                self.place.prepare(made.id_type)
+            # Spark takes a ? in a file's name for a pattern, and tells the others beside it twice.
+            paths = dict.fromkeys(_path_of(row.path) for row in batch.collect())
+            files = [listed(path) for path in paths if os.path.dirname(path) in self.folders]
+            refused = made.refused if self.reported != made.identity else ()
+            answer = AnswerPieces(replace(made, refused=()), self._form(made))
+            done = write_run(batch.sparkSession, self.place, run, answer, files, refused=refused)
         self.reported = made.identity
         log.info("%s: %s", run, done)
         if self.told is not None:

@@ -141,7 +141,7 @@ def compiled(
 
 def _check_not_given(namespaces: Mapping[str, str] | None, unsupported: Unsupported) -> None:
     if namespaces is not None or unsupported != "refuse":
-        raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
+        raise UsageError("namespaces and unsupported are for Subscriptions: these are read already")
 
 
 def _parquet(path: Path) -> pa.Table:
