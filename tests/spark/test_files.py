@@ -267,6 +267,7 @@ def test_options_of_the_format_are_known(spark: SparkSession, write: Callable[..
         ("asArray", True, "there is no option asarray"),
         ("as_array", 1, "'1' is neither true nor false"),
     ):
-        reader = spark.read.format("tamis").option("subscriptions", "s.tsv")
+        given = os.path.abspath("s.tsv")
+        reader = spark.read.format("tamis").option("subscriptions", given)
         with pytest.raises(PySparkException, match=message):
             reader.option(name, value).load("in").collect()
