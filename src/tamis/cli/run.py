@@ -91,7 +91,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             "--only-new",
             help="Match the files that are not in DIR/manifest as they are now (their size, and "
-            "when they were changed), and add the answers to those in DIR.",
+            "when they were changed), whatever subscriptions they were matched with, and add the "
+            "answers to those in DIR.",
         ),
     ] = False,
     program_memory: Annotated[
