@@ -92,10 +92,13 @@ def _matches(found: Any) -> int:
 def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
     """A Spark of this process, on as many cores."""
     from tamis import spark as tamis_spark  # noqa: PLC0415
+    from tamis.cli.run import JVM_SETTINGS  # noqa: PLC0415
 
     with phases("start"):
-        reuse = {"spark.python.worker.reuse": str(options.way != "worker").lower()}
-        started = tamis_spark.start_spark(f"local[{CORES}]", SETTINGS | reuse)
+        settings = SETTINGS | {"spark.python.worker.reuse": str(options.way != "worker").lower()}
+        if options.way in ("files", "run"):
+            settings |= JVM_SETTINGS
+        started = tamis_spark.start_spark(f"local[{CORES}]", settings)
         spark = started.__enter__()
     try:
         with phases("compile"):

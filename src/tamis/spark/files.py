@@ -42,7 +42,9 @@ def match_files(  # noqa: PLR0913 - what may be asked
 
     Spark's tasks get paths, about equal in bytes. Its Python workers read, parse and match: XML
     does not enter the JVM. All of them, and the driver, must see the files under the same paths.
-    Works through Spark Connect, where the driver is the server.
+    Works through Spark Connect, where the driver is the server. Where the JVM does little else, let
+    it not compile itself for speed, which takes the cores of short jobs, as ``tamis run`` does:
+    ``spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1``, and so for executors.
 
     Args:
         spark: any session.
