@@ -33,6 +33,7 @@ def test_all_experiments_can_be_read() -> None:
         "spark-curve",
         "spark-native",
         "spark-records",
+        "spark-worker",
         "start",
         "subscriptions",
         "threads",

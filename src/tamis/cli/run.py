@@ -45,7 +45,10 @@ Results, as Parquet:
 
 # Neither documents nor matches enter the JVM, so it need not compile itself for speed, which takes
 # longer than a small job.
-JVM_SETTINGS = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1"}
+JVM_SETTINGS = dict.fromkeys(
+    ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
+    "-XX:TieredStopAtLevel=1",
+)
 
 
 def run(  # noqa: PLR0913, PLR0917 - one for each option
