@@ -224,6 +224,9 @@ def test_a_tar_that_is_damaged_ends_in_an_error(tmp_path: Path) -> None:
             info = tarfile.TarInfo(f"{number}.xml")
             info.size = 2000
             archive.addfile(info, io.BytesIO(b"<a>" + b"x" * 1993 + b"</a>"))
+        folder = tarfile.TarInfo("0.xml")  # called as a member is, and nothing to read
+        folder.type = tarfile.DIRTYPE
+        archive.addfile(folder)
         link = tarfile.TarInfo("link.xml")
         link.type, link.linkname = tarfile.LNKTYPE, "0.xml"
         archive.addfile(link)

@@ -81,8 +81,9 @@ def match(  # noqa: PLR0913 - what may be asked
     made = program(subscriptions, namespaces=namespaces, unsupported=unsupported)
     form = Form.of(made, record, as_array, nodes, errors)
     own = form.fields()
+    in_lower_case = {name.lower() for name in kept}  # Spark does not tell cases apart
     for field in own:
-        if field.name in {name.lower() for name in kept}:  # Spark does not tell cases apart
+        if field.name in in_lower_case:
             raise UsageError(
                 f"the result has a column {field.name!r} of its own: rename the input's"
             )

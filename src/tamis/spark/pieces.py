@@ -166,8 +166,8 @@ def _tar_members(whole: Piece) -> Iterator[Piece]:
         for info in archive:
             if info.isreg():
                 data[info.name] = info
-            found = data.get(info.linkname if info.islnk() else info.name)
-            if found is not None and _is_plain(info.name):
+            found = data.get(info.linkname) if info.islnk() else info
+            if found is not None and found.isreg() and _is_plain(info.name):
                 count += 1
                 yield whole._replace(
                     name=f"{whole.name}/{printable(info.name)}",
