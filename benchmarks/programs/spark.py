@@ -107,7 +107,7 @@ def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
             "files": files,
             "run": run,
             "column": column,
-            "worker": column,
+            "worker": partial(column, parts=1),
             "lengths": lengths,
             "native": native,
         }
@@ -205,19 +205,21 @@ def run(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iter
         yield {"documents": done.documents, "matches": done.matches}
 
 
-def _column(spark: SparkSession, folder: str) -> DataFrame:
+def _column(spark: SparkSession, folder: str, parts: int = 4 * CORES) -> DataFrame:
     """The documents, in the memory of the JVM."""
     df = spark.read.format("binaryFile").load(folder)
-    df = df.selectExpr("content as xml").repartition(4 * CORES).cache()
+    df = df.selectExpr("content as xml").repartition(parts).cache()
     df.count()
     return df
 
 
-def column(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
-    """``match`` of a column."""
+def column(
+    spark: SparkSession, options: Namespace, made: Any, folder: str, parts: int = 4 * CORES
+) -> Iterator[Counts]:
+    """``match`` of a column, of so many parts."""
     from tamis.spark import match  # noqa: PLC0415
 
-    df = _column(spark, folder)
+    df = _column(spark, folder, parts)
     yield {"documents": df.count()}
     rows = match(df, made, record=options.record, errors="fail")
     yield {"matches": rows.count()}

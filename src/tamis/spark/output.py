@@ -14,6 +14,7 @@ says what was read, and with which version of the subscriptions. One driver at a
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import logging
 import os
@@ -226,14 +227,18 @@ class Output:
                         (self.folder / name).rename(staging / f"old-{name}")
             for name in _FOLDERS:
                 (self.folder / name).mkdir(exist_ok=True)
+            _to_disk(self.folder)
             if self.is_done(written.name):
                 raise UsageError(f"another driver has done {written.name}: end one of them")
             for name in RESULTS:
                 for file in self._complete(staging / name, written):
                     (staging / name / file).rename(self.folder / name / file)
+                _to_disk(self.folder / name)
             new = staging / MANIFEST / f"{written.name}.parquet"
             pq.write_table(written.manifest(), new)
+            _to_disk(new)
             new.rename(self._manifest_of(written.name))
+            _to_disk(self.folder / MANIFEST)
 
     def _complete(self, folder: Path, written: Run) -> list[str]:
         """The names of the files to publish, of those in a folder, and of some more."""
@@ -242,6 +247,7 @@ class Output:
         if name == ERRORS and written.refused:
             files.append(f"{written.name}.refused.parquet")
             pq.write_table(refused_rows(written.refused), folder / files[-1])
+            _to_disk(folder / files[-1])
         if not files and not _has_entries(self.folder / name):  # readers want a schema all the same
             files.append(f"{written.name}.empty.parquet")
             pq.write_table(schemas(written.id_type)[name].empty_table(), folder / files[-1])
@@ -425,3 +431,16 @@ class _File:
             self._write_group()
         if self._writer is not None:
             self._writer.close()
+            _to_disk(self.path)
+
+
+def _to_disk(path: str | os.PathLike[str]) -> None:
+    """See that a file, or what is in a folder, outlives a machine that loses power."""
+    found = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(found)
+    except OSError as error:
+        if error.errno != errno.EINVAL:  # a file system that has nothing of the kind
+            raise
+    finally:
+        os.close(found)
