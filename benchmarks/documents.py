@@ -12,6 +12,7 @@ are equal, and each repetition gets others. Prints what was made, as JSON, or wh
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import sys
@@ -303,7 +304,9 @@ def _literal(kind: str, text: str, draw: random.Random) -> str:
 def main() -> None:
     declared, folder = sys.argv[1:]
     try:
-        print(json.dumps(make(json.loads(declared), Path(folder))))
+        made = make(json.loads(declared), Path(folder))
+        os.sync()  # or the disk is busy with them while the first program is measured
+        print(json.dumps(made))
     except AbsentError as reason:
         print(json.dumps({"skip": str(reason)}))
 
