@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import mmap
 import os
 import pickle
@@ -30,6 +32,18 @@ def answered(document: Document) -> bool:
     batch, errors = batch_of(document)
     assert not errors, errors[0]
     return texts(batch) == ["é\n"] and batch.tags.tolist() == [0, 1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("data", "packer"), [(bz2.compress(DATA), "bzip2"), (lzma.compress(DATA), "xz")]
+)
+def test_what_is_packed_otherwise_is_told(data: bytes, packer: str) -> None:
+    message = f"packed with {packer}: unpack it, or pack it with gzip"
+    matcher = tamis.compile({"b": "//b"})
+    for found in (matcher.match_many([data]), matcher.match_records(data, "b")):
+        (match,) = found
+        assert isinstance(match.error, UnreadableDocument)
+        assert match.error.message == message
 
 
 # -- gzip --------------------------------------------------------------------------------------

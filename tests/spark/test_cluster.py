@@ -81,6 +81,7 @@ def test_an_executor_is_killed_in_mid_job(standalone: Cluster, write: Callable[.
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()
     assert len(before) == 2
+    assert "Lost task" in Path("log").read_text()  # so it was done twice, in part or as a whole
     found = {name: rows(name) for name in ("matches", "errors")}
     assert found == expected()
     assert len(found["matches"]) == 60 * 301

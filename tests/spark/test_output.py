@@ -12,11 +12,11 @@ import pytest
 import tamis
 from tamis.spark import output, program, rows
 from tamis.spark.files import AnswerPieces
-from tamis.spark.job import WriteTask
 from tamis.spark.listing import Listed, list_files
 from tamis.spark.output import MANIFEST, RESULTS, Output, ParquetSink, Run, schemas
 from tamis.spark.pieces import pieces_of
 from tamis.spark.rows import Form
+from tamis.spark.writing import WriteTask
 
 MADE = program({"a": "//a", "all": "/*"})
 ANSWER = AnswerPieces(MADE, Form.of(MADE, None, False, None, "column"))

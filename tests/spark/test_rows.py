@@ -8,10 +8,10 @@ import pytest
 
 import tamis
 from tamis.spark import rows
+from tamis.spark.frames import AnswerColumn
 from tamis.spark.program import Program
 from tamis.spark.rows import Form
 from tamis.spark.subscriptions import SubscriptionSet, program
-from tamis.spark.worker import AnswerColumn
 
 
 def batch_of(**columns: list[object]) -> pa.RecordBatch:

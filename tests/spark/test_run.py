@@ -1,8 +1,10 @@
 """``tamis run``, and the function behind it: files in, Parquet out, whatever is wrong with some."""
 
+import gzip
 import os
 import stat
 import subprocess
+import tarfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -277,6 +279,32 @@ def test_only_what_is_new(spark: SparkSession, write: Callable[..., None]) -> No
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("record", [None, "order"])
+def test_what_could_not_be_read_is_tried_again(
+    spark: SparkSession, write: Callable[..., None], record: str | None
+) -> None:
+    """But not what was answered in part: that would be answered twice."""
+    write(FILES)
+    packed = gzip.compress(b"<a>" + b"<order/>" * 50_000 + b"</a>")
+    Path("in/6.xml.gz").write_bytes(packed[:20])
+    Path("in/7.xml.gz").write_bytes(packed[:-20])
+    with tarfile.open("in/8.tar.gz", "w:gz") as archive:
+        archive.add("in/1.xml")
+        archive.add("in/6.xml.gz", "0.xml")
+        archive.addfile(tarfile.TarInfo("1.xml"))
+    paths = ["gone.xml", *sorted(map(str, Path("in").iterdir()))]
+    first = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
+    before = matches("out")
+    again = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
+    assert matches("out") == before
+    tried = ["gone.xml", "in/6.xml.gz", *([] if record else ["in/7.xml.gz"])]
+    assert again[0] == again[3] == len(tried)
+    assert first.errors > again.errors
+    read = set(pq.read_table("out/manifest")["file"].to_pylist())
+    assert {path for path in paths if os.path.abspath(path) not in read} == set(tried)
+
+
+@pytest.mark.spark
 def test_ids_of_another_type_are_not_added(spark: SparkSession, write: Callable[..., None]) -> None:
     write(FILES)
     run(spark, "orders.tsv", ["in/1.xml"], "out")
@@ -365,5 +393,5 @@ def test_a_job_that_spark_gives_up(
 def test_a_summary_of_nothing() -> None:
     summary = tamis.spark.Summary(0, 0, 0, 0, 0.5)
     assert str(summary) == (
-        "0 documents (0.0 MB), 0 matches, 0 documents in error; 0.5 s after Spark's start, 0.0 MB/s"
+        "0 documents (0.0 MB), 0 matches, 0 documents in error; 0.5 s, 0.0 MB/s"
     )

@@ -65,3 +65,18 @@ def test_without_pyspark_the_extra_is_named() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=os.environ
     )
     assert "MissingExtra: this needs pyspark, which is not installed: pip install" in done.stderr
+
+
+def test_the_client_of_connect_is_enough_to_import() -> None:
+    """As it is without Py4J and all that needs it; start_spark() then says so."""
+    code = """
+import sys
+sys.modules["py4j"] = sys.modules["pyspark.core"] = None
+import tamis.errors, tamis.spark
+try:
+    with tamis.spark.start_spark(): pass
+except tamis.errors.MissingExtra as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
+    assert b"this needs pyspark" in done.stdout, done.stderr

@@ -3,7 +3,6 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -49,9 +48,8 @@ def answer(spark: SparkSession, given: Any, output: str, **more: Any) -> list[Su
     """Answers what is there; what was done, for each micro-batch."""
     done: list[Summary] = []
     more.setdefault("checkpoint", "checkpoint")
-    query = stream(
-        spark, given, "in", output, trigger="now", told=lambda *told: done.append(told[2]), **more
-    )
+    more["on_batch"] = lambda *said: done.append(said[2])
+    query = stream(spark, given, "in", output, trigger="now", **more)
     query.awaitTermination()
     return done
 
@@ -290,6 +288,35 @@ def test_tasks_of_a_driver_that_died_write_nothing(database: str) -> None:
     assert rows_in(database, "SELECT document FROM tamis_errors") == [("new",)]
 
 
+@pytest.mark.spark
+def test_a_database_that_dies_in_mid_batch(
+    spark: SparkSession, write: Callable[..., None], database: str
+) -> None:
+    """One of its processes is killed, so it ends all others and recovers; so does the stream."""
+    write({f"in/{number}.xml": "<a/>" for number in range(300)})
+    subscriptions = {number: f"//a[count(b) < {number + 1}]" for number in range(200)}
+    query = stream(spark, subscriptions, "in", database, checkpoint="checkpoint", trigger="now")
+    copying = "SELECT pid FROM pg_stat_activity WHERE query LIKE 'COPY new_matches %'"
+    end = time.monotonic() + 60
+    while not (found := rows_in(database, copying)):
+        assert query.isActive, query.exception()
+        assert time.monotonic() < end
+    os.kill(found[0][0], signal.SIGKILL)
+    with pytest.raises(StreamingQueryException, match="PostgreSQL: "):
+        query.awaitTermination()
+    while True:
+        try:
+            assert rows_in(database, "SELECT is_done FROM tamis_runs") == [(False,)]
+            break
+        except psycopg.OperationalError:  # it is not up yet
+            assert time.monotonic() < end
+            time.sleep(0.1)
+    answer(spark, subscriptions, database)
+    counted = "SELECT count(*), count(DISTINCT (document, subscription)) FROM tamis_matches"
+    assert rows_in(database, counted) == [(300 * 200, 300 * 200)]
+    assert rows_in(database, "SELECT is_done FROM tamis_runs") == [(True,)]
+
+
 def test_a_database_that_is_not_there(write: Callable[..., None]) -> None:
     with pytest.raises(tamis.UsageError, match="PostgreSQL: "):
         Postgres("postgresql://nobody@127.0.0.1:1/nothing").prepare("string")
@@ -360,4 +387,3 @@ def test_wrong_usage(write: Callable[..., None], arguments: list[str], message: 
         capture_output=True,
     )
     assert (done.returncode, message in done.stderr.decode()) == (2, True), done.stderr
-    assert sys.executable

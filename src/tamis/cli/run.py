@@ -95,7 +95,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             "--only-new",
             help="Match the files that are not in DIR/manifest as they are now (their size, and "
             "when they were changed), whatever subscriptions they were matched with, and add the "
-            "answers to those in DIR.",
+            "answers to those in DIR. What could not be read is tried again.",
         ),
     ] = False,
     program_memory: Annotated[
@@ -157,7 +157,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     effect with the next one. --output may then be a database: postgresql://user@host/name.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
-    from tamis.spark.session import SPARK_ERRORS  # noqa: PLC0415
+    from tamis.spark.session import spark_errors  # noqa: PLC0415
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
@@ -186,7 +186,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             errors.append(done.errors)
 
         source = spark.Reloading(subscriptions or program or "", read_again)
-        with spark.start_spark(master, properties) as session, _spark_reported(SPARK_ERRORS):
+        with spark.start_spark(master, properties) as session, _spark_reported(spark_errors()):
             query = spark.stream(
                 session,
                 source,
@@ -196,7 +196,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
                 record=record,
                 trigger=trigger,
                 files_max=max_files or 1000,
-                told=told,
+                on_batch=told,
             )
             _wait_for(query)
         if any(errors):
@@ -204,11 +204,11 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         return
     made = read()
     _check_output(output, overwrite or only_new)
-    with spark.start_spark(master, properties) as session, _spark_reported(SPARK_ERRORS):
+    with spark.start_spark(master, properties) as session, _spark_reported(spark_errors()):
         summary = spark.run(
             session, made, paths, output, record=record, overwrite=overwrite, only_new=only_new
         )
-    say(str(summary))
+    say(f"{summary} (Spark's start apart)")
     if len(made.shares) > 1:
         say(summary.plan)
     if summary.errors:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
-from tamis.errors import DocumentEncodingError, DocumentLimitError
+from tamis.errors import DocumentEncodingError, DocumentLimitError, UnreadableDocument
 
 # What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
 # does not know all aliases. UTF-16 without its marks is left to expat to refuse.
@@ -25,6 +25,13 @@ _MARKS = (
     (b"\xfe\xff", "utf-16-be", 2),
     (b"<\0", "utf-16-le", 0),
     (b"\0<", "utf-16-be", 0),
+)
+# What packed files begin with, which nobody meant to be XML.
+_PACKED = (
+    (b"BZh", "bzip2"),
+    (b"\xfd7zXZ\0", "xz"),
+    (b"\x28\xb5\x2f\xfd", "zstd"),
+    (b"PK\3\4", "zip"),
 )
 # Names in XML's recommendation that Python does not know.
 _UCS = {
@@ -74,6 +81,7 @@ def encoding_of(head: bytes) -> Encoding:
     Raises:
         DocumentEncodingError: it contradicts itself, or nobody knows the encoding.
         DocumentLimitError: its declaration is too long.
+        UnreadableDocument: it is packed in a way that is not unpacked here.
 
     >>> encoding_of(b"<?xml version='1.0' encoding='latin1'?><a/>").overrules
     'iso-8859-1'
@@ -90,6 +98,9 @@ def encoding_of(head: bytes) -> Encoding:
             # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
             codec = None if encoding == "utf-8" else codecs.lookup(encoding)
             return Encoding(size, codec, "utf-8")
+    for mark, packer in _PACKED:
+        if head.startswith(mark):
+            raise UnreadableDocument(f"packed with {packer}: unpack it, or pack it with gzip")
     codec = _declared_codec(head)
     if codec is None:
         return Encoding(0, None, None)

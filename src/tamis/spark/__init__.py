@@ -27,11 +27,12 @@ else:
 
 from tamis.spark.files import match_files
 from tamis.spark.frames import match
-from tamis.spark.job import Summary, run
+from tamis.spark.job import run
 from tamis.spark.program import Program
 from tamis.spark.session import start_spark
 from tamis.spark.stream import Reloading, stream
 from tamis.spark.subscriptions import program
+from tamis.spark.writing import Summary
 
 __all__ = [
     "Program",

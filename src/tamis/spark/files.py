@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from tamis.documents.source import Document, read
-from tamis.errors import DocumentError, UsageError
+from tamis.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.language.subscriptions import Unsupported
 from tamis.matching.matchset import Which
 from tamis.spark.pieces import Piece, Reader
 from tamis.spark.program import Program
-from tamis.spark.rows import Errors, Form, Kept, Rows, gathered
+from tamis.spark.rows import Errors, Form, Kept, Rows, gathered, printable
 from tamis.spark.subscriptions import SubscriptionSet, program
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -117,9 +117,11 @@ class Counts:
     Attributes:
         documents: how many there were; one whose records are shared counts for the task that has
             its first ones.
+        unread: the paths of files of which nothing could be read.
     """
 
     documents: int = 0
+    unread: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +159,14 @@ class AnswerPieces:
         self, rows: Rows, reader: Reader, pieces: Iterable[Piece], counts: Counts
     ) -> Iterator[pa.RecordBatch]:
         names: list[str] = []  # of documents that were taken and are not answered
+        files: list[str | None] = []  # those that they are, or are all that is known of
         contents: list[bytes | None] = []
 
         def documents() -> Iterator[Document | DocumentError]:
             for piece in pieces:
-                for name, document in reader.documents(piece):
+                for number, (name, document) in enumerate(reader.documents(piece)):
                     names.append(name)
+                    files.append(piece.path if piece.is_whole(name, number) else None)
                     counts.documents += 1
                     if not self.xml:
                         yield document
@@ -177,7 +181,11 @@ class AnswerPieces:
             if self.xml:
                 columns["xml"] = pa.array(contents[:count], pa.binary())
             kept = Kept(pa.RecordBatch.from_pydict(columns), count)
-            del names[:count], contents[:count]
+            for number, error in found.matches.errors.items():
+                file = files[number]
+                if file is not None and isinstance(error, UnreadableDocument):
+                    counts.unread.append(printable(file))
+            del names[:count], files[:count], contents[:count]
             yield from rows.of(kept, found, np.arange(count), False)
 
     def _of_records(
@@ -186,13 +194,16 @@ class AnswerPieces:
         record = self.form.record
         assert record is not None
         for piece in pieces:
-            for name, document in reader.documents(piece):
+            for number, (name, document) in enumerate(reader.documents(piece)):
                 counts.documents += piece.part is None or not piece.part.start.offset
                 kept = Kept(pa.RecordBatch.from_pydict({"document": [name]}), 1)
                 answers = rows.matcher.record_answers(
                     document, record, nodes=self.form.nodes, part=piece.part
                 )
                 for found in answers:
+                    is_start = piece.is_whole(name, number) and not found.places.first
+                    if is_start and isinstance(found.matches.errors.get(0), UnreadableDocument):
+                        counts.unread.append(printable(piece.path))
                     same = np.zeros(found.matches.documents, np.int64)
                     yield from rows.of(kept, found, same, True)
 

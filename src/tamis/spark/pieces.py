@@ -69,6 +69,11 @@ class Piece(NamedTuple):
     part: RecordRange | None = None
     problem: str | None = None
 
+    def is_whole(self, name: str, number: int) -> bool:
+        """Whether a document of it, by its name and number, is all that is read of a file."""
+        is_file = self.kind in ("file", "stream") and self.part is None
+        return is_file and name == self.name and not number
+
 
 # -- in the driver ---------------------------------------------------------------------------------
 

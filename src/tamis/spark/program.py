@@ -15,6 +15,7 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from pyspark import SparkFiles
 from pyspark.sql import SparkSession
 
 from tamis.array_file import MAGIC
@@ -102,9 +102,10 @@ class Program:
             part.send(spark)
         if self.parts:
             return self
-        for file in (Path(self.path), memo_path(Path(self.path))):
-            if file.exists():
-                spark.addArtifacts(str(file), file=True)
+        with _sending:
+            for file in (Path(self.path), memo_path(Path(self.path))):
+                if file.exists():
+                    spark.addArtifacts(str(file), file=True)
         return self
 
     def matcher(self) -> CompiledMatcher:
@@ -143,6 +144,10 @@ def _id_type(matcher: CompiledMatcher) -> str:
 
 def _name(identity: str) -> str:
     return f"tamis-{identity[:32]}.program"
+
+
+_sending = threading.Lock()
+"""Of two threads that send the same file, Spark takes what it has of the first for another file."""
 
 
 # -- in the driver ---------------------------------------------------------------------------------
@@ -205,17 +210,25 @@ def _mapped(program: Program) -> CompiledMatcher:
         list(matcher.match_many([b"<a b='c'>d</a>"]))
         with suppress(UsageError):  # of subscriptions that go through lxml
             list(matcher.match_records(b"<a><b/></a>", "b"))
-    if SparkFiles._is_running_on_worker:
+    if _files() is not None:
         gc.freeze()  # Spark collects garbage after each task, and all that is here is none
     return matcher
 
 
 def _sent(name: str) -> str | None:
     """The path of an artifact in a worker, if it is there."""
-    if not SparkFiles._is_running_on_worker:
+    files = _files()
+    path = None if files is None else files.get(name)
+    return path if path is not None and os.path.exists(path) else None
+
+
+def _files() -> Any:
+    """What knows the files that Spark brought here; None where that is no worker."""
+    try:
+        from pyspark import SparkFiles  # noqa: PLC0415
+    except ImportError:  # the client of Spark Connect alone
         return None
-    path = SparkFiles.get(name)
-    return path if os.path.exists(path) else None
+    return SparkFiles if SparkFiles._is_running_on_worker else None
 
 
 @contextmanager

@@ -13,18 +13,20 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from glob import glob
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
-from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
+from pyspark.util import is_remote_only
 
-from tamis.errors import UsageError
+from tamis.errors import MissingExtra, UsageError
 
 JAVA_VERSION_MIN = 17
 
-SPARK_ERRORS: tuple[type[Exception], ...] = (Py4JError, PySparkException)
-"""What Spark raises when it cannot do what it is asked."""
+
+def spark_errors() -> tuple[type[Exception], ...]:
+    """What Spark raises when it cannot do what it is asked."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    return Py4JError, PySparkException
 
 
 @contextmanager
@@ -44,8 +46,11 @@ def start_spark(
         conf: properties of Spark.
 
     Raises:
+        MissingExtra: this is only the client of Spark Connect.
         UsageError: there is no Java for it, or Spark does not start.
     """
+    if is_remote_only():
+        raise MissingExtra("spark", "pyspark.core")
     given = dict(conf or {})
     os.environ["JAVA_HOME"] = find_java()
     python = given.get("spark.pyspark.python", sys.executable)
@@ -133,14 +138,19 @@ def _on_terminal() -> bool:
 
 def _start(settings: Mapping[str, str]) -> SparkSession:
     """Start a JVM, if this process has none, and Spark in it."""
+    # Not at the top: who has only the client of Spark Connect has none of these.
+    from pyspark import SparkConf, SparkContext  # noqa: PLC0415
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+
     conf = SparkConf().setAll(list(settings.items()))
+    reasons: tuple[type[Exception], ...] = (*spark_errors(), ValueError)
     with _MessagesHeldBack() as said:
         try:
             gateway = SparkContext._gateway
             if gateway is None:
                 gateway = launch_gateway(conf, {"stderr": said.pipe})  # type: ignore[no-untyped-call]
             return SparkSession(SparkContext(conf=conf, gateway=gateway))
-        except (Py4JError, PySparkException, ValueError) as error:
+        except reasons as error:
             raise UsageError(f"Spark does not start: {said.reason(error)}") from None
 
 

@@ -9,26 +9,28 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
-from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa: PLC0414 - it is for the command line, too
 
 from tamis.errors import TamisError, UsageError
 from tamis.spark.files import AnswerPieces, Paths, path_list
-from tamis.spark.job import Place, Summary, write_run
 from tamis.spark.listing import listed
 from tamis.spark.output import Output
 from tamis.spark.postgres import Postgres, is_postgres
 from tamis.spark.program import Program
 from tamis.spark.rows import Errors, Form
 from tamis.spark.subscriptions import SubscriptionSet, program
+from tamis.spark.writing import Place, Summary, write_run
+
+if TYPE_CHECKING:  # it needs Py4J, which who has only the client of Spark Connect has not
+    from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa: PLC0414
 
 log = logging.getLogger("tamis.spark")
 
-Told = Callable[[str, str, Summary], None]
+OnBatch = Callable[[str, str, Summary], None]
 """Is told of each batch: its name, the version of the set, and what was done."""
 
 
@@ -82,7 +84,7 @@ def stream(  # noqa: PLR0913 - what may be asked
     errors: Errors = "column",
     trigger: str | None = None,
     files_max: int = 1000,
-    told: Told | None = None,
+    on_batch: OnBatch | None = None,
 ) -> StreamingQuery:
     """Match files that come into folders, and add the answers to Parquet or a database.
 
@@ -94,7 +96,8 @@ def stream(  # noqa: PLR0913 - what may be asked
     Args:
         spark: a session; not one of Spark Connect.
         subscriptions: as for :func:`tamis.spark.run`. A file of them is read again when it was
-            changed, before the next micro-batch; ``set_version`` says which ones matched.
+            changed, before the next micro-batch; ``set_version`` says which ones matched. (Spark
+            keeps each version, as a file, until it stops.)
         folders: where ``*.xml`` and ``*.xml.gz`` come, but for names that begin with ``_`` or ``.``
             (files that are being written) or are not UTF-8, which Spark does not see. It remembers
             all names, in the driver's memory: move away what is done.
@@ -107,7 +110,7 @@ def stream(  # noqa: PLR0913 - what may be asked
         trigger: ``"10 seconds"``: how often to look; or ``"now"``: match what is there, and end.
             By default a micro-batch follows the other.
         files_max: how many files of each folder a micro-batch has at most.
-        told: is called after each micro-batch.
+        on_batch: is called after each micro-batch.
 
     Raises:
         BadSubscriptions: some cannot be used.
@@ -131,7 +134,7 @@ def stream(  # noqa: PLR0913 - what may be asked
         raise UsageError(f"the checkpoint {checkpoint} is a URI: name a folder")
     within = stream_folders(folders, trigger)
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
-    batches = _Batches(source, within, place, _name_of(kept), record, errors, told)
+    batches = _Batches(source, within, place, _name_of(kept), record, errors, on_batch)
     batches.prepare()
     writer = arriving(spark, within, files_max).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", f"file://{kept}").queryName("tamis")
@@ -195,7 +198,7 @@ class _Batches:
         name: str,
         record: str | None,
         errors: Errors,
-        told: Told | None,
+        on_batch: OnBatch | None,
     ) -> None:
         self.source = source
         self.folders = folders
@@ -203,7 +206,7 @@ class _Batches:
         self.name = name
         self.record = record
         self.errors = errors
-        self.told = told
+        self.on_batch = on_batch
         self.reported = ""  # the set of which it was said what was skipped
 
     def prepare(self) -> None:
@@ -232,8 +235,8 @@ class _Batches:
             done = write_run(batch.sparkSession, self.place, run, answer, files, refused=refused)
         self.reported = made.identity
         log.info("%s: %s", run, done)
-        if self.told is not None:
-            self.told(run, made.set_version, done)
+        if self.on_batch is not None:
+            self.on_batch(run, made.set_version, done)
 
 
 def _path_of(uri: str) -> str:
