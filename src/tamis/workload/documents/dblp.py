@@ -8,7 +8,7 @@ Each field is drawn by itself: a key may come twice, and a year need not be that
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 
 from tamis.errors import UsageError
 from tamis.workload.documents.expansion import SIZE_MAX, Bounds, Expansion
@@ -48,7 +48,13 @@ def dblp(size: int | None = None, records: int | None = None, seed: int = 0) -> 
         )
     else:
         bounds = Bounds(_LEVELS, size - len(HEAD), fill=True)
-    return _pieces(Expansion(template(), bounds), seed)
+    return _pieces(_expansion(bounds), seed)
+
+
+@lru_cache(maxsize=4)
+def _expansion(bounds: Bounds) -> Expansion:
+    """Kept, since many small bibliographies would take longer to begin than to write."""
+    return Expansion(template(), bounds)
 
 
 def _pieces(expansion: Expansion, seed: int) -> Iterator[bytes]:
