@@ -7,10 +7,10 @@ Parquet) and ``native`` (Spark's ``xml`` source, and an ``xpath_boolean`` for ea
 a column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that returns the documents'
 lengths alone) and ``worker`` (``match`` in a new process of Python, as another executor begins).
 
-All but the first start Spark and answer the documents to warm up with on each core before the clock
-starts (``answer``); the column is in Spark's memory by then. A document in error ends all. The note
-has what the largest of Spark's Python workers took of memory after a quarter of the time, after a
-half of it, and in the end.
+All answer the documents to warm up with before the clock starts (``answer``); all but the first
+start Spark and do so on each core, and the column is in Spark's memory by then. A document in error
+ends all. The note has what the largest of Spark's Python workers took of memory after a quarter of
+the time, after a half of it, and in the end.
 """
 
 from __future__ import annotations

@@ -77,6 +77,13 @@ def test_relative_paths_begin_in_the_folder_of_the_caller(
     assert names == ["in/a.xml", "in/b.xml", "gone.xml"]
 
 
+def test_a_folder_that_is_called_as_a_pattern_is(tmp_path: Path) -> None:
+    here = tmp_path / "in[1]"
+    here.mkdir()
+    (here / "1.xml").write_text("<a/>")
+    assert [file.path for file in list_files(["*.xml", "1.xml"], str(here))] == ["1.xml"]
+
+
 @given(st.lists(st.integers(0, 3 * TASK_BYTES)))
 def test_tasks_are_about_equal(sizes: list[int]) -> None:
     tasks = deal(sizes)

@@ -1,5 +1,7 @@
 """Parquet written by tasks: complete or not there, whatever became of single attempts."""
 
+import errno
+import os
 import pickle
 from collections.abc import Callable
 from contextlib import suppress
@@ -13,7 +15,7 @@ import tamis
 from tamis.spark import output, program, rows
 from tamis.spark.files import AnswerPieces
 from tamis.spark.listing import Listed, list_files
-from tamis.spark.output import MANIFEST, RESULTS, Output, ParquetSink, Run, schemas
+from tamis.spark.output import MANIFEST, RESULTS, Output, ParquetSink, Run, rows_about, schemas
 from tamis.spark.pieces import pieces_of
 from tamis.spark.rows import Form
 from tamis.spark.writing import WriteTask
@@ -39,10 +41,10 @@ def write(sink: ParquetSink, *xml: str, run: str = "r") -> Run:
     (row,) = done.to_pylist()
     assert row["documents"] == len(xml)
     written = {name: [row["file"]] if row[name] else [] for name in RESULTS}
-    return Run(run, "string", MADE.set_version, written, files)
+    return Run(run, "string", MADE.set_version, written, files, rows_about([], {}))
 
 
-NOTHING = Run("r", "string", "", {"matches": [], "errors": []}, [])
+NOTHING = Run("r", "string", "", {"matches": [], "errors": []}, [], rows_about([], {}))
 
 
 def read(folder: Path) -> dict[str, list[tuple[object, ...]]]:
@@ -138,6 +140,12 @@ def test_outputs_that_cannot_be(tmp_path: Path) -> None:
         Output("s3://bucket/x")
 
 
+def test_a_worker_that_does_not_share_the_output(tmp_path: Path) -> None:
+    sink = ParquetSink(str(tmp_path / "nowhere"), "r", "string")
+    with pytest.raises(tamis.UsageError, match="nowhere: all must share the output"):
+        sink.write(0, iter([]))
+
+
 def test_workers_that_write_elsewhere_are_noticed(tmp_path: Path) -> None:
     place = Output(tmp_path)
     unseen = NOTHING._replace(files={"matches": ["unseen.parquet"], "errors": []})
@@ -154,9 +162,9 @@ def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
     place = Output(tmp_path)
     with place.sink("r", "string") as sink:
         place.publish(sink, NOTHING._replace(read=files))
-    assert place.unread(files) == []
+    assert place.not_in_manifest(files) == []
     others = [files[0]._replace(size=4), files[1]._replace(modified=6), Listed("c.xml", 3, 5)]
-    assert place.unread([*files, *others]) == others
+    assert place.not_in_manifest([*files, *others]) == others
     (name,) = (tmp_path / MANIFEST).iterdir()
     assert name.name == "r.parquet"
 
@@ -166,13 +174,15 @@ def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
 def test_a_driver_dies_at_any_rename(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrite: bool, is_killed: bool
 ) -> None:
-    """What the manifest has is there, and nothing else; or there is none, which is noticed."""
+    """What the manifest has is there, and nothing else: of the run before, or of the new one."""
     said = []
     for count in range(9):
         folder = tmp_path / f"{count}"
-        place = Output(folder, overwrite=overwrite)
+        place = Output(folder)
         with place.sink("a", "string") as sink:
             place.publish(sink, write(sink, "<a/>", "<", run="a"))
+        (folder / "matches" / "others.txt").write_text("")
+        place = Output(folder, overwrite=overwrite)
         with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
             if is_killed:
                 patched.setattr("shutil.rmtree", lambda *_, **__: None)
@@ -181,19 +191,60 @@ def test_a_driver_dies_at_any_rename(
                 patched.setattr(Path, "rename", dying(count))
                 place.publish(sink, written)
         again = Output(folder)
-        if again.existing and not (folder / "manifest").exists():
-            with pytest.raises(tamis.UsageError, match="has results and no manifest"):
-                again.prepare("string")
-            said.append("")
-            continue
         again.prepare("string")
         done = [run for run in "ab" if again.is_done(run)]
-        found = read(folder) if again.existing else {"matches": [], "errors": []}
+        assert (folder / "matches" / "others.txt").exists() == ("a" in done)
+        (folder / "matches" / "others.txt").unlink(missing_ok=True)
+        found = read(folder)
         assert (len(found["matches"]), len(found["errors"])) == (2 * len(done), len(done))
         assert not list(folder.glob(".tamis-*"))
         said.append("".join(done))
     assert (said[0], said[-1]) == ("a", "b" if overwrite else "ab")
-    assert ("" in said) == overwrite
+
+
+def test_results_that_cannot_be_replaced_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk is full when the last of the new files is written, or moved."""
+    for text, overwrite, failing in (
+        ("<a/>", False, None),
+        ("<b/>", True, (output, "_write")),
+        ("<b/>", True, (Path, "mkdir")),
+    ):
+        place = Output(tmp_path, overwrite=overwrite)
+        with (
+            monkeypatch.context() as patched,
+            suppress(tamis.UsageError),
+            place.sink(text[1], "string") as sink,
+        ):
+            written = write(sink, text, run=text[1])
+            if failing is not None:
+                patched.setattr(*failing, full)
+            place.publish(sink, written)
+    assert read(tmp_path)["matches"] == [("<a/>", "a"), ("<a/>", "all")]
+    assert Output(tmp_path).is_done("a")
+    assert sorted(os.listdir(tmp_path)) == ["errors", "manifest", "matches"]
+
+
+def full(*_: object, **__: object) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_manifest_that_others_compacted(tmp_path: Path) -> None:
+    """Its runs are known by what it says, and their results stay."""
+    place = Output(tmp_path)
+    for run in "ab":
+        with place.sink(run, "string") as sink:
+            place.publish(sink, write(sink, "<a/>", run=run))
+    whole = place.manifest()
+    for file in list((tmp_path / MANIFEST).iterdir()):
+        file.unlink()
+    pq.write_table(whole, tmp_path / MANIFEST / "part-00000.parquet")
+    again = Output(tmp_path)
+    again.prepare("string")
+    assert again.is_done("a")
+    assert not again.is_done("c")
+    assert len(read(tmp_path)["matches"]) == 4
 
 
 def dying(count: int) -> Callable[[Path, Path], Path]:
@@ -215,7 +266,7 @@ def test_what_others_put_there_stays(tmp_path: Path) -> None:
         place.publish(sink, write(sink, "<a/>", run="a"))
     (file,) = (tmp_path / "matches").iterdir()
     file.rename(file.with_name("part-00000-compacted.snappy.parquet"))
-    pq.write_table(pq.read_table(tmp_path / "matches"), tmp_path / "matches" / "b.refused.parquet")
+    pq.write_table(pq.read_table(tmp_path / "matches"), tmp_path / "matches" / "b.driver.parquet")
     place.prepare("string")
     assert [path.name for path in (tmp_path / "matches").iterdir()] == [
         "part-00000-compacted.snappy.parquet"

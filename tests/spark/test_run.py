@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import tamis
-from tamis.spark import job, program, run
+from tamis.spark import job, program, run, writing
 from tamis.spark.listing import list_files
 from tests.cli.running import COMMAND, Outcome
 from tests.cli.running import run as run_here
@@ -135,7 +135,7 @@ def test_a_job_that_fails_leaves_the_old_results(
     with pytest.raises(TypeError):
         run(spark, {"o": "//order"}, ["in"], "out", overwrite=True)
     assert matches("out") == MATCHES
-    assert sorted(os.listdir("out")) == ["errors", "manifest", "matches"]
+    assert sorted(os.listdir("out")) == [".tamis-lock", "errors", "manifest", "matches"]
 
 
 ARGUMENTS = ("run", "--subscriptions", "orders.tsv", "--output", "out")
@@ -161,7 +161,7 @@ def test_the_command(write: Callable[..., None]) -> None:
     assert done.status == 3, done.err
     assert done.out == ""
     line, where = done.err.splitlines()
-    assert line.startswith("tamis: 3 documents (0.0 MB), 3 matches, 2 documents in error; ")
+    assert line.startswith("tamis: 3 documents (0.0 MB), 3 matches, 2 errors; ")
     assert where == "tamis: what is wrong with them is in out/errors"
     assert matches("out") == MATCHES[:3]
     assert [row[:2] for row in errors("out")] == [
@@ -179,7 +179,7 @@ def test_the_command_over_old_results(
     monkeypatch.setattr(tamis.spark, "start_spark", lambda *_: nullcontext(spark))
     outcome = run_here(*ARGUMENTS, "--input", "in/5.xml", "--overwrite")
     assert outcome.status == 0
-    assert outcome.err.startswith("tamis: 1 document (0.0 MB), 1 match, 0 documents in error; ")
+    assert outcome.err.startswith("tamis: 1 document (0.0 MB), 1 match, 0 errors; ")
     assert (matches("out"), errors("out")) == (MATCHES[3:], [])
 
 
@@ -235,7 +235,7 @@ def test_the_first_error_may_end_the_job(spark: SparkSession, write: Callable[..
     write(FILES)
     with pytest.raises(PythonException, match=r"in/[24]\.xml: "):
         run(spark, "orders.tsv", ["in"], "out", errors="fail")
-    assert os.listdir("out") == []
+    assert os.listdir("out") == [".tamis-lock"]
     run(spark, "orders.tsv", ["in/1.xml"], "out", errors="fail")
     assert matches("out") == MATCHES[:3]
 
@@ -288,20 +288,48 @@ def test_what_could_not_be_read_is_tried_again(
     packed = gzip.compress(b"<a>" + b"<order/>" * 50_000 + b"</a>")
     Path("in/6.xml.gz").write_bytes(packed[:20])
     Path("in/7.xml.gz").write_bytes(packed[:-20])
-    with tarfile.open("in/8.tar.gz", "w:gz") as archive:
-        archive.add("in/1.xml")
-        archive.add("in/6.xml.gz", "0.xml")
-        archive.addfile(tarfile.TarInfo("1.xml"))
-    paths = ["gone.xml", *sorted(map(str, Path("in").iterdir()))]
+    for name, mode in (("in/8.tar.gz", "w:gz"), ("in/9.tar", "w")):
+        with tarfile.open(name, mode) as archive:
+            archive.add("in/1.xml")
+            archive.add("in/6.xml.gz", "0.xml")
+            archive.addfile(tarfile.TarInfo("1.xml"))
+    with Path("in/9.tar").open("r+b") as file:
+        file.seek(-9000, 2)
+        file.write(b"no header" * 1000)
+    gone = ["gone.xml", f"file://{os.getcwd()}/gone.xml"]
+    paths = [*gone, *sorted(map(str, Path("in").iterdir()))]
     first = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
     before = matches("out")
     again = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
     assert matches("out") == before
-    tried = ["gone.xml", "in/6.xml.gz", *([] if record else ["in/7.xml.gz"])]
+    tried = [*gone, "in/6.xml.gz", *([] if record else ["in/7.xml.gz"])]
     assert again[0] == again[3] == len(tried)
     assert first.errors > again.errors
     read = set(pq.read_table("out/manifest")["file"].to_pylist())
-    assert {path for path in paths if os.path.abspath(path) not in read} == set(tried)
+    known = {path for path in paths if path in read or os.path.abspath(path) in read}
+    assert set(paths) - known == set(tried)
+
+
+@pytest.mark.spark
+def test_what_one_part_could_not_read_is_told(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a divided program: it was answered in part, so it is an error and not tried again."""
+    write(FILES)
+    whole = program("orders.tsv")
+    divided = program("orders.tsv", bytes_max=whole.size // 2)
+    on_workers = writing.on_workers
+
+    def one_fails(*given: Any) -> list[dict[str, Any]]:
+        done = on_workers(*given)
+        done[-1]["unreadable"].append(0)
+        return done
+
+    monkeypatch.setattr(writing, "on_workers", one_fails)
+    done = run(spark, divided, ["in/1.xml", "in/5.xml"], "out")
+    assert (done.documents, done.errors) == (2, 1)
+    assert [row[:2] for row in errors("out")] == [("in/1.xml", "document-unreadable")]
+    assert len(pq.read_table("out/manifest")) == 2
 
 
 @pytest.mark.spark
@@ -387,11 +415,9 @@ def test_a_job_that_spark_gives_up(
     assert outcome.err.startswith("tamis: Spark could not finish the job:\n")
     assert "no" in outcome.err
     assert "\tat " not in outcome.err
-    assert os.listdir("out") == []
+    assert os.listdir("out") == [".tamis-lock"]
 
 
 def test_a_summary_of_nothing() -> None:
     summary = tamis.spark.Summary(0, 0, 0, 0, 0.5)
-    assert str(summary) == (
-        "0 documents (0.0 MB), 0 matches, 0 documents in error; 0.5 s, 0.0 MB/s"
-    )
+    assert str(summary) == ("0 documents (0.0 MB), 0 matches, 0 errors; 0.5 s, 0.0 MB/s")

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import Reloading, Summary, program, run, stream
-from tamis.spark.output import Output, Run
+from tamis.spark.output import Output, Run, rows_about
 from tamis.spark.postgres import Postgres
 from tamis.spark.stream import stream_folders
 from tests.cli.running import COMMAND
@@ -133,6 +134,33 @@ def test_a_new_version_takes_effect_with_the_next_batch(
     versions = {Path(row["document"]).name: row["set_version"] for row in rows}
     assert versions["1.xml"] == versions["2.xml"] == program({"x": "//a"}).set_version
     assert versions["3.xml"] == program({"x": "//a", "y": "//*"}).set_version
+
+
+@pytest.mark.spark
+def test_folders_in_each_other(spark: SparkSession, write: Callable[..., None]) -> None:
+    write({f"in/{n}.xml": "<a/>" for n in range(5)} | {f"in/b/{n}.xml": "<a/>" for n in range(5)})
+    query = stream(spark, {"x": "//a"}, ["in", "in/b", "in"], "out", trigger="now", files_max=2)
+    query.awaitTermination()
+    assert len(found("out")) == len(pq.read_table("out/manifest")) == 10
+
+
+@pytest.mark.spark
+def test_a_new_version_that_does_not_fit(
+    spark: SparkSession, write: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its ids are of another type: the one before stays, and so does the stream."""
+    write({"s.tsv": "1\t//a\n", "in/1.xml": "<a/>"})
+    newest = Reloading("s.tsv")
+    query = stream(spark, newest, "in", "out")
+    query.processAllAvailable()
+    for name, text in (("2.xml", "x\t//a\n"), ("3.xml", ""), ("4.xml", "5\t//a\n")):
+        Path("new").write_text(text)
+        Path("new").rename("s.tsv")
+        come(name, "<a/>")
+        query.processAllAvailable()
+    query.stop()
+    assert found("out") == [("1.xml", 1), ("2.xml", 1), ("4.xml", 5)]
+    assert "the subscriptions before the new ones stay: ids of the type string" in caplog.text
 
 
 @pytest.mark.spark
@@ -257,10 +285,14 @@ def test_rows_that_are_written_twice_are_there_once(database: str) -> None:
     place.prepare("string")
     long = "".join(f"{n:x}" for n in range(9000))  # than what an index takes
     pieces = [Piece("a\0b", "/nowhere"), Piece(long, __file__)]
-    with place.sink("r", "string") as sink:
+    firsts: list[int] = []
+    with place.sink("r", "string") as sink, ThreadPoolExecutor(2) as pool:
         for _ in range(2):
-            assert sink.write(7, ANSWER(pieces)) == {"file": "", "matches": 0, "errors": 2}
-        assert sink.write(8, ANSWER(pieces)) == {"file": "", "matches": 0, "errors": 2}
+            written = list(pool.map(lambda task: sink.write(task, ANSWER(pieces)), [7, 7]))
+            assert [(one["matches"], one["errors"]) for one in written] == [(0, 2)] * 2
+            firsts.append(sum(one["is_first"] for one in written))
+        assert firsts == [1, 0]
+        assert sink.write(8, ANSWER(pieces))["is_first"]
     assert rows_in(database, "SELECT document FROM tamis_errors ORDER BY 1") == [(long,), ("a�b",)]
 
 
@@ -279,12 +311,14 @@ def test_tasks_of_a_driver_that_died_write_nothing(database: str) -> None:
         with pytest.raises(tamis.UsageError, match="another driver"):
             old.write(0, ANSWER([Piece("old", __file__)]))
         with pytest.raises(tamis.UsageError, match="another driver"):
-            place.publish(old, Run("r", "string", "", {}, []))
+            place.publish(old, Run("r", "string", "", {}, [], rows_about([], {})))
         assert not place.is_done("r")
-        place.publish(new, Run("r", "string", "", {}, []))
+        place.publish(new, Run("r", "string", "", {}, [], rows_about([], {})))
         with pytest.raises(tamis.UsageError, match="or it is done"):
             new.write(1, ANSWER([Piece("late", __file__)]))
     assert place.is_done("r")
+    with pytest.raises(tamis.UsageError, match="another driver has done r"):
+        place.sink("r", "string").__enter__()
     assert rows_in(database, "SELECT document FROM tamis_errors") == [("new",)]
 
 

@@ -154,7 +154,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 
     With --stream, files that come into folders are matched in micro-batches; each of them appears
     as a whole, once, whatever dies and is started again. A new version of the subscriptions takes
-    effect with the next one. --output may then be a database: postgresql://user@host/name.
+    effect with the next one. --output may then be a database: postgresql://user@host/name, whose
+    rows count where tamis_runs has their run (batch) as done.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
     from tamis.spark.session import spark_errors  # noqa: PLC0415
@@ -179,11 +180,12 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         from tamis.spark.stream import stream_folders  # noqa: PLC0415
 
         stream_folders(paths, trigger)
-        errors: list[int] = []
+        errors = 0
 
         def told(run: str, version: str, done: spark.Summary) -> None:
+            nonlocal errors
             say(f"{run}, set {version}: {done}")
-            errors.append(done.errors)
+            errors += done.errors
 
         source = spark.Reloading(subscriptions or program or "", read_again)
         with spark.start_spark(master, properties) as session, _spark_reported(spark_errors()):
@@ -199,7 +201,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
                 on_batch=told,
             )
             _wait_for(query)
-        if any(errors):
+        if errors:
             raise typer.Exit(Status.DOCUMENTS)
         return
     made = read()
@@ -236,7 +238,8 @@ def _check_output(output: str, may_exist: bool) -> None:
         )
     place = Output(output)
     if not may_exist:
-        place.check_new()
+        with place.turn():
+            place.check_new()
 
 
 @contextmanager

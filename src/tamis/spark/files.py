@@ -19,7 +19,7 @@ from tamis.language.subscriptions import Unsupported
 from tamis.matching.matchset import Which
 from tamis.spark.pieces import Piece, Reader
 from tamis.spark.program import Program
-from tamis.spark.rows import Errors, Form, Kept, Rows, gathered, printable
+from tamis.spark.rows import Errors, Form, Kept, Rows, gathered
 from tamis.spark.subscriptions import SubscriptionSet, program
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
@@ -117,11 +117,11 @@ class Counts:
     Attributes:
         documents: how many there were; one whose records are shared counts for the task that has
             its first ones.
-        unread: the paths of files of which nothing could be read.
+        unreadable: the numbers of files of which nothing could be read.
     """
 
     documents: int = 0
-    unread: list[str] = field(default_factory=list)
+    unreadable: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +159,14 @@ class AnswerPieces:
         self, rows: Rows, reader: Reader, pieces: Iterable[Piece], counts: Counts
     ) -> Iterator[pa.RecordBatch]:
         names: list[str] = []  # of documents that were taken and are not answered
-        files: list[str | None] = []  # those that they are, or are all that is known of
+        files: list[int | None] = []  # those that they are all of
         contents: list[bytes | None] = []
 
         def documents() -> Iterator[Document | DocumentError]:
             for piece in pieces:
                 for number, (name, document) in enumerate(reader.documents(piece)):
                     names.append(name)
-                    files.append(piece.path if piece.is_whole(name, number) else None)
+                    files.append(piece.file if piece.is_whole(name, number) else None)
                     counts.documents += 1
                     if not self.xml:
                         yield document
@@ -184,7 +184,7 @@ class AnswerPieces:
             for number, error in found.matches.errors.items():
                 file = files[number]
                 if file is not None and isinstance(error, UnreadableDocument):
-                    counts.unread.append(printable(file))
+                    counts.unreadable.append(file)
             del names[:count], files[:count], contents[:count]
             yield from rows.of(kept, found, np.arange(count), False)
 
@@ -203,7 +203,7 @@ class AnswerPieces:
                 for found in answers:
                     is_start = piece.is_whole(name, number) and not found.places.first
                     if is_start and isinstance(found.matches.errors.get(0), UnreadableDocument):
-                        counts.unread.append(printable(piece.path))
+                        counts.unreadable.append(piece.file)
                     same = np.zeros(found.matches.documents, np.int64)
                     yield from rows.of(kept, found, same, True)
 

@@ -69,7 +69,7 @@ def match(  # noqa: PLR0913 - what may be asked
           ranges, see :meth:`tamis.Match.nodes`; with ``as_array``, an array of these, one for each
           subscription;
         * ``set_version string``: a hash of the subscriptions; ``tamis_version string``;
-        * ``error struct<code string, message string, line int, column int, offset long>``, with
+        * ``error struct<code string, message string, line long, column long, offset long>``, with
           ``errors="column"``.
 
     Raises:
@@ -102,7 +102,8 @@ def match(  # noqa: PLR0913 - what may be asked
         AnswerColumn(part, form, tuple(kept), column, tells_errors=number == 0)
         for number, part in enumerate(made.shares)
     )
-    return reduce(_union, (given.mapInArrow(task, schema) for task in tasks))
+    frames = (given.mapInArrow(task, schema) for task in tasks)
+    return reduce(lambda one, other: one.unionAll(other), frames)
 
 
 def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequence[str]) -> None:
@@ -115,10 +116,6 @@ def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequenc
     if not isinstance(fields[column].dataType, BinaryType | StringType):
         kind = fields[column].dataType.simpleString()
         raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")
-
-
-def _union(one: DataFrame, other: DataFrame) -> DataFrame:
-    return one.unionAll(other)
 
 
 def _quoted(name: str) -> str:

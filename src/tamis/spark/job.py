@@ -37,7 +37,7 @@ def run(
 
     * ``matches(document string, record long, subscription, set_version string, tamis_version
       string)``, one row a match;
-    * ``errors(document string, record long, code string, message string, line int, column int,
+    * ``errors(document string, record long, code string, message string, line long, column long,
       offset long)``, one row a document, or record, in error;
     * ``manifest(file, size, modified, set_version, tamis_version, run, read)``: the files that were
       read, by absolute paths, and with which subscriptions. A file that could not be read at all is
@@ -56,24 +56,28 @@ def run(
         overwrite: replace these folders, if they exist; nothing else in ``output`` is touched.
         only_new: match what is not in the manifest as it is now (by path, size and time), and add
             the answers to those that are there. To do so again does nothing, but try once more what
-            could not be read.
+            could not be read (and say so again, where it cannot).
 
     Raises:
         BadSubscriptions: some cannot be used.
         UsageError: the output has results already, or cannot be written.
     """
     place = Output(output, overwrite=overwrite)
-    if not (overwrite or only_new):
-        place.check_new()
+    must_be_new = not (overwrite or only_new)
+    if must_be_new:
+        with place.turn():
+            place.check_new()
     made = program(subscriptions).send(spark)
     form = Form.of(made, record, False, None, errors)
     answer = AnswerPieces(replace(made, refused=()), form)
     start = time.monotonic()
     with place.turn():
+        if must_be_new:  # still, after the subscriptions were compiled
+            place.check_new()
         place.prepare(made.id_type)
         files = list_files(path_list(paths))
         if only_new:
-            files = place.unread(files)
+            files = place.not_in_manifest(files)
             if not files and place.existing:
                 return Summary(0, 0, 0, 0, time.monotonic() - start)
         done = write_run(spark, place, new_run(), answer, files, refused=made.refused)

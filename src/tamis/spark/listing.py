@@ -56,25 +56,25 @@ def _key(folder: str, path: str) -> str:
 
 def _found_from(folder: str, path: str) -> Iterator[Listed]:
     """What a path stands for, called as it was given."""
-    if not folder or "://" in path or os.path.isabs(path):
-        yield from _expanded(path)
-        return
-    for file in _expanded(os.path.join(folder, path)):
-        yield file._replace(path=file.path[len(folder) :].lstrip("/"))
-
-
-def _expanded(path: str) -> Iterator[Listed]:
     if "://" in path:
         yield from _expanded_uri(path)
         return
-    if not has_magic(path) or os.path.lexists(path):
-        yield from _list_path(path)
+    is_relative = folder and not os.path.isabs(path)
+    for file in _expanded(folder, path):
+        yield file._replace(path=file.path[len(folder) :].lstrip("/")) if is_relative else file
+
+
+def _expanded(folder: str, path: str) -> Iterator[Listed]:
+    """What a path stands for, from the root if the folder is."""
+    whole = os.path.join(folder, path)
+    if not has_magic(path) or os.path.lexists(whole):
+        yield from _list_path(whole)
         return
-    names = sorted(glob(path, recursive=True))
+    names = sorted(glob(path, root_dir=folder or None, recursive=True))
     if not names:
-        yield Listed(path, problem=_NO_SUCH_NAME)
+        yield Listed(whole, problem=_NO_SUCH_NAME)
     for name in names:
-        yield from _list_path(name)
+        yield from _list_path(os.path.join(folder, name))
 
 
 _NO_SUCH_NAME = "no file has a name like this"

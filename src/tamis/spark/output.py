@@ -8,14 +8,16 @@ knows; the driver keeps those of the attempts that Spark counted, and moves them
 A *run* is what is committed at once: a job, or a micro-batch of a stream. All its files begin with
 its name. They are moved one after the other, and last of all that of the manifest: so a run is done
 when its manifest is there. What there is of a run without one was left by a driver that died, and
-is removed by the next; readers who cannot wait for that take the runs that the manifest has. It
-says what was read, and with which version of the subscriptions. One driver at a time writes.
+is removed by the next, which also puts back what that run was to replace; readers who cannot wait
+for that take the runs that the manifest has. It says what was read, and with which version of the
+subscriptions. One driver at a time writes.
 """
 
 from __future__ import annotations
 
 import errno
 import fcntl
+import glob
 import logging
 import os
 import re
@@ -34,7 +36,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 import tamis
-from tamis.errors import SubscriptionError, UsageError
+from tamis.errors import DocumentError, SubscriptionError, UsageError
 from tamis.spark.listing import Listed
 from tamis.spark.rows import ERROR_FIELDS, printable
 
@@ -105,13 +107,12 @@ class Output:
         return [name for name in RESULTS if _has_entries(self.folder / name)]
 
     def check_new(self) -> None:
-        """See that there are no results.
+        """See that there are no results, in one's turn.
 
         Raises:
             UsageError: there are.
         """
-        with self.turn():
-            self._remove_unfinished()
+        self._remove_unfinished()
         if self.existing:
             raise UsageError(
                 f"{self.given} has {' and '.join(self.existing)} already: name another folder, "
@@ -125,19 +126,19 @@ class Output:
         Raises:
             UsageError: there is another one, and it is not to be waited for.
         """
-        with self._failure_reported():
-            folder = os.open(self.folder, os.O_RDONLY)
+        with self._failure_reported():  # a file, since shared folders cannot be locked themselves
+            lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
+            fcntl.flock(lock, fcntl.LOCK_EX | (0 if waits else fcntl.LOCK_NB))
         except BlockingIOError:
-            os.close(folder)
+            os.close(lock)
             raise UsageError(f"another job writes into {self.given}: wait until it ends") from None
         except OSError as error:
             log.warning("%s: nothing keeps other jobs out: %s", self.given, error.strerror)
         try:
             yield
         finally:
-            os.close(folder)
+            os.close(lock)
 
     def prepare(self, id_type: str) -> None:
         """Remove what is left of drivers that died, and see that results can be added.
@@ -173,9 +174,18 @@ class Output:
 
     def is_done(self, run: str) -> bool:
         """Whether a run was published."""
-        return self._manifest_of(run).exists()
+        return self._manifest_of(run).exists() or run in self._compacted()
 
-    def unread(self, files: Sequence[Listed]) -> list[Listed]:
+    def _compacted(self) -> set[str]:
+        """The runs in files of the manifest that others made of several."""
+        found: set[str] = set()
+        for file in (self.folder / MANIFEST).glob("*.parquet"):
+            if not _RUN.fullmatch(file.stem):
+                with suppress(OSError, pa.ArrowException):
+                    found.update(pq.read_table(file, columns=["run"])["run"].to_pylist())
+        return found
+
+    def not_in_manifest(self, files: Sequence[Listed]) -> list[Listed]:
         """Those files that are not in the manifest as they are now."""
         keys = ["file", "size", "modified"]
         known = self.manifest().select(keys)
@@ -210,61 +220,95 @@ class Output:
     def publish(self, sink: ParquetSink, written: Run) -> None:
         """Move the files that count into place: not those of attempts that failed or are late.
 
+        Where this fails, what was there before is there again.
+
         Raises:
             UsageError: some are missing, or they cannot be moved; or the run is done already.
         """
         staging = Path(sink.staging)
+        if self.is_done(written.name):
+            raise UsageError(f"another driver has done {written.name}: end one of them")
         with self._failure_reported():
-            for name in RESULTS:
-                if not all((staging / name / file).exists() for file in written.files[name]):
-                    raise UsageError(
-                        f"the workers wrote to another {self.folder}: they must share it"
-                    )
-            if self.overwrite:
-                # The manifest goes first: results without one are never taken for what it has.
-                for name in (MANIFEST, *RESULTS):
-                    with suppress(FileNotFoundError):
-                        (self.folder / name).rename(staging / f"old-{name}")
-            for name in _FOLDERS:
-                (self.folder / name).mkdir(exist_ok=True)
-            _to_disk(self.folder)
-            if self.is_done(written.name):
-                raise UsageError(f"another driver has done {written.name}: end one of them")
-            for name in RESULTS:
-                for file in self._complete(staging / name, written):
-                    (staging / name / file).rename(self.folder / name / file)
-                _to_disk(self.folder / name)
+            files = {name: self._complete(staging / name, written) for name in RESULTS}
             new = staging / MANIFEST / f"{written.name}.parquet"
-            pq.write_table(written.manifest(), new)
-            _to_disk(new)
-            new.rename(self._manifest_of(written.name))
-            _to_disk(self.folder / MANIFEST)
+            _write(written.manifest(), new)
+            try:
+                if self.overwrite:
+                    self._put_aside(written.name)
+                for name in _FOLDERS:
+                    (self.folder / name).mkdir(exist_ok=True)
+                to_disk(self.folder)
+                for name in RESULTS:
+                    for file in files[name]:
+                        (staging / name / file).rename(self.folder / name / file)
+                    to_disk(self.folder / name)
+                new.rename(self._manifest_of(written.name))
+            except BaseException:
+                self._remove_unfinished()
+                raise
+            to_disk(self.folder / MANIFEST)
+            shutil.rmtree(self._replaced_by(written.name), ignore_errors=True)
 
     def _complete(self, folder: Path, written: Run) -> list[str]:
         """The names of the files to publish, of those in a folder, and of some more."""
         name = folder.name
         files = list(written.files[name])
-        if name == ERRORS and written.refused:
-            files.append(f"{written.name}.refused.parquet")
-            pq.write_table(refused_rows(written.refused), folder / files[-1])
-            _to_disk(folder / files[-1])
-        if not files and not _has_entries(self.folder / name):  # readers want a schema all the same
+        if not all((folder / file).exists() for file in files):
+            raise UsageError(f"the workers wrote to another {self.folder}: they must share it")
+        if name == ERRORS and written.wrong.num_rows:
+            files.append(f"{written.name}.driver.parquet")
+            _write(written.wrong, folder / files[-1])
+        is_new = self.overwrite or not _has_entries(self.folder / name)
+        if not files and is_new:  # readers want a schema all the same
             files.append(f"{written.name}.empty.parquet")
-            pq.write_table(schemas(written.id_type)[name].empty_table(), folder / files[-1])
+            _write(schemas(written.id_type)[name].empty_table(), folder / files[-1])
         return files
+
+    def _replaced_by(self, run: str) -> Path:
+        """Where the results are that a run replaces, until it is done."""
+        return self.folder / f"{_REPLACED}{run}"
+
+    def _put_aside(self, run: str) -> None:
+        """Move the results away: the manifest first, so that it never has more than there is."""
+        aside = self._replaced_by(run)
+        aside.mkdir()
+        for name in (MANIFEST, *RESULTS):
+            with suppress(FileNotFoundError):
+                (self.folder / name).rename(aside / name)
+
+    def _put_back(self, aside: Path) -> None:
+        """Undo what a run did that was to replace results, the manifest last."""
+        run = aside.name.removeprefix(_REPLACED)
+        for name in (*RESULTS, MANIFEST):
+            if (aside / name).exists():  # then the other one is the run's
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+                (aside / name).rename(self.folder / name)
+            for file in (self.folder / name).glob(f"{glob.escape(run)}.*parquet"):
+                file.unlink()
+        aside.rmdir()
 
     def _remove_unfinished(self) -> None:
         """Remove what a driver left that died while its tasks wrote, or while it published."""
         with self._failure_reported():
+            for aside in self.folder.glob(f"{_REPLACED}*"):
+                if self.is_done(aside.name.removeprefix(_REPLACED)):
+                    shutil.rmtree(aside, ignore_errors=True)
+                else:
+                    self._put_back(aside)
             for left in self.folder.glob(".tamis-*"):
                 if _STAGING.fullmatch(left.name):
                     shutil.rmtree(left, ignore_errors=True)
             if not (self.folder / MANIFEST).is_dir():
                 return
+            compacted = self._compacted()
             for name in RESULTS:
                 for file in (self.folder / name).glob("*.parquet"):
                     ours = _OURS.fullmatch(file.name)
-                    if ours and not self.is_done(ours[1]):
+                    if (
+                        ours
+                        and ours[1] not in compacted
+                        and not self._manifest_of(ours[1]).exists()
+                    ):
                         file.unlink(missing_ok=True)
 
     def _manifest_of(self, run: str) -> Path:
@@ -275,12 +319,16 @@ class Output:
         try:
             yield
         except OSError as error:
-            raise UsageError(f"cannot write {self.given}: {error.strerror}") from None
+            raise UsageError(f"cannot write {self.given}: {error.strerror or error}") from None
 
 
+_LOCK = ".tamis-lock"
+_REPLACED = ".tamis-replaced-by-"
 _STAGING = re.compile(r"\.tamis-.+-[0-9a-f]{32}")
-_OURS = re.compile(r"(.+)\.(?:[0-9a-f]{32}|refused|empty)\.parquet")
+_OURS = re.compile(r"(.+)\.(?:[0-9a-f]{32}|driver|empty)\.parquet")
 """Names of files of results, with their run; others may be there, and stay."""
+_RUN = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}|stream-[0-9a-f]{12}-\d{8,}")
+"""Names of runs, see ``new_run`` and the batches of streams."""
 
 
 def _has_entries(folder: Path) -> bool:
@@ -304,7 +352,7 @@ class Run(NamedTuple):
         id_type, set_version: see :class:`Program`.
         files: the names of the files that count, by the name of their folder.
         read: what was read.
-        refused: what is wrong with subscriptions that were left out.
+        wrong: errors that the driver adds to those of the tasks.
     """
 
     name: str
@@ -312,7 +360,7 @@ class Run(NamedTuple):
     set_version: str
     files: Mapping[str, Collection[str]]
     read: Sequence[Listed]
-    refused: Sequence[SubscriptionError] = ()
+    wrong: pa.Table
 
     def manifest(self) -> pa.Table:
         """What there is to say of the run."""
@@ -333,9 +381,11 @@ class Run(NamedTuple):
         )
 
 
-def refused_rows(refused: Sequence[SubscriptionError]) -> pa.Table:
-    """Rows of ``errors`` about subscriptions: of no document, with their lines in their file."""
-    rows = [
+def rows_about(
+    refused: Sequence[SubscriptionError], documents: Mapping[str, DocumentError]
+) -> pa.Table:
+    """Rows of ``errors``: about subscriptions, with their lines in their file, and documents."""
+    rows: list[dict[str, object]] = [
         {
             "code": error.code,
             "message": printable(f"subscription {error.id!r}: {error.message}"),
@@ -343,6 +393,10 @@ def refused_rows(refused: Sequence[SubscriptionError]) -> pa.Table:
             "column": None if error.position is None else error.position + 1,
         }
         for error in refused
+    ]
+    rows += [
+        {"document": printable(name), "code": error.code, "message": printable(error.message)}
+        for name, error in documents.items()
     ]
     return pa.Table.from_pylist(rows, schema=schemas("string")[ERRORS])
 
@@ -366,8 +420,10 @@ class ParquetSink(NamedTuple):
     id_type: str
 
     def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
-        """Write what one attempt of a task has: the file's name, and how many rows of each kind."""
+        """Write what one attempt of a task has; see ``Sink``."""
         del task  # each attempt has a file of its own
+        if not os.path.isdir(self.staging):
+            raise UsageError(f"this worker has no {self.staging}: all must share the output")
         name = f"{self.run}.{uuid4().hex}.parquet"
         files = {
             folder: _File(os.path.join(self.staging, folder, name), schema)
@@ -377,7 +433,8 @@ class ParquetSink(NamedTuple):
             for batch in batches:
                 for folder, rows in divided(batch).items():
                     files[folder].add(rows)
-        return {"file": name, **{folder: file.rows for folder, file in files.items()}}
+        counts = {folder: file.rows for folder, file in files.items()}
+        return {"file": name, **counts, "is_first": True}
 
 
 def divided(batch: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
@@ -431,10 +488,15 @@ class _File:
             self._write_group()
         if self._writer is not None:
             self._writer.close()
-            _to_disk(self.path)
+            to_disk(self.path)
 
 
-def _to_disk(path: str | os.PathLike[str]) -> None:
+def _write(table: pa.Table, path: Path) -> None:
+    pq.write_table(table, path)
+    to_disk(path)
+
+
+def to_disk(path: str | os.PathLike[str]) -> None:
     """See that a file, or what is in a folder, outlives a machine that loses power."""
     found = os.open(path, os.O_RDONLY)
     try:

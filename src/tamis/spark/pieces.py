@@ -44,6 +44,7 @@ SHARED_BYTES = 2 * TASK_BYTES
 
 _TARS = (".tar", ".tar.gz", ".tgz")
 _NO_MEMBERS = "an archive without *.xml or *.xml.gz"
+_SPARSE = "a file with holes, as tar --sparse packs it: pack it without"
 _LINKED = "a hard link in a compressed archive: pack it with tar --hard-dereference, or no gzip"
 
 
@@ -59,6 +60,7 @@ class Piece(NamedTuple):
         at: see ``kind``.
         part: which of the records, or None for all of them.
         problem: why it cannot even be tried, or None.
+        file: the number of its file among those that were listed.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Piece(NamedTuple):
     at: int = 0
     part: RecordRange | None = None
     problem: str | None = None
+    file: int = 0
 
     def is_whole(self, name: str, number: int) -> bool:
         """Whether a document of it, by its name and number, is all that is read of a file."""
@@ -88,26 +91,28 @@ def pieces_of(
         record: the tag of the elements that are records, or None.
         program: has the bounds on each document.
     """
-    found = [(piece, file) for file in files for piece in _members(file, folder)]
-    pieces = [piece for piece, _ in found]
+    pieces = [
+        piece for number, file in enumerate(files) for piece in _members(number, file, folder)
+    ]
     if record is None:
         return pieces
     limits = program.shares[0].matcher().limits
     least = max(SHARED_BYTES, sum(piece.size for piece in pieces) // SMALL_TASKS)
-    large = {
+    large = [
         number
-        for number, (piece, _) in enumerate(found)
+        for number, piece in enumerate(pieces)
         if piece.kind == "file" and not piece.problem and piece.size > least
-    }
+    ]
     cores = usable_cores()
     threads = max(1, cores // max(1, len(large)))
 
     def shared(number: int) -> list[Piece]:
-        piece, file = found[number]
-        return _ranges(piece, file, record, limits, threads) if number in large else [piece]
+        piece = pieces[number]
+        return _ranges(piece, files[piece.file], record, limits, threads)
 
     with ThreadPoolExecutor(cores) as pool:  # kernels let others run
-        return [part for parts in pool.map(shared, range(len(found))) for part in parts]
+        parts = dict(zip(large, pool.map(shared, large), strict=True))
+    return [part for number, piece in enumerate(pieces) for part in parts.get(number, [piece])]
 
 
 def _ranges(piece: Piece, file: Listed, record: str, limits: Limits, threads: int) -> list[Piece]:
@@ -124,22 +129,25 @@ def _ranges(piece: Piece, file: Listed, record: str, limits: Limits, threads: in
     ]
 
 
-def _members(file: Listed, folder: str) -> Iterator[Piece]:
+def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
     """A file, or the documents of an archive."""
     name = file.path
     path = name if "://" in name else os.path.join(folder, name)
-    whole = Piece(printable(name), path, file.size, problem=file.problem)
+    whole = Piece(printable(name), path, file.size, problem=file.problem, file=number)
+    left = whole
     try:
         if file.problem is not None:
             yield whole
         elif name.endswith(_TARS):
-            yield from _tar_members(whole)
+            for member in _tar_members(whole):
+                yield member
+                left = whole._replace(kind="tar")  # of which something was read
         elif name.endswith(".zip") if "://" in name else not _is_plain(name) and is_zip(path):
             yield from _zip_members(whole)
         else:
             yield whole
     except Exception as error:  # whatever damaged archives make their readers raise
-        yield whole._replace(problem=f"cannot read the archive: {reason(error)}")
+        yield left._replace(problem=f"cannot read the archive: {reason(error)}")
 
 
 def _is_plain(name: str) -> bool:
@@ -179,6 +187,7 @@ def _tar_members(whole: Piece) -> Iterator[Piece]:
                     size=found.size,
                     kind="tar",
                     at=found.offset_data,
+                    problem=_SPARSE if found.issparse() else None,
                 )
     if not count:
         yield whole._replace(problem=_NO_MEMBERS)

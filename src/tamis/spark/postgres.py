@@ -4,7 +4,8 @@ A task copies its rows into a table of its own, and from there into the results.
 attempts of a task, the first to commit counts, and the others write nothing. A run is in
 ``tamis_runs``, with the driver that is at it, and whether it is done. Who begins one anew, since
 its driver died, takes it over and removes its rows; tasks that are left of that driver, which may
-have matched with other subscriptions, find so before they commit.
+have matched with other subscriptions, find so before they commit. Rows count for readers where
+``tamis_runs`` says that their run is done.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from tamis.errors import MissingExtra, UsageError
-from tamis.spark.output import ERRORS, MATCHES, Run, divided, refused_rows, schemas
+from tamis.spark.output import ERRORS, MATCHES, Run, divided, schemas
 
 # Keys are of hashes, since a path or a message may be longer than what an index takes.
 _TABLES = (
@@ -43,8 +44,8 @@ _TABLES = (
         record bigint,
         code text NOT NULL,
         message text NOT NULL,
-        line integer,
-        "column" integer,
+        line bigint,
+        "column" bigint,
         "offset" bigint
     )
     """,
@@ -152,14 +153,20 @@ class Postgres:
 
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[PostgresSink]:
-        """Where tasks write a run; what is there of it is removed."""
+        """Where tasks write a run; what is there of it is removed.
+
+        Raises:
+            UsageError: the run is done.
+        """
         driver = uuid4().hex
         with _connected(self.url) as connection:
-            connection.execute(
-                "INSERT INTO tamis_runs VALUES (%s, %s) "
-                "ON CONFLICT (run) DO UPDATE SET driver = excluded.driver",
+            begun = connection.execute(
+                "INSERT INTO tamis_runs VALUES (%s, %s) ON CONFLICT (run) "
+                "DO UPDATE SET driver = excluded.driver WHERE NOT tamis_runs.is_done",
                 (run, driver),
             )
+            if not begun.rowcount:
+                raise UsageError(f"another driver has done {run}: end one of them")
             for table, column in ("matches", "batch"), ("errors", "batch"), ("tasks", "run"):
                 connection.execute(f"DELETE FROM tamis_{table} WHERE {column} = %s", (run,))
         yield PostgresSink(self.url, run, driver, id_type)
@@ -175,7 +182,7 @@ class Postgres:
                 for row in _rows(table.cast(_in_microseconds(table.schema), safe=False)):
                     copy.write_row(row)
             sink.begin(cursor)
-            sink.add(cursor, ERRORS, refused_rows(written.refused))
+            sink.add(cursor, ERRORS, written.wrong)
             sink.commit(cursor)
 
 
@@ -206,7 +213,7 @@ class PostgresSink(NamedTuple):
             raise UsageError(f"another driver has taken over {self.run}, or it is done")
 
     def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
-        """Write what one attempt of a task has, in one transaction; see ``ParquetSink``."""
+        """Write what one attempt of a task has, in one transaction; see ``Sink``."""
         counts = dict.fromkeys((MATCHES, ERRORS), 0)
         with _connected(self.url) as connection, connection.cursor() as cursor:
             self.begin(cursor)
@@ -219,13 +226,14 @@ class PostgresSink(NamedTuple):
                 "INSERT INTO tamis_tasks VALUES (%s, %s, %s, %s) ON CONFLICT DO NOTHING",
                 (self.run, task, *counts.values()),
             )
-            if cursor.rowcount:
+            is_first = cursor.rowcount == 1
+            if is_first:
                 self.commit(cursor)
             else:  # another attempt was faster
                 query = "SELECT matches, errors FROM tamis_tasks WHERE run = %s AND task = %s"
                 written = cursor.execute(query, (self.run, task)).fetchone()
                 counts = dict(zip(counts, written, strict=True))
-        return {"file": "", **counts}
+        return {"file": "", **counts, "is_first": is_first}
 
     def begin(self, cursor: Any) -> None:
         """Make tables for what is new, which this transaction has for itself."""

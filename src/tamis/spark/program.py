@@ -89,7 +89,7 @@ class Program:
     @property
     def shares(self) -> tuple[Program, ...]:
         """What workers map: the parts, or the whole."""
-        return self.parts or (self,)
+        return self.parts or (replace(self, refused=()),)  # of which they have no use
 
     @property
     def size(self) -> int:
@@ -97,15 +97,21 @@ class Program:
         return os.path.getsize(self.path)
 
     def send(self, spark: SparkSession) -> Program:
-        """Have Spark bring the file to the workers; to do so again costs nothing."""
+        """Have Spark bring the file to the workers; to do so again costs nothing.
+
+        Raises:
+            UsageError: it is gone.
+        """
         for part in self.parts:
             part.send(spark)
         if self.parts:
             return self
+        path, memo = Path(self.path), memo_path(Path(self.path))
+        if not path.exists():
+            raise UsageError(f"{path} is gone: compile the subscriptions again")
         with _sending:
-            for file in (Path(self.path), memo_path(Path(self.path))):
-                if file.exists():
-                    spark.addArtifacts(str(file), file=True)
+            for file in (path, memo) if memo.exists() else (path,):
+                spark.addArtifacts(str(file), file=True)
         return self
 
     def matcher(self) -> CompiledMatcher:
@@ -175,8 +181,12 @@ def _link(source: Path, target: Path) -> None:
     """Keep a file under another name, even where somebody replaces the first one."""
     try:
         os.link(source, target)
+    except FileExistsError:  # another thread was faster; it has the same in it
+        pass
     except OSError:  # another file system
-        shutil.copyfile(source, target)
+        beside = target.with_name(f"{os.urandom(8).hex()}.new")
+        shutil.copyfile(source, beside)
+        beside.rename(target)
 
 
 @cache

@@ -6,13 +6,13 @@ import hashlib
 import json
 from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
 from uuid import uuid4
 
 import tamis
 from tamis.documents.record_batch import StreamPlace
 from tamis.documents.record_ranges import RecordRange, record_ranges
 from tamis.limits import Limits
+from tamis.spark.cache import keep_newest
 from tamis.spark.listing import Listed, opened
 
 INDEXES_MAX = 256
@@ -69,12 +69,3 @@ def _range(
     record: int, offset: int, line: int, column: int, end: int | None, context: str
 ) -> RecordRange:
     return RecordRange(StreamPlace(record, offset, line, column), end, context.encode())
-
-
-def keep_newest(folder: Path, pattern: str, count: int) -> None:
-    """Leave the newest files of a cache; whoever has an old one open keeps it."""
-    with suppress(FileNotFoundError):  # another process may do the same
-        found = folder.glob(pattern)
-        newest = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
-        for old in newest[count:]:
-            old.unlink()

@@ -16,7 +16,6 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ArrayType,
     DataType,
-    IntegerType,
     LongType,
     StringType,
     StructField,
@@ -45,8 +44,8 @@ Errors = Literal["column", "drop", "fail"]
 ERROR_FIELDS = {
     "code": StringType(),
     "message": StringType(),
-    "line": IntegerType(),
-    "column": IntegerType(),
+    "line": LongType(),
+    "column": LongType(),
     "offset": LongType(),
 }
 _ERROR = StructType([StructField(name, type) for name, type in ERROR_FIELDS.items()])

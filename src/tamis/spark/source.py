@@ -17,11 +17,11 @@ from pyspark.sql.types import StructType
 from tamis.errors import UsageError
 from tamis.language.subscriptions import Subscriptions, Unsupported, read_namespaces
 from tamis.matching.matcher import compile_subscriptions
+from tamis.spark.cache import keep_newest
 from tamis.spark.files import AnswerPieces, check_xml
 from tamis.spark.listing import list_files
 from tamis.spark.pieces import Piece, pieces_of, shares
 from tamis.spark.program import Program, is_program
-from tamis.spark.record_index import keep_newest
 from tamis.spark.rows import Form
 
 _USERS = {"subscriptions", "namespaces", "unsupported"}
@@ -141,7 +141,9 @@ def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) 
     folder = cache_folder() / "programs"
     folder.mkdir(exist_ok=True)
     kept = folder / f"{key}{Path(path).suffix}.program"
-    if not kept.exists():
+    if kept.exists():
+        kept.touch()  # the oldest go
+    else:
         given = Subscriptions.from_file(path, namespaces=prefixes, unsupported=unsupported)
         compile_subscriptions(given).save(kept)
         keep_newest(folder, "*.program", PROGRAMS_MAX)

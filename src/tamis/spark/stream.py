@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
 from pathlib import Path
@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from tamis.errors import TamisError, UsageError
 from tamis.spark.files import AnswerPieces, Paths, path_list
 from tamis.spark.listing import listed
-from tamis.spark.output import Output
+from tamis.spark.output import Output, to_disk
 from tamis.spark.postgres import Postgres, is_postgres
 from tamis.spark.program import Program
 from tamis.spark.rows import Errors, Form
@@ -88,10 +88,11 @@ def stream(  # noqa: PLR0913 - what may be asked
 ) -> StreamingQuery:
     """Match files that come into folders, and add the answers to Parquet or a database.
 
-    Each micro-batch of Spark's is one run: it is published as a whole, once, and so are its files
-    noted in the manifest. Whatever dies, the query goes on from its checkpoint when it is started
-    again: no match is lost, and none is there twice. Files have to be complete when they come (move
-    them into the folder).
+    Each micro-batch of Spark's is one run: it is published once, and so are its files noted in the
+    manifest: into Parquet as a whole; the rows of a database count where ``tamis_runs`` has the run
+    as done. What other runs have read is not looked at. Whatever dies, the query goes on from its
+    checkpoint when it is started again: no match is lost, and none is there twice. Files have to be
+    complete when they come (move them into the folder).
 
     Args:
         spark: a session; not one of Spark Connect.
@@ -134,7 +135,7 @@ def stream(  # noqa: PLR0913 - what may be asked
         raise UsageError(f"the checkpoint {checkpoint} is a URI: name a folder")
     within = stream_folders(folders, trigger)
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
-    batches = _Batches(source, within, place, _name_of(kept), record, errors, on_batch)
+    batches = _Batches(source, place, _name_of(kept), record, errors, on_batch)
     batches.prepare()
     writer = arriving(spark, within, files_max).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", f"file://{kept}").queryName("tamis")
@@ -156,7 +157,7 @@ def stream_folders(folders: Paths, trigger: str | None) -> list[str]:
     for folder in path_list(folders):
         if not os.path.isdir(folder):
             raise UsageError(f"a stream is of files that come into folders, and {folder} is none")
-    return [os.path.abspath(folder) for folder in path_list(folders)]
+    return list(dict.fromkeys(os.path.abspath(folder) for folder in path_list(folders)))
 
 
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
@@ -172,7 +173,13 @@ def arriving(spark: SparkSession, folders: Iterable[str], files_max: int) -> Dat
         .option("pathGlobFilter", "*.{xml,xml.gz}")
         .schema("path string, modificationTime timestamp, length long, content binary")
     )
-    frames = [reader.load(_pattern_of(folder)).select("path", "length") for folder in folders]
+    inside = F.regexp_replace("path", r"/[^/]*\z", "")
+    frames = [
+        reader.load(_pattern_of(folder))
+        .select("path", "length")
+        .where(inside == F.lit(f"file:{folder}"))  # and not in folders below
+        for folder in folders
+    ]
     return reduce(DataFrame.unionAll, frames).observe(
         "tamis", F.count("path").alias("files"), F.sum("length").alias("bytes")
     )
@@ -193,7 +200,6 @@ class _Batches:
     def __init__(
         self,
         source: Reloading,
-        folders: Collection[str],
         place: Place[Any],
         name: str,
         record: str | None,
@@ -201,20 +207,39 @@ class _Batches:
         on_batch: OnBatch | None,
     ) -> None:
         self.source = source
-        self.folders = folders
         self.place = place
         self.name = name
         self.record = record
         self.errors = errors
         self.on_batch = on_batch
+        self.unfit = ""  # the newest set that cannot be used
         self.reported = ""  # the set of which it was said what was skipped
 
     def prepare(self) -> None:
         """See that the answers can be written where others are."""
-        self._form(self.source.now())
-        self.id_type = self.source.now().id_type
+        self.made = self.source.now()
+        self._form(self.made)
         with self.place.turn(waits=True):
-            self.place.prepare(self.id_type)
+            self.place.prepare(self.made.id_type)
+
+    def _newest(self) -> Program:
+        """The subscriptions as they are now, if what they are asked for can be said of them."""
+        made = self.source.now()
+        if made.identity in (self.made.identity, self.unfit):
+            return self.made
+        try:
+            if not made.count:  # whose ids would be of any type
+                made = replace(made, id_type=self.made.id_type)
+            if made.id_type != self.made.id_type:
+                raise UsageError(
+                    f"ids of the type {made.id_type}, where results have {self.made.id_type}"
+                )
+            self._form(made)
+            self.made = made
+        except UsageError as error:
+            log.warning("the subscriptions before the new ones stay: %s", error)
+            self.unfit = made.identity
+        return self.made
 
     def _form(self, made: Program) -> Form:
         return Form.of(made, self.record, False, None, self.errors)
@@ -224,12 +249,10 @@ class _Batches:
         with self.place.turn(waits=True):
             if self.place.is_done(run):  # Spark did not get to note it
                 return
-            made = self.source.now().send(batch.sparkSession)
-            if made.id_type != self.id_type:
-                self.place.prepare(made.id_type)
+            made = self._newest().send(batch.sparkSession)
             # Spark takes a ? in a file's name for a pattern, and tells the others beside it twice.
             paths = dict.fromkeys(_path_of(row.path) for row in batch.collect())
-            files = [listed(path) for path in paths if os.path.dirname(path) in self.folders]
+            files = [listed(path) for path in paths]
             refused = made.refused if self.reported != made.identity else ()
             answer = AnswerPieces(replace(made, refused=()), self._form(made))
             done = write_run(batch.sparkSession, self.place, run, answer, files, refused=refused)
@@ -257,9 +280,10 @@ def _name_of(checkpoint: Path) -> str:
     file = checkpoint / "tamis-stream"
     try:
         checkpoint.mkdir(parents=True, exist_ok=True)
-        if not file.exists():
+        if not file.exists() or not file.stat().st_size:
             beside = file.with_name(f".{uuid4().hex}")
             beside.write_text(f"stream-{uuid4().hex[:12]}")
+            to_disk(beside)
             beside.rename(file)
         return file.read_text()
     except OSError as error:

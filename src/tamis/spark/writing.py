@@ -10,7 +10,7 @@ import logging
 import os
 import pickle
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -22,24 +22,25 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
-from tamis.errors import SubscriptionError
+from tamis.errors import DocumentError, SubscriptionError, UnreadableDocument
 from tamis.spark.files import AnswerPieces, Counts
 from tamis.spark.listing import Listed
-from tamis.spark.output import ERRORS, MATCHES, RESULTS, Run
+from tamis.spark.output import ERRORS, MATCHES, RESULTS, Run, rows_about
 from tamis.spark.pieces import Piece, pieces_of, shares
 from tamis.spark.program import Program
-from tamis.spark.rows import printable
 
 log = logging.getLogger("tamis.spark")
 
-# What a task tells of what it wrote: a file, or ""; and the files of which it could read nothing.
+# What a task tells of what it wrote: a file, or ""; with which part of
+# the program; and the numbers of the files of which it could read nothing.
 _DONE = (
     StructType()
     .add("file", StringType())
     .add("documents", LongType())
     .add(MATCHES, LongType())
     .add(ERRORS, LongType())
-    .add("unread", ArrayType(StringType()))
+    .add("part", LongType())
+    .add("unreadable", ArrayType(LongType()))
 )
 
 
@@ -56,7 +57,7 @@ class Summary(NamedTuple):
         plan: how documents and subscriptions were divided among tasks.
 
     >>> print(Summary(391, 4_100_000, 1_204, 1, 4.1))
-    391 documents (4.1 MB), 1,204 matches, 1 document in error; 4.1 s, 1.0 MB/s
+    391 documents (4.1 MB), 1,204 matches, 1 error; 4.1 s, 1.0 MB/s
     """
 
     documents: int
@@ -71,7 +72,7 @@ class Summary(NamedTuple):
         return (
             f"{_counted(self.documents, 'document')} ({megabytes:,.1f} MB), "
             f"{_counted(self.matches, 'match', 'es')}, "
-            f"{_counted(self.errors, 'document')} in error; "
+            f"{_counted(self.errors, 'error')}; "
             f"{self.seconds:,.1f} s, {megabytes / self.seconds:,.1f} MB/s"
         )
 
@@ -84,7 +85,12 @@ class Sink(Protocol):
     """Where tasks write."""
 
     def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
-        """Write what one attempt of a task has; see :meth:`ParquetSink.write`."""
+        """Write what one attempt of a task has.
+
+        Returns:
+            ``file``, its name or ""; how many rows of ``matches`` and ``errors``; and ``is_first``:
+            whether these are of this attempt, and not of another one that was faster.
+        """
         ...
 
 
@@ -126,8 +132,7 @@ def write_run(
     """Match files, and publish the answers as one run."""
     start = time.monotonic()
     made, form = answer.program, answer.form
-    folder = os.getcwd()
-    pieces = pieces_of(files, folder, form.record, made)
+    pieces = pieces_of(files, os.getcwd(), form.record, made)
     divided = product(shares(pieces), range(len(made.shares)))
     tasks = [(task, part, share) for task, (share, part) in enumerate(divided)]
     plan = planned(made, len(tasks) // len(made.shares))
@@ -135,18 +140,32 @@ def write_run(
     with place.sink(name, made.id_type) as sink:
         parts = on_workers(spark, tasks, WriteTask(answer, sink))
         counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
-        unread = {path for part in parts for path in part["unread"]}
-        read = [file for file in files if printable(os.path.join(folder, file.path)) not in unread]
-        written = Run(name, made.id_type, form.set_version, counted, read, refused)
-        place.publish(sink, written)
+        read, incomplete = _read_by_all(files, parts, len(made.shares))
+        wrong = rows_about(refused, incomplete)
+        place.publish(sink, Run(name, made.id_type, form.set_version, counted, read, wrong))
     return Summary(
         documents=sum(part["documents"] for part in parts),
         bytes=sum(file.size for file in files),
         matches=sum(part[MATCHES] for part in parts),
-        errors=sum(part[ERRORS] for part in parts) + len(refused),
+        errors=sum(part[ERRORS] for part in parts) + wrong.num_rows,
         seconds=time.monotonic() - start,
         plan=plan,
     )
+
+
+def _read_by_all(
+    files: Sequence[Listed], done: Sequence[Mapping[str, Any]], parts: int
+) -> tuple[list[Listed], dict[str, DocumentError]]:
+    """The files that were read; and those that could not be by each part of a divided program."""
+    missed = [
+        {number for task in done if task["part"] == part for number in task["unreadable"]}
+        for part in range(parts)
+    ]
+    unread = set.intersection(*missed)
+    error = UnreadableDocument("some tasks could not read it: not all matches are there")
+    partly = sorted(set.union(*missed) - unread)
+    incomplete: dict[str, DocumentError] = {files[number].path: error for number in partly}
+    return [file for number, file in enumerate(files) if number not in unread], incomplete
 
 
 def planned(made: Program, tasks: int) -> str:
@@ -206,5 +225,6 @@ class WriteTask:
             "documents": 0 if part else counts.documents,
             MATCHES: written[MATCHES],
             ERRORS: written[ERRORS],
-            "unread": counts.unread,
+            "part": part,
+            "unreadable": counts.unreadable if written["is_first"] else [],
         }
