@@ -124,6 +124,18 @@ class Cluster(NamedTuple):
                 found.append(int(folder.name))
         return found
 
+    def working(self) -> list[int]:
+        """Those of the executors that have Python processes: they have begun with some task."""
+        parents = set()
+        for folder in Path("/proc").glob("[0-9]*"):
+            try:
+                if b"pyspark.daemon" in (folder / "cmdline").read_bytes():
+                    after_name = (folder / "stat").read_text().rpartition(")")[2]
+                    parents.add(int(after_name.split()[1]))
+            except OSError:  # it has ended
+                continue
+        return [executor for executor in self.executors() if executor in parents]
+
 
 @contextmanager
 def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:

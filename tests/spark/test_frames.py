@@ -48,7 +48,7 @@ def test_one_row_a_match_or_an_error(df: DataFrame, column: str) -> None:
         ("subscription", "string"),
         ("set_version", "string"),
         ("tamis_version", "string"),
-        ("error", "struct<code:string,message:string,line:int,column:int,offset:bigint>"),
+        ("error", "struct<code:string,message:string,line:bigint,column:bigint,offset:bigint>"),
     ]
     assert rows(answers) == EXPECTED
 

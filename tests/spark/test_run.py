@@ -90,8 +90,8 @@ def test_spark_reads_what_was_written(spark: SparkSession, write: Callable[..., 
             ("record", "bigint"),
             ("code", "string"),
             ("message", "string"),
-            ("line", "int"),
-            ("column", "int"),
+            ("line", "bigint"),
+            ("column", "bigint"),
             ("offset", "bigint"),
         ],
     ]
@@ -294,8 +294,8 @@ def test_what_could_not_be_read_is_tried_again(
             archive.add("in/6.xml.gz", "0.xml")
             archive.addfile(tarfile.TarInfo("1.xml"))
     with Path("in/9.tar").open("r+b") as file:
-        file.seek(-9000, 2)
-        file.write(b"no header" * 1000)
+        file.seek(-7500, 2)  # in the second member
+        file.write(b"no header" * 800)
     gone = ["gone.xml", f"file://{os.getcwd()}/gone.xml"]
     paths = [*gone, *sorted(map(str, Path("in").iterdir()))]
     first = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
@@ -344,7 +344,7 @@ def test_ids_of_another_type_are_not_added(spark: SparkSession, write: Callable[
 def test_what_a_driver_left_that_died_is_removed(
     spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It dies when the results are in place and the manifest is not."""
+    """It ends when the results are in place and the manifest is not."""
     write(FILES)
     run(spark, "orders.tsv", ["in/1.xml"], "out", only_new=True)
     rename = Path.rename
@@ -358,7 +358,6 @@ def test_what_a_driver_left_that_died_is_removed(
         patched.setattr(Path, "rename", rename_or_die)
         with pytest.raises(KeyboardInterrupt):
             run(spark, "orders.tsv", ["in/5.xml"], "out", only_new=True)
-    assert matches("out") == MATCHES
     run(spark, "orders.tsv", ["in/3.xml"], "out", only_new=True)
     assert matches("out") == MATCHES[:3]
     run(spark, "orders.tsv", ["in/5.xml"], "out", only_new=True)

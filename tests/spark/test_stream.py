@@ -149,13 +149,18 @@ def test_a_new_version_that_does_not_fit(
     spark: SparkSession, write: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Its ids are of another type: the one before stays, and so does the stream."""
-    write({"s.tsv": "1\t//a\n", "in/1.xml": "<a/>"})
-    newest = Reloading("s.tsv")
+    one = '{"id": 1, "expression": "//a"}'
+    write({"s.ndjson": one, "in/1.xml": "<a/>"})
+    newest = Reloading("s.ndjson")
     query = stream(spark, newest, "in", "out")
     query.processAllAvailable()
-    for name, text in (("2.xml", "x\t//a\n"), ("3.xml", ""), ("4.xml", "5\t//a\n")):
+    for name, text in (
+        ("2.xml", one.replace("1", '"x"')),
+        ("3.xml", ""),
+        ("4.xml", one.replace("1", "5")),
+    ):
         Path("new").write_text(text)
-        Path("new").rename("s.tsv")
+        Path("new").rename("s.ndjson")
         come(name, "<a/>")
         query.processAllAvailable()
     query.stop()

@@ -6,6 +6,7 @@ import codecs
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple
 
 from tamis.errors import DocumentEncodingError, DocumentLimitError, UnreadableDocument
@@ -89,6 +90,13 @@ def encoding_of(head: bytes) -> Encoding:
     # What nearly all documents begin with; it would come out the same without these two.
     if _DECLARES_NOTHING.match(head):
         return Encoding(0, None, None)
+    end = head.find(b"?>") + 2 if head.startswith(b"<?xml") else 0
+    return _encoding_of(head[:end]) if end > 2 else _encoding_of.__wrapped__(head)
+
+
+@lru_cache(maxsize=256)
+def _encoding_of(head: bytes) -> Encoding:
+    """What a declaration says, or whatever else documents begin with; most streams have one."""
     declared = DECLARATION.match(head)
     if declared and declared["encoding"] and declared["encoding"].lower() == b"utf-8":
         return Encoding(0, None, "utf-8")

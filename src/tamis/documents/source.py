@@ -89,7 +89,12 @@ def read(document: Document, limits: Limits) -> Source:
 
 def name_of(document: Document) -> str:
     """What messages call a document: the path of the file or member, or ""."""
+    if type(document) in _IN_MEMORY:  # to find out about the others takes longer
+        return ""
     return str(document) if isinstance(document, os.PathLike | ZipMember) else ""
+
+
+_IN_MEMORY = frozenset((bytes, str, memoryview))
 
 
 def file_size(document: object) -> int | None:
@@ -128,7 +133,7 @@ def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | 
 
 def _content(document: Document, limits: Limits) -> bytes | memoryview | mmap.mmap | str:
     """All of a document; of one that is too large, a little more than is allowed."""
-    if isinstance(document, str | bytes):
+    if type(document) is bytes or isinstance(document, str | bytes):
         return document
     if isinstance(document, mmap.mmap):
         _view(document).release()  # it may be closed

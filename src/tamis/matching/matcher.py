@@ -512,7 +512,7 @@ class CompiledMatcher:
         size = 0
         try:
             for document in documents:
-                is_path = isinstance(document, os.PathLike | ZipMember)
+                is_path = isinstance(document, _FILES)
                 if is_path and (found := file_size(document)) is not None:
                     group.append(document)
                     size += found
@@ -552,7 +552,7 @@ class CompiledMatcher:
             yield sources
 
     def _read(self, document: Document | Source | DocumentError) -> Source | DocumentError:
-        if isinstance(document, Source | DocumentError):
+        if isinstance(document, _READ):
             return document
         try:
             return read(document, self.limits)
@@ -571,6 +571,8 @@ class CompiledMatcher:
         return f"<CompiledMatcher: {len(self):,} subscriptions, engine {self.engine}>"
 
 
+_FILES = (os.PathLike, ZipMember)
+_READ = (Source, DocumentError)
 _NO_NUMBERS = np.zeros(0, dtype=np.int32)
 _NO_OFFSETS = np.zeros(0, dtype=np.int64)
 _NO_PLACES = RecordPlaces(0, _NO_OFFSETS, _NO_OFFSETS, _NO_NUMBERS, (), StreamPlace())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.demand import Demand
-from tamis.documents.encodings import DECLARATION
+from tamis.documents.encodings import DECLARATION, HEAD_BYTES
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.index import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
@@ -182,8 +183,21 @@ def declaration_of(data: bytes | memoryview, encoding: str | None) -> Declaratio
     """
     if encoding not in ENCODINGS:
         return None
-    if data[:5] != b"<?xml" or data[5:6] not in (b" ", b"\t", b"\r", b"\n"):
-        return Declaration()
+    head = bytes(data[:HEAD_BYTES])
+    if head[:5] != b"<?xml" or head[5:6] not in (b" ", b"\t", b"\r", b"\n"):
+        return _NOTHING
+    end = head.find(b"?>") + 2
+    if end > 2:
+        return _declared(head[:end], encoding)
+    return _declared.__wrapped__(bytes(data), encoding)
+
+
+_NOTHING = Declaration()
+
+
+@lru_cache(maxsize=256)
+def _declared(data: bytes, encoding: str | None) -> Declaration | None:
+    """What a declaration says: most streams have one, which is not read again and again."""
     found = DECLARATION.match(data)
     if found is None or found["version"] is None or found["end"] is None:
         return None
