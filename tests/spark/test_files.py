@@ -183,7 +183,7 @@ def test_tasks_share_the_records_of_a_file(
     write({"records.xml": text, "records.xml.gz": gzip.compress(text.encode()), "one.xml": "<r/>"})
     monkeypatch.setattr(record_batch, "BATCH_RECORDS", 7)
     monkeypatch.setattr(pieces, "SHARED_BYTES", 1000)
-    monkeypatch.setattr(pieces, "TASK_BYTES", 1000)
+    monkeypatch.setattr(pieces, "RANGE_BYTES", 1000)
     asked = {n: f"//p:a[@n = {n}]" for n in range(200)} | {1000: "/u:r"}
     made = program(tamis.Subscriptions(asked, namespaces={"p": "u150", "u": "u"}))
     listed = list_files(["records.xml", "records.xml.gz", "one.xml"])

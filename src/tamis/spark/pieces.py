@@ -31,16 +31,17 @@ from tamis.spark.rows import printable
 
 # What opening a document costs, as the number of bytes that could be matched in that time.
 OPENING_BYTES = 4096
-# A large job has tasks of TASK_BYTES. A small one has fewer bytes in each, so that all cores have
-# work, until there are SMALL_TASKS; but not below SMALL_TASK_BYTES, which cost no more than the
-# start of a task.
+# A large job has tasks of TASK_BYTES, as Spark's own sources have. A small one has fewer bytes in
+# each, so that all cores have work, until there are SMALL_TASKS; but not below SMALL_TASK_BYTES,
+# which cost no more than the 50 ms that Spark takes from one task to the next.
 SMALL_TASK_BYTES = 8 << 20
-SMALL_TASKS = 32
-TASK_BYTES = 64 << 20
+SMALL_TASKS = 16
+TASK_BYTES = 128 << 20
 
-# Files whose records are shared: those of more than this, where there are not so many files that
-# all tasks have one anyway.
-SHARED_BYTES = 2 * TASK_BYTES
+# Files whose records are shared, by ranges of RANGE_BYTES: those of more than SHARED_BYTES, where
+# there are not so many files that all tasks have one anyway.
+RANGE_BYTES = 64 << 20
+SHARED_BYTES = 2 * RANGE_BYTES
 
 _TARS = (".tar", ".tar.gz", ".tgz")
 _NO_MEMBERS = "an archive without *.xml or *.xml.gz"
@@ -118,7 +119,7 @@ def pieces_of(
 def _ranges(piece: Piece, file: Listed, record: str, limits: Limits, threads: int) -> list[Piece]:
     """A file in ranges of its records."""
     try:
-        ranges = indexed_ranges(piece.path, file, record, TASK_BYTES, limits, threads)
+        ranges = indexed_ranges(piece.path, file, record, RANGE_BYTES, limits, threads)
     except (DocumentError, OSError):  # whoever reads it will say so
         return [piece]
     if len(ranges) == 1:
