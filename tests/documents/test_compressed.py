@@ -20,7 +20,7 @@ import tamis
 from tamis.documents.archive import ZipMember, is_zip, zip_members
 from tamis.documents.gzipped import gunzipped
 from tamis.documents.source import Document, read
-from tamis.errors import UnreadableDocument
+from tamis.errors import MalformedDocument, UnreadableDocument
 from tamis.limits import Limits
 from tests.documents.parsing import batch_of, error_of, texts
 
@@ -42,7 +42,7 @@ def test_what_is_packed_otherwise_is_told(data: bytes, packer: str) -> None:
     matcher = tamis.compile({"b": "//b"})
     for found in (matcher.match_many([data]), matcher.match_records(data, "b")):
         (match,) = found
-        assert isinstance(match.error, UnreadableDocument)
+        assert isinstance(match.error, MalformedDocument)
         assert match.error.message == message
 
 

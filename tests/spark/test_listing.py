@@ -98,8 +98,8 @@ def test_tasks_are_about_equal(sizes: list[int]) -> None:
 def test_many_small_documents_share_a_task() -> None:
     assert max(deal([100] * 200)) == 0
     assert max(deal([10_000] * 3_000)) + 1 == 5
-    assert max(deal([1_000_000] * 1_000)) + 1 == 32
-    assert max(deal([1_000_000] * 10_000)) + 1 == 149
+    assert max(deal([1_000_000] * 1_000)) + 1 == 16
+    assert max(deal([1_000_000] * 10_000)) + 1 == 74
 
 
 def test_what_is_found_twice_is_read_once(write: Callable[..., None]) -> None:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import NamedTuple
 
-from tamis.errors import DocumentEncodingError, DocumentLimitError, UnreadableDocument
+from tamis.errors import DocumentEncodingError, DocumentLimitError, MalformedDocument
 
 # What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
 # does not know all aliases. UTF-16 without its marks is left to expat to refuse.
@@ -82,7 +82,7 @@ def encoding_of(head: bytes) -> Encoding:
     Raises:
         DocumentEncodingError: it contradicts itself, or nobody knows the encoding.
         DocumentLimitError: its declaration is too long.
-        UnreadableDocument: it is packed in a way that is not unpacked here.
+        MalformedDocument: it is packed in a way that is not unpacked here.
 
     >>> encoding_of(b"<?xml version='1.0' encoding='latin1'?><a/>").overrules
     'iso-8859-1'
@@ -108,7 +108,8 @@ def _encoding_of(head: bytes) -> Encoding:
             return Encoding(size, codec, "utf-8")
     for mark, packer in _PACKED:
         if head.startswith(mark):
-            raise UnreadableDocument(f"packed with {packer}: unpack it, or pack it with gzip")
+            message = f"packed with {packer}: unpack it, or pack it with gzip"
+            raise MalformedDocument(message, 1, 1)
     codec = _declared_codec(head)
     if codec is None:
         return Encoding(0, None, None)

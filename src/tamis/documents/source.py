@@ -64,7 +64,8 @@ def read(document: Document, limits: Limits) -> Source:
     """The bytes of a document, transcoded to UTF-8 where libexpat would not know the encoding.
 
     Raises:
-        UnreadableDocument: the file or stream cannot be read, is damaged, or packed otherwise.
+        UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
+        MalformedDocument: it is packed, and not with gzip.
         DocumentEncodingError: the bytes are not in the declared encoding, or nobody knows it.
         DocumentLimitError: it is larger than ``limits.document_bytes``, or its gzip is.
         UsageError: it is no document at all.

@@ -47,7 +47,8 @@ def open_stream(document: Document) -> Stream:
     """Begin to read a document: gzip is decompressed, and other encodings are transcoded to UTF-8.
 
     Raises:
-        UnreadableDocument: the file or stream cannot be read, is damaged, or packed otherwise.
+        UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
+        MalformedDocument: it is packed, and not with gzip.
         DocumentEncodingError: nobody knows the declared encoding.
         DocumentLimitError: the XML declaration is too long.
         UsageError: it is no document at all.
