@@ -268,7 +268,7 @@ def test_options_of_the_format_are_known(spark: SparkSession, write: Callable[..
     write({**FILES, "s.tsv": "a\t//a\n"})
     for name, value, message in (
         ("asArray", True, "there is no option asarray"),
-        ("as_array", 1, "'1' is neither true nor false"),
+        ("as_array", 1, "the option as_array is true or false, not '1'"),
     ):
         given = os.path.abspath("s.tsv")
         reader = spark.read.format("tamis").option("subscriptions", given)

@@ -159,11 +159,12 @@ def test_workers_that_write_elsewhere_are_noticed(tmp_path: Path) -> None:
 
 def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
     files = [Listed("a\udce9.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, 5)]
+    same = files[0]._replace(path="a\udce8.xml")
     place = Output(tmp_path)
     with place.sink("r", "string") as sink:
         place.publish(sink, NOTHING._replace(read=files))
     assert place.not_in_manifest(files) == []
-    others = [files[0]._replace(size=4), files[1]._replace(modified=6), Listed("c.xml", 3, 5)]
+    others = [same, files[0]._replace(size=4), files[1]._replace(modified=6), Listed("c.xml", 3, 5)]
     assert place.not_in_manifest([*files, *others]) == others
     (name,) = (tmp_path / MANIFEST).iterdir()
     assert name.name == "r.parquet"
@@ -245,6 +246,40 @@ def test_a_manifest_that_others_compacted(tmp_path: Path) -> None:
     assert again.is_done("a")
     assert not again.is_done("c")
     assert len(read(tmp_path)["matches"]) == 4
+    (tmp_path / MANIFEST / "part-00000.parquet").write_bytes(b"PAR1")
+    with pytest.raises(tamis.UsageError, match=r"part-00000\.parquet cannot be read"):
+        again.check_new()
+    assert len(read(tmp_path)["matches"]) == 4
+
+
+def test_results_that_are_elsewhere_are_put_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = Output(tmp_path)
+    with place.sink("a", "string") as sink:
+        place.publish(sink, write(sink, "<a/>", run="a"))
+    (tmp_path / "matches").rename(tmp_path / "elsewhere")
+    (tmp_path / "matches").symlink_to("elsewhere")
+    place = Output(tmp_path, overwrite=True)
+    with (
+        monkeypatch.context() as patched,
+        suppress(KeyboardInterrupt),
+        place.sink("b", "string") as sink,
+    ):
+        written = write(sink, "<a/>", run="b")
+        patched.setattr(Path, "rename", dying(4))
+        place.publish(sink, written)
+    Output(tmp_path).prepare("string")
+    assert (tmp_path / "matches").is_symlink()
+    assert len(read(tmp_path)["matches"]) == 2
+
+
+def test_results_of_a_stream_are_not_replaced(tmp_path: Path) -> None:
+    place = Output(tmp_path)
+    with place.sink("stream-0123456789ab-00000000", "string") as sink:
+        place.publish(sink, write(sink, "<a/>", run="stream-0123456789ab-00000000"))
+    with pytest.raises(tamis.UsageError, match="has results of a stream"):
+        Output(tmp_path, overwrite=True).prepare("string")
 
 
 def dying(count: int) -> Callable[[Path, Path], Path]:

@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 import tarfile
+import zipfile
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -296,13 +297,17 @@ def test_what_could_not_be_read_is_tried_again(
     with Path("in/9.tar").open("r+b") as file:
         file.seek(-7500, 2)  # in the second member
         file.write(b"no header" * 800)
+    with zipfile.ZipFile("in/a.zip", "w") as packed_too:
+        packed_too.writestr("1.xml", "<order urgent='yes'/>")
+    whole = Path("in/a.zip").read_bytes()
+    Path("in/a.zip").write_bytes(whole.replace(b"urgent='yes'", b"urgent='YES'"))  # its checksum
     gone = ["gone.xml", f"file://{os.getcwd()}/gone.xml"]
     paths = [*gone, *sorted(map(str, Path("in").iterdir()))]
     first = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
     before = matches("out")
     again = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
     assert matches("out") == before
-    tried = [*gone, "in/6.xml.gz", *([] if record else ["in/7.xml.gz"])]
+    tried = [*gone, "in/6.xml.gz", *([] if record else ["in/7.xml.gz"]), "in/a.zip"]
     assert again[0] == again[3] == len(tried)
     assert first.errors > again.errors
     read = set(pq.read_table("out/manifest")["file"].to_pylist())
@@ -322,7 +327,7 @@ def test_what_one_part_could_not_read_is_told(
 
     def one_fails(*given: Any) -> list[dict[str, Any]]:
         done = on_workers(*given)
-        done[-1]["unreadable"].append(0)
+        done[-1]["unreadable"].append(0)  # of the last part
         return done
 
     monkeypatch.setattr(writing, "on_workers", one_fails)

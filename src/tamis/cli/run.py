@@ -177,14 +177,18 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             raise UsageError(f"{subscriptions} cannot be used") from None
 
     if is_stream:
-        from tamis.spark.stream import stream_folders  # noqa: PLC0415
+        from tamis.spark.postgres import is_postgres  # noqa: PLC0415
+        from tamis.spark.stream import NO_CHECKPOINT, stream_folders  # noqa: PLC0415
 
         stream_folders(paths, trigger)
-        errors = 0
+        if is_postgres(output) and checkpoint is None:
+            raise UsageError(NO_CHECKPOINT)
+        batches = errors = 0
 
         def told(run: str, version: str, done: spark.Summary) -> None:
-            nonlocal errors
+            nonlocal batches, errors
             say(f"{run}, set {version}: {done}")
+            batches += 1
             errors += done.errors
 
         source = spark.Reloading(subscriptions or program or "", read_again)
@@ -200,7 +204,11 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
                 files_max=max_files or 1000,
                 on_batch=told,
             )
+            if trigger != "now":
+                say(f"watching {', '.join(paths)}: interrupt it, and it ends")
             _wait_for(query)
+        if trigger == "now" and not batches:
+            say("nothing is new")
         if errors:
             raise typer.Exit(Status.DOCUMENTS)
         return

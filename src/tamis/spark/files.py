@@ -117,11 +117,20 @@ class Counts:
     Attributes:
         documents: how many there were; one whose records are shared counts for the task that has
             its first ones.
-        unreadable: the numbers of files of which nothing could be read.
+        unreadable: the numbers of files of which something could not be read.
+        read: those of files of which something was, if they are more than one document or piece.
     """
 
     documents: int = 0
-    unreadable: list[int] = field(default_factory=list)
+    unreadable: set[int] = field(default_factory=set)
+    read: set[int] = field(default_factory=set)
+
+    def note(self, piece: Piece, error: DocumentError | None) -> None:
+        """Note what became of a document."""
+        if isinstance(error, UnreadableDocument):
+            self.unreadable.add(piece.file)
+        elif piece.is_part:
+            self.read.add(piece.file)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,14 +168,14 @@ class AnswerPieces:
         self, rows: Rows, reader: Reader, pieces: Iterable[Piece], counts: Counts
     ) -> Iterator[pa.RecordBatch]:
         names: list[str] = []  # of documents that were taken and are not answered
-        files: list[int | None] = []  # those that they are all of
+        taken: list[Piece] = []  # what they are of
         contents: list[bytes | None] = []
 
         def documents() -> Iterator[Document | DocumentError]:
             for piece in pieces:
-                for number, (name, document) in enumerate(reader.documents(piece)):
+                for name, document in reader.documents(piece):
                     names.append(name)
-                    files.append(piece.file if piece.is_whole(name, number) else None)
+                    taken.append(piece)
                     counts.documents += 1
                     if not self.xml:
                         yield document
@@ -181,11 +190,9 @@ class AnswerPieces:
             if self.xml:
                 columns["xml"] = pa.array(contents[:count], pa.binary())
             kept = Kept(pa.RecordBatch.from_pydict(columns), count)
-            for number, error in found.matches.errors.items():
-                file = files[number]
-                if file is not None and isinstance(error, UnreadableDocument):
-                    counts.unreadable.append(file)
-            del names[:count], files[:count], contents[:count]
+            for number, piece in enumerate(taken[:count]):
+                counts.note(piece, found.matches.errors.get(number))
+            del names[:count], taken[:count], contents[:count]
             yield from rows.of(kept, found, np.arange(count), False)
 
     def _of_records(
@@ -194,16 +201,18 @@ class AnswerPieces:
         record = self.form.record
         assert record is not None
         for piece in pieces:
-            for number, (name, document) in enumerate(reader.documents(piece)):
+            for name, document in reader.documents(piece):
                 counts.documents += piece.part is None or not piece.part.start.offset
                 kept = Kept(pa.RecordBatch.from_pydict({"document": [name]}), 1)
                 answers = rows.matcher.record_answers(
                     document, record, nodes=self.form.nodes, part=piece.part
                 )
+                is_first = True
                 for found in answers:
-                    is_start = piece.is_whole(name, number) and not found.places.first
-                    if is_start and isinstance(found.matches.errors.get(0), UnreadableDocument):
-                        counts.unreadable.append(piece.file)
+                    errors = found.matches.errors
+                    is_all = is_first and found.matches.documents == 1
+                    counts.note(piece, errors.get(0) if is_all else None)
+                    is_first = False
                     same = np.zeros(found.matches.documents, np.int64)
                     yield from rows.of(kept, found, same, True)
 

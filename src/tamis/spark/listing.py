@@ -148,7 +148,7 @@ def _expanded_uri(uri: str) -> Iterator[Listed]:
                 info for info in _children(folder + options) if is_document_name(info.base_name)
             ]
             problem = "a folder without *.xml or *.xml.gz"
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # the latter of names that are not UTF-8
         yield Listed(uri + options, problem=f"cannot list it: {error}")
         return
     if not found:

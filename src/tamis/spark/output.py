@@ -116,7 +116,7 @@ class Output:
         if self.existing:
             raise UsageError(
                 f"{self.given} has {' and '.join(self.existing)} already: name another folder, "
-                "or overwrite, or add what is new"
+                "or replace them (--overwrite), or add what is new (--only-new)"
             )
 
     @contextmanager
@@ -141,13 +141,19 @@ class Output:
             os.close(lock)
 
     def prepare(self, id_type: str) -> None:
-        """Remove what is left of drivers that died, and see that results can be added.
+        """Remove what is left of drivers that died, and see that results can be added, or replaced.
 
         Raises:
-            UsageError: they cannot: those that are there have other ids, or no manifest.
+            UsageError: they cannot: those that are there have other ids, or no manifest; or they
+                are to be replaced, and a stream, which reads nothing again, made them.
         """
         self._remove_unfinished()
         if self.overwrite:
+            if next((self.folder / MANIFEST).glob("stream-*.parquet"), None) is not None:
+                raise UsageError(
+                    f"{self.given} has results of a stream, which would not make them again: name "
+                    "another folder, or remove this one with the stream's checkpoint"
+                )
             return
         has_manifest = (self.folder / MANIFEST).is_dir()
         if not has_manifest and (self.existing or os.path.lexists(self.folder / MANIFEST)):
@@ -181,8 +187,10 @@ class Output:
         found: set[str] = set()
         for file in (self.folder / MANIFEST).glob("*.parquet"):
             if not _RUN.fullmatch(file.stem):
-                with suppress(OSError, pa.ArrowException):
+                try:
                     found.update(pq.read_table(file, columns=["run"])["run"].to_pylist())
+                except (OSError, pa.ArrowException, KeyError) as error:
+                    raise UsageError(f"{file} cannot be read: {error}") from None
         return found
 
     def not_in_manifest(self, files: Sequence[Listed]) -> list[Listed]:
@@ -247,7 +255,8 @@ class Output:
                 self._remove_unfinished()
                 raise
             to_disk(self.folder / MANIFEST)
-            shutil.rmtree(self._replaced_by(written.name), ignore_errors=True)
+            if self.overwrite:
+                self._remove(self._replaced_by(written.name))
 
     def _complete(self, folder: Path, written: Run) -> list[str]:
         """The names of the files to publish, of those in a folder, and of some more."""
@@ -276,11 +285,17 @@ class Output:
             with suppress(FileNotFoundError):
                 (self.folder / name).rename(aside / name)
 
+    def _remove(self, aside: Path) -> None:
+        """Remove results that were replaced; what cannot be removed is never put back either."""
+        removed = self.folder / f".tamis-{aside.name.removeprefix(_REPLACED)}-{uuid4().hex}"
+        aside.rename(removed)
+        shutil.rmtree(removed, ignore_errors=True)
+
     def _put_back(self, aside: Path) -> None:
         """Undo what a run did that was to replace results, the manifest last."""
         run = aside.name.removeprefix(_REPLACED)
         for name in (*RESULTS, MANIFEST):
-            if (aside / name).exists():  # then the other one is the run's
+            if os.path.lexists(aside / name):  # then the other one is the run's
                 shutil.rmtree(self.folder / name, ignore_errors=True)
                 (aside / name).rename(self.folder / name)
             for file in (self.folder / name).glob(f"{glob.escape(run)}.*parquet"):
@@ -290,9 +305,9 @@ class Output:
     def _remove_unfinished(self) -> None:
         """Remove what a driver left that died while its tasks wrote, or while it published."""
         with self._failure_reported():
-            for aside in self.folder.glob(f"{_REPLACED}*"):
+            for aside in self.folder.glob(f"{_REPLACED}*/"):
                 if self.is_done(aside.name.removeprefix(_REPLACED)):
-                    shutil.rmtree(aside, ignore_errors=True)
+                    self._remove(aside)
                 else:
                     self._put_back(aside)
             for left in self.folder.glob(".tamis-*"):
@@ -340,8 +355,9 @@ def _has_entries(folder: Path) -> bool:
 
 
 def _in_manifest(path: str) -> str:
-    """What the manifest calls a file, however it was given."""
-    return printable(path if "://" in path else os.path.abspath(path))
+    """What the manifest calls a file, however it was given: no two have the same name."""
+    whole = path if "://" in path else os.path.abspath(path)
+    return whole.encode(errors="backslashreplace").decode()
 
 
 class Run(NamedTuple):

@@ -73,10 +73,10 @@ class Piece(NamedTuple):
     problem: str | None = None
     file: int = 0
 
-    def is_whole(self, name: str, number: int) -> bool:
-        """Whether a document of it, by its name and number, is all that is read of a file."""
-        is_file = self.kind in ("file", "stream") and self.part is None
-        return is_file and name == self.name and not number
+    @property
+    def is_part(self) -> bool:
+        """Whether other pieces, or documents, are of the same file."""
+        return self.kind != "file" or self.part is not None
 
 
 # -- in the driver ---------------------------------------------------------------------------------
@@ -135,20 +135,17 @@ def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
     name = file.path
     path = name if "://" in name else os.path.join(folder, name)
     whole = Piece(printable(name), path, file.size, problem=file.problem, file=number)
-    left = whole
     try:
         if file.problem is not None:
             yield whole
         elif name.endswith(_TARS):
-            for member in _tar_members(whole):
-                yield member
-                left = whole._replace(kind="tar")  # of which something was read
+            yield from _tar_members(whole)
         elif name.endswith(".zip") if "://" in name else not _is_plain(name) and is_zip(path):
             yield from _zip_members(whole)
         else:
             yield whole
     except Exception as error:  # whatever damaged archives make their readers raise
-        yield left._replace(problem=f"cannot read the archive: {reason(error)}")
+        yield whole._replace(problem=f"cannot read the archive: {reason(error)}")
 
 
 def _is_plain(name: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -86,15 +86,15 @@ class TamisSource(DataSource):
             made.id_type,
             made.set_version,
             options.get("record"),
-            _is_true(options.get("as_array")),
+            _is_true(options, "as_array"),
             options.get("nodes"),
             options.get("errors", "column"),
         )
-        xml = _is_true(options.get("xml"))
+        xml = _is_true(options, "xml")
         if "program" not in options:  # else it was checked
             Form.of(made, form.record, form.as_array, form.nodes, form.errors)
             check_xml(xml, form.record)
-        return AnswerPieces(made, form, xml, _is_true(options.get("tells_errors", "true")))
+        return AnswerPieces(made, form, xml, _is_true(options, "tells_errors", "true"))
 
 
 class _Reader(DataSourceReader):
@@ -113,10 +113,11 @@ class _Reader(DataSourceReader):
         return self.answer(pieces)
 
 
-def _is_true(option: str | None) -> bool:
-    if option is None or option.lower() in ("true", "false"):
-        return option is not None and option.lower() == "true"
-    raise UsageError(f"{option!r} is neither true nor false")
+def _is_true(options: Mapping[str, str], name: str, default: str = "false") -> bool:
+    given = options.get(name, default)
+    if given.lower() in ("true", "false"):
+        return given.lower() == "true"
+    raise UsageError(f"the option {name} is true or false, not {given!r}")
 
 
 def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) -> Program:

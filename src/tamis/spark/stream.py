@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import reduce
@@ -70,6 +71,8 @@ class Reloading:
             found = self._path.stat()
         except OSError:
             return None
+        if not stat.S_ISREG(found.st_mode):  # to read a pipe may never end
+            return None
         return found.st_ino, found.st_size, found.st_mtime_ns
 
 
@@ -128,7 +131,7 @@ def stream(  # noqa: PLR0913 - what may be asked
     if is_postgres(output):
         place = Postgres(os.fspath(output))
         if checkpoint is None:
-            raise UsageError("a stream into a database needs a folder for its checkpoint")
+            raise UsageError(NO_CHECKPOINT)
     else:
         place = Output(output)
     if "://" in os.fspath(checkpoint or ""):
@@ -183,6 +186,9 @@ def arriving(spark: SparkSession, folders: Iterable[str], files_max: int) -> Dat
     return reduce(DataFrame.unionAll, frames).observe(
         "tamis", F.count("path").alias("files"), F.sum("length").alias("bytes")
     )
+
+
+NO_CHECKPOINT = "a stream into a database needs a folder of its own: name one (--checkpoint)"
 
 
 def _pattern_of(folder: str) -> str:

@@ -32,7 +32,7 @@ from tamis.spark.program import Program
 log = logging.getLogger("tamis.spark")
 
 # What a task tells of what it wrote: a file, or ""; with which part of
-# the program; and the numbers of the files of which it could read nothing.
+# the program; and the numbers of files, see ``Counts``.
 _DONE = (
     StructType()
     .add("file", StringType())
@@ -41,6 +41,7 @@ _DONE = (
     .add(ERRORS, LongType())
     .add("part", LongType())
     .add("unreadable", ArrayType(LongType()))
+    .add("read", ArrayType(LongType()))
 )
 
 
@@ -157,10 +158,13 @@ def _read_by_all(
     files: Sequence[Listed], done: Sequence[Mapping[str, Any]], parts: int
 ) -> tuple[list[Listed], dict[str, DocumentError]]:
     """The files that were read; and those that could not be by each part of a divided program."""
-    missed = [
-        {number for task in done if task["part"] == part for number in task["unreadable"]}
-        for part in range(parts)
-    ]
+    missed: list[set[int]] = []
+    for part in range(parts):
+        tasks = [task for task in done if task["part"] == part]
+        unreadable, read = (
+            {number for task in tasks for number in task[name]} for name in ("unreadable", "read")
+        )
+        missed.append(unreadable - read)
     unread = set.intersection(*missed)
     error = UnreadableDocument("some tasks could not read it: not all matches are there")
     partly = sorted(set.union(*missed) - unread)
@@ -226,5 +230,6 @@ class WriteTask:
             MATCHES: written[MATCHES],
             ERRORS: written[ERRORS],
             "part": part,
-            "unreadable": counts.unreadable if written["is_first"] else [],
+            "unreadable": sorted(counts.unreadable) if written["is_first"] else [],
+            "read": sorted(counts.read) if written["is_first"] else [],
         }
