@@ -1,0 +1,352 @@
+"""Linear filters pruned with a DTD: ``*`` and ``//`` become the elements that may stand there.
+
+A filter is a path of child and descendant steps. In documents whose elements stand in each other as
+the DTD's graph has it, it is true where one of its *pruned* filters is, each of which has as few
+``*`` and ``//`` as the heuristics allow (Silvasti, Sippu and Soisalon-Soininen: Schema-Conscious
+Filtering of XML Documents, EDBT 2009; section 2, Algorithms 1 to 3).
+
+The paper's rewriting collapses ``/*//*//`` into ``/*//``, which is true of more documents: one that
+is less deep. Here the ``//`` that follow each other become one, and each ``*`` stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+from tamis.schema.graph import SchemaGraph
+
+
+class FilterStep(NamedTuple):
+    """One step of a filter.
+
+    Attributes:
+        name: of an element, or None for ``*``.
+        descends: whether it is written with ``//``, and not with ``/``.
+    """
+
+    name: str | None
+    descends: bool = False
+
+
+Filter = tuple[FilterStep, ...]
+
+
+class Heuristics(NamedTuple):
+    """Which operators are eliminated, where that is possible.
+
+    Attributes:
+        wildcards: "all" ``*``; or those whose element is the "only-parent" of what they stand for,
+            or stands above leaves alone; or "none".
+        descendants: "all" ``//`` between elements with few enough paths; or those with a "single"
+            path; or "none". With "only-parent" and "single", pruning takes polynomial time.
+        leading: whether a ``//`` in front is eliminated too.
+        substitutes_max: how many steps all paths between two elements may have together.
+        filters_max, steps_max: what one filter may become: so many filters, of so many steps in
+            all. One that would become more is pruned by "only-parent" and "single", or else left
+            as it is.
+    """
+
+    wildcards: Literal["all", "only-parent", "none"] = "all"
+    descendants: Literal["all", "single", "none"] = "all"
+    leading: bool = True
+    substitutes_max: int = 1 << 10
+    filters_max: int = 1 << 10
+    steps_max: int = 1 << 13
+
+
+ROOT = "#"
+"""What the root element is a child of. No element is called so."""
+
+_Codes = tuple[int, ...]  # a filter: twice a label, and 1 if the step descends; label 0 is *
+_Reached = str | frozenset[str]  # an element, or several where a * was left
+_MEMO_MAX = 1 << 17
+
+
+class _TooManyError(Exception):
+    """The filter would become more than the heuristics allow."""
+
+
+class Pruner:
+    """Prunes filters with one DTD.
+
+    >>> from tamis.schema.reader import parse_dtd
+    >>> pruner = Pruner(SchemaGraph.of(parse_dtd('''
+    ...     <!ELEMENT a (b, c, d)>  <!ELEMENT b (f)>  <!ELEMENT c (f)>  <!ELEMENT d (e)>
+    ...     <!ELEMENT e (f)>        <!ELEMENT f (i | j)>                <!ELEMENT i (k)>
+    ...     <!ELEMENT j (k)>        <!ELEMENT k EMPTY>''')))
+    >>> [written(found) for found in pruner.prune(filter_of("/a//f"))]
+    ['/a/b/f', '/a/c/f', '/a/d/e/f']
+    >>> pruner.failure(filter_of("//c/k"))
+    'k is never a child of c'
+    """
+
+    def __init__(self, graph: SchemaGraph, heuristics: Heuristics = Heuristics()) -> None:  # noqa: B008 - it is immutable
+        self.graph = graph
+        self.heuristics = heuristics
+        self._labels: dict[str | None, int] = {None: 0}
+        self._names: list[str | None] = [None]
+        self._memo: dict[tuple[_Codes, _Reached], tuple[_Codes, ...]] = {}
+        self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
+
+    def prune(self, filter: Sequence[FilterStep]) -> list[Filter]:
+        """The pruned filters whose union it is; none, if it is true of no document of the DTD."""
+        codes = rewritten([self._code(step) for step in filter])
+        if len(self._memo) > _MEMO_MAX:
+            self._memo.clear()
+        try:
+            pruned = self._pruned(codes, ROOT)
+        except _TooManyError:
+            if self._careful is not self:
+                return self._careful.prune(filter)
+            pruned = (codes,) if self.failure(filter) is None else ()
+        return [self._filter(found) for found in pruned]
+
+    def failure(self, filter: Sequence[FilterStep]) -> str | None:
+        """Why a filter can never match, in words; None if it can (Algorithm 1)."""
+        reached: _Reached = ROOT
+        for step in filter:
+            name = step.name
+            found = self._below(reached) if step.descends else self._children(reached)
+            if not found or (name is not None and name not in found):
+                return self._said(name, step.descends, reached)
+            reached = found if name is None else name
+        return None
+
+    def _said(self, name: str | None, descends: bool, reached: _Reached) -> str:
+        where = reached if isinstance(reached, str) else f"any of {', '.join(sorted(reached))}"
+        if name is None:
+            return f"nothing may stand in {where}"
+        if name not in self.graph.dtd.elements:
+            return f"{name} is not declared"
+        if reached == ROOT:
+            roots = " or ".join(self.graph.roots)
+            return f"{name} is never inside {roots}" if descends else f"the root is {roots}"
+        return f"{name} is never {'inside' if descends else 'a child of'} {where}"
+
+    # -- the algorithm -----------------------------------------------------------------------------
+
+    def _pruned(self, codes: _Codes, reached: _Reached) -> tuple[_Codes, ...]:
+        """All that the rest of a filter becomes, behind what was reached (Algorithm 2)."""
+        if not codes:
+            return ((),)
+        key = codes, reached
+        found = self._memo.get(key)
+        if found is not None:
+            return found
+        rest = codes[1:]
+        pruned: dict[_Codes, None] = {}
+        steps = 0
+        for written, end in self._choices(codes[0], reached):
+            for tail in self._pruned(rest, end):
+                pruned[written + tail] = None
+                steps += len(written) + len(tail)
+                if len(pruned) > self.heuristics.filters_max or steps > self.heuristics.steps_max:
+                    raise _TooManyError
+        self._memo[key] = found = tuple(pruned)
+        return found
+
+    def _choices(self, code: int, reached: _Reached) -> Iterator[tuple[_Codes, _Reached]]:
+        """What may be written for one step, and what is reached by it."""
+        name, descends = self._names[code >> 1], bool(code & 1)
+        if name is None:
+            found = self._below(reached) if descends else self._children(reached)
+            if not descends and self._eliminates_wildcard(reached, found):
+                yield from (((self._label(child) << 1,), child) for child in sorted(found))
+            elif found:
+                yield (code,), found
+        elif not descends:
+            if name in self._children(reached):
+                yield (code,), name
+        elif name in self._below(reached):
+            strings = self.substitutes(reached, name) if isinstance(reached, str) else ()
+            if reached == ROOT and not self.heuristics.leading:
+                strings = ()
+            for string in strings:
+                yield tuple(self._label(inner) << 1 for inner in string), name
+            if not strings:
+                yield (code,), name
+
+    def _eliminates_wildcard(self, reached: _Reached, found: frozenset[str]) -> bool:
+        which = self.heuristics.wildcards
+        if which != "only-parent":
+            return which == "all"
+        if not isinstance(reached, str):
+            return False
+        children, parents = self.graph.children, self._parents
+        return all(parents[child] == {reached} or not children(child) for child in found)
+
+    def substitutes(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
+        """The paths that lead from one element to another, without the first and with the last.
+
+        None of them where there are too many, or ``//`` between the two is not to be eliminated.
+        (The paper has all pairs in a table; here each is found when it is first asked for.)
+        """
+        key = above, below
+        found = self._substitutes.get(key)
+        if found is None:
+            if self.heuristics.descendants == "none":
+                found = ()
+            elif self._is_tree:
+                found = self._path_in_tree(above, below)
+            else:
+                found = self._paths_between(above, below)
+            if self.heuristics.descendants == "single" and len(found) > 1:
+                found = ()
+            self._substitutes[key] = found
+        return found
+
+    def _paths_between(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
+        if self._is_on_cycle(above) or self._is_on_cycle(below):
+            return ()
+        found: list[tuple[str, ...]] = []
+        left = self.heuristics.substitutes_max
+        waiting: list[tuple[str, ...]] = [(child,) for child in self._ordered_children(above)]
+        while waiting:
+            path = waiting.pop()
+            last = path[-1]
+            if last == below:
+                left -= len(path)
+                if left < 0:
+                    return ()
+                found.append(path)
+            elif below in self.graph.reaches(last):
+                if self._is_on_cycle(last):  # there are as many paths as you like
+                    return ()
+                waiting += [(*path, child) for child in self._ordered_children(last)]
+        return tuple(found)
+
+    def _path_in_tree(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
+        """The only path: upwards, without a search."""
+        path = [below]
+        while True:
+            (parent,) = self._parents[path[-1]]
+            if parent == above:
+                return (tuple(reversed(path)),)
+            path.append(parent)
+
+    # -- the graph, with the root's parent ---------------------------------------------------------
+
+    def _ordered_children(self, name: str) -> Iterable[str]:
+        """Backwards: they are taken from the end of a list."""
+        return reversed(self.graph.roots if name == ROOT else self.graph.children(name))
+
+    def _children(self, reached: _Reached) -> frozenset[str]:
+        found = self._child_sets.get(reached)
+        if found is None:
+            if isinstance(reached, str):
+                found = frozenset(self._ordered_children(reached))
+            else:
+                found = frozenset().union(*map(self._children, reached))
+            self._child_sets[reached] = found
+        return found
+
+    def _below(self, reached: _Reached) -> frozenset[str]:
+        found = self._below_sets.get(reached)
+        if found is None:
+            if reached == ROOT:
+                found = frozenset(self.graph.reachable)
+            elif isinstance(reached, str):
+                found = self.graph.reaches(reached)
+            else:
+                found = frozenset().union(*map(self._below, reached))
+            self._below_sets[reached] = found
+        return found
+
+    @cached_property
+    def _child_sets(self) -> dict[_Reached, frozenset[str]]:
+        return {}
+
+    @cached_property
+    def _below_sets(self) -> dict[_Reached, frozenset[str]]:
+        return {}
+
+    def _is_on_cycle(self, name: str) -> bool:
+        return name != ROOT and name in self.graph.reaches(name)
+
+    @cached_property
+    def _parents(self) -> dict[str, set[str]]:
+        """Of the elements that documents may have."""
+        found: dict[str, set[str]] = {name: set() for name in self.graph.reachable}
+        for name in (ROOT, *self.graph.reachable):
+            for child in self._ordered_children(name):
+                found[child].add(name)
+        return found
+
+    @cached_property
+    def _is_tree(self) -> bool:
+        return all(len(parents) == 1 for parents in self._parents.values()) and not any(
+            map(self._is_on_cycle, self.graph.reachable)
+        )
+
+    @cached_property
+    def _careful(self) -> Pruner:
+        """Prunes by the rules that keep it polynomial."""
+        of_wildcards = self.heuristics.wildcards, self.heuristics.descendants
+        wildcards, descendants = of_wildcards
+        careful = self.heuristics._replace(
+            wildcards="only-parent" if wildcards == "all" else wildcards,
+            descendants="single" if descendants == "all" else descendants,
+        )
+        return self if careful == self.heuristics else Pruner(self.graph, careful)
+
+    # -- codes -------------------------------------------------------------------------------------
+
+    def _label(self, name: str | None) -> int:
+        found = self._labels.get(name)
+        if found is None:
+            found = self._labels[name] = len(self._names)
+            self._names.append(name)
+        return found
+
+    def _code(self, step: FilterStep) -> int:
+        return self._label(step.name) << 1 | step.descends
+
+    def _filter(self, codes: _Codes) -> Filter:
+        return tuple(FilterStep(self._names[code >> 1], bool(code & 1)) for code in codes)
+
+
+def rewritten(codes: Sequence[int]) -> _Codes:
+    """A filter, in codes, with its ``//`` behind the ``*`` that they stand before.
+
+    ``//*/b`` is ``/*//b``: something, and a b below it. At the end, ``//*`` is ``/*``.
+
+    >>> rewritten([0 << 1 | 1, 5 << 1])  # //*/e
+    (0, 11)
+    """
+    found: list[int] = []
+    descends = 0
+    for code in codes:
+        descends |= code & 1
+        if code >> 1:
+            found.append(code | descends)
+            descends = 0
+        else:
+            found.append(0)
+    return tuple(found)
+
+
+def filter_of(text: str) -> Filter:
+    """A filter that is written as XPath has it.
+
+    >>> filter_of("//a/*")
+    (FilterStep(name='a', descends=True), FilterStep(name=None, descends=False))
+    """
+    parts = text.split("/")[1:]
+    steps: list[FilterStep] = []
+    descends = False
+    for part in parts:
+        if part:
+            steps.append(FilterStep(None if part == "*" else part, descends))
+        descends = not part
+    return tuple(steps)
+
+
+def written(filter: Sequence[FilterStep]) -> str:
+    """A filter as XPath.
+
+    >>> written(filter_of("//a/*"))
+    '//a/*'
+    """
+    return "".join(f"/{'/' * step.descends}{step.name or '*'}" for step in filter)
