@@ -14,9 +14,9 @@ from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
-from tamis.language.printer import print_query
 from tamis.language.queries import Queries
 from tamis.matching import automaton, reference
+from tamis.matching.filters import refusal
 from tamis.matching.matchset import MatchSet, Which
 
 log = logging.getLogger("tamis")
@@ -57,17 +57,21 @@ class Engine(NamedTuple):
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
         refuses: why the engine cannot run a query, or None where it can.
-        compile: queries → program. A query's number is its place.
+        compile: queries → program. A query's number is its place. Of an engine that prunes, it takes
+            a ``Pruner`` too, or None, and itself refuses what it cannot run, by ``EngineRefused``.
         open: what matches with a program, learning at most so many bytes (see ``Limits``).
         takes_plain: whether it runs all queries that are plain.
+        prunes: whether a DTD changes what it compiles; documents that break it are then answered
+            without it.
         locates: whether the ``Occurrences`` of a query are the nodes that it selects.
     """
 
     name: str
     refuses: Callable[[Query], str | None]
-    compile: Callable[[Sequence[Query]], Program]
+    compile: Callable[..., Program]
     open: Callable[[Any, int], Matching]
     takes_plain: bool
+    prunes: bool
     locates: Callable[[Query], bool]
 
 
@@ -78,6 +82,7 @@ ENGINES: tuple[Engine, ...] = (
         compile=automaton.compile_queries,
         open=automaton.open_automaton,
         takes_plain=True,
+        prunes=False,
         locates=automaton.locates,
     ),
     Engine(
@@ -86,6 +91,7 @@ ENGINES: tuple[Engine, ...] = (
         compile=reference.compile_queries,
         open=reference.open_reference,
         takes_plain=False,
+        prunes=False,
         locates=lambda _: False,
     ),
 )
@@ -128,9 +134,10 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     given = Queries.of(queries)
     if engine != "auto":
         (named,) = (candidate for candidate in ENGINES if candidate.name == engine)
-        for query in given.others if named.takes_plain else given:
+        asked = () if named.prunes else given.others if named.takes_plain else given
+        for query in asked:
             if (reason := named.refuses(query)) is not None:
-                raise EngineRefused(f"{named.name} does not: {print_query(query)}: {reason}")
+                raise refusal(named.name, query, reason)
         log.info("engine %s: named by the caller", named.name)
         return [Share(named, given, np.arange(len(given), dtype=np.int32))]
     return _divided(given)

@@ -15,22 +15,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
+from tamis.language.filters import ANY, Codes, Labels
 from tamis.schema.graph import SchemaGraph
-
-
-class FilterStep(NamedTuple):
-    """One step of a filter.
-
-    Attributes:
-        name: of an element, or None for ``*``.
-        descends: whether it is written with ``//``, and not with ``/``.
-    """
-
-    name: str | None
-    descends: bool = False
-
-
-Filter = tuple[FilterStep, ...]
 
 
 class Heuristics(NamedTuple):
@@ -59,8 +45,8 @@ class Heuristics(NamedTuple):
 ROOT = "#"
 """What the root element is a child of. No element is called so."""
 
-_Codes = tuple[int, ...]  # a filter: twice a label, and 1 if the step descends; label 0 is *
-_Reached = str | frozenset[str]  # an element, or several where a * was left
+Reached = str | frozenset[str]
+"""What the steps before may stand at: an element, ``ROOT``, or several where a ``*`` was left."""
 _MEMO_MAX = 1 << 17
 
 
@@ -76,45 +62,66 @@ class Pruner:
     ...     <!ELEMENT a (b, c, d)>  <!ELEMENT b (f)>  <!ELEMENT c (f)>  <!ELEMENT d (e)>
     ...     <!ELEMENT e (f)>        <!ELEMENT f (i | j)>                <!ELEMENT i (k)>
     ...     <!ELEMENT j (k)>        <!ELEMENT k EMPTY>''')))
-    >>> [written(found) for found in pruner.prune(filter_of("/a//f"))]
+    >>> [pruner.labels.written(found) for found in pruner.prune(pruner.labels.read("/a//f"))]
     ['/a/b/f', '/a/c/f', '/a/d/e/f']
-    >>> pruner.failure(filter_of("//c/k"))
+    >>> pruner.failure(pruner.labels.read("//c/k"))
     'k is never a child of c'
     """
 
-    def __init__(self, graph: SchemaGraph, heuristics: Heuristics = Heuristics()) -> None:  # noqa: B008 - it is immutable
+    def __init__(
+        self,
+        graph: SchemaGraph,
+        heuristics: Heuristics = Heuristics(),  # noqa: B008 - it is immutable
+        labels: Labels | None = None,
+    ) -> None:
         self.graph = graph
         self.heuristics = heuristics
-        self._labels: dict[str | None, int] = {None: 0}
-        self._names: list[str | None] = [None]
-        self._memo: dict[tuple[_Codes, _Reached], tuple[_Codes, ...]] = {}
+        self.labels = labels or Labels()
+        self._memo: dict[tuple[Codes, Reached], tuple[Codes, ...]] = {}
         self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
 
-    def prune(self, filter: Sequence[FilterStep]) -> list[Filter]:
-        """The pruned filters whose union it is; none, if it is true of no document of the DTD."""
-        codes = rewritten([self._code(step) for step in filter])
+    def prune(self, codes: Codes, reached: Reached = ROOT) -> tuple[Codes, ...]:
+        """The pruned filters whose union it is; none, if it is true of no document of the DTD.
+
+        Args:
+            codes: the filter.
+            reached: what it begins at; of a relative path, the element around it.
+        """
+        codes = rewritten(codes)
         if len(self._memo) > _MEMO_MAX:
             self._memo.clear()
         try:
-            pruned = self._pruned(codes, ROOT)
+            return self._pruned(codes, reached)
         except _TooManyError:
             if self._careful is not self:
-                return self._careful.prune(filter)
-            pruned = (codes,) if self.failure(filter) is None else ()
-        return [self._filter(found) for found in pruned]
+                return self._careful.prune(codes, reached)
+            return (codes,) if self.failure(codes, reached) is None else ()
 
-    def failure(self, filter: Sequence[FilterStep]) -> str | None:
+    def end(self, codes: Codes, reached: Reached = ROOT) -> Reached:
+        """What a filter leads to; nothing (no element) where it can never match."""
+        for code in codes:
+            name = self.labels.names[code >> 1]
+            found = self.within(reached, bool(code & 1))
+            if not found or (code >> 1 != ANY and name not in found):
+                return frozenset()
+            reached = name if code >> 1 != ANY else found
+        return reached
+
+    def failure(self, codes: Codes, reached: Reached = ROOT) -> str | None:
         """Why a filter can never match, in words; None if it can (Algorithm 1)."""
-        reached: _Reached = ROOT
-        for step in filter:
-            name = step.name
-            found = self._below(reached) if step.descends else self._children(reached)
+        for code in codes:
+            name = None if code >> 1 == ANY else self.labels.names[code >> 1]
+            found = self.within(reached, bool(code & 1))
             if not found or (name is not None and name not in found):
-                return self._said(name, step.descends, reached)
+                return self._said(name, bool(code & 1), reached)
             reached = found if name is None else name
         return None
 
-    def _said(self, name: str | None, descends: bool, reached: _Reached) -> str:
+    def within(self, reached: Reached, at_any_depth: bool) -> frozenset[str]:
+        """The elements that may stand in what was reached."""
+        return self._below(reached) if at_any_depth else self._children(reached)
+
+    def _said(self, name: str | None, descends: bool, reached: Reached) -> str:
         where = reached if isinstance(reached, str) else f"any of {', '.join(sorted(reached))}"
         if name is None:
             return f"nothing may stand in {where}"
@@ -127,7 +134,7 @@ class Pruner:
 
     # -- the algorithm -----------------------------------------------------------------------------
 
-    def _pruned(self, codes: _Codes, reached: _Reached) -> tuple[_Codes, ...]:
+    def _pruned(self, codes: Codes, reached: Reached) -> tuple[Codes, ...]:
         """All that the rest of a filter becomes, behind what was reached (Algorithm 2)."""
         if not codes:
             return ((),)
@@ -136,7 +143,7 @@ class Pruner:
         if found is not None:
             return found
         rest = codes[1:]
-        pruned: dict[_Codes, None] = {}
+        pruned: dict[Codes, None] = {}
         steps = 0
         for written, end in self._choices(codes[0], reached):
             for tail in self._pruned(rest, end):
@@ -147,13 +154,13 @@ class Pruner:
         self._memo[key] = found = tuple(pruned)
         return found
 
-    def _choices(self, code: int, reached: _Reached) -> Iterator[tuple[_Codes, _Reached]]:
+    def _choices(self, code: int, reached: Reached) -> Iterator[tuple[Codes, Reached]]:
         """What may be written for one step, and what is reached by it."""
-        name, descends = self._names[code >> 1], bool(code & 1)
-        if name is None:
+        name, descends = self.labels.names[code >> 1], bool(code & 1)
+        if code >> 1 == ANY:
             found = self._below(reached) if descends else self._children(reached)
             if not descends and self._eliminates_wildcard(reached, found):
-                yield from (((self._label(child) << 1,), child) for child in sorted(found))
+                yield from (((self.labels.of(child) << 1,), child) for child in sorted(found))
             elif found:
                 yield (code,), found
         elif not descends:
@@ -164,11 +171,11 @@ class Pruner:
             if reached == ROOT and not self.heuristics.leading:
                 strings = ()
             for string in strings:
-                yield tuple(self._label(inner) << 1 for inner in string), name
+                yield tuple(self.labels.of(inner) << 1 for inner in string), name
             if not strings:
                 yield (code,), name
 
-    def _eliminates_wildcard(self, reached: _Reached, found: frozenset[str]) -> bool:
+    def _eliminates_wildcard(self, reached: Reached, found: frozenset[str]) -> bool:
         which = self.heuristics.wildcards
         if which != "only-parent":
             return which == "all"
@@ -232,7 +239,7 @@ class Pruner:
         """Backwards: they are taken from the end of a list."""
         return reversed(self.graph.roots if name == ROOT else self.graph.children(name))
 
-    def _children(self, reached: _Reached) -> frozenset[str]:
+    def _children(self, reached: Reached) -> frozenset[str]:
         found = self._child_sets.get(reached)
         if found is None:
             if isinstance(reached, str):
@@ -242,7 +249,7 @@ class Pruner:
             self._child_sets[reached] = found
         return found
 
-    def _below(self, reached: _Reached) -> frozenset[str]:
+    def _below(self, reached: Reached) -> frozenset[str]:
         found = self._below_sets.get(reached)
         if found is None:
             if reached == ROOT:
@@ -255,11 +262,11 @@ class Pruner:
         return found
 
     @cached_property
-    def _child_sets(self) -> dict[_Reached, frozenset[str]]:
+    def _child_sets(self) -> dict[Reached, frozenset[str]]:
         return {}
 
     @cached_property
-    def _below_sets(self) -> dict[_Reached, frozenset[str]]:
+    def _below_sets(self) -> dict[Reached, frozenset[str]]:
         return {}
 
     def _is_on_cycle(self, name: str) -> bool:
@@ -289,25 +296,10 @@ class Pruner:
             wildcards="only-parent" if wildcards == "all" else wildcards,
             descendants="single" if descendants == "all" else descendants,
         )
-        return self if careful == self.heuristics else Pruner(self.graph, careful)
-
-    # -- codes -------------------------------------------------------------------------------------
-
-    def _label(self, name: str | None) -> int:
-        found = self._labels.get(name)
-        if found is None:
-            found = self._labels[name] = len(self._names)
-            self._names.append(name)
-        return found
-
-    def _code(self, step: FilterStep) -> int:
-        return self._label(step.name) << 1 | step.descends
-
-    def _filter(self, codes: _Codes) -> Filter:
-        return tuple(FilterStep(self._names[code >> 1], bool(code & 1)) for code in codes)
+        return self if careful == self.heuristics else Pruner(self.graph, careful, self.labels)
 
 
-def rewritten(codes: Sequence[int]) -> _Codes:
+def rewritten(codes: Sequence[int]) -> Codes:
     """A filter, in codes, with its ``//`` behind the ``*`` that they stand before.
 
     ``//*/b`` is ``/*//b``: something, and a b below it. At the end, ``//*`` is ``/*``.
@@ -325,28 +317,3 @@ def rewritten(codes: Sequence[int]) -> _Codes:
         else:
             found.append(0)
     return tuple(found)
-
-
-def filter_of(text: str) -> Filter:
-    """A filter that is written as XPath has it.
-
-    >>> filter_of("//a/*")
-    (FilterStep(name='a', descends=True), FilterStep(name=None, descends=False))
-    """
-    parts = text.split("/")[1:]
-    steps: list[FilterStep] = []
-    descends = False
-    for part in parts:
-        if part:
-            steps.append(FilterStep(None if part == "*" else part, descends))
-        descends = not part
-    return tuple(steps)
-
-
-def written(filter: Sequence[FilterStep]) -> str:
-    """A filter as XPath.
-
-    >>> written(filter_of("//a/*"))
-    '//a/*'
-    """
-    return "".join(f"/{'/' * step.descends}{step.name or '*'}" for step in filter)

@@ -1,0 +1,163 @@
+"""Linear filters: paths of child and descendant steps to elements, as sequences of integers.
+
+What engines of the field share and papers compare: a *filter* is ``/a//b/*``, without predicates. A
+query is one filter, or a union of several; of each step its *code* is known, twice the label of its
+element, and 1 if it descends (``//``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tamis.language.model import DESCEND, HERE, Axis, Exists, NameTest, Query, Step
+from tamis.language.plain import ANCHOR, BELOW, KIND_BITS, TEST_SHIFT
+from tamis.language.queries import Queries
+
+Codes = tuple[int, ...]
+"""A filter: for each step ``label << 1 | descends``."""
+
+ANY = 0
+"""The label of ``*``."""
+
+
+class Labels:
+    """What steps test elements for, each with a number, its *label*; ``*`` has ``ANY``.
+
+    A name in a namespace is written ``{URI}local``; ``{URI}*`` is all names of a namespace.
+
+    >>> labels = Labels()
+    >>> labels.read("/a//b/*"), labels.read("//*//b")
+    ((2, 5, 0), (1, 5))
+    >>> labels.written((2, 5, 0)), labels.names
+    ('/a//b/*', ['*', 'a', 'b'])
+    """
+
+    def __init__(self) -> None:
+        self.names: list[str] = ["*"]
+        self._labels: dict[str, int] = {"*": ANY}
+
+    def of(self, name: str) -> int:
+        """The label of a name."""
+        found = self._labels.get(name)
+        if found is None:
+            found = self._labels[name] = len(self.names)
+            self.names.append(name)
+        return found
+
+    def find(self, name: str) -> int | None:
+        """The label of a name, if it has one."""
+        return self._labels.get(name)
+
+    def read(self, text: str) -> Codes:
+        """A filter that is written as XPath has it, without namespaces."""
+        codes: list[int] = []
+        descends = False
+        for part in text.split("/")[1:]:
+            if part:
+                codes.append(self.of(part) << 1 | descends)
+            descends = not part
+        return tuple(codes)
+
+    def written(self, codes: Sequence[int]) -> str:
+        """A filter as XPath."""
+        return "".join(f"/{'/' * (code & 1)}{self.names[code >> 1]}" for code in codes)
+
+    def steps(self, codes: Sequence[int]) -> tuple[Step, ...]:
+        """A filter as the steps of a path."""
+        steps: list[Step] = []
+        for code in codes:
+            if code & 1:
+                steps.append(DESCEND)
+            steps.append(Step(Axis.CHILD, _test(self.names[code >> 1])))
+        return tuple(steps)
+
+    # -- of queries --------------------------------------------------------------------------------
+
+    def of_test(self, test: NameTest) -> int:
+        """The label of a name test on elements."""
+        return self.of(expanded_name(test.namespace, test.local))
+
+    def codes(self, steps: Sequence[Step]) -> Codes | None:
+        """The filter that some steps are, or None where they are none.
+
+        ``/descendant::a`` is ``//a``, and ``self::node()`` nothing.
+        """
+        codes: list[int] = []
+        descends = 0
+        for step in steps:
+            if step == DESCEND:
+                descends = 1
+            elif step == HERE:
+                continue
+            elif (
+                step.axis in (Axis.CHILD, Axis.DESCENDANT)
+                and isinstance(step.test, NameTest)
+                and not step.predicates
+            ):
+                is_below = descends or step.axis is Axis.DESCENDANT
+                codes.append(self.of_test(step.test) << 1 | is_below)
+                descends = 0
+            else:
+                return None
+        return None if descends or not codes else tuple(codes)
+
+    def filters(self, query: Query) -> list[Codes] | None:
+        """The filters whose union a query is, or None where it is more than that."""
+        if not isinstance(query.expression, Exists):
+            return None
+        found: list[Codes] = []
+        for path in query.expression.paths:
+            codes = self.codes(path.steps)
+            if codes is None:
+                return None
+            found.append(codes)
+        return found
+
+    def each(self, queries: Sequence[Query]) -> Iterator[list[Codes] | None]:
+        """The filters of each query; those that were read in bulk need not become objects."""
+        if not isinstance(queries, Queries):
+            yield from map(self.filters, queries)
+            return
+        yield from self._plain(queries)
+        yield from map(self.filters, queries.others)
+
+    def _plain(self, queries: Queries) -> Iterator[list[Codes] | None]:
+        """The filters of the plain queries of a set."""
+        plain = queries.plain
+        labels: list[int | None] = [
+            self.of_test(test) if isinstance(test, NameTest) and not is_attribute else None
+            for is_attribute, test in plain.tests
+        ]
+        starts = plain.starts.tolist()
+        words = plain.code.tolist()
+        anchor = ANCHOR << KIND_BITS
+        below = (BELOW << KIND_BITS).bit_length() - 1
+        shift = KIND_BITS + TEST_SHIFT
+        for start, end in zip(starts, starts[1:], strict=False):
+            if not words[end - 2] & anchor:  # it has predicates
+                yield None
+                continue
+            codes: list[int] = []
+            for word in words[start : end - 1]:
+                label = labels[word >> shift]
+                if label is None:
+                    break
+                codes.append(label << 1 | word >> below & 1)
+            yield [tuple(codes)] if len(codes) == end - 1 - start else None
+
+
+def expanded_name(namespace: str | None, local: str | None) -> str:
+    """An expanded name, or all names of a namespace, as labels have it.
+
+    >>> expanded_name("", "a"), expanded_name("urn:x", None), expanded_name(None, None)
+    ('a', '{urn:x}*', '*')
+    """
+    return f"{{{namespace}}}{local or '*'}" if namespace else local or "*"
+
+
+def _test(name: str) -> NameTest:
+    """The test that a name stands for."""
+    if name == "*":
+        return NameTest(None, None)
+    namespace, closing, local = name[1:].rpartition("}") if name[0] == "{" else ("", "", name)
+    return NameTest(namespace, None if closing and local == "*" else local)
