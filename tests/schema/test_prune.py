@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.schema.graph import SchemaGraph
-from tamis.language.filters import Codes
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import parse_dtd
 

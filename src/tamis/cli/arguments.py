@@ -111,11 +111,46 @@ CatalogFolders = Annotated[
         "these. Nothing is ever fetched.",
     ),
 ]
+DtdFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--dtd",
+        metavar="FILE",
+        help="The DTD of the documents (*.dtd), or a document with a DOCTYPE. Engines that gain by "
+        "it prune the subscriptions. It never changes an answer: documents that leave it are "
+        "answered without it.",
+    ),
+]
+DtdRoot = Annotated[
+    str | None,
+    typer.Option(
+        "--root",
+        metavar="NAME",
+        help="The element that documents, or records, begin with. Without it: the one in the "
+        "DOCTYPE, or else those that no other element names as its content.",
+    ),
+]
+DtdTrust = Annotated[
+    bool,
+    typer.Option(
+        "--dtd-trust",
+        help="Documents are known to be valid: do not look whether they keep to the DTD. Answers "
+        "about those that do not may be wrong.",
+    ),
+]
 DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
 DOCUMENT_HELP = (
     "A file, a folder (its *.xml and *.xml.gz, as the shell has them), a zip archive (the same, of "
     "its members), or - for standard input. What is gzip is decompressed."
 )
+
+
+class Promised(NamedTuple):
+    """What documents are said to keep to."""
+
+    dtd: Path | None = None
+    root: str | None = None
+    trust: bool = False
 
 
 class ReadingRules(NamedTuple):
@@ -166,7 +201,11 @@ def parse_subscriptions(
 
 
 def read_matcher(
-    subscriptions: Path | None, program: Path | None, rules: ReadingRules, engine: str
+    subscriptions: Path | None,
+    program: Path | None,
+    rules: ReadingRules,
+    engine: str,
+    promised: Promised = Promised(),  # noqa: B008 - it is immutable
 ) -> CompiledMatcher:
     """The subscriptions of a file, compiled, or those that a program was compiled of.
 
@@ -181,12 +220,15 @@ def read_matcher(
     if (subscriptions is None) == (program is None):
         raise UsageError("give either --subscriptions or --program")
     if subscriptions is not None:
-        return compile_subscriptions(read_subscriptions(subscriptions, *rules), engine=engine)
+        read = read_subscriptions(subscriptions, *rules)
+        dtd, root, trust = promised
+        return compile_subscriptions(read, engine=engine, dtd=dtd, root=root, dtd_trust=trust)
     assert program is not None
-    options = ("--namespaces", "--unsupported", "--skip-bad")
+    options = ("--namespaces", "--unsupported", "--skip-bad", "--dtd", "--root", "--dtd-trust")
+    values, defaults = (*rules, *promised), (*ReadingRules(), *Promised())
     given = [
         name
-        for name, value, default in zip(options, rules, ReadingRules(), strict=True)
+        for name, value, default in zip(options, values, defaults, strict=True)
         if value != default
     ]
     if engine != "auto":
@@ -247,12 +289,9 @@ def read_graph(
         SchemaError: it cannot be read.
         UsageError: a root is not declared.
     """
-    from tamis.schema.graph import SchemaGraph  # noqa: PLC0415 - keeps --help fast
-    from tamis.schema.reader import read_doctype, read_dtd  # noqa: PLC0415
+    from tamis.schema import reader  # noqa: PLC0415 - keeps --help fast
 
-    is_dtd = file.suffix.lower() in (".dtd", ".mod", ".ent")
-    dtd = (read_dtd if is_dtd else read_doctype)(file, catalog or ())
-    return SchemaGraph.of(dtd, roots or ())
+    return reader.read_graph(file, catalog or (), roots or ())
 
 
 class Target(NamedTuple):

@@ -8,6 +8,8 @@ import typer
 
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
+    DtdFile,
+    DtdRoot,
     NamespacesFile,
     SubscriptionsFile,
     Target,
@@ -15,6 +17,7 @@ from tamis.cli.arguments import (
     find_documents,
     list_bad,
     parse_subscriptions,
+    read_graph,
 )
 from tamis.cli.console import Status, progress, say
 from tamis.cli.results import Results, of_error, open_results
@@ -22,16 +25,20 @@ from tamis.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
     from tamis.language.subscriptions import Subscriptions
+    from tamis.schema.graph import SchemaGraph
 
 EXAMPLES = """\b
 Examples:
   tamis check --subscriptions orders.tsv
   tamis check --subscriptions orders.tsv --against lxml incoming/
+  tamis check --subscriptions orders.tsv --dtd order.dtd
 
 \b
 Results:
   {"document": "incoming/1.xml", "id": "large", "expression": "//order[total > 1]",
    "tamis": false, "lxml": true}
+  {"id": "large", "expression": "//order[total > 1]",
+   "never": "total is never a child of order"}
   {"subscriptions": 2, "ok": 2, "slow": 0, "bad": 0,
    "documents": 9, "errors": 0, "differences": 1}
 """
@@ -45,6 +52,8 @@ def check(
     ] = None,
     namespaces: NamespacesFile = None,
     unsupported: Unsupported = "refuse",
+    dtd: DtdFile = None,
+    root: DtdRoot = None,
     against: Annotated[
         Literal["lxml"] | None,
         typer.Option(
@@ -58,6 +67,9 @@ def check(
 
     The last line of the results is a summary: how many subscriptions are ok, how many go through
     lxml (slow: see --unsupported), and how many are bad.
+
+    With --dtd, those that no document of the DTD can match are lines of the results, each with the
+    reason. They can be used all the same: documents may break their DTD.
 
     With --against lxml, those that are ok are matched with Tamis and with lxml, and each
     difference is a line of the results. Where they differ about a number such as 1e3, lxml is
@@ -81,7 +93,11 @@ def check(
         "bad": len(found.errors),
     }
     status = Status.USAGE if found.errors else 0
+    if root is not None and dtd is None:
+        raise UsageError("--root is about a DTD: give --dtd too")
     with open_results() as results:
+        if dtd is not None:
+            summary["never"] = _tell_never(found, read_graph(dtd, None, root and [root]), results)
         if documents:
             compared = _compare(found, find_documents(documents), results)
             summary |= compared._asdict()
@@ -102,6 +118,21 @@ class _Compared(NamedTuple):
         if self.differences:
             return Status.FAILED
         return Status.DOCUMENTS if self.errors else 0
+
+
+def _tell_never(subscriptions: Subscriptions, graph: SchemaGraph, results: Results) -> int:
+    """Write which subscriptions no document of a DTD can match, and count them."""
+    from tamis.schema.prune import Pruner  # noqa: PLC0415 - keeps --help fast
+    from tamis.schema.twigs import failure_of  # noqa: PLC0415
+
+    pruner = Pruner(graph)
+    count = 0
+    for item in subscriptions:
+        reason = None if item.query is None else failure_of(item.query, pruner)
+        if reason is not None:
+            count += 1
+            results.write({"id": item.id, "expression": item.expression, "never": reason})
+    return count
 
 
 def _compare(subscriptions: Subscriptions, targets: list[Target], results: Results) -> _Compared:

@@ -9,10 +9,14 @@ import typer
 
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
+    DtdFile,
+    DtdRoot,
+    DtdTrust,
     EngineName,
     NamespacesFile,
     Output,
     ProgramFile,
+    Promised,
     ReadingRules,
     RecordTag,
     SkipBad,
@@ -37,6 +41,7 @@ Examples:
   curl -s https://example.org/feed.xml | tamis match --subscriptions orders.tsv -
   tamis match --subscriptions titles.tsv --record page enwiki.xml.gz
   tamis match --program orders.tamis incoming/
+  tamis match --subscriptions orders.tsv --engine nfa --dtd order.dtd incoming/
 
 \b
 Results:
@@ -52,6 +57,9 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
     subscriptions: SubscriptionsOrProgram = None,
     program: ProgramFile = None,
+    dtd: DtdFile = None,
+    root: DtdRoot = None,
+    dtd_trust: DtdTrust = False,
     engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
     unsupported: Unsupported = "refuse",
@@ -92,7 +100,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.matching.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
 
     rules = ReadingRules(namespaces, unsupported, skip_bad)
-    matcher = read_matcher(subscriptions, program, rules, engine)
+    matcher = read_matcher(subscriptions, program, rules, engine, Promised(dtd, root, dtd_trust))
     if nodes and len(set(map(str, matcher.ids))) < len(matcher):
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
     which: Which | None = "all" if nodes else None
@@ -115,6 +123,9 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
                 )
                 answers.write_records(target.name, record, matches)
                 advance()
+    if matcher.departed:
+        what = "documents" if record is None else "records"
+        warn(f"{matcher.departed:,} {what} left the DTD, and were answered without it")
     if answers.errors:
         raise typer.Exit(Status.DOCUMENTS)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -303,6 +303,29 @@ def joined(batches: Sequence[EventBatch]) -> EventBatch:
     batch = EventBatch(**arrays)
     freeze(*batch)
     return batch
+
+
+def only(batch: EventBatch, is_chosen: NDArray[np.bool_]) -> EventBatch:
+    """The same batch without the events of documents that are not chosen.
+
+    >>> builder = BatchBuilder()
+    >>> for _ in range(2):
+    ...     builder.tags.extend([0, -1])
+    ...     builder.end_document()
+    >>> only(builder.freeze(), np.array([False, True])).document_starts
+    array([0, 0, 2])
+    """
+    if is_chosen.all():
+        return batch
+    bounds = np.flatnonzero(np.diff(is_chosen)) + 1
+    parts = []
+    for first, last in pairwise([0, *bounds.tolist(), batch.documents]):
+        if is_chosen[first]:
+            parts.append(part(batch, first, last))
+        else:
+            none = np.zeros(last - first + 1, np.int64)
+            parts.append(part(batch, first, first)._replace(document_starts=none, misc_starts=none))
+    return joined(parts)
 
 
 def interleaved(batch: EventBatch, others: EventBatch, numbers: Sequence[int]) -> EventBatch:

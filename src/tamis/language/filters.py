@@ -8,6 +8,7 @@ element, and 1 if it descends (``//``).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from tamis.language.model import DESCEND, HERE, Axis, Exists, NameTest, Query, Step
 from tamis.language.plain import ANCHOR, BELOW, KIND_BITS, TEST_SHIFT
@@ -133,7 +134,7 @@ class Labels:
         anchor = ANCHOR << KIND_BITS
         below = (BELOW << KIND_BITS).bit_length() - 1
         shift = KIND_BITS + TEST_SHIFT
-        for start, end in zip(starts, starts[1:], strict=False):
+        for start, end in pairwise(starts):
             if not words[end - 2] & anchor:  # it has predicates
                 yield None
                 continue

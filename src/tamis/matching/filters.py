@@ -1,4 +1,4 @@
-"""``Filters``: distinct linear filters and the queries that each of them answers, as flat arrays."""
+"""``Filters``: distinct linear filters, and the queries that each of them answers."""
 
 from __future__ import annotations
 
@@ -49,8 +49,10 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
 
     >>> from tamis.language.xpath import parse
     >>> filters, others = filters_of([parse("//a/b"), parse("//a[b]"), parse("/a | //a/b")])
-    >>> filters.codes, filters.names, filters.query_starts, filters.queries
-    (array([3, 4, 2], dtype=int32), ('*', 'a', 'b'), array([0, 2, 3]), array([0, 2, 2], dtype=int32))
+    >>> filters.codes, filters.names
+    (array([3, 4, 2], dtype=int32), ('*', 'a', 'b'))
+    >>> filters.query_starts, filters.queries
+    (array([0, 2, 3]), array([0, 2, 2], dtype=int32))
     >>> list(others)
     [1]
     """
@@ -61,9 +63,10 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
         if found is None:
             others[number] = queries[number]
             continue
+        pruned = found
         if pruner is not None:
-            found = [codes for filter in found for codes in pruner.prune(filter)]
-        for codes in dict.fromkeys(found) if len(found) > 1 else found:
+            pruned = [codes for filter in found for codes in pruner.prune(filter)]
+        for codes in dict.fromkeys(pruned) if len(pruned) > 1 else pruned:
             answers.setdefault(codes, []).append(number)
     return _frozen(answers, labels), others
 

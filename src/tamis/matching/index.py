@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -12,6 +13,8 @@ from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation
 from tamis.matching.matcher import CompiledMatcher, Match
 from tamis.matching.matchset import Which
+from tamis.matching.promise import read_schema
+from tamis.schema.graph import SchemaGraph
 
 
 class Matcher:
@@ -34,17 +37,21 @@ class Matcher:
         self,
         *,
         engine: str = "auto",
+        dtd: str | os.PathLike[str] | SchemaGraph | None = None,
+        root: str | None = None,
+        dtd_trust: bool = False,
         namespaces: Mapping[str, str] | None = None,
         unsupported: Unsupported = "refuse",
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self._engine = engine
+        self._schema = read_schema(dtd, root, dtd_trust)
         self._unsupported: Unsupported = unsupported
         self._limits = limits
         self._none = Subscriptions(
             {}, namespaces=namespaces, unsupported=unsupported, limits=limits
         )
-        CompiledMatcher(self._none, engine, limits)  # refuses an engine that does not exist
+        self._compile(self._none)  # refuses an engine that does not exist
         self._lock = threading.Lock()
         self._entries: dict[SubscriptionId, Subscription] = {}
         self._changes = 0
@@ -64,7 +71,7 @@ class Matcher:
                 unsupported=self._unsupported,
                 limits=self._limits,
             )
-            CompiledMatcher(self._none.with_entries([new]), self._engine, self._limits)
+            self._compile(self._none.with_entries([new]))
         except BadSubscriptions as several:
             raise several.errors[0] from None
         with self._lock:
@@ -96,11 +103,14 @@ class Matcher:
                 return self._compiled
             entries = list(self._entries.values())
             changes = self._changes
-        compiled = CompiledMatcher(self._none.with_entries(entries), self._engine, self._limits)
+        compiled = self._compile(self._none.with_entries(entries))
         with self._lock:
             if self._changes == changes:
                 self._compiled = compiled
         return compiled
+
+    def _compile(self, subscriptions: Subscriptions) -> CompiledMatcher:
+        return CompiledMatcher(subscriptions, self._engine, self._limits, None, self._schema)
 
     def match(self, document: Document, *, nodes: Which | None = None) -> Match:
         """See :meth:`CompiledMatcher.match`."""

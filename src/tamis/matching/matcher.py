@@ -27,10 +27,12 @@ from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsup
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
-from tamis.matching.planner import Lane, Matching, plan
+from tamis.matching.planner import Lane, Matching, compile_share, plan
+from tamis.matching.promise import PromisedProgram, Schema, read_schema
 from tamis.matching.selection import Answered, BatchNodes, DocumentNodes, Selection, check_which
 from tamis.matching.slow import SlowLane
 from tamis.matching.threads import Flush, check_threads, in_order
+from tamis.schema.graph import SchemaGraph
 
 if TYPE_CHECKING:
     from tamis.matching.saved import Kept
@@ -135,8 +137,10 @@ class CompiledMatcher:
         engine: str,
         limits: Limits,
         kept: Kept | None = None,
+        schema: Schema | None = None,
     ) -> None:
         self.subscriptions = subscriptions
+        self.schema = schema
         self.limits = limits
         self.ids = subscriptions.ids
         self._named_engine = engine
@@ -145,7 +149,7 @@ class CompiledMatcher:
         if kept is None:
             self._subscribers = _subscribers(subscriptions.query_numbers, len(queries))
             self._lanes: list[Lane] = [
-                (share, share.engine.compile(share.queries)) for share in plan(queries, engine)
+                compile_share(share, schema) for share in plan(queries, engine)
             ]
         else:
             self._subscribers, self._lanes = kept.compiled.subscribers, kept.compiled.lanes
@@ -169,6 +173,15 @@ class CompiledMatcher:
     def named_engine(self) -> str:
         """The engine that was asked for, or "auto"."""
         return self._named_engine
+
+    @property
+    def departed(self) -> int:
+        """How many documents left the DTD so far, and were answered without it.
+
+        0 where it is trusted, or the engine makes no use of one.
+        """
+        programs = (program for _, program in self._lanes)
+        return sum(p.departed for p in programs if isinstance(p, PromisedProgram))
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes, as far as they are known: of the "program", and of what was "learned" so far.
@@ -194,7 +207,7 @@ class CompiledMatcher:
                 file is left there.
 
         Raises:
-            UsageError: a file cannot be written.
+            UsageError: a file cannot be written, or its engine pruned with a DTD.
 
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
@@ -204,6 +217,11 @@ class CompiledMatcher:
         """
         from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
 
+        if self.schema is not None and any(share.engine.prunes for share, _ in self._lanes):
+            raise UsageError(
+                f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD, "
+                "or for the default engine"
+            )
         compiled = saved.Compiled(
             self.subscriptions, self._named_engine, self.limits, self._lanes, self._subscribers
         )
@@ -562,7 +580,8 @@ class CompiledMatcher:
     def __reduce__(self) -> tuple[Any, ...]:
         if self._kept is not None:
             return _load_again, (self._kept.path, self._kept.identity)
-        return CompiledMatcher, (self.subscriptions, self._named_engine, self.limits)
+        arguments = self.subscriptions, self._named_engine, self.limits, None, self.schema
+        return CompiledMatcher, arguments
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -625,6 +644,9 @@ def compile_subscriptions(
     subscriptions: Subscriptions | SubscriptionItems,
     *,
     engine: str = "auto",
+    dtd: str | os.PathLike[str] | SchemaGraph | None = None,
+    root: str | None = None,
+    dtd_trust: bool = False,
     namespaces: Mapping[str, str] | None = None,
     unsupported: Unsupported = "refuse",
     limits: Limits | None = None,
@@ -634,6 +656,13 @@ def compile_subscriptions(
     Args:
         subscriptions: a :class:`Subscriptions`, or what makes one: id → expression or pairs.
         engine: ``"auto"``, or an engine to use or be refused.
+        dtd: a file with the DTD of the documents (``*.dtd``), or a document that has a DOCTYPE.
+            Engines that gain by it, ``nfa`` and ``pma``, prune the subscriptions. It never changes
+            an answer: documents that leave it are answered without it.
+        root: the element that documents begin with; by default the one in the DOCTYPE, or those
+            that no other element holds.
+        dtd_trust: documents are valid, and need not be held against the DTD. Answers about others
+            may then be wrong.
         namespaces, unsupported: as for :class:`Subscriptions`, where one has to be made.
         limits: bounds on each document and expression; by default those of the subscriptions.
 
@@ -641,8 +670,11 @@ def compile_subscriptions(
         BadSubscriptions: some expressions cannot be used.
         EngineRefused: the named engine does not exist or cannot run them.
         MissingExtra: some go through the slow lane and lxml is not installed.
-        UsageError: ``namespaces`` or ``unsupported`` is given for subscriptions that are parsed.
+        SchemaError: the DTD cannot be read.
+        UsageError: ``namespaces`` or ``unsupported`` is given for subscriptions that are parsed;
+            or the DTD does not declare the root.
     """
+    schema = read_schema(dtd, root, dtd_trust)
     if not isinstance(subscriptions, Subscriptions):
         subscriptions = Subscriptions(
             subscriptions,
@@ -652,7 +684,7 @@ def compile_subscriptions(
         )
     elif namespaces is not None or unsupported != "refuse":
         raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
-    return CompiledMatcher(subscriptions, engine, limits or subscriptions.limits)
+    return CompiledMatcher(subscriptions, engine, limits or subscriptions.limits, None, schema)
 
 
 def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:

@@ -18,6 +18,8 @@ from tamis.language.queries import Queries
 from tamis.matching import automaton, reference
 from tamis.matching.filters import refusal
 from tamis.matching.matchset import MatchSet, Which
+from tamis.matching.promise import PromisedProgram, Schema
+from tamis.schema.prune import Pruner
 
 log = logging.getLogger("tamis")
 
@@ -57,8 +59,8 @@ class Engine(NamedTuple):
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
         refuses: why the engine cannot run a query, or None where it can.
-        compile: queries → program. A query's number is its place. Of an engine that prunes, it takes
-            a ``Pruner`` too, or None, and itself refuses what it cannot run, by ``EngineRefused``.
+        compile: queries → program. A query's number is its place. Of an engine that prunes, it
+            takes a ``Pruner`` too, or None, and refuses by itself, with ``EngineRefused``.
         open: what matches with a program, learning at most so many bytes (see ``Limits``).
         takes_plain: whether it runs all queries that are plain.
         prunes: whether a DTD changes what it compiles; documents that break it are then answered
@@ -112,6 +114,25 @@ class Share(NamedTuple):
 
 Lane = tuple[Share, Program]
 """What an engine answers, and with what."""
+
+
+def compile_share(share: Share, schema: Schema | None = None) -> Lane:
+    """What an engine answers, compiled; with a schema, if that engine gains by one."""
+    engine = share.engine
+    if schema is None or not engine.prunes:
+        return share, engine.compile(share.queries)
+    program = engine.compile(share.queries, Pruner(schema.graph))
+    if schema.is_trusted:
+        return share, program
+
+    def without() -> tuple[Program, Callable[[Program, int], Matching]]:
+        try:
+            return engine.compile(share.queries), engine.open
+        except EngineRefused:  # as they stand, before pruning: the first engine takes all of these
+            return ENGINES[0].compile(share.queries), ENGINES[0].open
+
+    promised = PromisedProgram(schema.graph, program, engine.open, without)
+    return share._replace(engine=engine._replace(open=PromisedProgram.open)), promised
 
 
 def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:

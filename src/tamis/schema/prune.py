@@ -50,7 +50,7 @@ Reached = str | frozenset[str]
 _MEMO_MAX = 1 << 17
 
 
-class _TooManyError(Exception):
+class TooManyError(Exception):
     """The filter would become more than the heuristics allow."""
 
 
@@ -80,21 +80,24 @@ class Pruner:
         self._memo: dict[tuple[Codes, Reached], tuple[Codes, ...]] = {}
         self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
 
-    def prune(self, codes: Codes, reached: Reached = ROOT) -> tuple[Codes, ...]:
+    def prune(
+        self, codes: Codes, reached: Reached = ROOT, *, goes_on: bool = False
+    ) -> tuple[Codes, ...]:
         """The pruned filters whose union it is; none, if it is true of no document of the DTD.
 
         Args:
             codes: the filter.
             reached: what it begins at; of a relative path, the element around it.
+            goes_on: it is the beginning of a path, and what it leads to matters.
         """
-        codes = rewritten(codes)
+        codes = rewritten(codes, goes_on)
         if len(self._memo) > _MEMO_MAX:
             self._memo.clear()
         try:
             return self._pruned(codes, reached)
-        except _TooManyError:
-            if self._careful is not self:
-                return self._careful.prune(codes, reached)
+        except TooManyError:
+            if self.careful is not self:
+                return self.careful.prune(codes, reached, goes_on=goes_on)
             return (codes,) if self.failure(codes, reached) is None else ()
 
     def end(self, codes: Codes, reached: Reached = ROOT) -> Reached:
@@ -150,7 +153,7 @@ class Pruner:
                 pruned[written + tail] = None
                 steps += len(written) + len(tail)
                 if len(pruned) > self.heuristics.filters_max or steps > self.heuristics.steps_max:
-                    raise _TooManyError
+                    raise TooManyError
         self._memo[key] = found = tuple(pruned)
         return found
 
@@ -158,9 +161,10 @@ class Pruner:
         """What may be written for one step, and what is reached by it."""
         name, descends = self.labels.names[code >> 1], bool(code & 1)
         if code >> 1 == ANY:
-            found = self._below(reached) if descends else self._children(reached)
-            if not descends and self._eliminates_wildcard(reached, found):
-                yield from (((self.labels.of(child) << 1,), child) for child in sorted(found))
+            found = self.within(reached, descends)
+            if self._eliminates_wildcard(reached, found, descends):
+                for inner in sorted(found):
+                    yield from self._choices(self.labels.of(inner) << 1 | descends, reached)
             elif found:
                 yield (code,), found
         elif not descends:
@@ -175,11 +179,11 @@ class Pruner:
             if not strings:
                 yield (code,), name
 
-    def _eliminates_wildcard(self, reached: Reached, found: frozenset[str]) -> bool:
+    def _eliminates_wildcard(self, reached: Reached, found: frozenset[str], descends: bool) -> bool:
         which = self.heuristics.wildcards
         if which != "only-parent":
             return which == "all"
-        if not isinstance(reached, str):
+        if descends or not isinstance(reached, str):
             return False
         children, parents = self.graph.children, self._parents
         return all(parents[child] == {reached} or not children(child) for child in found)
@@ -288,8 +292,8 @@ class Pruner:
         )
 
     @cached_property
-    def _careful(self) -> Pruner:
-        """Prunes by the rules that keep it polynomial."""
+    def careful(self) -> Pruner:
+        """Prunes by the rules that keep it polynomial, or itself where it does so."""
         of_wildcards = self.heuristics.wildcards, self.heuristics.descendants
         wildcards, descendants = of_wildcards
         careful = self.heuristics._replace(
@@ -299,21 +303,24 @@ class Pruner:
         return self if careful == self.heuristics else Pruner(self.graph, careful, self.labels)
 
 
-def rewritten(codes: Sequence[int]) -> Codes:
-    """A filter, in codes, with its ``//`` behind the ``*`` that they stand before.
+def rewritten(codes: Sequence[int], goes_on: bool = False) -> Codes:
+    """A filter with its ``//`` behind the ``*`` that they stand before.
 
-    ``//*/b`` is ``/*//b``: something, and a b below it. At the end, ``//*`` is ``/*``.
+    ``//*/b`` is ``/*//b``: something, and a b below it. At the end of all, ``//*`` is ``/*``.
 
-    >>> rewritten([0 << 1 | 1, 5 << 1])  # //*/e
-    (0, 11)
+    >>> labels = Labels()
+    >>> [labels.written(rewritten(labels.read("//*/*"), goes_on)) for goes_on in (False, True)]
+    ['/*/*', '/*//*']
     """
     found: list[int] = []
     descends = 0
     for code in codes:
         descends |= code & 1
-        if code >> 1:
+        if code >> 1 == ANY:
+            found.append(ANY)
+        else:
             found.append(code | descends)
             descends = 0
-        else:
-            found.append(0)
+    if descends and goes_on:
+        found[-1] |= 1
     return tuple(found)

@@ -26,6 +26,7 @@ from tamis.schema.dtd import (
     Particle,
     Presence,
 )
+from tamis.schema.graph import SchemaGraph
 from tamis.schema.inputs import Entity, Input, Inputs, normalized
 from tamis.schema.tokens import IS_NAME, Tokens
 
@@ -81,6 +82,25 @@ def read_doctype(
     reader = Reader(inputs)
     reader.doctype(text, start + len("<!DOCTYPE"), str(path), path.parent)
     return reader.result()
+
+
+def read_graph(
+    file: os.PathLike[str],
+    catalog: Sequence[os.PathLike[str]] = (),
+    roots: Sequence[str] = (),
+) -> SchemaGraph:
+    """The graph of a DTD (``*.dtd``, ``*.mod``, ``*.ent``), or of the one that a document has.
+
+    Args:
+        file, catalog: as for :func:`read_dtd`.
+        roots: as for :meth:`SchemaGraph.of`.
+
+    Raises:
+        SchemaError: it cannot be read.
+        UsageError: a root is not declared.
+    """
+    is_dtd = Path(file).suffix.lower() in (".dtd", ".mod", ".ent")
+    return SchemaGraph.of((read_dtd if is_dtd else read_doctype)(file, catalog), roots)
 
 
 def parse_dtd(text: str, limits: Limits = DEFAULT_LIMITS) -> Dtd:

@@ -1,0 +1,168 @@
+"""Pruned twigs are true of the documents that the twig is true of, if these are of the graph."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis.documents.demand import EVERYTHING
+from tamis.documents.parser import parse as parse_documents
+from tamis.documents.source import read
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.model import Constant, Query
+from tamis.language.printer import print_query
+from tamis.language.xpath import parse
+from tamis.matching import reference
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.prune import Heuristics, Pruner
+from tamis.schema.reader import parse_dtd
+from tamis.schema.twigs import failure_of, prune_query
+from tests.schema.test_prune import FIGURE_1, HEURISTICS, dtd_of, pruner_of
+from tests.strategies import NAMESPACES, PREDICATES, subscriptions
+
+BOOK = """
+<!ELEMENT book (title, section*)> <!ELEMENT section (title, (section | figure | para)*)>
+<!ELEMENT figure (title, image)> <!ELEMENT image EMPTY> <!ELEMENT title (#PCDATA)>
+<!ELEMENT para (#PCDATA | bold)*> <!ELEMENT bold (#PCDATA)>
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # Trunk and branches are about the same element.
+        ("//*[image]/title", "//figure[image]/title"),
+        ("/book/*[title]//bold", "/book/section[title]//bold"),
+        ("//figure[*]", "//figure[image | title]"),
+        ("//para[.//bold = 'x']", "//para[bold = 'x']"),
+        # What can never be is false, and not() of it true.
+        ("//title[bold]", "false()"),
+        ("//section[not(image)]", "//section"),
+        ("//section[image or figure]", "//section[figure]"),
+        ("//section[image and figure]", "false()"),
+        ("//para | //image/title", "//para"),
+        # All nodes of a step count: it stays.
+        ("//section[*[2]/image]", "//section[*[2]/image]"),
+        ("//figure[count(*) = 2]", "//figure[count(*) = 2]"),
+        ("//figure[contains(*, 'x')]", "//figure[contains(*, 'x')]"),
+        ("//para[contains(.//bold, 'x')]", "//para[contains(bold, 'x')]"),
+        # //* is /* where nothing but existence is asked, and only there.
+        ("//section[.//*]", "//section[figure | para | section | title]"),
+        ("//para[.//* = 'x']", "//para[bold = 'x']"),
+        ("//para//*/@id", "//para/bold/@id"),
+    ],
+)
+def test_named(text: str, expected: str) -> None:
+    assert print_query(prune_query(parse(text), pruner_of(BOOK))) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "failure"),
+    [
+        ("//title[section]", "section is never a child of title"),
+        ("//title[section]/x | //y", "section is never a child of title; y is not declared"),
+        ("//section[image and title]", "image is never a child of section"),
+        ("//section[image or title]", None),
+        ("//section[not(image)]", None),
+        ("count(chapter) = 0", None),
+        ("//p:section", "{urn:p}section is not declared"),
+    ],
+)
+def test_what_can_never_match(text: str, failure: str | None) -> None:
+    assert failure_of(parse(text, {"p": "urn:p"}), pruner_of(BOOK)) == failure
+
+
+def test_too_many_are_pruned_with_care() -> None:
+    query = parse("/a/*/*[*]/*[*]")
+    exhaustive = print_query(prune_query(query, pruner_of(FIGURE_1)))
+    assert "*" not in exhaustive
+    assert print_query(prune_query(query, pruner_of(FIGURE_1, steps_max=4))) == print_query(query)
+    impossible = parse("/a/*/*[*]/*[x]")
+    assert prune_query(impossible, pruner_of(FIGURE_1, steps_max=4)).expression == Constant(False)
+
+
+def document(graph: dict[str, str], name: str, depth: int, draw: random.Random) -> str:
+    text = draw.choice(["", "", "1", "2", "ab", " a  b "])
+    attributes = "".join(
+        f' {n}="{draw.choice(["1", "10", "ab"])}"' for n in "xy" if draw.random() < 0.4
+    )
+    inner = "".join(
+        document(graph, child, depth - 1, draw)
+        for child in (graph[name] * 2 if depth else "")
+        if draw.random() < 0.5
+    )
+    return f"<{name}{attributes}>{text}{inner}</{name}>"
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> dict[str, str]:
+    sets = st.sets(st.sampled_from("abcd"), max_size=3)
+    return {name: "".join(sorted(draw(sets))) for name in "abcd"}
+
+
+TWIGS = st.one_of(
+    subscriptions(),
+    st.builds(
+        "{}{}[{}]{}".format,
+        st.sampled_from(["//", "/*/", "/a//", "/a/"]),
+        st.sampled_from(["*", "*", "a", "b", "c"]),
+        PREDICATES,
+        st.sampled_from(["", "/*", "//*", "//b", "/*[b]"]),
+    ),
+)
+
+
+def truths(queries: list[Query], documents: list[str]) -> list[set[int]]:
+    """Which queries are true of each document."""
+    vocabulary = Vocabulary()
+    sources = [read(text, tamis.Limits()) for text in documents]
+    batch, errors = parse_documents(sources, vocabulary, EVERYTHING, tamis.Limits())
+    assert not errors
+    matches = reference.match(reference.compile_queries(queries), batch, vocabulary)
+    return [set(matches.numbers(number).tolist()) for number in range(len(documents))]
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    graph=graphs(),
+    texts=st.lists(TWIGS, min_size=1, max_size=5),
+    heuristics=HEURISTICS,
+    seed=st.integers(0, 1000),
+)
+def test_pruned_is_the_same(
+    graph: dict[str, str], texts: list[str], heuristics: Heuristics, seed: int
+) -> None:
+    pruner = Pruner(SchemaGraph.of(parse_dtd(dtd_of(graph)), ["a"]), heuristics)
+    draw = random.Random(seed)
+    documents = [document(graph, "a", 4, draw) for _ in range(6)]
+    queries = [parse(text, NAMESPACES) for text in texts]
+    pruned = [prune_query(query, pruner) for query in queries]
+    for query, found in zip(queries, pruned, strict=True):
+        event("pruned" if query != found else "as it was")
+        if failure_of(query, pruner) is not None:
+            assert found.expression == Constant(False), print_query(found)
+    for true in truths([*queries, *pruned], documents):
+        for number, query in enumerate(queries):
+            shown = print_query(query), print_query(pruned[number]), dtd_of(graph)
+            assert (number in true) == (number + len(queries) in true), shown
+
+
+def test_much_is_pruned() -> None:
+    """The canary: a pruner that leaves all as it is would pass."""
+    counted: Counter[bool] = Counter()
+
+    @settings(max_examples=200, deadline=None, database=None)
+    @given(graphs(), TWIGS)
+    def count(graph: dict[str, str], text: str) -> None:
+        query = parse(text, NAMESPACES)
+        pruner = Pruner(SchemaGraph.of(parse_dtd(dtd_of(graph)), ["a"]))
+        found = prune_query(query, pruner)
+        counted[found != query and found.expression != Constant(False)] += 1
+
+    count()
+    assert counted[True] > 30, counted
