@@ -137,11 +137,11 @@ def test_an_engine_is_used_or_refused() -> None:
 
 
 @pytest.mark.usefixtures("orders")
-@pytest.mark.parametrize("option", ["--dtd", "--root"])
-def test_options_of_later_versions_are_refused(option: str) -> None:
-    outcome = run("match", "--subscriptions", "orders.tsv", option, "1", "in")
+@pytest.mark.parametrize("options", [["--root", "a"], ["--dtd-trust"]])
+def test_what_is_about_a_dtd_needs_one(options: list[str]) -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", *options, "in")
     assert (outcome.status, outcome.out) == (2, "")
-    assert f"No such option: {option}" in outcome.err
+    assert "give dtd too" in outcome.err
 
 
 @pytest.mark.usefixtures("orders")

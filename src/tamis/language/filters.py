@@ -69,8 +69,16 @@ class Labels:
         for code in codes:
             if code & 1:
                 steps.append(DESCEND)
-            steps.append(Step(Axis.CHILD, _test(self.names[code >> 1])))
+            steps.append(Step(Axis.CHILD, self.test(code >> 1)))
         return tuple(steps)
+
+    def test(self, label: int) -> NameTest:
+        """The test that a label stands for."""
+        name = self.names[label]
+        if label == ANY:
+            return NameTest(None, None)
+        namespace, closing, local = name[1:].rpartition("}") if name[0] == "{" else ("", "", name)
+        return NameTest(namespace, None if closing and local == "*" else local)
 
     # -- of queries --------------------------------------------------------------------------------
 
@@ -154,11 +162,3 @@ def expanded_name(namespace: str | None, local: str | None) -> str:
     ('a', '{urn:x}*', '*')
     """
     return f"{{{namespace}}}{local or '*'}" if namespace else local or "*"
-
-
-def _test(name: str) -> NameTest:
-    """The test that a name stands for."""
-    if name == "*":
-        return NameTest(None, None)
-    namespace, closing, local = name[1:].rpartition("}") if name[0] == "{" else ("", "", name)
-    return NameTest(namespace, None if closing and local == "*" else local)

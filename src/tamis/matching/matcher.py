@@ -217,7 +217,7 @@ class CompiledMatcher:
         """
         from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
 
-        if self.schema is not None and any(share.engine.prunes for share, _ in self._lanes):
+        if self.schema is not None and any(share.engine.heuristics for share, _ in self._lanes):
             raise UsageError(
                 f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD, "
                 "or for the default engine"

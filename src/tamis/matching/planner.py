@@ -19,7 +19,7 @@ from tamis.matching import automaton, reference
 from tamis.matching.filters import refusal
 from tamis.matching.matchset import MatchSet, Which
 from tamis.matching.promise import PromisedProgram, Schema
-from tamis.schema.prune import Pruner
+from tamis.schema.prune import Heuristics, Pruner
 
 log = logging.getLogger("tamis")
 
@@ -60,11 +60,11 @@ class Engine(NamedTuple):
         name: what ``engine=`` and ``--engine`` call it.
         refuses: why the engine cannot run a query, or None where it can.
         compile: queries → program. A query's number is its place. Of an engine that prunes, it
-            takes a ``Pruner`` too, or None, and refuses by itself, with ``EngineRefused``.
+            takes a ``Pruner`` too, or None, and refuses by itself what ``refuses`` lets pass.
         open: what matches with a program, learning at most so many bytes (see ``Limits``).
         takes_plain: whether it runs all queries that are plain.
-        prunes: whether a DTD changes what it compiles; documents that break it are then answered
-            without it.
+        heuristics: how it prunes with a DTD, or None where it makes no use of one. Of what was
+            measured with each: benchmarks, ``schema``.
         locates: whether the ``Occurrences`` of a query are the nodes that it selects.
     """
 
@@ -73,7 +73,7 @@ class Engine(NamedTuple):
     compile: Callable[..., Program]
     open: Callable[[Any, int], Matching]
     takes_plain: bool
-    prunes: bool
+    heuristics: Heuristics | None
     locates: Callable[[Query], bool]
 
 
@@ -84,7 +84,7 @@ ENGINES: tuple[Engine, ...] = (
         compile=automaton.compile_queries,
         open=automaton.open_automaton,
         takes_plain=True,
-        prunes=False,
+        heuristics=Heuristics(wildcards="only-parent", descendants="single"),
         locates=automaton.locates,
     ),
     Engine(
@@ -93,7 +93,7 @@ ENGINES: tuple[Engine, ...] = (
         compile=reference.compile_queries,
         open=reference.open_reference,
         takes_plain=False,
-        prunes=False,
+        heuristics=None,
         locates=lambda _: False,
     ),
 )
@@ -119,9 +119,9 @@ Lane = tuple[Share, Program]
 def compile_share(share: Share, schema: Schema | None = None) -> Lane:
     """What an engine answers, compiled; with a schema, if that engine gains by one."""
     engine = share.engine
-    if schema is None or not engine.prunes:
+    if schema is None or engine.heuristics is None:
         return share, engine.compile(share.queries)
-    program = engine.compile(share.queries, Pruner(schema.graph))
+    program = engine.compile(share.queries, Pruner(schema.graph, engine.heuristics))
     if schema.is_trusted:
         return share, program
 

@@ -78,6 +78,7 @@ class Pruner:
         self.heuristics = heuristics
         self.labels = labels or Labels()
         self._memo: dict[tuple[Codes, Reached], tuple[Codes, ...]] = {}
+        self._choices_found: dict[tuple[int, Reached], tuple[tuple[Codes, Reached], ...]] = {}
         self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
 
     def prune(
@@ -145,20 +146,27 @@ class Pruner:
         found = self._memo.get(key)
         if found is not None:
             return found
-        rest = codes[1:]
-        pruned: dict[Codes, None] = {}
-        steps = 0
+        heuristics = self.heuristics
+        pruned: list[Codes] = []
         for written, end in self._choices(codes[0], reached):
-            for tail in self._pruned(rest, end):
-                pruned[written + tail] = None
-                steps += len(written) + len(tail)
-                if len(pruned) > self.heuristics.filters_max or steps > self.heuristics.steps_max:
-                    raise TooManyError
+            # No two are the same: where names differ, or where the step's own name comes first.
+            pruned += [written + tail for tail in self._pruned(codes[1:], end)]
+            if len(pruned) > heuristics.filters_max:
+                raise TooManyError
+        if sum(map(len, pruned)) > heuristics.steps_max:
+            raise TooManyError
         self._memo[key] = found = tuple(pruned)
         return found
 
-    def _choices(self, code: int, reached: Reached) -> Iterator[tuple[Codes, Reached]]:
+    def _choices(self, code: int, reached: Reached) -> tuple[tuple[Codes, Reached], ...]:
         """What may be written for one step, and what is reached by it."""
+        key = code, reached
+        found = self._choices_found.get(key)
+        if found is None:
+            found = self._choices_found[key] = tuple(self._find_choices(code, reached))
+        return found
+
+    def _find_choices(self, code: int, reached: Reached) -> Iterator[tuple[Codes, Reached]]:
         name, descends = self.labels.names[code >> 1], bool(code & 1)
         if code >> 1 == ANY:
             found = self.within(reached, descends)

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 
+from tamis.documents.batch import Int32
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import OPERATORS, PlainQueries
 from tamis.matching.automaton.building import (
@@ -99,8 +100,10 @@ class Builder:
 
     # -- in bulk -----------------------------------------------------------------------------------
 
-    def add_plain(self, plain: PlainQueries) -> None:
-        """Add plain queries; the number of each is its place."""
+    def add_plain(self, plain: PlainQueries, answered: Int32 | None = None) -> None:
+        """Add plain queries; each answers a query, by default the one whose number is its place."""
+        if answered is None:
+            answered = np.arange(len(plain), dtype=np.int32)
         tables = self.tables
         tests = np.array([self.test(test, of) for of, test in plain.tests], np.int32)
         self.plain_attributes = [int(n) for n in tests if self.tests[n][0] == ATTRIBUTE]
@@ -118,6 +121,7 @@ class Builder:
                 tests,
                 strings,
                 numbers,
+                answered,
                 done,
                 ROOM,
                 CODE_ROOM,

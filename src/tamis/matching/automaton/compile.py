@@ -8,7 +8,7 @@ the nodes: their formulas ask for facts, and equal parts of queries are equal fa
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -48,6 +48,8 @@ from tamis.matching.automaton.building import FALSE, TRUE
 from tamis.matching.automaton.freezing import freeze_program
 from tamis.matching.automaton.program import LENGTH, NORMALIZED, AutomatonProgram
 from tamis.matching.demand import demand_of
+from tamis.matching.filters import pruned_plain
+from tamis.schema.prune import Pruner
 
 COUNT_MAX = 4096
 """The largest position that this engine takes; counts are compared with less."""
@@ -190,8 +192,12 @@ def _size(expression: Expression) -> tuple[int, int]:
     return steps, twofold
 
 
-def compile_queries(queries: Sequence[Query]) -> AutomatonProgram:
+def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> AutomatonProgram:
     """Compile queries, none of which the engine refuses; their numbers are their places.
+
+    Args:
+        queries: the queries.
+        pruner: prunes those that are linear filters: then fewer states are reached together.
 
     >>> from tamis.language.xpath import parse
     >>> queries = [parse("/a/b"), parse("/a/b[c]"), parse("/a/*")]
@@ -199,13 +205,17 @@ def compile_queries(queries: Sequence[Query]) -> AutomatonProgram:
     5
     """
     compiler = Compiler()
-    others: Sequence[Query] = queries
-    if isinstance(queries, Queries):
-        others = queries.others
+    others: Iterator[tuple[int, Query]] = enumerate(queries)
+    if pruner is not None:
+        plain, answered, left = pruned_plain(queries, pruner)
+        compiler.builder.add_plain(plain, answered)
+        others = iter(left.items())
+    elif isinstance(queries, Queries):
+        others = enumerate(queries.others, start=len(queries.plain))
         if len(queries.plain):  # small sets need not wait for its kernels to be compiled
             compiler.builder.add_plain(queries.plain)
     demand = Demand()
-    for number, query in enumerate(others, start=len(queries) - len(others)):
+    for number, query in others:
         compiler.add(number, query.expression)
         if compiler.reads_leaves:
             demand |= demand_of(query.expression)

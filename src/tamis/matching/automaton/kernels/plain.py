@@ -68,6 +68,7 @@ def add_plain(
     tests: Int32,
     strings: Int32,
     numbers: Int32,
+    answered: Int32,
     first: int,
     room: int,
     code_room: int,
@@ -77,11 +78,13 @@ def add_plain(
     Args:
         code, starts: of plain queries.
         tests, strings, numbers: what theirs are called here.
+        answered: the query that each of them answers.
         room, code_room: rows, and numbers of formulas, that one of them may need.
     """
     query = first
     while query < len(starts) - 1 and has_room(state, room, code_room):
-        add_query(state, code, starts[query], starts[query + 1], tests, strings, numbers, query)
+        start, end = starts[query], starts[query + 1]
+        add_query(state, code, start, end, tests, strings, numbers, answered[query])
         query += 1
     return query
 

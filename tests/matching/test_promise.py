@@ -1,0 +1,165 @@
+"""Documents that leave their DTD are answered without it, by every engine that prunes."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis.errors import EngineRefused, UsageError
+from tamis.matching.planner import ENGINES
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.reader import parse_dtd
+from tests.schema.test_prune import FILTERS, NAMES, dtd_of, graphs, tree
+from tests.schema.test_twigs import TWIGS
+from tests.strategies import NAMESPACES
+
+PRUNING = [engine.name for engine in ENGINES if engine.heuristics]
+DTD = """
+<!ELEMENT book (title, chapter+)> <!ELEMENT chapter (title, note*)>
+<!ELEMENT title (#PCDATA)> <!ELEMENT note (#PCDATA)>
+"""
+VALID = "<book><title/><chapter><title/><note/></chapter></book>"
+DEPARTED = {
+    "undeclared": "<book><title/><chapter><title/><x/></chapter></book>",
+    "edge": "<book><note/></book>",
+    "root": "<chapter><title/></chapter>",
+    "namespace": "<book xmlns='urn:b'><title/></book>",
+    "prefix": "<book xmlns:p='urn:b'><p:note/></book>",
+}
+
+
+@pytest.fixture
+def dtd(tmp_path: Path) -> Path:
+    path = tmp_path / "book.dtd"
+    path.write_text(DTD)
+    return path
+
+
+@pytest.mark.parametrize("engine", PRUNING)
+@pytest.mark.parametrize("how", DEPARTED)
+def test_departures_are_noticed(engine: str, how: str, dtd: Path) -> None:
+    asked = {"/book/note": "/book/note", "//note": "//note", "//title": "//title",
+             "/chapter": "/chapter", "//x": "//x", "//chapter/x": "//chapter/x"}  # fmt: skip
+    matcher = tamis.compile(asked, engine=engine, dtd=dtd)
+    expected = list(tamis.compile(asked).match(DEPARTED[how]))
+    documents = [VALID, DEPARTED[how], VALID, "<a", DEPARTED[how]]
+    found = list(matcher.match_many(documents))
+    assert list(found[0]) == list(found[2]) == ["//note", "//title"]
+    assert list(found[1]) == list(found[4]) == expected
+    assert found[3].error is not None
+    assert matcher.departed == 2
+
+
+@pytest.mark.parametrize("engine", PRUNING)
+def test_trusted_documents_are_not_looked_at(engine: str, dtd: Path) -> None:
+    """What was pruned is asked as it is: the only way to see that the check is off."""
+    asked = {"note": "/book/note", "title": "//title"}
+    matcher = tamis.compile(asked, engine=engine, dtd=dtd, dtd_trust=True)
+    assert list(matcher.match(DEPARTED["edge"])) == []
+    assert list(matcher.match(VALID)) == ["title"]
+    assert matcher.departed == 0
+
+
+def test_nothing_departed_is_true_under_not(dtd: Path) -> None:
+    asked = {"none": "not(/book/note)", "no chapter": "/book[not(note)]"}
+    matcher = tamis.compile(asked, engine="nfa", dtd=dtd)
+    assert list(matcher.match(DEPARTED["edge"])) == []
+    assert list(matcher.match(VALID)) == ["none", "no chapter"]
+
+
+def test_a_root_and_records(dtd: Path) -> None:
+    matcher = tamis.compile({"n": "/chapter/note"}, engine="pma", dtd=dtd, root="chapter")
+    assert [list(found) for found in matcher.match_records(VALID, "chapter")] == [["n"]]
+    assert matcher.departed == 0
+
+
+def test_any_content_is_every_declared_element(tmp_path: Path) -> None:
+    path = tmp_path / "any.dtd"
+    path.write_text("<!ELEMENT a ANY> <!ELEMENT b EMPTY>")
+    matcher = tamis.compile({"b": "/a/a//b"}, engine="nfa", dtd=path, root="a")
+    assert [bool(m) for m in matcher.match_many(["<a><a><b/></a></a>", "<a><a/><b/></a>"])] == [
+        True,
+        False,
+    ]
+    assert matcher.departed == 0
+    assert not matcher.match("<a><b><b/></b></a>")
+    assert matcher.departed == 1
+
+
+def test_departures_are_logged(dtd: Path, caplog: pytest.LogCaptureFixture) -> None:
+    matcher = tamis.compile({"x": "//x"}, engine="pma", dtd=dtd)
+    with caplog.at_level(logging.INFO, logger="tamis"):
+        assert list(matcher.match(DEPARTED["undeclared"])) == ["x"]
+    assert "1 of 1 documents leave the DTD, the first at an element x" in caplog.text
+
+
+def test_the_oracle_makes_no_use_of_a_dtd(dtd: Path, tmp_path: Path) -> None:
+    matcher = tamis.compile({"x": "//x"}, engine="reference", dtd=dtd)
+    assert list(matcher.match(DEPARTED["undeclared"])) == ["x"]
+    assert matcher.departed == 0
+    matcher.save(tmp_path / "x.tamis")
+
+
+def test_what_was_pruned_is_not_saved(dtd: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be saved"):
+        tamis.compile({"x": "//x"}, engine="nfa", dtd=dtd).save(tmp_path / "x.tamis")
+
+
+def test_pickled_with_its_dtd(dtd: Path) -> None:
+    matcher = pickle.loads(pickle.dumps(tamis.compile({"x": "//note"}, engine="nfa", dtd=dtd)))
+    assert list(matcher.match(VALID)) == ["x"]
+    assert list(matcher.match(DEPARTED["edge"])) == ["x"]
+    assert matcher.departed == 1
+
+
+@pytest.mark.parametrize("arguments", [{"root": "a"}, {"dtd_trust": True}])
+def test_what_is_about_a_dtd_needs_one(arguments: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match="give dtd too"):
+        tamis.compile({}, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_live_matcher_has_a_dtd_too(dtd: Path) -> None:
+    live = tamis.Matcher(engine="nfa", dtd=dtd)
+    live.add("x", "//chapter[note]")
+    assert list(live.match(VALID)) == ["x"]
+    assert live.compiled().departed == 0
+
+
+@pytest.mark.parametrize("engine", PRUNING)
+@settings(max_examples=150, deadline=None)
+@given(
+    graph=graphs(),
+    other=graphs(),
+    texts=st.lists(st.one_of(FILTERS, TWIGS), min_size=1, max_size=6),
+    seed=st.integers(0, 1000),
+)
+def test_drawn(
+    engine: str, graph: dict[str, str], other: dict[str, str], texts: list[str], seed: int
+) -> None:
+    """Documents of the graph, and of another one, beside each other."""
+    schema = SchemaGraph.of(parse_dtd(dtd_of(graph)), ["a"])
+    draw = random.Random(seed)
+    documents = [tree(draw.choice([graph, other]), "a", 4, draw).encode() for _ in range(8)]
+    documents.append(tree(other, draw.choice(NAMES), 3, draw).encode())
+    asked: dict[str, str] = {}
+    for text in texts:
+        try:
+            tamis.compile({"": text}, engine=engine, dtd=schema, namespaces=NAMESPACES)
+        except EngineRefused:
+            event("refused")
+        else:
+            asked[text] = text
+            event("answered")
+    matcher = tamis.compile(asked, engine=engine, dtd=schema, namespaces=NAMESPACES)
+    expected = tamis.compile(asked, engine="reference", namespaces=NAMESPACES)
+    for document, found, wanted in zip(
+        documents, matcher.match_many(documents), expected.match_many(documents), strict=True
+    ):
+        assert list(found) == list(wanted), (dtd_of(graph), document)
