@@ -59,9 +59,11 @@ class Engine(NamedTuple):
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
         refuses: why the engine cannot run a query, or None where it can.
-        compile: queries → program. A query's number is its place. Of an engine that prunes, it
-            takes a ``Pruner`` too, or None, and refuses by itself what ``refuses`` lets pass.
+        compile: queries → program. A query's number is its place. Of an engine with heuristics it
+            takes a ``Pruner`` too, or None.
         open: what matches with a program, learning at most so many bytes (see ``Limits``).
+        is_automatic: whether it may be chosen where none is named. One that is not raises
+            ``EngineRefused`` in ``compile`` for what it cannot run even when it is pruned.
         takes_plain: whether it runs all queries that are plain.
         heuristics: how it prunes with a DTD, or None where it makes no use of one. Of what was
             measured with each: benchmarks, ``schema``.
@@ -72,6 +74,7 @@ class Engine(NamedTuple):
     refuses: Callable[[Query], str | None]
     compile: Callable[..., Program]
     open: Callable[[Any, int], Matching]
+    is_automatic: bool
     takes_plain: bool
     heuristics: Heuristics | None
     locates: Callable[[Query], bool]
@@ -83,6 +86,7 @@ ENGINES: tuple[Engine, ...] = (
         refuses=automaton.refuses,
         compile=automaton.compile_queries,
         open=automaton.open_automaton,
+        is_automatic=True,
         takes_plain=True,
         heuristics=Heuristics(wildcards="only-parent", descendants="single"),
         locates=automaton.locates,
@@ -92,12 +96,15 @@ ENGINES: tuple[Engine, ...] = (
         refuses=lambda _: None,
         compile=reference.compile_queries,
         open=reference.open_reference,
+        is_automatic=True,
         takes_plain=False,
         heuristics=None,
         locates=lambda _: False,
     ),
 )
 """All engines, the one to try first in front."""
+AUTOMATIC = tuple(engine for engine in ENGINES if engine.is_automatic)
+"""Those that are chosen where none is named: the last of them takes all queries."""
 
 
 class Share(NamedTuple):
@@ -155,8 +162,8 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     given = Queries.of(queries)
     if engine != "auto":
         (named,) = (candidate for candidate in ENGINES if candidate.name == engine)
-        asked = () if named.prunes else given.others if named.takes_plain else given
-        for query in asked:
+        asked = given.others if named.takes_plain else given
+        for query in asked if named.is_automatic else ():
             if (reason := named.refuses(query)) is not None:
                 raise refusal(named.name, query, reason)
         log.info("engine %s: named by the caller", named.name)
@@ -172,7 +179,7 @@ def reason_of(query: Query) -> str:
     ('automaton', 'reference (not automaton: it calls name())')
     """
     refusals = []
-    for engine in ENGINES:
+    for engine in AUTOMATIC:
         reason = engine.refuses(query)
         if reason is None:
             break
@@ -184,7 +191,7 @@ def _divided(queries: Queries) -> list[Share]:
     first = len(queries.plain)  # of the others, each of which is looked at
     plain_left, left = first, np.arange(len(queries.others))
     shares: list[Share] = []
-    for engine in ENGINES:
+    for engine in AUTOMATIC:
         reasons = [engine.refuses(queries.others[number]) for number in left.tolist()]
         is_mine = np.array([reason is None for reason in reasons], np.bool_)
         mine, left = left[is_mine], left[~is_mine]
