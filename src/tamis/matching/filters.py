@@ -129,10 +129,13 @@ def pruned_plain(queries: Sequence[Query], pruner: Pruner) -> tuple[PlainQueries
             numbers.append(number)
         else:
             others[number] = queries[number]
-    pruned = plain._replace(
-        starts=np.array(ends, np.int64),
-        code=np.array(code, np.int32),
-        tests=tuple(numbers_of_tests),
+    pruned = PlainQueries(
+        np.array(ends, np.int64),
+        np.array(code, np.int32),
+        tuple(numbers_of_tests),
+        plain.string_starts,
+        plain.string_bytes,
+        plain.numbers,
     )
     return pruned, np.array(numbers, np.int32), others
 

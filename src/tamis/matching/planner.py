@@ -128,7 +128,9 @@ def compile_share(share: Share, schema: Schema | None = None) -> Lane:
     engine = share.engine
     if schema is None or engine.heuristics is None:
         return share, engine.compile(share.queries)
-    program = engine.compile(share.queries, Pruner(schema.graph, engine.heuristics))
+    program = engine.compile(
+        share.queries, Pruner(schema.graph, schema.heuristics or engine.heuristics)
+    )
     if schema.is_trusted:
         return share, program
 

@@ -25,6 +25,7 @@ from tamis.language.filters import expanded_name
 from tamis.matching.kernels import find_departures
 from tamis.matching.matchset import MatchSet, Which, joined
 from tamis.schema.graph import SchemaGraph
+from tamis.schema.prune import Heuristics
 from tamis.schema.reader import read_graph
 
 if TYPE_CHECKING:
@@ -39,10 +40,12 @@ class Schema(NamedTuple):
     Attributes:
         graph: of its elements, from the roots that documents begin with.
         is_trusted: documents are known to be valid, and are not looked at.
+        heuristics: how to prune, or None for what serves the engine best.
     """
 
     graph: SchemaGraph
     is_trusted: bool = False
+    heuristics: Heuristics | None = None
 
 
 def read_schema(

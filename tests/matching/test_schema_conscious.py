@@ -1,0 +1,119 @@
+"""Every engine that prunes, on the corpora that have a DTD: its answers are lxml's.
+
+The documents are real, and many leave their DTD; subscriptions are drawn from the DTD and from the
+documents themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import tamis
+from tamis.documents.source import Source
+from tamis.errors import EngineRefused
+from tamis.limits import DEFAULT_LIMITS
+from tamis.matching.matcher import CompiledMatcher
+from tamis.matching.planner import ENGINES
+from tamis.matching.promise import Schema
+from tamis.matching.slow import lxml_tree
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.prune import Heuristics
+from tamis.schema.reader import read_graph
+from tamis.workload.observed.generator import draw_from_documents
+from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
+from tests.corpora import ROOT, corpus
+from tests.oracles import lxml_xpath
+
+pytestmark = pytest.mark.corpora
+
+# Corpus → its DTD, the roots, and whether some of the documents that are asked leave it.
+DTDS = {
+    "blast": ("blast/NCBI_BlastOutput.dtd", (), True),
+    "cldr": ("cldr/dtd/ldml.dtd", (), False),
+    "dblp": ("dblp/dblp.dtd", (), False),
+    "docutils": ("docutils/docutils.dtd", (), False),
+    "elife-jats": ("entrez-dtds/JATS-archivearticle1-3-mathml3.dtd", ("article",), True),
+    "mondial": ("mondial/mondial.dtd", (), False),
+    "shakespeare": ("shakespeare/play.dtd", (), True),
+    "usecases": ("usecases/book.dtd", ("book",), True),
+    "xmark": ("xmark/auction.dtd", ("site",), False),
+}
+HEURISTICS = {
+    "exhaustive": Heuristics(),
+    "leading kept": Heuristics(leading=False),
+    "polynomial": Heuristics(wildcards="only-parent", descendants="single"),
+    "wildcards alone": Heuristics(descendants="none"),
+    "budget": Heuristics(substitutes_max=8, filters_max=4, steps_max=24),
+    "none": Heuristics(wildcards="none", descendants="none"),
+}
+PRUNING = [engine for engine in ENGINES if engine.heuristics is not None]
+
+
+@cache
+def graph_of(name: str) -> SchemaGraph:
+    file, roots, _ = DTDS[name]
+    return read_graph(ROOT / file, (), roots)
+
+
+@cache
+def documents_of(name: str) -> list[bytes]:
+    """Some documents of a corpus: what lxml can be asked about in the time of a test."""
+    paths = [path for path in corpus(name) if path.stat().st_size < 250_000] or corpus(name)[:1]
+    return [path.read_bytes() for path in paths[::3][:10] if is_read(path)]
+
+
+def is_read(path: Path) -> bool:
+    try:
+        tamis.compile({}).match(path)
+    except tamis.DocumentError:
+        return False
+    return True
+
+
+@cache
+def subscriptions_of(name: str) -> tuple[tamis.Subscriptions, list[set[int]]]:
+    """Linear filters of the DTD, twigs, and questions about what is there; with lxml's answers."""
+    linear = queries_from_dtd(graph_of(name), 150, options=QueryOptions(depth=(1, 8)), seed=1)
+    options = QueryOptions(depth=(1, 6), predicates=1, nested=1)
+    twigs = queries_from_dtd(graph_of(name), 50, options=options, seed=2)
+    observed = draw_from_documents(documents_of(name), 100, seed=3)
+    texts = [*linear, *twigs, *observed]
+    namespaces = {**twigs.namespaces, **observed.namespaces}
+    trees = [lxml_tree(Source(data)) for data in documents_of(name)]
+    oracles = [lxml_xpath(text, namespaces) for text in texts]
+    expected = [{n for n, oracle in enumerate(oracles) if oracle(tree)} for tree in trees]
+    return tamis.Subscriptions(enumerate(texts), namespaces=namespaces), expected
+
+
+def supported(engine: str, name: str, schema: Schema) -> Iterator[tuple[int, str]]:
+    """The subscriptions that an engine takes, when they are pruned."""
+    given, _ = subscriptions_of(name)
+    for item in given:
+        one = tamis.Subscriptions({item.id: item.expression}, namespaces=given.namespaces)
+        try:
+            CompiledMatcher(one, engine, DEFAULT_LIMITS, None, schema)
+        except EngineRefused:
+            continue
+        yield int(item.id), item.expression
+
+
+@pytest.mark.parametrize("name", DTDS)
+@pytest.mark.parametrize("engine", PRUNING, ids=lambda engine: engine.name)
+def test_real_documents(engine: str, name: str) -> None:
+    corpus(name)
+    given, expected = subscriptions_of(name)
+    departed = False
+    for heuristics in HEURISTICS.values():
+        schema = Schema(graph_of(name), heuristics=heuristics)
+        asked = dict(supported(engine.name, name, schema))
+        assert len(asked) > 20
+        subscriptions = tamis.Subscriptions(asked, namespaces=given.namespaces)
+        matcher = CompiledMatcher(subscriptions, engine.name, DEFAULT_LIMITS, None, schema)
+        for match, wanted in zip(matcher.match_many(documents_of(name)), expected, strict=True):
+            assert set(match) == wanted & set(asked)
+        departed |= matcher.departed > 0
+    assert departed == DTDS[name][2]
