@@ -73,6 +73,7 @@ def _repetition(
         "documents": os.path.join(folder, "documents"),
         "warmup": os.path.join(folder, "warmup"),
         "subscriptions": os.path.join(folder, "subscriptions.tsv"),
+        "dtd": os.path.join(data, workload.documents.get("dtd_file", "")),
     }
     with pinned(experiment.cores) as result.cores:
         answers = _answers(experiment, result, repetition, places)

@@ -13,8 +13,9 @@ from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
-from tamis.matching.matcher import compile_subscriptions
+from tamis.matching.matcher import CompiledMatcher
 from tamis.matching.matchset import MatchSet, joined
+from tamis.matching.promise import Schema
 from tamis.matching.selection import check_which
 
 
@@ -28,6 +29,7 @@ class Matching:
         engine: "auto", or the one to use.
         phases: gets the times of ``expressions``, which are parsed, and of ``compile``.
         nodes: note what it takes to tell which nodes were selected: the "first", or "all".
+        schema: what documents are promised to keep to.
     """
 
     def __init__(
@@ -36,11 +38,14 @@ class Matching:
         engine: str,
         phases: Phases,
         nodes: str | None = None,
+        schema: Schema | None = None,
     ) -> None:
         with phases("expressions"):
             subscriptions = Subscriptions(pairs)
+            len(subscriptions.queries)
         with phases("compile"):
-            self.matcher = compile_subscriptions(subscriptions, engine=engine)
+            limits = subscriptions.limits
+            self.matcher = CompiledMatcher(subscriptions, engine, limits, None, schema)
         self.ids = np.array(list(self.matcher.ids), dtype=object)
         bytes_max = self.matcher.limits.memo_bytes
         self.parts = [

@@ -124,8 +124,13 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
                 answers.write_records(target.name, record, matches)
                 advance()
     if matcher.departed:
-        what = "documents" if record is None else "records"
-        warn(f"{matcher.departed:,} {what} left the DTD, and were answered without it")
+        what = "document" if record is None else "record"
+        many = (
+            f"{what} left the DTD, and was"
+            if matcher.departed == 1
+            else f"{what}s left the DTD, and were"
+        )
+        warn(f"{matcher.departed:,} {many} answered without it")
     if answers.errors:
         raise typer.Exit(Status.DOCUMENTS)
 

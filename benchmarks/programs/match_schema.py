@@ -1,0 +1,92 @@
+"""Tamis with a DTD: what pruning makes of the subscriptions, then as in ``match_tamis``.
+
+    python -m benchmarks.programs.match_schema DOCUMENTS WARMUP SUBSCRIPTIONS
+        --engine NAME [--dtd FILE] [--heuristics all|keep-leading|polynomial] [--trust]
+
+``expressions`` are parsed, ``compile`` prunes and compiles. What the subscriptions became is in the
+note. The DTD's root is the one that its documents are drawn from.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions
+from benchmarks.programs.tamis_matching import Matching
+from tamis import __version__
+from tamis.language.subscriptions import Subscriptions
+from tamis.matching.filters import filters_of
+from tamis.matching.planner import ENGINES
+from tamis.matching.promise import Schema
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.prune import Heuristics, Pruner
+from tamis.schema.reader import read_graph
+
+_ANY = [("a", "//a/c"), ("b", "/a//b")]
+
+
+def main() -> None:
+    parser = ArgumentParser()
+    for name in ("documents", "warmup", "subscriptions"):
+        parser.add_argument(name)
+    parser.add_argument("--engine", required=True)
+    parser.add_argument("--dtd", type=Path)
+    parser.add_argument("--heuristics", choices=_HEURISTICS)
+    parser.add_argument("--trust", action="store_true")
+    options = parser.parse_args()
+    measured, before = read_folder(options.documents), read_folder(options.warmup)
+    pairs = read_subscriptions(options.subscriptions)
+    schema = None
+    if options.dtd is not None:
+        graph = read_graph(options.dtd)
+        chosen = _HEURISTICS.get(options.heuristics)
+        schema = Schema(SchemaGraph.of(graph.dtd, (graph.root,)), options.trust, chosen)
+    phases = Phases()
+    with phases("load"):
+        Matching(_ANY, options.engine, Phases()).answer([b"<a><b>x</b><c/></a>"], Phases())
+    work = Matching(pairs, options.engine, phases, None, schema)
+    cold = Phases()
+    work.answer(before, cold)
+    phases.times["cold"] = cold.times["parse"] + cold.times["match"]
+    counts, digest = work.answer(measured, phases)
+    assert work.matcher.departed == 0, "documents of the DTD leave it"
+    answer(
+        phases,
+        counts,
+        version=f"tamis {__version__}",
+        engine=work.engine,
+        digest=str(digest),
+        note=f"{_pruned(pairs, options.engine, schema)}; {work.memory()}",
+    )
+
+
+_HEURISTICS = {
+    "all": Heuristics(filters_max=1 << 14, steps_max=1 << 17),
+    "keep-leading": Heuristics(leading=False, filters_max=1 << 14, steps_max=1 << 17),
+    "polynomial": Heuristics(wildcards="only-parent", descendants="single"),
+}
+
+
+def _pruned(pairs: Sequence[tuple[str, str]], engine: str, schema: Schema | None) -> str:
+    """What the linear filters are, and what has become of them."""
+    queries = Subscriptions(pairs).queries
+    pruner = None
+    if schema is not None:
+        (of,) = (candidate.heuristics for candidate in ENGINES if candidate.name == engine)
+        pruner = Pruner(schema.graph, schema.heuristics or of or Heuristics())
+    filters, others = filters_of(queries, pruner)
+    before = f"{len(queries)} queries"
+    if others:
+        before += f", {len(others)} of them twigs"
+    starts, codes = filters.starts, filters.codes
+    return (
+        f"{before}: {len(filters)} filters for {len(filters.queries)}, with {(codes & 1).sum()} //, "
+        f"{(codes[starts[:-1][starts[:-1] < starts[1:]]] & 1).sum()} of them leading, and "
+        f"{(codes >> 1 == 0).sum()} *"
+    )
+
+
+if __name__ == "__main__":
+    main()
