@@ -52,13 +52,14 @@ def main() -> None:
     phases.times["cold"] = cold.times["parse"] + cold.times["match"]
     counts, digest = work.answer(measured, phases)
     assert work.matcher.departed == 0, "documents of the DTD leave it"
+    became = _pruned(pairs, options.engine, schema, phases)
     answer(
         phases,
         counts,
         version=f"tamis {__version__}",
         engine=work.engine,
         digest=str(digest),
-        note=f"{_pruned(pairs, options.engine, schema)}; {work.memory()}",
+        note=f"{became}; {work.memory()}",
     )
 
 
@@ -69,22 +70,25 @@ _HEURISTICS = {
 }
 
 
-def _pruned(pairs: Sequence[tuple[str, str]], engine: str, schema: Schema | None) -> str:
-    """What the linear filters are, and what has become of them."""
+def _pruned(
+    pairs: Sequence[tuple[str, str]], engine: str, schema: Schema | None, phases: Phases
+) -> str:
+    """What the linear filters are, and what has become of them; times ``prune``."""
     queries = Subscriptions(pairs).queries
     pruner = None
     if schema is not None:
         (of,) = (candidate.heuristics for candidate in ENGINES if candidate.name == engine)
         pruner = Pruner(schema.graph, schema.heuristics or of or Heuristics())
-    filters, others = filters_of(queries, pruner)
+    with phases("prune"):
+        filters, others = filters_of(queries, pruner)
     before = f"{len(queries)} queries"
     if others:
         before += f", {len(others)} of them twigs"
-    starts, codes = filters.starts, filters.codes
+    descends = filters.codes & 1
+    leading = descends[filters.starts[:-1]] if len(filters.codes) else descends
     return (
-        f"{before}: {len(filters)} filters for {len(filters.queries)}, with {(codes & 1).sum()} //, "
-        f"{(codes[starts[:-1][starts[:-1] < starts[1:]]] & 1).sum()} of them leading, and "
-        f"{(codes >> 1 == 0).sum()} *"
+        f"{before}: {len(filters)} filters for {len(filters.queries)}, with {descends.sum()} //, "
+        f"{leading.sum()} of them leading, and {(filters.codes >> 1 == 0).sum()} *"
     )
 
 
