@@ -63,9 +63,8 @@ def compile_queries(
 
     >>> from tamis.language.xpath import parse
     >>> program = compile_queries([parse("/a/b//c/d"), parse("//b/c")])
-    >>> program.single.sizes, program.multi.sizes, program.instances.first
-    (Sizes(states=8, edges=7, instances=3), Sizes(states=6, edges=5, instances=2), \
-array([0, 2], dtype=int32))
+    >>> program.multi.sizes, program.instances.first
+    (Sizes(states=8, edges=7, instances=3), array([0, 2, 3], dtype=int32))
     """
     filters, others = filters_of(queries, pruner)
     refused = [(number, _NOT_LINEAR) for number in others]

@@ -49,8 +49,8 @@ class Pma(NamedTuple):
     """A pattern-matching automaton of keywords.
 
     States are prefixes of keywords, the initial state is 0, and less deep ones have lower numbers.
-    Symbols are ``#``, which is 0, and the labels of elements. To each state but the initial one leads
-    one edge, so goto is a hash table of states.
+    Symbols are ``#``, which is 0, and the labels of elements. One edge leads to each state but the
+    initial one, so goto is a hash table of states.
 
     Attributes:
         full_goto: int32[states * width] or []; in row q where each symbol leads from state q, fail

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called, inlined, kernel
+from tamis.jit import called, kernel
 from tamis.matching.pma.kernels.building import edge
 from tamis.matching.pma.kernels.single import walked
 from tamis.matching.pma.layout import (
@@ -132,7 +132,7 @@ def _report_current_output(state: Int64, q: int, depth: int) -> None:
 # -- the frontier ----------------------------------------------------------------------------------
 
 
-@inlined
+@called
 def _advance(state: Int64, filter: int, instance: int, depth: int) -> None:
     """The keyword that a filter waits for has matched (Algorithm 8)."""
     first, advanced_at = int32s(state, INSTANCES.first), int32s(state, WORK.advanced_at)
@@ -175,7 +175,7 @@ def _begin(state: Int64, filter: int) -> None:
     _wait_for(state, filter, int32s(state, INSTANCES.first)[filter], NEVER)
 
 
-@inlined
+@called
 def _wait_for(state: Int64, filter: int, instance: int, advanced_at: int) -> None:
     """Let a filter wait for an instance, which joins the current output of its state."""
     int32s(state, WORK.frontier)[filter] = instance
@@ -192,7 +192,7 @@ def _wait_for(state: Int64, filter: int, instance: int, advanced_at: int) -> Non
         head[q] = instance
 
 
-@inlined
+@called
 def _leave(state: Int64, instance: int) -> None:
     """Take an instance that was waited for from the current output of its state."""
     if state[IS_DYNAMIC]:
