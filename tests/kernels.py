@@ -14,22 +14,27 @@ import numpy as np
 
 from benchmarks.programs.start import compiled_functions, use_everything
 from tamis import jit
-from tamis.documents.demand import EVERYTHING
+from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import parse
 from tamis.documents.records import parse_records
 from tamis.documents.source import Source
 from tamis.documents.streams import Stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
+from tamis.language.xpath import parse as parse_query
 from tamis.limits import Limits
+from tamis.matching.pma import compile_queries, open_pma
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis.workload.documents.dblp import dblp
 from tamis.workload.documents.generator import Documents
 from tests.matching.automaton.asking import Asking
 from tests.matching.automaton.compare import compare
+from tests.matching.pma.variants import OPTIONS
 
 _DEMAND = EVERYTHING._replace(lines=False)
+_WIDE = [f"//a/b{number}//c" for number in range(1_000)]
+"""Filters with more states than the trie has room for at first."""
 _DTD = """
     <!ELEMENT a (b | c | a)*> <!ATTLIST a i ID #IMPLIED r IDREFS #IMPLIED>
     <!ELEMENT b (#PCDATA)> <!ELEMENT c (b?, b, (c | b))>"""
@@ -74,9 +79,23 @@ def read() -> Iterator[object]:
         yield repr([*whole.ids]).encode()
 
 
+def filtered() -> Iterator[object]:
+    """What all variants of the pattern-matching automaton find."""
+    filters = ["//a", "/a/b", "//a/a//b", "//a//a//b/a", "//c/b", "/a/c//b", *_WIDE]
+    queries = [parse_query(text) for text in filters]
+    sources = [Source(document) for document in drawn()]
+    vocabulary = Vocabulary()
+    batch, _ = parse(sources, vocabulary, Demand(), Limits())
+    for options in OPTIONS:
+        matching = open_pma(compile_queries(queries, options=options), 0)
+        matches = matching.match(batch, vocabulary)
+        for document in range(batch.documents):
+            yield matches.numbers(document)
+
+
 def main() -> None:
     use_everything()
-    for part in (drawn, parsed, read):
+    for part in (drawn, parsed, read, filtered):
         digest = hashlib.sha256()
         for values in part():
             digest.update(values)

@@ -40,7 +40,7 @@ def test_every_kernel() -> None:
         assert not all_but(found, "signatures of", "1")
         assert found["wrong"] == "None"
     assert not all_but(second, "compiled", "0")
-    for answers in ("drawn", "parsed", "read", "asked"):
+    for answers in ("drawn", "parsed", "read", "filtered", "asked"):
         assert checked[answers] == first[answers] == second[answers]
     assert checked["folder"] != first["folder"] == second["folder"]
 

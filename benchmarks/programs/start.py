@@ -203,6 +203,8 @@ def use_everything() -> None:
     expressions = ["//b", "//a[@c = '1']", "//author[. = 'x']", "//node()", "name(/*) = 'p:a'"]
     for match in compile(enumerate(expressions)).match_many(documents):
         assert match.error is None, match.error
+    filters = compile({"s": "//a//b", "t": "/a/b", "u": "//b/a//b"}, engine="pma")
+    assert len(filters.match(documents[1])) > 0
     many = enumerate(f"/a/b{n}[@c = 'x{n}' or d < {n}]" for n in range(5_000))
     with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
         file.writelines(f"s{number}\t{text}\n" for number, text in many)

@@ -15,7 +15,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
 from tamis.language.queries import Queries
-from tamis.matching import automaton, reference
+from tamis.matching import automaton, pma, reference
 from tamis.matching.filters import refusal
 from tamis.matching.matchset import MatchSet, Which
 from tamis.matching.promise import PromisedProgram, Schema
@@ -101,6 +101,16 @@ ENGINES: tuple[Engine, ...] = (
         heuristics=None,
         locates=lambda _: False,
     ),
+    Engine(
+        name="pma",
+        refuses=pma.refuses,
+        compile=pma.compile_queries,
+        open=pma.open_pma,
+        is_automatic=False,
+        takes_plain=True,
+        heuristics=Heuristics(filters_max=1 << 14, steps_max=1 << 17),
+        locates=lambda _: False,
+    ),
 )
 """All engines, the one to try first in front."""
 AUTOMATIC = tuple(engine for engine in ENGINES if engine.is_automatic)
@@ -156,7 +166,8 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     [('automaton', array([0, 2], dtype=int32)), ('reference', array([1], dtype=int32))]
     >>> plan([], "warp")
     Traceback (most recent call last):
-    tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, reference
+    tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, \
+reference, pma
     """
     names = ["auto", *(candidate.name for candidate in ENGINES)]
     if engine not in names:
@@ -208,5 +219,5 @@ def _divided(queries: Queries) -> list[Share]:
         if not plain_left and not len(left):
             break
     assert not plain_left, "some engine takes the plain ones"
-    assert not len(left), "the last engine takes all"
+    assert not len(left), "reference takes all"
     return shares

@@ -1,0 +1,1 @@
+"""What builds pattern-matching automata, and what matches documents with them."""
