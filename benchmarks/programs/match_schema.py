@@ -13,9 +13,10 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions
+from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions, skip
 from benchmarks.programs.tamis_matching import Matching
 from tamis import __version__
+from tamis.errors import EngineRefused
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.filters import filters_of
 from tamis.matching.planner import ENGINES
@@ -46,7 +47,10 @@ def main() -> None:
     phases = Phases()
     with phases("load"):
         Matching(_ANY, options.engine, Phases()).answer([b"<a><b>x</b><c/></a>"], Phases())
-    work = Matching(pairs, options.engine, phases, None, schema)
+    try:
+        work = Matching(pairs, options.engine, phases, None, schema)
+    except EngineRefused as refusal:
+        skip(str(refusal))
     cold = Phases()
     work.answer(before, cold)
     phases.times["cold"] = cold.times["parse"] + cold.times["match"]

@@ -32,6 +32,8 @@ class Heuristics(NamedTuple):
         filters_max, steps_max: what one filter may become: so many filters, of so many steps in
             all. One that would become more is pruned by "only-parent" and "single", or else left
             as it is.
+        all_steps_max: the steps of all filters that one ``Pruner`` has made. Beyond, it prunes
+            each as if it became too much.
     """
 
     wildcards: Literal["all", "only-parent", "none"] = "all"
@@ -40,6 +42,7 @@ class Heuristics(NamedTuple):
     substitutes_max: int = 1 << 10
     filters_max: int = 1 << 10
     steps_max: int = 1 << 13
+    all_steps_max: int = 1 << 26
 
 
 ROOT = "#"
@@ -47,7 +50,7 @@ ROOT = "#"
 
 Reached = str | frozenset[str]
 """What the steps before may stand at: an element, ``ROOT``, or several where a ``*`` was left."""
-_MEMO_MAX = 1 << 17
+_MEMO_MAX = 1 << 19
 
 
 class TooManyError(Exception):
@@ -79,6 +82,8 @@ class Pruner:
         self.labels = labels or Labels()
         self._memo: dict[tuple[Codes, Reached], tuple[Codes, ...]] = {}
         self._choices_found: dict[tuple[int, Reached], tuple[tuple[Codes, Reached], ...]] = {}
+        self._remembered = 0  # filters and lists of these
+        self._steps = 0  # of all that was pruned
         self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
 
     def prune(
@@ -92,10 +97,15 @@ class Pruner:
             goes_on: it is the beginning of a path, and what it leads to matters.
         """
         codes = rewritten(codes, goes_on)
-        if len(self._memo) > _MEMO_MAX:
+        if self._remembered > _MEMO_MAX:
             self._memo.clear()
+            self._remembered = 0
         try:
-            return self._pruned(codes, reached)
+            found = self._pruned(codes, reached)
+            self._steps += sum(map(len, found))
+            if self._steps > self.heuristics.all_steps_max:
+                raise TooManyError
+            return found
         except TooManyError:
             if self.careful is not self:
                 return self.careful.prune(codes, reached, goes_on=goes_on)
@@ -156,6 +166,7 @@ class Pruner:
         if sum(map(len, pruned)) > heuristics.steps_max:
             raise TooManyError
         self._memo[key] = found = tuple(pruned)
+        self._remembered += 1 + len(found)
         return found
 
     def _choices(self, code: int, reached: Reached) -> tuple[tuple[Codes, Reached], ...]:
