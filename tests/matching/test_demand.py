@@ -77,7 +77,7 @@ def test_demand_is_enough(subscription: str, document: str) -> None:
     note(command(subscription, document, NAMESPACES))
     query = parse(subscription, NAMESPACES)
     engines = [engine for engine in ENGINES if engine.refuses(query) is None]
-    assert engines[-1].name == "reference"
+    assert "reference" in [engine.name for engine in engines]
     source = read(document, tamis.Limits())
     for engine in engines:
         program = engine.compile([query])

@@ -15,7 +15,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
 from tamis.language.queries import Queries
-from tamis.matching import automaton, reference
+from tamis.matching import automaton, nfa, reference
 from tamis.matching.filters import refusal
 from tamis.matching.matchset import MatchSet, Which
 
@@ -94,8 +94,18 @@ ENGINES: tuple[Engine, ...] = (
         prunes=False,
         locates=lambda _: False,
     ),
+    Engine(
+        name="nfa",
+        refuses=nfa.refuses,
+        compile=nfa.compile_queries,
+        open=nfa.open_nfa,
+        takes_plain=True,
+        prunes=True,
+        locates=lambda _: False,
+    ),
 )
-"""All engines, the one to try first in front."""
+"""All engines, the one to try first in front; those behind ``reference``, which runs everything, are
+used where they are named."""
 
 
 class Share(NamedTuple):
@@ -124,9 +134,9 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     >>> queries = [parse("//a"), parse("//a[name() = 'x']"), parse("//b")]
     >>> [(share.engine.name, share.numbers) for share in plan(queries)]
     [('automaton', array([0, 2], dtype=int32)), ('reference', array([1], dtype=int32))]
-    >>> plan([], "warp")
+    >>> plan([], "x")
     Traceback (most recent call last):
-    tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, reference
+    tamis.errors.EngineRefused: there is no engine 'x': choose one of auto, automaton, reference, nfa
     """
     names = ["auto", *(candidate.name for candidate in ENGINES)]
     if engine not in names:
@@ -178,5 +188,5 @@ def _divided(queries: Queries) -> list[Share]:
         if not plain_left and not len(left):
             break
     assert not plain_left, "some engine takes the plain ones"
-    assert not len(left), "the last engine takes all"
+    assert not len(left), "the reference engine takes all"
     return shares
