@@ -91,13 +91,6 @@ class Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class OfDocument:
-    """A condition holds for the document node."""
-
-    condition: int
-
-
-@dataclass(frozen=True, slots=True)
 class Source:
     """Whose strings are asked: the node's own, its attributes' or those of text nodes in it.
 
@@ -126,9 +119,7 @@ class FirstIs:
     asked: Asked
 
 
-Condition = (
-    Constant | Negation | Conjunction | Disjunction | Inside | OfDocument | ValueIs | FirstIs
-)
+Condition = Constant | Negation | Conjunction | Disjunction | Inside | ValueIs | FirstIs
 
 OWN = Source(Axis.SELF, KindTest.NODE)
 TEXTS = Source(Axis.CHILD, KindTest.TEXT)
@@ -239,8 +230,7 @@ class _Decomposition:
 
     def path(self, path: Path, state: int, asked: Asked | None) -> int:
         """The number of: a path leads from a node to one whose string is as asked, if it is."""
-        if path.absolute and state != DOCUMENT_STATE:
-            return self.conditions.number(OfDocument(self.path(path, DOCUMENT_STATE, asked)))
+        assert not path.absolute or state == DOCUMENT_STATE, "the language has none in predicates"
         return self.steps(without_here(path.steps), state, asked)
 
     def steps(self, steps: tuple[Step, ...], state: int, asked: Asked | None) -> int:
@@ -302,10 +292,7 @@ class _Decomposition:
         row: Condition = ValueIs(OWN, asked)
         if steps:
             row = FirstIs(Source(Axis.ATTRIBUTE, steps[0].test), asked)
-        number = self.conditions.number(row)
-        if value.path.absolute and state != DOCUMENT_STATE:
-            return self.conditions.number(OfDocument(number))
-        return number
+        return self.conditions.number(row)
 
 
 def _literal(literal: str | float) -> bytes | float:

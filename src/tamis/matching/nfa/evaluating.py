@@ -8,6 +8,7 @@ others inside: a semijoin.
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -25,7 +26,6 @@ from tamis.matching.nfa.conditions import (
     FirstIs,
     Inside,
     Negation,
-    OfDocument,
     Source,
     ValueIs,
 )
@@ -47,15 +47,13 @@ class Occurrences:
         self.rows = rows
         order = np.argsort(rows[:, STATE], kind="stable")
         states, starts = np.unique(rows[order, STATE], return_index=True)
-        ends = [*starts[1:].tolist(), len(rows)]
+        bounds = [*starts.tolist(), len(rows)]
         self._of = {
             state: order[start:end]
-            for state, start, end in zip(states.tolist(), starts.tolist(), ends, strict=True)
+            for state, (start, end) in zip(states.tolist(), pairwise(bounds), strict=True)
         }
         self._places = np.empty(len(rows), np.int64)
-        self._places[order] = np.arange(len(rows)) - np.repeat(
-            starts, np.diff([*starts, len(rows)])
-        )
+        self._places[order] = np.arange(len(rows)) - np.repeat(starts, np.diff(bounds))
 
     def of(self, state: int) -> Int64:
         """The occurrences of a state: places in ``rows``, ascending."""
@@ -114,8 +112,6 @@ class Evaluation:
                 return np.logical_or.reduce(found) if found else None
             case Inside(inner, descends, asked):
                 return self._inside(state, inner, descends, asked)
-            case OfDocument(asked):
-                return self._of_document(state, asked)
             case ValueIs(source, question):
                 owners, _ = self._nodes(state, source)
                 if question is not None:
@@ -157,16 +153,6 @@ class Evaluation:
         starts = np.append(rows[found, START], np.iinfo(np.int64).max)
         following = starts[np.searchsorted(starts, rows[own, START], side="right")]
         return np.asarray(following < rows[own, END])
-
-    def _of_document(self, state: int, condition: int) -> Mask | None:
-        """Which nodes are in a document of which a condition is true."""
-        mask = self.where(condition, DOCUMENT_STATE)
-        if mask is None:
-            return None
-        rows = self.occurrences.rows
-        documents = rows[self.occurrences.of(DOCUMENT_STATE), START]
-        starts = rows[self.occurrences.of(state), START]
-        return np.asarray(mask[np.searchsorted(documents, starts) - 1])
 
     # -- strings -----------------------------------------------------------------------------------
 

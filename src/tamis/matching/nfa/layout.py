@@ -78,8 +78,10 @@ class Arrays(NamedTuple):
             lead on, element after element.
         pending: int32[ENTRY * n]; the ``//``-states that are active.
         levels: int64[LEVEL * n].
+        targets: int32[n]; the states that an element reaches.
+        probes: int32[n]; states from which they may be reached.
         is_pending: uint8[states].
-        found_in: int64[sets]; the serial number of the last document that was found to match.
+        reached_in: int32[states]; the serial number of the last document that reached a state.
         tops: int64[states]; the innermost occurrence of a watched state, or -1.
         found: int32[n]; the sets found, document after document.
         found_starts: int64[d + 1]; those of document i begin at ``found_starts[i]``.
@@ -96,8 +98,10 @@ class Arrays(NamedTuple):
     here: Int32
     pending: Int32
     levels: Int64
+    targets: Int32
+    probes: Int32
     is_pending: Bytes
-    found_in: Int64
+    reached_in: Int32
     tops: Int64
     found: Int32
     found_starts: Int64

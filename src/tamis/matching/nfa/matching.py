@@ -57,8 +57,10 @@ class NfaMatching:
             "here": np.zeros(_ROOM * ENTRY, np.int32),
             "pending": np.zeros(_ROOM * ENTRY, np.int32),
             "levels": np.zeros(_ROOM * LEVEL, np.int64),
+            "targets": np.zeros(_ROOM, np.int32),
+            "probes": np.zeros(_ROOM, np.int32),
             "is_pending": np.zeros(0, np.uint8),
-            "found_in": np.zeros(0, np.int64),
+            "reached_in": np.zeros(0, np.int32),
             "tops": np.zeros(0, np.int64),
             "found": np.zeros(_ROOM, np.int32),
             "found_starts": np.zeros(1, np.int64),
@@ -73,7 +75,8 @@ class NfaMatching:
     def memory_usage(self) -> int:
         """The bytes of the workspace, and of a program of its own."""
         own = self._program.memory_usage() if self._is_own else 0
-        return own + sum(array.nbytes for array in self._arrays.values())
+        workspace: int = sum(array.nbytes for array in self._arrays.values())
+        return own + workspace
 
     def add(self, query: Query) -> int:
         """Add a query, of which all batches are asked from now on, and say its number.
@@ -137,8 +140,10 @@ class NfaMatching:
         self._arrays["found_starts"] = np.zeros(batch.documents + 1, np.int64)
         self._reserve("is_pending", len(program.nfa), 0)
         self._reserve("tops", len(program.nfa), -1)
-        self._reserve("found_in", program.nfa.sets, 0)
-        serial = state[layout.SERIAL]
+        self._reserve("reached_in", len(program.nfa), 0)
+        serial = int(state[layout.SERIAL])
+        if serial + batch.documents > np.iinfo(np.int32).max:
+            self._arrays["reached_in"][:] = serial = 0
         state[: AT.records] = 0
         state[layout.SERIAL] = serial
         state[layout.SETS] = program.nfa.sets
@@ -156,8 +161,9 @@ class NfaMatching:
         while run(state) != DONE:
             self._make_room()
             note(state, AT.records, Arrays(**read, **self._arrays))
-        used = state[layout.OCCURRENCES_USED] * OCCURRENCE
-        return self._arrays["occurrences"][:used].reshape(-1, OCCURRENCE)
+        used = int(state[layout.OCCURRENCES_USED])
+        rows: Int64 = self._arrays["occurrences"][: used * OCCURRENCE].reshape(used, OCCURRENCE)
+        return rows
 
     def _make_room(self) -> None:
         """Make room for what the next event may add to stacks and lists."""
@@ -165,6 +171,8 @@ class NfaMatching:
         needed = int(state[layout.NEEDED])
         self._reserve("here", (int(state[layout.HERE_USED]) + needed) * ENTRY, 0)
         self._reserve("pending", (int(state[layout.PENDING_USED]) + needed) * ENTRY, 0)
+        self._reserve("targets", needed, 0)
+        self._reserve("probes", needed, 0)
         self._reserve("levels", (int(state[layout.DEPTH]) + 2) * LEVEL, 0)
         self._reserve("found", int(state[layout.FOUND_USED] + state[layout.SETS]), 0)
         if state[layout.IS_WATCHING]:

@@ -138,7 +138,7 @@ class Nfa:
             self._records = self._widened(self._records, needed)
         pairs = self.transitions + steps
         if 4 * pairs > len(self._table):
-            table = np.zeros(2 << (4 * pairs).bit_length(), np.int64)
+            table = np.zeros(1 << (4 * pairs).bit_length(), np.int64)
             copy_pairs(self._table, table)
             self._table = table
             self.copies += 1

@@ -13,6 +13,7 @@ import numpy as np
 from tamis.arrays import int32s, int64s, uint8s
 from tamis.documents.batch import Int32, Int64
 from tamis.jit import called, inlined, kernel
+from tamis.matching.nfa.kernels.memory import prefetch
 from tamis.matching.nfa.kernels.table import key_of, slot_of
 from tamis.matching.nfa.layout import (
     ABOVE,
@@ -51,16 +52,17 @@ from tamis.matching.nfa.layout import (
     WATCHED,
 )
 
+_AHEAD = 12
+"""How many states ahead memory is asked for."""
+
 
 @called
 def accept(state: Int64, first: int) -> None:
-    """A state was reached: what it answers is true of the document."""
-    found_in = int64s(state, AT.found_in)
+    """A state was reached that was not yet in this document: what it answers is true of it."""
     next_set = int32s(state, AT.next_set)
     found = int32s(state, AT.found)
     set = np.int64(first)
-    while set >= 0 and found_in[set] != state[SERIAL]:
-        found_in[set] = state[SERIAL]
+    while set >= 0:
         found[state[FOUND_USED]] = set
         state[FOUND_USED] += 1
         set = np.int64(next_set[set])
@@ -86,8 +88,8 @@ def note(state: Int64, reached: int, parent: int, event: int) -> None:
 
 
 @inlined
-def push(entries: Int32, used: int, number: int, records: Int32) -> None:
-    """Put a state on a stack."""
+def put_entry(entries: Int32, used: int, number: int, records: Int32) -> None:
+    """Write a state behind a stack; it counts when the stack is said to be longer."""
     row = number * RECORD
     entries[used * ENTRY] = number
     entries[used * ENTRY + 1] = records[row + STAR]
@@ -96,55 +98,88 @@ def push(entries: Int32, used: int, number: int, records: Int32) -> None:
 
 
 @called
-def reach(state: Int64, number: int, event: int) -> None:
-    """An element reaches a state: what that answers is found, and what is behind it active."""
+def reach(state: Int64, targets: Int32, count: int, event: int) -> None:
+    """An element reaches states: what they answer is found, and what is behind them active."""
     records = int32s(state, AT.records)
-    row = number * RECORD
-    if records[row + ACCEPTS] >= 0:
-        accept(state, records[row + ACCEPTS])
-    if records[row + WATCHED] > 0:
-        note(state, number, records[row + PARENT], event)
-    if records[row + MASK] | records[row + MASK + 1] or records[row + STAR] >= 0:
-        push(int32s(state, AT.here), state[HERE_USED], number, records)
-        state[HERE_USED] += 1
-    below = np.int64(records[row + BELOW])
-    if below >= 0:
-        is_pending = uint8s(state, AT.is_pending)
-        if not is_pending[below]:
+    reached_in = int32s(state, AT.reached_in)
+    is_pending = uint8s(state, AT.is_pending)
+    here = int32s(state, AT.here)
+    pending = int32s(state, AT.pending)
+    serial = state[SERIAL]
+    here_used, pending_used = state[HERE_USED], state[PENDING_USED]
+    for place in range(count):
+        prefetch(records, np.int64(targets[min(place + _AHEAD, count - 1)]) * RECORD)
+        number = np.int64(targets[place])
+        row = number * RECORD
+        if reached_in[number] != serial:
+            reached_in[number] = serial
+            if records[row + ACCEPTS] >= 0:
+                accept(state, np.int64(records[row + ACCEPTS]))
+        if records[row + WATCHED] > 0:
+            note(state, number, np.int64(records[row + PARENT]), event)
+        put_entry(here, here_used, number, records)
+        mask = records[row + MASK] | records[row + MASK + 1]
+        here_used += np.int64(mask != 0) | np.int64(records[row + STAR] >= 0)
+        below = np.int64(records[row + BELOW])
+        if below >= 0 and not is_pending[below]:
             is_pending[below] = 1
-            push(int32s(state, AT.pending), state[PENDING_USED], below, records)
-            state[PENDING_USED] += 1
+            put_entry(pending, pending_used, below, records)
+            pending_used += 1
+    state[HERE_USED], state[PENDING_USED] = here_used, pending_used
 
 
 @inlined
-def follow_label(state: Int64, entries: Int32, entry: int, label: int, event: int) -> None:
-    """Go on from an active state along the transition for a label, if there is one."""
-    mask = entries[entry * ENTRY + 2 + (label >> 5 & 1)]
-    if mask >> (label & 31) & 1:
-        table = int64s(state, AT.table)
-        key = key_of(np.int64(entries[entry * ENTRY]), label)
+def look_up(state: Int64, targets: Int32, used: int, probes: Int32, count: int, label: int) -> int:
+    """Append to targets where the transitions for a label lead, from states that may have one."""
+    table = int64s(state, AT.table)
+    for place in range(count):
+        key = key_of(probes[place], label)
         slot = slot_of(table, key)
-        if table[slot] == key:
-            reach(state, table[slot + 1], event)
+        targets[used] = table[slot + 1]
+        used += np.int64(table[slot] == key)
+    return used
+
+
+@inlined
+def probe(entries: Int32, first: int, end: int, probes: Int32, label: int) -> int:
+    """List the states of a stack that may have a transition for a label; how many they are."""
+    count = 0
+    word, bit = 2 + (label >> 5 & 1), label & 31
+    for entry in range(first, end):
+        probes[count] = entries[entry * ENTRY]
+        count += np.int64(entries[entry * ENTRY + word] >> bit & 1)
+    return count
 
 
 @called
 def follow(
-    state: Int64, entries: Int32, first: int, end: int, label: int, of_namespace: int, event: int
-) -> None:
-    """Go on from the active states of a stack, with an element of a label, or -1.
+    state: Int64, entries: Int32, first: int, end: int, used: int, label: int, of_namespace: int
+) -> int:
+    """Append to the targets where the active states of a stack lead, with an element.
+
+    Each loop does one thing without branches that depend on the states, so that the processor
+    need not wait for the memory of one state before it asks for that of the next.
 
     Args:
+        label: the element's, or -1.
         of_namespace: the label of all names of the element's namespace, or -1.
+
+    Returns:
+        How many targets there are.
     """
+    targets = int32s(state, AT.targets)
+    probes = int32s(state, AT.probes)
     for entry in range(first, end):
-        star = np.int64(entries[entry * ENTRY + 1])
-        if star >= 0:
-            reach(state, star, event)
-        if label >= 0:
-            follow_label(state, entries, entry, label, event)
-        if of_namespace >= 0:
-            follow_label(state, entries, entry, of_namespace, event)
+        star = entries[entry * ENTRY + 1]
+        targets[used] = star
+        used += np.int64(star >= 0)
+    if label >= 0:
+        count = probe(entries, first, end, probes, label)
+        used = look_up(state, targets, used, probes, count, label)
+    if of_namespace >= 0:
+        count = probe(entries, first, end, probes, of_namespace)
+        used = look_up(state, targets, used, probes, count, of_namespace)
+    return used
 
 
 @inlined
@@ -161,10 +196,11 @@ def enter(state: Int64, label: int, of_namespace: int, event: int) -> None:
     levels = int64s(state, AT.levels)
     depth = state[DEPTH] + 1
     open_level(state, levels, depth)
+    here, pending = int32s(state, AT.here), int32s(state, AT.pending)
     here_from = levels[(depth - 1) * LEVEL + HERE_FROM]
-    here_used, pending_used = state[HERE_USED], state[PENDING_USED]
-    follow(state, int32s(state, AT.here), here_from, here_used, label, of_namespace, event)
-    follow(state, int32s(state, AT.pending), 0, pending_used, label, of_namespace, event)
+    count = follow(state, here, here_from, state[HERE_USED], 0, label, of_namespace)
+    count = follow(state, pending, 0, state[PENDING_USED], count, label, of_namespace)
+    reach(state, int32s(state, AT.targets), count, event)
     levels[depth * LEVEL + OCCURRENCES_TO] = state[OCCURRENCES_USED]
     state[DEPTH] = depth
 
@@ -193,11 +229,12 @@ def has_room(state: Int64) -> bool:
     """Whether the stacks have room for all that one more element may reach."""
     depth = state[DEPTH]
     here = state[HERE_USED] - int64s(state, AT.levels)[depth * LEVEL + HERE_FROM]
-    reached = 3 * (here + state[PENDING_USED])  # by *, by name, by namespace
+    reached = 3 * (here + state[PENDING_USED]) + 1  # by *, by name, by namespace; one is spare
     state[NEEDED] = reached
     return (
         (state[HERE_USED] + reached) * ENTRY <= len(int32s(state, AT.here))
         and (state[PENDING_USED] + reached) * ENTRY <= len(int32s(state, AT.pending))
+        and reached <= len(int32s(state, AT.targets))
         and (depth + 2) * LEVEL <= len(int64s(state, AT.levels))
         and (
             not state[IS_WATCHING]
@@ -220,7 +257,9 @@ def begin(state: Int64, event: int) -> bool:
     state[SERIAL] += 1
     state[DEPTH] = 0
     open_level(state, levels, 0)
-    reach(state, 0, event - 1)
+    targets = int32s(state, AT.targets)
+    targets[0] = 0
+    reach(state, targets, 1, event - 1)
     levels[OCCURRENCES_TO] = state[OCCURRENCES_USED]
     return True
 
