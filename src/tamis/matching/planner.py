@@ -104,8 +104,8 @@ ENGINES: tuple[Engine, ...] = (
         locates=lambda _: False,
     ),
 )
-"""All engines, the one to try first in front; those behind ``reference``, which runs everything, are
-used where they are named."""
+"""All engines, the one to try first in front; those behind ``reference``, which runs everything,
+are used where they are named."""
 
 
 class Share(NamedTuple):
@@ -134,9 +134,9 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     >>> queries = [parse("//a"), parse("//a[name() = 'x']"), parse("//b")]
     >>> [(share.engine.name, share.numbers) for share in plan(queries)]
     [('automaton', array([0, 2], dtype=int32)), ('reference', array([1], dtype=int32))]
-    >>> plan([], "x")
+    >>> plan([], "warp")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    tamis.errors.EngineRefused: there is no engine 'x': choose one of auto, automaton, reference, nfa
+    tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, ...
     """
     names = ["auto", *(candidate.name for candidate in ENGINES)]
     if engine not in names:

@@ -46,6 +46,16 @@ from tests.matching.nfa.asking import asked, batch_of, by_reference, opened, que
         ("//a[starts-with(@x, '')]", "<a/>", True),
         ("//a[starts-with(normalize-space(@x), 'b c')]", "<a x='  b  c d'/>", True),
         ("/", "<a/>", True),
+        ("//a[contains(b, 'x')]", "<a><b>y</b><b>x</b></a>", False),
+        ("//a[contains(b[@x], 'x')]", "<a><b>y</b><b x=''>x</b></a>", True),
+        ("//a[contains(b[@x]/c/@y, 'x')]", "<a><b><c y='x'/></b><b x=''><c/><c y='x'/></b></a>",
+         True),
+        ("//a[contains(b/c/@y, 'x')]", "<a><b><c y='z'/></b><b x=''><c/><c y='x'/></b></a>", False),
+        ("//a[starts-with(b/text(), 'x')]", "<a><b><c>y</c>x</b></a>", True),
+        ("//a[string-length(b/c) = 0]", "<a><b/></a>", True),
+        ("//a[b[string-length(c) = 1]]", "<a><b/><b><c>x</c></b></a>", True),
+        ("string-length(/a/b) = 2", "<a><b>é1</b><b/></a>", True),
+        ("//a[contains(d, '')]", "<a/>", True),
     ],
 )  # fmt: skip
 def test_named(expression: str, document: str, expected: bool | None) -> None:

@@ -113,10 +113,16 @@ class ValueIs:
 
 @dataclass(frozen=True, slots=True)
 class FirstIs:
-    """The first of the strings of a source, or "" where there is none, is as asked."""
+    """The first of the strings of a source, or "" where there is none, is as asked.
+
+    Attributes:
+        through: the child steps that lead from the node to those that have the strings: for each
+            the state behind it, and a condition of the nodes there.
+    """
 
     source: Source
     asked: Asked
+    through: tuple[tuple[int, int], ...]
 
 
 Condition = Constant | Negation | Conjunction | Disjunction | Inside | ValueIs | FirstIs
@@ -288,11 +294,19 @@ class _Decomposition:
             value = value.text
         assert isinstance(value, StringOf)
         asked = Asked(tuple(dict.fromkeys(functions)), operator, _literal(literal))
-        steps = without_here(value.path.steps)
-        row: Condition = ValueIs(OWN, asked)
-        if steps:
-            row = FirstIs(Source(Axis.ATTRIBUTE, steps[0].test), asked)
-        return self.conditions.number(row)
+        source, through = OWN, []
+        for step in without_here(value.path.steps):
+            if step.axis is Axis.ATTRIBUTE:
+                source = Source(Axis.ATTRIBUTE, step.test)
+            elif step.test is KindTest.TEXT:
+                source = TEXTS
+            else:
+                assert isinstance(step.test, NameTest)
+                state = self.step(state, self.labels.of_test(step.test), False)
+                through.append((state, self.node(step, (), state, None)))
+        if source == OWN and not through:
+            return self.conditions.number(ValueIs(OWN, asked))
+        return self.conditions.number(FirstIs(source, asked, tuple(through)))
 
 
 def _literal(literal: str | float) -> bytes | float:

@@ -118,14 +118,27 @@ class Evaluation:
                     owners, strings = self._strings_of(state, source)
                     owners = owners[strings.find(question)]
                 return _mask(owners, count)
-            case FirstIs(source, question):
-                owners, strings = self._strings_of(state, source)
-                _, firsts = np.unique(owners, return_index=True)
-                is_asked = np.zeros(len(owners), np.bool_)
-                is_asked[strings.find(question)] = True
-                mask = np.full(count, len(Strings([b""]).find(question)) > 0)
-                mask[owners[firsts]] = is_asked[firsts]
-                return mask
+            case FirstIs() as first:
+                return self._first(state, first)
+
+    def _first(self, state: int, condition: FirstIs) -> Mask:
+        """Of which nodes the first string is as asked."""
+        last = condition.through[-1][0] if condition.through else state
+        owners, strings = self._strings_of(last, condition.source)
+        nodes = self.occurrences.of(last)[owners]
+        counts = np.ones(len(nodes), np.bool_)  # whether the string is one of the path's
+        for inner, asked in condition.through[::-1]:
+            mask = self.where(asked, inner)
+            counts &= mask[self.occurrences.places(nodes)] if mask is not None else False
+            nodes = self.occurrences.rows[nodes, ABOVE]
+        is_asked = np.zeros(len(nodes), np.bool_)
+        is_asked[strings.find(condition.asked)] = True
+        # Child steps lead from nodes in document order to nodes in document order.
+        _, firsts = np.unique(nodes[counts], return_index=True)
+        is_empty_asked = len(Strings([b""]).find(condition.asked)) > 0
+        result = np.full(len(self.occurrences.of(state)), is_empty_asked)
+        result[self.occurrences.places(nodes[counts][firsts])] = is_asked[counts][firsts]
+        return result
 
     def _all(self, operands: tuple[int, ...], state: int) -> Mask | None:
         result: Mask | None = None

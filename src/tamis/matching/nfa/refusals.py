@@ -32,6 +32,7 @@ from tamis.language.model import (
     Value,
 )
 
+_FIRST_AXES = (Axis.CHILD, Axis.ATTRIBUTE)
 STEPS_MAX = 120
 """Steps of a query that is more than filters: they are evaluated inside each other."""
 
@@ -74,9 +75,8 @@ def _of_string(value: Value) -> Iterator[str]:
         case StringLength(text) | NormalizeSpace(text):
             yield from _of_string(text)
         case StringOf(path):
-            steps = without_here(path.steps)
-            if steps and (len(steps) > 1 or steps[0].axis is not Axis.ATTRIBUTE):
-                yield "the first node of a path is asked for, and that is neither . nor @name"
+            if any(step.axis not in _FIRST_AXES for step in without_here(path.steps)):
+                yield "the first of several nodes is asked for, and they are not just children"
             yield from _of_path(path)
         case NameOf(_, local):
             yield "it calls local-name()" if local else "it calls name()"
@@ -139,4 +139,10 @@ def _steps(expression: Expression) -> int:
             return _steps(operand)
         case And(operands) | Or(operands):
             return sum(map(_steps, operands))
-    return 1
+        case Compare(_, value, _) | Contains(value, _) | StartsWith(value, _):
+            while isinstance(value, StringLength | NormalizeSpace):
+                value = value.text
+            assert not isinstance(value, Nodes)
+            return _steps(Exists((value.path,)))
+        case Constant():
+            return 0
