@@ -226,6 +226,35 @@ def use_everything() -> None:
     with tempfile.TemporaryDirectory() as folder:
         matcher.save(Path(folder, "x.tamis"), learned=True)
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
+    _use_nfa()
+
+
+def _use_nfa() -> None:
+    """Run YFilter's NFA with full stacks and with little on them; add to it, and list tuples."""
+    from tamis.documents.demand import EVERYTHING  # noqa: PLC0415
+    from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
+    from tamis.documents.source import Source  # noqa: PLC0415
+    from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
+    from tamis.language.xpath import parse  # noqa: PLC0415
+    from tamis.limits import Limits  # noqa: PLC0415
+    from tamis.matching import nfa  # noqa: PLC0415
+
+    expressions = [f"//n{n}/*//n{n}//*" for n in range(200)]
+    expressions += [*("//*//*//*", "/*/p:*", "//a[.//b = 'x']/text()", "//n0[not(@c)]", "//p:*")]
+    queries = [parse(text, {"p": "u"}) for text in expressions]
+    nested = b"".join(b"<n%d>" % (n % 200) for n in range(400)) + b"<p:a xmlns:p='u'>t</p:a>"
+    nested += b"".join(b"</n%d>" % (n % 200) for n in reversed(range(400)))
+    vocabulary = Vocabulary()
+    documents = [nested, b"<a><b>x</b>y</a>", b"<", nested]
+    batch, _ = parse_documents([*map(Source, documents)], vocabulary, EVERYTHING, Limits())
+    matching = nfa.open_nfa(nfa.compile_queries(queries[:100]), 0)
+    for query in queries[100:]:
+        matching.add(query)
+    found = [matching.match(batch, vocabulary).numbers(number) for number in range(4)]
+    assert [len(numbers) for numbers in found] == [203, 1, 0, 203]
+    streams, errors = matching.path_tuples(batch, vocabulary, [0, 7, 200], 1 << 10)
+    assert [len(stream.nodes) for stream in streams] == [0, 0, 0]
+    assert list(errors) == [0, 3]
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
 from tamis.language.queries import Queries
-from tamis.matching import automaton, pma, reference
+from tamis.matching import automaton, nfa, pma, reference
 from tamis.matching.filters import refusal
 from tamis.matching.matchset import MatchSet, Which
 from tamis.matching.promise import PromisedProgram, Schema
@@ -102,6 +102,16 @@ ENGINES: tuple[Engine, ...] = (
         locates=lambda _: False,
     ),
     Engine(
+        name="nfa",
+        refuses=nfa.refuses,
+        compile=nfa.compile_queries,
+        open=nfa.open_nfa,
+        is_automatic=False,
+        takes_plain=True,
+        heuristics=Heuristics(wildcards="only-parent", descendants="single"),
+        locates=lambda _: False,
+    ),
+    Engine(
         name="pma",
         refuses=pma.refuses,
         compile=pma.compile_queries,
@@ -167,7 +177,7 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     >>> plan([], "warp")
     Traceback (most recent call last):
     tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, \
-reference, pma
+reference, nfa, pma
     """
     names = ["auto", *(candidate.name for candidate in ENGINES)]
     if engine not in names:

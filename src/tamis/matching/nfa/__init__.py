@@ -1,0 +1,30 @@
+"""YFilter's engine: one NFA for all paths, run with a stack of active states; see README.md."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tamis.language.model import Query
+from tamis.matching.nfa.refusals import refuses
+
+if TYPE_CHECKING:
+    from tamis.matching.nfa.matching import NfaMatching
+    from tamis.matching.nfa.program import NfaProgram
+    from tamis.schema.prune import Pruner
+
+__all__ = ["compile_queries", "open_nfa", "refuses"]
+
+
+def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> NfaProgram:
+    """See :func:`tamis.matching.nfa.program.compile_queries`."""
+    from tamis.matching.nfa.program import compile_queries  # noqa: PLC0415 - imports Numba
+
+    return compile_queries(queries, pruner)
+
+
+def open_nfa(program: NfaProgram, _bytes_max: int) -> NfaMatching:
+    """What matches with a program, for one thread at a time."""
+    from tamis.matching.nfa.matching import NfaMatching  # noqa: PLC0415 - imports Numba
+
+    return NfaMatching(program)

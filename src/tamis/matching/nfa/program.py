@@ -1,0 +1,171 @@
+"""Queries → the NFA's program, which grows when queries are added."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.documents.batch import Int32, Int64
+from tamis.documents.demand import Demand
+from tamis.language.filters import Labels
+from tamis.language.model import Query
+from tamis.matching.demand import demand_of
+from tamis.matching.filters import filters_of, refusal
+from tamis.matching.nfa.conditions import DOCUMENT_STATE, Conditions
+from tamis.matching.nfa.refusals import refuses
+from tamis.matching.nfa.states import Nfa
+from tamis.schema.prune import Pruner
+from tamis.schema.twigs import prune_query
+
+
+class _Growing:
+    """Numbers behind each other, with room for more."""
+
+    def __init__(self, first: NDArray[Any]) -> None:
+        self._array = first
+        self._used = len(first)
+
+    def copy(self) -> _Growing:
+        return _Growing(self.view.copy())
+
+    @property
+    def view(self) -> NDArray[Any]:
+        """The numbers; read-only, and as they are at the call."""
+        view = self._array[: self._used]
+        view.flags.writeable = False
+        return view
+
+    def append(self, number: int) -> None:
+        if self._used == len(self._array):
+            self._array = np.resize(self._array, 2 * self._used + 16)
+        self._array[self._used] = number
+        self._used += 1
+
+
+class NfaProgram:
+    """The NFA of some queries, and what is asked of the nodes that reach its states.
+
+    A set of queries is what one state answers: the queries of a filter. A *twig*, a query that is
+    more than filters, is a set of its own, which no state answers.
+
+    Attributes:
+        nfa: all paths.
+        labels: what steps test for.
+        conditions: what twigs ask.
+        twigs: for each its set, and the condition, of the document node.
+        demand: what is read of documents.
+        queries: how many there are.
+    """
+
+    def __init__(self) -> None:
+        self.nfa = Nfa()
+        self.labels = Labels()
+        self.conditions = Conditions()
+        self.twigs: list[tuple[int, int]] = []
+        self.demand = Demand()
+        self.queries = 0
+        self._set_starts = _Growing(np.zeros(1, np.int64))
+        self._members = _Growing(np.zeros(0, np.int32))
+
+    def copy(self) -> NfaProgram:
+        """The same program, which grows on its own."""
+        other = NfaProgram()
+        other.nfa = self.nfa.copy()
+        other.labels = _labels(self.labels.names)
+        other.conditions = self.conditions.copy()
+        other.twigs = self.twigs.copy()
+        other.demand, other.queries = self.demand, self.queries
+        other._set_starts, other._members = self._set_starts.copy(), self._members.copy()
+        return other
+
+    @property
+    def set_starts(self) -> Int64:
+        """int64[sets + 1]; see ``MatchSet``."""
+        return self._set_starts.view
+
+    @property
+    def members(self) -> Int32:
+        """int32[]; see ``MatchSet``."""
+        return self._members.view
+
+    def memory_usage(self) -> int:
+        """The bytes of its arrays; conditions are objects, and not counted."""
+        return self.nfa.memory_usage() + self.set_starts.nbytes + self.members.nbytes
+
+    def add(self, query: Query) -> int:
+        """Add one more query, and say its number: the next one.
+
+        It costs its steps: what is there stays as it is.
+
+        Raises:
+            EngineRefused: the engine cannot run it.
+        """
+        number = self.queries
+        filters = self.labels.filters(query)
+        if filters is None:
+            self._add_twig(query, number)
+        else:
+            for codes in dict.fromkeys(filters):
+                self._add_set(self.nfa.add([codes]), number)
+        self.queries += 1
+        return number
+
+    def _add_twig(self, query: Query, number: int, pruner: Pruner | None = None) -> None:
+        reason = refuses(query)
+        if reason is not None:
+            raise refusal("nfa", query, reason)
+        asked = query if pruner is None else _pruned(query, pruner)
+        self.nfa.watch([DOCUMENT_STATE])
+        condition = self.conditions.add(asked.expression, DOCUMENT_STATE, self.nfa, self.labels)
+        self.twigs.append((self.nfa.sets, condition))
+        self._add_set(np.full(1, -1, np.int32), number)
+        self.demand |= demand_of(query.expression)
+
+    def _add_set(self, ends: Int32, query: int) -> None:
+        self.nfa.accept(ends)
+        self._members.append(query)
+        self._set_starts.append(int(self._set_starts.view[-1]) + 1)
+
+    def _add_first(self, queries: Sequence[Query], pruner: Pruner | None) -> None:
+        """Add all queries, to an empty program."""
+        filters, others = filters_of(queries, pruner)
+        self.labels = _labels(filters.names)
+        self.nfa.accept(self.nfa.add_many(filters.starts, filters.codes))
+        self._set_starts = _Growing(filters.query_starts.copy())
+        self._members = _Growing(filters.queries.copy())
+        for number, query in others.items():
+            self._add_twig(query, number, pruner)
+        self.queries = len(queries)
+
+
+def _pruned(query: Query, pruner: Pruner) -> Query:
+    """A twig pruned; or itself, where what it becomes is more than the engine takes."""
+    pruned = prune_query(query, pruner)
+    return query if refuses(pruned) is not None else pruned
+
+
+def _labels(names: Sequence[str]) -> Labels:
+    """Labels with the same numbers."""
+    labels = Labels()
+    for name in names:
+        labels.of(name)
+    return labels
+
+
+def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> NfaProgram:
+    """The NFA of all paths of some queries.
+
+    Raises:
+        EngineRefused: the engine cannot run one of them.
+
+    >>> from tamis.language.xpath import parse
+    >>> program = compile_queries([parse("/a/b"), parse("/a//c"), parse("/a[b]")])
+    >>> len(program.nfa), program.twigs
+    (5, [(2, 3)])
+    """
+    program = NfaProgram()
+    program._add_first(queries, pruner)
+    return program

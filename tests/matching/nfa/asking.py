@@ -1,0 +1,46 @@
+"""Ask the NFA, and the reference engine, about documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tamis.documents.batch import EventBatch
+from tamis.documents.demand import EVERYTHING
+from tamis.documents.parser import parse as parse_documents
+from tamis.documents.source import read
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.model import Query
+from tamis.language.xpath import parse
+from tamis.limits import Limits
+from tamis.matching import nfa, reference
+from tamis.matching.nfa.matching import NfaMatching
+from tamis.matching.planner import Matching
+
+
+def queries(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> list[Query]:
+    return [parse(expression, namespaces or {}) for expression in expressions]
+
+
+def opened(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> NfaMatching:
+    return nfa.open_nfa(nfa.compile_queries(queries(expressions, namespaces)), 0)
+
+
+def batch_of(
+    documents: Sequence[str | bytes], vocabulary: Vocabulary, limits: Limits | None = None
+) -> EventBatch:
+    """Everything of some documents; those that are in error are there, without events."""
+    sources = [read(document, limits or Limits()) for document in documents]
+    return parse_documents(sources, vocabulary, EVERYTHING, limits or Limits())[0]
+
+
+def asked(matching: Matching, documents: Sequence[str | bytes]) -> list[list[int]]:
+    """The numbers of the queries that are true of each document."""
+    vocabulary = Vocabulary()
+    matches = matching.match(batch_of(documents, vocabulary), vocabulary)
+    return [matches.numbers(number).tolist() for number in range(len(documents))]
+
+
+def by_reference(given: Sequence[Query], documents: Sequence[str | bytes]) -> list[list[int]]:
+    """What the reference engine says."""
+    program = reference.compile_queries(given)
+    return asked(reference.open_reference(program, 0), documents)

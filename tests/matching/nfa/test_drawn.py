@@ -1,0 +1,98 @@
+"""Filters and twigs drawn from DTDs, many at once: the answers of the other engines."""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import suppress
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, note, settings
+from hypothesis import strategies as st
+
+import tamis
+from tamis.errors import UsageError
+from tamis.language.xpath import parse
+from tamis.matching.nfa import refuses
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.reader import parse_dtd
+from tamis.workload.documents.generator import Documents
+from tamis.workload.documents.grammar import DocumentOptions
+from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
+from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
+from tamis.workload.values import Values
+from tests.strategies import NAMESPACES, documents, dtds, subscriptions
+
+thorough = settings(
+    max_examples=150,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+
+
+def answers(expressions: list[str], texts: list[str], engine: str) -> list[list[int]]:
+    subscriptions = tamis.Subscriptions(enumerate(expressions), namespaces=NAMESPACES)
+    matcher = tamis.compile(subscriptions, engine=engine)
+    return [list(match) for match in matcher.match_many(texts)]
+
+
+@thorough
+@given(st.lists(subscriptions(), max_size=30), st.lists(documents(), min_size=1, max_size=6))
+def test_many_at_once(expressions: list[str], texts: list[str]) -> None:
+    usable = [text for text in expressions if refuses(parse(text, NAMESPACES)) is None]
+    note(str((usable, texts)))
+    assert answers(usable, texts, "nfa") == answers(usable, texts, "reference")
+
+
+def test_it_takes_part() -> None:
+    """The canary: where every query is refused, no answers are compared."""
+    counted: Counter[bool] = Counter()
+
+    @settings(thorough, max_examples=200, database=None)
+    @given(subscriptions())
+    def count(subscription: str) -> None:
+        counted[refuses(parse(subscription, NAMESPACES)) is None] += 1
+
+    count()
+    assert counted[True] > 30
+
+
+@thorough
+@given(dtds(), st.sampled_from("abcdef"), st.integers(0, 1 << 32))
+def test_of_drawn_dtds(dtd: str, root: str, seed: int) -> None:
+    note(dtd)
+    graph = SchemaGraph.of(parse_dtd(dtd), [root])
+    try:
+        made = Documents(
+            graph, options=DocumentOptions(values=Values(4)), depth=8, size=2_000, seed=seed
+        )
+        texts = [made.document(number).decode() for number in range(4)]
+    except UsageError:  # there is no valid document, or none so small
+        return
+    options = QueryOptions(values=Values(4), wildcard=0.3, descendant=0.3, nested=1, depth=(1, 6))
+    drawn = [*queries_from_dtd(graph, 30, options=replace(options, nested=0), seed=seed)]
+    drawn += queries_from_dtd(graph, 20, options=options, seed=seed)
+    with suppress(UsageError):  # no room
+        drawn += twigs_from_dtd(graph, 10, options=TwigOptions(nodes=6, splits=2), seed=seed)
+    usable = [text for text in drawn if refuses(parse(text)) is None]
+    found = answers(usable, texts, "nfa")
+    assert found == answers(usable, texts, "reference") == answers(usable, texts, "automaton")
+
+
+@pytest.mark.parametrize("wildcard", [0.0, 0.2, 0.6])
+def test_linear_filters_of_a_recursive_dtd(wildcard: float) -> None:
+    """Thousands of filters, compiled in bulk."""
+    graph = SchemaGraph.of(
+        parse_dtd(
+            "<!ELEMENT r (a | b)+> <!ELEMENT a (b, c?, a?)> <!ELEMENT b (a | c)*>"
+            "<!ELEMENT c (d, b?)?> <!ELEMENT d EMPTY>"
+        )
+    )
+    options = QueryOptions(wildcard=wildcard, descendant=0.3, depth=(1, 7))
+    expressions = [*dict.fromkeys(queries_from_dtd(graph, 3_000, options=options, seed=1))]
+    assert len(expressions) > 100
+    made = Documents(graph, depth=12, size=3_000, seed=2)
+    texts = [made.document(number).decode() for number in range(12)]
+    found = answers(expressions, texts, "nfa")
+    assert found == answers(expressions, texts, "automaton")
+    assert {len(numbers) for numbers in found} != {0, len(expressions)}
