@@ -2,15 +2,18 @@
 
     python -m benchmarks.programs.match_schema DOCUMENTS WARMUP SUBSCRIPTIONS
         --engine NAME [--dtd FILE] [--heuristics all|keep-leading|polynomial] [--trust]
+        [--outputs static|dynamic] [--passes 1|2] [--fail]
 
 ``expressions`` are parsed, ``compile`` prunes and compiles. What the subscriptions became is in the
-note. The DTD's root is the one that its documents are drawn from.
+note. The DTD's root is the one that its documents are drawn from. The last options are those of
+``pma``.
 """
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions, skip
@@ -18,8 +21,8 @@ from benchmarks.programs.tamis_matching import Matching
 from tamis import __version__
 from tamis.errors import EngineRefused
 from tamis.language.subscriptions import Subscriptions
+from tamis.matching import planner, pma
 from tamis.matching.filters import filters_of
-from tamis.matching.planner import ENGINES
 from tamis.matching.promise import Schema
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
@@ -36,7 +39,11 @@ def main() -> None:
     parser.add_argument("--dtd", type=Path)
     parser.add_argument("--heuristics", choices=_HEURISTICS)
     parser.add_argument("--trust", action="store_true")
+    parser.add_argument("--outputs", choices=("static", "dynamic"), default="dynamic")
+    parser.add_argument("--passes", type=int, choices=(1, 2), default=1)
+    parser.add_argument("--fail", action="store_true")
     options = parser.parse_args()
+    _set_options(pma.PmaOptions(options.outputs, options.passes, not options.fail))
     measured, before = read_folder(options.documents), read_folder(options.warmup)
     pairs = read_subscriptions(options.subscriptions)
     schema = None
@@ -74,6 +81,15 @@ _HEURISTICS = {
 }
 
 
+def _set_options(options: pma.PmaOptions) -> None:
+    """Have pma compile with other options: callers of the library cannot choose them."""
+    compile = partial(pma.compile_queries, options=options)
+    planner.ENGINES = tuple(
+        engine._replace(compile=compile) if engine.name == "pma" else engine
+        for engine in planner.ENGINES
+    )
+
+
 def _pruned(
     pairs: Sequence[tuple[str, str]], engine: str, schema: Schema | None, phases: Phases
 ) -> str:
@@ -81,7 +97,7 @@ def _pruned(
     queries = Subscriptions(pairs).queries
     pruner = None
     if schema is not None:
-        (of,) = (candidate.heuristics for candidate in ENGINES if candidate.name == engine)
+        (of,) = (candidate.heuristics for candidate in planner.ENGINES if candidate.name == engine)
         pruner = Pruner(schema.graph, schema.heuristics or of or Heuristics())
     with phases("prune"):
         filters, others = filters_of(queries, pruner)

@@ -108,7 +108,7 @@ ENGINES: tuple[Engine, ...] = (
         open=nfa.open_nfa,
         is_automatic=False,
         takes_plain=True,
-        heuristics=Heuristics(wildcards="only-parent", descendants="single"),
+        heuristics=Heuristics(filters_max=32, steps_max=256),
         locates=lambda _: False,
     ),
     Engine(
