@@ -14,7 +14,7 @@ import pytest
 
 import tamis
 from tamis.documents.source import Source
-from tamis.errors import EngineRefused
+from tamis.errors import EngineRefused, SchemaError
 from tamis.limits import DEFAULT_LIMITS
 from tamis.matching.matcher import CompiledMatcher
 from tamis.matching.planner import ENGINES, Engine
@@ -132,3 +132,40 @@ def test_real_documents(engine: Engine, name: str) -> None:
             assert set(match) == wanted & set(asked)
         departed |= matcher.departed > 0
     assert departed == DTDS[name][2]
+
+
+@pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
+@pytest.mark.parametrize("name", DTDS)
+def test_without_a_dtd(engine: Engine, name: str) -> None:
+    corpus(name)
+    given, expected = subscriptions_of(name)
+    asked = {
+        number: item.expression
+        for number, item in enumerate(given)
+        if item.query is not None and engine.refuses(item.query) is None
+    }
+    assert len(asked) > 20
+    subscriptions = tamis.Subscriptions(asked, namespaces=given.namespaces)
+    matcher = tamis.compile(subscriptions, engine=engine.name)
+    for match, wanted in zip(matcher.match_many(documents_of(name)), expected, strict=True):
+        assert set(match) == wanted & set(asked)
+
+
+CATALOG = [ROOT / "entrez-dtds"]
+
+
+@pytest.mark.parametrize("engine", PRUNING, ids=lambda engine: engine.name)
+def test_documents_with_a_dtd_of_their_own(engine: Engine) -> None:
+    """What the doctypes of Entrez's documents name, over several years."""
+    answered = 0
+    for path in corpus("entrez")[::2]:
+        try:
+            graph = read_graph(path, CATALOG)
+        except SchemaError:  # it has none
+            continue
+        drawn = queries_from_dtd(graph, 40, options=QueryOptions(depth=(1, 8)), seed=4)
+        filters = tamis.Subscriptions(enumerate(drawn), namespaces=drawn.namespaces)
+        found = list(tamis.compile(filters, engine=engine.name, dtd=graph).match(path))
+        assert found == list(tamis.compile(filters, engine="reference").match(path))
+        answered += len(found)
+    assert answered > 100

@@ -116,9 +116,9 @@ DtdFile = Annotated[
     typer.Option(
         "--dtd",
         metavar="FILE",
-        help="The DTD of the documents (*.dtd), or a document with a DOCTYPE. Engines that gain by "
-        "it prune the subscriptions. It never changes an answer: documents that leave it are "
-        "answered without it.",
+        help="The DTD of the documents (*.dtd), or a document with a DOCTYPE: subscriptions are "
+        "pruned with it. It never changes an answer: documents that leave it are answered without "
+        "it.",
     ),
 ]
 DtdRoot = Annotated[

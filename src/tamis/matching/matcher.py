@@ -657,7 +657,7 @@ def compile_subscriptions(
         subscriptions: a :class:`Subscriptions`, or what makes one: id → expression or pairs.
         engine: ``"auto"``, or an engine to use or be refused.
         dtd: a file with the DTD of the documents (``*.dtd``), or a document that has a DOCTYPE.
-            Engines that gain by it, ``nfa`` and ``pma``, prune the subscriptions. It never changes
+            Subscriptions are pruned with it, as far as the engine gains by that. It never changes
             an answer: documents that leave it are answered without it.
         root: the element that documents begin with; by default the one in the DOCTYPE, or those
             that no other element holds.
