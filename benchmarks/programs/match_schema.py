@@ -1,7 +1,7 @@
 """Tamis with a DTD: what pruning makes of the subscriptions, then as in ``match_tamis``.
 
     python -m benchmarks.programs.match_schema DOCUMENTS WARMUP SUBSCRIPTIONS
-        --engine NAME [--dtd FILE] [--heuristics all|keep-leading|polynomial] [--trust]
+        --engine NAME [--dtd FILE] [--heuristics all|keep-leading|careful] [--trust]
         [--again] [--outputs static|dynamic] [--passes 1|2] [--fail]
 
 ``expressions`` are parsed, ``compile`` prunes and compiles. What the subscriptions became is in the
@@ -83,7 +83,7 @@ def main() -> None:
 _HEURISTICS = {
     "all": Heuristics(filters_max=1 << 14, steps_max=1 << 17),
     "keep-leading": Heuristics(leading=False, filters_max=1 << 14, steps_max=1 << 17),
-    "polynomial": Heuristics(wildcards="only-parent", descendants="single"),
+    "careful": Heuristics(wildcards="only-parent", descendants="single"),
 }
 
 

@@ -141,7 +141,7 @@ def test_an_engine_is_used_or_refused() -> None:
 def test_what_is_about_a_dtd_needs_one(options: list[str]) -> None:
     outcome = run("match", "--subscriptions", "orders.tsv", *options, "in")
     assert (outcome.status, outcome.out) == (2, "")
-    assert "give dtd too" in outcome.err
+    assert "give --dtd too" in outcome.err
 
 
 @pytest.mark.usefixtures("orders")
@@ -416,3 +416,19 @@ def test_a_number_of_threads_that_is_none() -> None:
     outcome = run("match", "--subscriptions", "orders.tsv", "--threads", "0", "in")
     assert (outcome.status, outcome.out) == (2, "")
     assert "--threads" in outcome.err
+
+
+def test_with_a_dtd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("b.dtd").write_text("<!ELEMENT b (c*)> <!ELEMENT c (d?)> <!ELEMENT d EMPTY>")
+    Path("s.tsv").write_text("x\t/c/*\ny\t//d\n")
+    Path("b.xml").write_text("<b><c><d/></c><c/></b>")
+    Path("e.xml").write_text("<b><d/></b>")
+    asked = ["match", "--subscriptions", "s.tsv", "--dtd", "b.dtd"]
+    outcome = run(*asked, "b.xml", "e.xml")
+    assert [line["matches"] for line in outcome.results] == [["y"], ["y"]]
+    assert "1 documents left the DTD, the first by d in b: answered without it" in outcome.err
+    for engine in ("automaton", "nfa", "pma"):
+        outcome = run(*asked, "--engine", engine, "--record", "c", "b.xml")
+        assert [line["matches"] for line in outcome.results] == [["x", "y"], []]
+        assert outcome.err == ""

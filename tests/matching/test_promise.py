@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import pickle
 import random
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,8 @@ def test_departures_are_logged(dtd: Path, caplog: pytest.LogCaptureFixture) -> N
     matcher = tamis.compile({"x": "//x"}, engine="pma", dtd=dtd)
     with caplog.at_level(logging.INFO, logger="tamis"):
         assert list(matcher.match(DEPARTED["undeclared"])) == ["x"]
-    assert "1 of 1 documents leave the DTD, the first at an element x" in caplog.text
+    assert "1 of 1 documents leave the DTD, the first by x in chapter" in caplog.text
+    assert matcher.first_departure == "x in chapter"
 
 
 def test_the_oracle_makes_no_use_of_a_dtd(dtd: Path, tmp_path: Path) -> None:
@@ -130,6 +132,83 @@ def test_a_live_matcher_has_a_dtd_too(dtd: Path) -> None:
     live.add("x", "//chapter[note]")
     assert list(live.match(VALID)) == ["x"]
     assert live.compiled().departed == 0
+
+
+HTML = """
+<!ELEMENT html (body)> <!ATTLIST html xmlns CDATA #FIXED "urn:h"> <!ELEMENT body (p | m:math)*>
+<!ELEMENT p (#PCDATA)> <!ELEMENT m:math (m:mi)> <!ATTLIST m:math xmlns:m CDATA #FIXED "urn:m">
+<!ELEMENT m:mi (#PCDATA)>
+"""
+PAGE = """<html xmlns="urn:h"><body><p/><m:math xmlns:m="urn:m"><m:mi/></m:math></body></html>"""
+
+
+@pytest.mark.parametrize("trust", [False, True])
+@pytest.mark.parametrize("engine", PRUNING)
+def test_namespaces_that_the_dtd_declares(engine: str, trust: bool) -> None:
+    asked = ["//h:p", "//m:*", "/h:html//m:mi", "/h:html/h:*/h:p", "/h:html/m:*", "//p", "//h:body"]
+    graph = SchemaGraph.of(parse_dtd(HTML))
+    given = tamis.Subscriptions(enumerate(asked), namespaces={"h": "urn:h", "m": "urn:m"})
+    expected = list(tamis.compile(given).match(PAGE))
+    assert expected == [0, 1, 2, 3, 6]
+    for number, text in enumerate(asked):
+        one = tamis.Subscriptions({number: text}, namespaces=given.namespaces)
+        with suppress(EngineRefused):
+            matcher = tamis.compile(one, engine=engine, dtd=graph, dtd_trust=trust)
+            assert list(matcher.match(PAGE)) == ([number] if number in expected else [])
+            assert matcher.departed == 0
+
+
+@pytest.mark.parametrize(
+    ("dtd", "trust", "message"),
+    [
+        ("", False, "no element that a document could begin with"),
+        ("<!ELEMENT a (b)> <!ELEMENT b (a)>", False, None),
+        ("<!ENTITY % x SYSTEM 'away.mod'> %x; <!ELEMENT a ANY>", True, "away.mod"),
+        ("<!ENTITY % x SYSTEM 'away.mod'> %x; <!ELEMENT a ANY>", False, None),
+        (
+            "<!ELEMENT a ANY>" + "".join(f"<!ELEMENT e{n} EMPTY>" for n in range(9000)),
+            False,
+            "9,001",
+        ),
+    ],
+)
+def test_dtds_that_are_of_no_use(
+    tmp_path: Path, dtd: str, trust: bool, message: str | None
+) -> None:
+    path = tmp_path / "x.dtd"
+    path.write_text(dtd)
+    if message is None:
+        tamis.compile({"x": "//b"}, dtd=path, dtd_trust=trust)
+        return
+    with pytest.raises(UsageError, match=message):
+        tamis.compile({"x": "//b"}, dtd=path, dtd_trust=trust)
+
+
+@pytest.mark.parametrize("dtd", [b"<!ELEMENT a ANY>", 5])
+def test_what_is_no_dtd(dtd: object) -> None:
+    with pytest.raises(UsageError, match="the path of a file, or a SchemaGraph"):
+        tamis.compile({}, dtd=dtd)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("engine", PRUNING)
+@settings(max_examples=100, deadline=None)
+@given(graph=graphs(), texts=st.lists(FILTERS, min_size=1, max_size=6), seed=st.integers(0, 1000))
+def test_the_same_nodes_are_selected(
+    engine: str, graph: dict[str, str], texts: list[str], seed: int
+) -> None:
+    schema = SchemaGraph.of(parse_dtd(dtd_of(graph)), ["a"])
+    draw = random.Random(seed)
+    documents = [tree(graph, "a", 4, draw).encode() for _ in range(4)]
+    expected = tamis.compile({text: text for text in texts}, engine="reference")
+    for text in texts:
+        with suppress(EngineRefused):
+            matcher = tamis.compile({text: text}, engine=engine, dtd=schema)
+            for found, wanted in zip(
+                matcher.match_many(documents, nodes="all"),
+                expected.match_many(documents, nodes="all"),
+                strict=True,
+            ):
+                assert list(found.nodes(text)) == list(wanted.nodes(text)), (text, dtd_of(graph))
 
 
 @pytest.mark.parametrize("engine", PRUNING)

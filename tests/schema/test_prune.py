@@ -87,6 +87,20 @@ def test_a_ladder_stays_within_the_budget() -> None:
     assert pruned(pruner, wild) == [wild]
 
 
+def test_a_dense_graph_takes_no_time() -> None:
+    """Each of 400 elements may hold all behind it: more paths than there are atoms."""
+    names = [f"e{number}" for number in range(400)]
+    models = (f"({'|'.join(names[number + 1 :])})*" for number in range(399))
+    declared = zip(names, [*models, "EMPTY"], strict=True)
+    dtd = "".join(f"<!ELEMENT {name} {model}>" for name, model in declared)
+    for heuristics in ({}, {"descendants": "single"}):
+        pruner = pruner_of(dtd, **heuristics)
+        assert pruned(pruner, "//e399") == ["//e399"]
+        assert pruned(pruner, "/e0/e1//e3") == (
+            ["/e0/e1/e3", "/e0/e1/e2/e3"][::-1] if not heuristics else ["/e0/e1//e3"]
+        )
+
+
 NAMES = "abcdef"
 
 
@@ -121,6 +135,7 @@ HEURISTICS = st.builds(
     substitutes_max=st.sampled_from([0, 4, 1000]),
     filters_max=st.sampled_from([1, 5, 1000]),
     steps_max=st.sampled_from([10, 1000]),
+    all_steps_max=st.sampled_from([0, 2000, 1 << 26]),
 )
 
 

@@ -166,3 +166,11 @@ def test_much_is_pruned() -> None:
 
     count()
     assert counted[True] > 20, counted
+
+
+def test_as_many_steps_as_there_may_be() -> None:
+    pruner = pruner_of("<!ELEMENT a (a | b)> <!ELEMENT b EMPTY>")
+    for text in ("/a" * 999, "/*" * 999, "/a[b]" * 499, "/*[.//*]" * 200 + "/b"):
+        query = parse(text)
+        assert failure_of(query, pruner) is None
+        assert prune_query(query, pruner).expression != Constant(False)

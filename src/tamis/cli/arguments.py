@@ -64,7 +64,9 @@ SkipBad = Annotated[
 EngineName = Annotated[
     str,
     typer.Option(
-        "--engine", metavar="NAME", help="Use this engine, or refuse where it cannot serve."
+        "--engine",
+        metavar="NAME",
+        help="Use this engine, or refuse where it cannot serve: automaton, reference, nfa or pma.",
     ),
 ]
 RecordTag = Annotated[
@@ -126,8 +128,8 @@ DtdRoot = Annotated[
     typer.Option(
         "--root",
         metavar="NAME",
-        help="The element that documents, or records, begin with. Without it: the one in the "
-        "DOCTYPE, or else those that no other element names as its content.",
+        help="The element that documents begin with. Without it: that of --record; or the one in "
+        "the DTD's DOCTYPE, or else those that no other element names as its content.",
     ),
 ]
 DtdTrust = Annotated[
@@ -150,7 +152,21 @@ class Promised(NamedTuple):
 
     dtd: Path | None = None
     root: str | None = None
+    catalog: Sequence[Path] | None = None
     trust: bool = False
+
+    def graph(self) -> SchemaGraph | None:
+        """The DTD, if there is one.
+
+        Raises:
+            SchemaError: it cannot be read.
+            UsageError: there is none, and something that is about it; or it has not this root.
+        """
+        if self.dtd is not None:
+            return read_graph(self.dtd, self.catalog, self.root and [self.root])
+        if self.root is not None or self.catalog or self.trust:
+            raise UsageError("--root, --catalog and --dtd-trust are about a DTD: give --dtd too")
+        return None
 
 
 class ReadingRules(NamedTuple):
@@ -220,15 +236,14 @@ def read_matcher(
     if (subscriptions is None) == (program is None):
         raise UsageError("give either --subscriptions or --program")
     if subscriptions is not None:
+        graph = promised.graph()
         read = read_subscriptions(subscriptions, *rules)
-        dtd, root, trust = promised
-        return compile_subscriptions(read, engine=engine, dtd=dtd, root=root, dtd_trust=trust)
+        return compile_subscriptions(read, engine=engine, dtd=graph, dtd_trust=promised.trust)
     assert program is not None
-    options = ("--namespaces", "--unsupported", "--skip-bad", "--dtd", "--root", "--dtd-trust")
-    values, defaults = (*rules, *promised), (*ReadingRules(), *Promised())
+    options = ("--namespaces", "--unsupported", "--skip-bad")
     given = [
         name
-        for name, value, default in zip(options, values, defaults, strict=True)
+        for name, value, default in zip(options, rules, ReadingRules(), strict=True)
         if value != default
     ]
     if engine != "auto":
@@ -238,6 +253,8 @@ def read_matcher(
             f"{' and '.join(given)}: not with --program, which was compiled already: give what "
             "concerns subscriptions to tamis compile"
         )
+    if promised != Promised():
+        raise UsageError("what is about a DTD: not with --program, which is compiled without one")
     return load_matcher(program)
 
 

@@ -8,16 +8,17 @@ import typer
 
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
+    CatalogFolders,
     DtdFile,
     DtdRoot,
     NamespacesFile,
+    Promised,
     SubscriptionsFile,
     Target,
     Unsupported,
     find_documents,
     list_bad,
     parse_subscriptions,
-    read_graph,
 )
 from tamis.cli.console import Status, progress, say
 from tamis.cli.results import Results, of_error, open_results
@@ -54,6 +55,7 @@ def check(
     unsupported: Unsupported = "refuse",
     dtd: DtdFile = None,
     root: DtdRoot = None,
+    catalog: CatalogFolders = None,
     against: Annotated[
         Literal["lxml"] | None,
         typer.Option(
@@ -68,8 +70,9 @@ def check(
     The last line of the results is a summary: how many subscriptions are ok, how many go through
     lxml (slow: see --unsupported), and how many are bad.
 
-    With --dtd, those that no document of the DTD can match are lines of the results, each with the
-    reason. They can be used all the same: documents may break their DTD.
+    With --dtd, those that can never match are lines of the results, each with the reason, as far as
+    the DTD says it by which element may stand in which: attributes, order and number are not asked.
+    They can be used all the same: documents may break their DTD.
 
     With --against lxml, those that are ok are matched with Tamis and with lxml, and each
     difference is a line of the results. Where they differ about a number such as 1e3, lxml is
@@ -93,11 +96,10 @@ def check(
         "bad": len(found.errors),
     }
     status = Status.USAGE if found.errors else 0
-    if root is not None and dtd is None:
-        raise UsageError("--root is about a DTD: give --dtd too")
+    graph = Promised(dtd, root, catalog).graph()
     with open_results() as results:
-        if dtd is not None:
-            summary["never"] = _tell_never(found, read_graph(dtd, None, root and [root]), results)
+        if graph is not None:
+            summary["never"] = _tell_never(found, graph, results)
         if documents:
             compared = _compare(found, find_documents(documents), results)
             summary |= compared._asdict()

@@ -9,6 +9,7 @@ import typer
 
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
+    CatalogFolders,
     DtdFile,
     DtdRoot,
     DtdTrust,
@@ -59,6 +60,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     program: ProgramFile = None,
     dtd: DtdFile = None,
     root: DtdRoot = None,
+    catalog: CatalogFolders = None,
     dtd_trust: DtdTrust = False,
     engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
@@ -100,7 +102,8 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.matching.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
 
     rules = ReadingRules(namespaces, unsupported, skip_bad)
-    matcher = read_matcher(subscriptions, program, rules, engine, Promised(dtd, root, dtd_trust))
+    promised = Promised(dtd, root or (record if dtd else None), catalog, dtd_trust)
+    matcher = read_matcher(subscriptions, program, rules, engine, promised)
     if nodes and len(set(map(str, matcher.ids))) < len(matcher):
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
     which: Which | None = "all" if nodes else None
@@ -124,13 +127,11 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
                 answers.write_records(target.name, record, matches)
                 advance()
     if matcher.departed:
-        what = "document" if record is None else "record"
-        many = (
-            f"{what} left the DTD, and was"
-            if matcher.departed == 1
-            else f"{what}s left the DTD, and were"
+        what = "documents" if record is None else "records"
+        warn(
+            f"{matcher.departed:,} {what} left the DTD, the first by {matcher.first_departure}: "
+            "answered without it"
         )
-        warn(f"{matcher.departed:,} {many} answered without it")
     if answers.errors:
         raise typer.Exit(Status.DOCUMENTS)
 

@@ -45,10 +45,6 @@ class Labels:
             self.names.append(name)
         return found
 
-    def find(self, name: str) -> int | None:
-        """The label of a name, if it has one."""
-        return self._labels.get(name)
-
     def read(self, text: str) -> Codes:
         """A filter that is written as XPath has it, without namespaces."""
         codes: list[int] = []
@@ -153,6 +149,15 @@ class Labels:
                     break
                 codes.append(label << 1 | word >> below & 1)
             yield [tuple(codes)] if len(codes) == end - 1 - start else None
+
+
+def is_open(name: str) -> bool:
+    """Whether several elements pass: ``*``, or all names of a namespace.
+
+    >>> is_open("*"), is_open("{urn:x}*"), is_open("{urn:x}a")
+    (True, True, False)
+    """
+    return name == "*" or name.endswith("}*")
 
 
 def expanded_name(namespace: str | None, local: str | None) -> str:

@@ -12,18 +12,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.filters import ANY, Codes, Labels, expanded_name
 from tamis.language.model import Query
-from tamis.language.plain import (
-    ANCHOR,
-    BELOW,
-    END,
-    KIND_BITS,
-    NO_PLAIN_QUERIES,
-    STEP,
-    TEST_SHIFT,
-    PlainQueries,
-)
 from tamis.language.printer import print_query
-from tamis.language.queries import Queries
 from tamis.schema.prune import Pruner
 
 
@@ -76,68 +65,12 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
             continue
         pruned = found
         if pruner is not None:
-            pruned = [codes for filter in found for codes in pruner.prune(filter)]
+            pruned = [
+                codes for filter in found for codes in pruner.prune(filter, existence_only=True)
+            ]
         for codes in dict.fromkeys(pruned) if len(pruned) > 1 else pruned:
             answers.setdefault(codes, []).append(number)
     return _frozen(answers, labels), others
-
-
-def pruned_plain(queries: Sequence[Query], pruner: Pruner) -> tuple[PlainQueries, Int32, Others]:
-    """The queries as plain ones, linear filters pruned, all others as they are.
-
-    Returns:
-        What is plain; int32[], the number of the query that each of these answers; and the queries
-        that are not plain.
-
-    >>> from tamis.language.xpath import parse
-    >>> from tamis.schema.graph import SchemaGraph
-    >>> from tamis.schema.reader import parse_dtd
-    >>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b, c)> <!ELEMENT b ANY> <!ELEMENT c ANY>"))
-    >>> plain, numbers, others = pruned_plain([parse("//a[b]"), parse("/a/*")], Pruner(graph))
-    >>> len(plain), numbers, list(others)
-    (2, array([1, 1], dtype=int32), [0])
-    """
-    plain = queries.plain if isinstance(queries, Queries) else NO_PLAIN_QUERIES
-    numbers_of_tests = {test: number for number, test in enumerate(plain.tests)}
-    code: list[int] = []
-    ends: list[int] = [0]
-    numbers: list[int] = []
-    others: Others = {}
-
-    def step(code: int) -> int:
-        """The word of a step."""
-        test = (False, pruner.labels.test(code >> 1))
-        number = numbers_of_tests.setdefault(test, len(numbers_of_tests))
-        flags = number << TEST_SHIFT | (BELOW if code & 1 else 0)
-        return STEP | flags << KIND_BITS
-
-    words: dict[int, int] = {}
-    for number, filters in enumerate(pruner.labels.each(queries)):
-        if filters is not None:
-            for codes in {codes: None for filter in filters for codes in pruner.prune(filter)}:
-                for of_step in codes:
-                    if of_step not in words:
-                        words[of_step] = step(of_step)
-                code += [words[of_step] for of_step in codes]
-                code[-1] |= ANCHOR << KIND_BITS
-                code.append(END)
-                ends.append(len(code))
-                numbers.append(number)
-        elif number < len(plain):
-            code += plain.code[plain.starts[number] : plain.starts[number + 1]].tolist()
-            ends.append(len(code))
-            numbers.append(number)
-        else:
-            others[number] = queries[number]
-    pruned = PlainQueries(
-        np.array(ends, np.int64),
-        np.array(code, np.int32),
-        tuple(numbers_of_tests),
-        plain.string_starts,
-        plain.string_bytes,
-        plain.numbers,
-    )
-    return pruned, np.array(numbers, np.int32), others
 
 
 def _frozen(answers: dict[Codes, list[int]], labels: Labels) -> Filters:
@@ -169,18 +102,20 @@ class ElementLabels:
     def __init__(self, names: Sequence[str]) -> None:
         self._labels = {name: label for label, name in enumerate(names) if label != ANY}
         self._vocabulary: Vocabulary | None = None
-        self._own: list[int] = []
-        self._of_namespace: list[int] = []
+        self._own = self._of_namespace = np.zeros(0, np.int32)
 
     def of(self, vocabulary: Vocabulary) -> tuple[Int32, Int32]:
         """By name of the vocabulary: its label, and the label of all of its namespace; or -1."""
         if vocabulary is not self._vocabulary:
             self._vocabulary = vocabulary
-            self._own, self._of_namespace = [], []
-        for name in range(len(self._own), len(vocabulary)):
-            namespace, local = vocabulary.expanded(name)
-            self._own.append(self._labels.get(expanded_name(namespace, local), -1))
-            self._of_namespace.append(
+            self._own = self._of_namespace = np.zeros(0, np.int32)
+        if len(vocabulary) > len(self._own):
+            new = [vocabulary.expanded(n) for n in range(len(self._own), len(vocabulary))]
+            own = [self._labels.get(expanded_name(*name), -1) for name in new]
+            of_all = [
                 self._labels.get(expanded_name(namespace, None), -1) if namespace else -1
-            )
-        return np.array(self._own, np.int32), np.array(self._of_namespace, np.int32)
+                for namespace, _ in new
+            ]
+            self._own = np.concatenate([self._own, np.array(own, np.int32)])
+            self._of_namespace = np.concatenate([self._of_namespace, np.array(of_all, np.int32)])
+        return self._own, self._of_namespace

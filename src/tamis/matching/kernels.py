@@ -22,7 +22,7 @@ def find_departures(
 
     Args:
         tags, document_starts: of a batch.
-        elements: the element of each name, 0 where it is not declared.
+        elements: the number of each name's element, -1 where it is not declared.
         allowed: bool[e, e]; whether an element may hold another one; 0 holds the roots.
         stack: has room for what is open in the deepest document, and the document.
         found: gets the events.
@@ -37,7 +37,7 @@ def find_departures(
                 depth -= 1
                 continue
             element = elements[tag]
-            if not allowed[stack[depth], element]:
+            if element < 0 or not allowed[stack[depth], element]:
                 found[document] = event
                 break
             depth += 1

@@ -180,8 +180,16 @@ class CompiledMatcher:
 
         0 where it is trusted, or the engine makes no use of one.
         """
-        programs = (program for _, program in self._lanes)
-        return sum(p.departed for p in programs if isinstance(p, PromisedProgram))
+        return max((program.departed for program in self._promised), default=0)
+
+    @property
+    def first_departure(self) -> str:
+        """By what the first document left the DTD: an element, and what is around it; or ""."""
+        return next((program.first for program in self._promised), "")
+
+    @property
+    def _promised(self) -> list[PromisedProgram]:
+        return [program for _, program in self._lanes if isinstance(program, PromisedProgram)]
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes, as far as they are known: of the "program", and of what was "learned" so far.
@@ -219,8 +227,7 @@ class CompiledMatcher:
 
         if self.schema is not None and any(share.engine.heuristics for share, _ in self._lanes):
             raise UsageError(
-                f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD, "
-                "or for the default engine"
+                f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD"
             )
         compiled = saved.Compiled(
             self.subscriptions, self._named_engine, self.limits, self._lanes, self._subscribers

@@ -148,20 +148,30 @@ def compile_share(share: Share, schema: Schema | None = None) -> Lane:
     engine = share.engine
     if schema is None or engine.heuristics is None:
         return share, engine.compile(share.queries)
-    program = engine.compile(
-        share.queries, Pruner(schema.graph, schema.heuristics or engine.heuristics)
-    )
+    pruner = Pruner(schema.expanded, schema.heuristics or engine.heuristics)
+    program = engine.compile(share.queries, pruner)
     if schema.is_trusted:
         return share, program
 
     def without() -> tuple[Program, Callable[[Program, int], Matching]]:
         try:
             return engine.compile(share.queries), engine.open
-        except EngineRefused:  # as they stand, before pruning: the first engine takes all of these
-            return ENGINES[0].compile(share.queries), ENGINES[0].open
+        except EngineRefused as refused:
+            other = _first_for(share.queries)
+            log.info("documents that leave the DTD go to %s, since %s", other.name, refused)
+            return other.compile(share.queries), other.open
 
-    promised = PromisedProgram(schema.graph, program, engine.open, without)
+    promised = PromisedProgram(schema.edges, program, engine.open, without)
     return share._replace(engine=engine._replace(open=PromisedProgram.open)), promised
+
+
+def _first_for(queries: Queries) -> Engine:
+    """The first of the automatic engines that takes all of some queries."""
+    for engine in AUTOMATIC:
+        asked = queries.others if engine.takes_plain else queries
+        if all(engine.refuses(query) is None for query in asked):
+            return engine
+    raise AssertionError("the last engine takes all")
 
 
 def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:

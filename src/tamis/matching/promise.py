@@ -1,8 +1,9 @@
 """A DTD is a promise that documents break: what was made with one, and is right all the same.
 
-A pruned program relies on the DTD's edges, which elements may stand in which, and on its roots.
-Each document is held against these before it is matched; one that leaves them is answered by a
-program that was made without the DTD, compiled when the first such document comes.
+A pruned program relies on the DTD's edges, which elements may stand in which, and on its roots: on
+nothing else, neither order nor number nor attributes. Each document is held against these before it
+is matched; one that leaves them is answered by a program that was made without the DTD, compiled
+when the first such document comes. It may learn as much as the other one.
 """
 
 from __future__ import annotations
@@ -11,19 +12,23 @@ import logging
 import os
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import EventBatch, Int64, only
+from tamis.documents.batch import EventBatch, Int32, Int64, only
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import UsageError
 from tamis.language.filters import expanded_name
+from tamis.matching.filters import ElementLabels
 from tamis.matching.kernels import find_departures
 from tamis.matching.matchset import MatchSet, Which, joined
+from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics
 from tamis.schema.reader import read_graph
@@ -34,7 +39,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("tamis")
 
 
-class Schema(NamedTuple):
+ELEMENTS_MAX = 1 << 13
+"""Elements of a DTD that can be pruned with: which may stand in which is a table."""
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
     """A DTD that documents are promised to keep to.
 
     Attributes:
@@ -47,6 +57,16 @@ class Schema(NamedTuple):
     is_trusted: bool = False
     heuristics: Heuristics | None = None
 
+    @cached_property
+    def expanded(self) -> ExpandedGraph:
+        """The graph by the names that documents have."""
+        return ExpandedGraph(self.graph)
+
+    @cached_property
+    def edges(self) -> Edges:
+        """Which elements may stand in which."""
+        return Edges(self.expanded)
+
 
 def read_schema(
     dtd: str | os.PathLike[str] | SchemaGraph | None, root: str | None, is_trusted: bool
@@ -55,55 +75,72 @@ def read_schema(
 
     Raises:
         SchemaError: the DTD cannot be read.
-        UsageError: it does not declare the root, or there is a root and no DTD.
+        UsageError: it does not declare the root, or any; it is too large; it is to be trusted, and
+            parts of it are missing; or there is a root and no DTD.
     """
     if dtd is None:
         if root is not None or is_trusted:
             raise UsageError("root and dtd_trust are about a DTD: give dtd too")
         return None
-    if not isinstance(dtd, SchemaGraph):
-        return Schema(read_graph(Path(dtd), roots=() if root is None else (root,)), is_trusted)
-    return Schema(dtd if root is None else SchemaGraph.of(dtd.dtd, (root,)), is_trusted)
+    if isinstance(dtd, SchemaGraph):
+        graph = dtd if root is None else SchemaGraph.of(dtd.dtd, (root,))
+    elif isinstance(dtd, str | os.PathLike):
+        graph = read_graph(Path(dtd), roots=() if root is None else (root,))
+    else:
+        raise UsageError("dtd is the path of a file, or a SchemaGraph")
+    if not graph.roots:
+        raise UsageError("the DTD declares no element that a document could begin with")
+    if len(graph.reachable) > ELEMENTS_MAX:
+        raise UsageError(
+            f"the DTD has {len(graph.reachable):,} elements, to prune with at most {ELEMENTS_MAX:,}"
+        )
+    if is_trusted and graph.dtd.missing:
+        missing = ", ".join(graph.dtd.missing)
+        raise UsageError(f"parts of the DTD were not found, so it cannot be trusted: {missing}")
+    return Schema(graph, is_trusted)
 
 
 class Edges:
     """Which elements may stand in which, as kernels read it.
 
     Elements have numbers from 1 on; 0 is an element that is not declared, and, around the root,
-    the document. The names of a DTD are taken to be in no namespace.
+    the document.
+
+    >>> from tamis.documents.parser import parse
+    >>> from tamis.documents.source import read
+    >>> from tamis.limits import DEFAULT_LIMITS
+    >>> from tamis.schema.reader import parse_dtd
+    >>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b)> <!ELEMENT b EMPTY>"))
+    >>> edges, names = Edges(ExpandedGraph(graph)), Vocabulary()
+    >>> sources = [read(text, DEFAULT_LIMITS) for text in ("<a><b/></a>", "<a><a/></a>")]
+    >>> batch, _ = parse(sources, names, Demand(), DEFAULT_LIMITS)
+    >>> edges.departures(batch, edges.labels().of(names)[0])
+    array([-1,  5])
     """
 
-    def __init__(self, graph: SchemaGraph) -> None:
-        numbers = {name: number for number, name in enumerate(graph.reachable, start=1)}
-        self.names = ("", *numbers)
-        self.allowed = np.zeros((len(numbers) + 1, len(numbers) + 1), np.bool_)
+    def __init__(self, graph: ExpandedGraph) -> None:
+        self._names = ("", *graph.reachable)
+        numbers = {name: number for number, name in enumerate(self._names)}
+        self.allowed = np.zeros((len(numbers), len(numbers)), np.bool_)
         self.allowed[0, [numbers[root] for root in graph.roots]] = True
-        for name, number in numbers.items():
-            self.allowed[number, [numbers[child] for child in graph.children(name)]] = True
-        self._numbers = numbers
+        for name in graph.reachable:
+            self.allowed[numbers[name], [numbers[child] for child in graph.children(name)]] = True
 
-    def departures(self, batch: EventBatch, vocabulary: Vocabulary) -> Int64:
+    def labels(self) -> ElementLabels:
+        """The numbers of elements, by the names of a vocabulary; for one thread at a time."""
+        return ElementLabels(self._names)
+
+    def departures(self, batch: EventBatch, numbers: Int32) -> Int64:
         """The event at which each document leaves the edges, or -1.
 
-        >>> from tamis.documents.parser import parse
-        >>> from tamis.documents.source import read
-        >>> from tamis.limits import DEFAULT_LIMITS
-        >>> from tamis.schema.reader import parse_dtd
-        >>> edges = Edges(SchemaGraph.of(parse_dtd("<!ELEMENT a (b)> <!ELEMENT b EMPTY>")))
-        >>> sources = [read(text, DEFAULT_LIMITS) for text in ("<a><b/></a>", "<a><a/></a>")]
-        >>> names = Vocabulary()
-        >>> batch, _ = parse(sources, names, Demand(), DEFAULT_LIMITS)
-        >>> edges.departures(batch, names)
-        array([-1,  5])
+        Args:
+            numbers: of the elements, by name; -1 of what is not declared.
         """
-        elements = np.array(
-            [self._numbers.get(expanded_name(*name), 0) for name in vocabulary], np.int32
-        )
         starts = batch.document_starts
         deepest = int(np.diff(starts).max(initial=0)) // 2
         found = np.empty(batch.documents, np.int64)
         stack = np.empty(deepest + 1, np.int32)
-        find_departures(batch.tags, starts, elements, self.allowed, stack, found)
+        find_departures(batch.tags, starts, numbers, self.allowed, stack, found)
         return found
 
 
@@ -115,18 +152,21 @@ class PromisedProgram:
         without: makes the other one, and gives what matches with it, when it is first needed.
 
     Attributes:
+        edges: what documents are held against.
         departed: how many documents left the DTD so far.
+        first: at which element the first of them did, and what is around that.
     """
 
     def __init__(
         self,
-        graph: SchemaGraph,
+        edges: Edges,
         program: Program,
         open: Callable[[Program, int], Matching],
         without: Callable[[], tuple[Program, Callable[[Program, int], Matching]]],
     ) -> None:
-        self.edges = Edges(graph)
+        self.edges = edges
         self.departed = 0
+        self.first = ""
         self._program = program
         self._open = open
         self._make = without
@@ -151,23 +191,37 @@ class PromisedProgram:
         """What matches documents that leave the DTD."""
         with self._lock:
             if self._without is None:
-                log.info("documents leave the DTD: compiling without it")
                 self._without = self._make()
         program, open = self._without
         return open(program, bytes_max)
 
     def note(self, departures: Int64, batch: EventBatch, vocabulary: Vocabulary) -> None:
         """Count documents that left the DTD, and log how the first of them did."""
-        events = departures[departures >= 0]
+        left = np.flatnonzero(departures >= 0)
+        how = _departure(batch, vocabulary, int(left[0]), int(departures[left[0]]))
         with self._lock:
-            self.departed += len(events)
-        namespace, local = vocabulary.expanded(int(batch.tags[events[0]]))
+            self.departed += len(left)
+            self.first = self.first or how
         log.info(
-            "%d of %d documents leave the DTD, the first at an element %s: answered without it",
-            len(events),
+            "%d of %d documents leave the DTD, the first by %s: answered without it",
+            len(left),
             batch.documents,
-            expanded_name(namespace, local),
+            how,
         )
+
+
+def _departure(batch: EventBatch, vocabulary: Vocabulary, document: int, event: int) -> str:
+    """What a document has that the DTD does not, in words."""
+    around: list[int] = []
+    for tag in batch.tags[batch.document_starts[document] : event].tolist():
+        if tag < 0:
+            around.pop()
+        else:
+            around.append(tag)
+    name = expanded_name(*vocabulary.expanded(int(batch.tags[event])))
+    if not around:
+        return f"its root, {name}"
+    return f"{name} in {expanded_name(*vocabulary.expanded(around[-1]))}"
 
 
 class PromisedMatching:
@@ -175,6 +229,7 @@ class PromisedMatching:
 
     def __init__(self, program: PromisedProgram, within: Matching, bytes_max: int) -> None:
         self.program = program
+        self._labels = program.edges.labels()
         self._within = within
         self._without: Matching | None = None
         self._bytes_max = bytes_max
@@ -183,7 +238,8 @@ class PromisedMatching:
         self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
     ) -> MatchSet:
         """Which queries are true of which documents."""
-        departures = self.program.edges.departures(batch, vocabulary)
+        numbers, _ = self._labels.of(vocabulary)
+        departures = self.program.edges.departures(batch, numbers)
         has_left: NDArray[np.bool_] = departures >= 0
         if not has_left.any():
             return self._within.match(batch, vocabulary, nodes)

@@ -5,8 +5,14 @@ the DTD's graph has it, it is true where one of its *pruned* filters is, each of
 ``*`` and ``//`` as the heuristics allow (Silvasti, Sippu and Soisalon-Soininen: Schema-Conscious
 Filtering of XML Documents, EDBT 2009; section 2, Algorithms 1 to 3).
 
-The paper's rewriting collapses ``/*//*//`` into ``/*//``, which is true of more documents: one that
-is less deep. Here the ``//`` that follow each other become one, and each ``*`` stays.
+Where this departs from the paper:
+
+* Its rewriting collapses ``/*//*//`` into ``/*//``, which is true of more documents: one that is
+  less deep. Here the ``//`` that follow each other become one, and each ``*`` stays.
+* What follows a step is pruned once for each element that the step may be, and remembered.
+* A filter that would become too many is pruned by the rules that make few, or left as it is.
+* Whether ``*`` stands for only children of its parent, or for leaves, is asked of each element.
+* ``//`` between elements that are not above each other makes a filter false, at once.
 """
 
 from __future__ import annotations
@@ -15,7 +21,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-from tamis.language.filters import ANY, Codes, Labels
+from tamis.language.filters import ANY, Codes, Labels, is_open
+from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 
 
@@ -26,7 +33,10 @@ class Heuristics(NamedTuple):
         wildcards: "all" ``*``; or those whose element is the "only-parent" of what they stand for,
             or stands above leaves alone; or "none".
         descendants: "all" ``//`` between elements with few enough paths; or those with a "single"
-            path; or "none". With "only-parent" and "single", pruning takes polynomial time.
+            path; or "none". With "only-parent" and "single" filters become few. (The paper says:
+            polynomially many; but of ``/a0/*/a1/*/a2…`` on its own ladder of elements, where each
+            is the only parent of two, come two to the number of rungs: what bounds that are the
+            next three.)
         leading: whether a ``//`` in front is eliminated too.
         substitutes_max: how many steps all paths between two elements may have together.
         filters_max, steps_max: what one filter may become: so many filters, of so many steps in
@@ -51,6 +61,8 @@ ROOT = "#"
 Reached = str | frozenset[str]
 """What the steps before may stand at: an element, ``ROOT``, or several where a ``*`` was left."""
 _MEMO_MAX = 1 << 19
+_CODES_MAX = 256
+"""Steps of a filter: it is pruned by recursion."""
 
 
 class TooManyError(Exception):
@@ -73,73 +85,88 @@ class Pruner:
 
     def __init__(
         self,
-        graph: SchemaGraph,
+        graph: SchemaGraph | ExpandedGraph,
         heuristics: Heuristics = Heuristics(),  # noqa: B008 - it is immutable
         labels: Labels | None = None,
     ) -> None:
-        self.graph = graph
+        self.graph = graph if isinstance(graph, ExpandedGraph) else ExpandedGraph(graph)
         self.heuristics = heuristics
         self.labels = labels or Labels()
-        self._memo: dict[tuple[Codes, Reached], tuple[Codes, ...]] = {}
+        self._memo: dict[tuple[Codes, Reached], tuple[Codes, ...] | None] = {}
         self._choices_found: dict[tuple[int, Reached], tuple[tuple[Codes, Reached], ...]] = {}
         self._remembered = 0  # filters and lists of these
         self._steps = 0  # of all that was pruned
         self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
 
     def prune(
-        self, codes: Codes, reached: Reached = ROOT, *, goes_on: bool = False
+        self, codes: Codes, reached: Reached = ROOT, *, existence_only: bool = False
     ) -> tuple[Codes, ...]:
         """The pruned filters whose union it is; none, if it is true of no document of the DTD.
 
         Args:
             codes: the filter.
             reached: what it begins at; of a relative path, the element around it.
-            goes_on: it is the beginning of a path, and what it leads to matters.
+            existence_only: nothing is asked but whether there is a node: then ``//*`` at the end
+                is ``/*``. Else the pruned filters lead to the very nodes that this one leads to.
         """
-        codes = rewritten(codes, goes_on)
+        codes = rewritten(codes, existence_only)
         if self._remembered > _MEMO_MAX:
             self._memo.clear()
             self._remembered = 0
         try:
-            found = self._pruned(codes, reached)
-            self._steps += sum(map(len, found))
-            if self._steps > self.heuristics.all_steps_max:
+            if len(codes) > _CODES_MAX or self._steps > self.heuristics.all_steps_max:
                 raise TooManyError
+            self._steps += self.heuristics.steps_max  # if it is too many, it took as long
+            found = self._pruned(codes, reached)
+            self._steps += sum(map(len, found)) - self.heuristics.steps_max
             return found
         except TooManyError:
             if self.careful is not self:
-                return self.careful.prune(codes, reached, goes_on=goes_on)
+                return self.careful.prune(codes, reached, existence_only=existence_only)
             return (codes,) if self.failure(codes, reached) is None else ()
 
     def end(self, codes: Codes, reached: Reached = ROOT) -> Reached:
         """What a filter leads to; nothing (no element) where it can never match."""
-        for code in codes:
-            name = self.labels.names[code >> 1]
-            found = self.within(reached, bool(code & 1))
-            if not found or (code >> 1 != ANY and name not in found):
-                return frozenset()
-            reached = name if code >> 1 != ANY else found
-        return reached
+        place, reached = self._follow(codes, reached)
+        return reached if place == len(codes) else frozenset()
 
     def failure(self, codes: Codes, reached: Reached = ROOT) -> str | None:
         """Why a filter can never match, in words; None if it can (Algorithm 1)."""
-        for code in codes:
-            name = None if code >> 1 == ANY else self.labels.names[code >> 1]
-            found = self.within(reached, bool(code & 1))
-            if not found or (name is not None and name not in found):
-                return self._said(name, bool(code & 1), reached)
-            reached = found if name is None else name
-        return None
+        place, reached = self._follow(codes, reached)
+        return None if place == len(codes) else self._said(codes[place], reached)
+
+    def _follow(self, codes: Codes, reached: Reached) -> tuple[int, Reached]:
+        """How many steps lead to something, and to what."""
+        for place, code in enumerate(codes):
+            found = self._passing(code, reached)
+            if not found:
+                return place, reached
+            name = self.labels.names[code >> 1]
+            reached = found if is_open(name) else name
+        return len(codes), reached
+
+    def _passing(self, code: int, reached: Reached) -> frozenset[str]:
+        """The elements that a step may lead to."""
+        found = self.within(reached, bool(code & 1))
+        name = self.labels.names[code >> 1]
+        if code >> 1 == ANY:
+            return found
+        if is_open(name):
+            return frozenset(inner for inner in found if inner.startswith(name[:-1]))
+        return found & {name}
 
     def within(self, reached: Reached, at_any_depth: bool) -> frozenset[str]:
         """The elements that may stand in what was reached."""
         return self._below(reached) if at_any_depth else self._children(reached)
 
-    def _said(self, name: str | None, descends: bool, reached: Reached) -> str:
+    def _said(self, code: int, reached: Reached) -> str:
+        name, descends = self.labels.names[code >> 1], code & 1
         where = reached if isinstance(reached, str) else f"any of {', '.join(sorted(reached))}"
-        if name is None:
+        if code >> 1 == ANY:
             return f"nothing may stand in {where}"
-        if name not in self.graph.dtd.elements:
+        if is_open(name):
+            return f"nothing of {name} is {'inside' if descends else 'a child of'} {where}"
+        if name not in self.graph:
             return f"{name} is not declared"
         if reached == ROOT:
             roots = " or ".join(self.graph.roots)
@@ -156,10 +183,14 @@ class Pruner:
         found = self._memo.get(key)
         if found is not None:
             return found
+        if key in self._memo:
+            raise TooManyError
+        self._memo[key] = None  # until it is known not to be too many
         heuristics = self.heuristics
         pruned: list[Codes] = []
         for written, end in self._choices(codes[0], reached):
-            # No two are the same: where names differ, or where the step's own name comes first.
+            # No two are the same: names differ, or the name of this step stands once in each string
+            # that is written for it, at its end, since it is on no cycle.
             pruned += [written + tail for tail in self._pruned(codes[1:], end)]
             if len(pruned) > heuristics.filters_max:
                 raise TooManyError
@@ -179,24 +210,23 @@ class Pruner:
 
     def _find_choices(self, code: int, reached: Reached) -> Iterator[tuple[Codes, Reached]]:
         name, descends = self.labels.names[code >> 1], bool(code & 1)
-        if code >> 1 == ANY:
-            found = self.within(reached, descends)
+        found = self._passing(code, reached)
+        if not found:
+            return
+        if is_open(name):
             if self._eliminates_wildcard(reached, found, descends):
                 for inner in sorted(found):
                     yield from self._choices(self.labels.of(inner) << 1 | descends, reached)
-            elif found:
+            else:
                 yield (code,), found
-        elif not descends:
-            if name in self._children(reached):
-                yield (code,), name
-        elif name in self._below(reached):
-            strings = self.substitutes(reached, name) if isinstance(reached, str) else ()
-            if reached == ROOT and not self.heuristics.leading:
-                strings = ()
-            for string in strings:
-                yield tuple(self.labels.of(inner) << 1 for inner in string), name
-            if not strings:
-                yield (code,), name
+            return
+        strings: tuple[tuple[str, ...], ...] = ()
+        if descends and isinstance(reached, str) and (reached != ROOT or self.heuristics.leading):
+            strings = self.substitutes(reached, name)
+        for string in strings:
+            yield tuple(self.labels.of(inner) << 1 for inner in string), name
+        if not strings:
+            yield (code,), name
 
     def _eliminates_wildcard(self, reached: Reached, found: frozenset[str], descends: bool) -> bool:
         which = self.heuristics.wildcards
@@ -211,7 +241,8 @@ class Pruner:
         """The paths that lead from one element to another, without the first and with the last.
 
         None of them where there are too many, or ``//`` between the two is not to be eliminated.
-        (The paper has all pairs in a table; here each is found when it is first asked for.)
+        In a DTD that is a tree there is one, which is found from below without a search. (The paper
+        has all pairs in a table; here each is found when it is first asked for.)
         """
         key = above, below
         found = self._substitutes.get(key)
@@ -222,8 +253,6 @@ class Pruner:
                 found = self._path_in_tree(above, below)
             else:
                 found = self._paths_between(above, below)
-            if self.heuristics.descendants == "single" and len(found) > 1:
-                found = ()
             self._substitutes[key] = found
         return found
 
@@ -232,19 +261,24 @@ class Pruner:
             return ()
         found: list[tuple[str, ...]] = []
         left = self.heuristics.substitutes_max
-        waiting: list[tuple[str, ...]] = [(child,) for child in self._ordered_children(above)]
-        while waiting:
-            path = waiting.pop()
-            last = path[-1]
-            if last == below:
-                left -= len(path)
-                if left < 0:
+        most = 1 if self.heuristics.descendants == "single" else left
+        path: list[str] = []
+        ways = [iter(self._children_in_order(above))]  # of each element on the path, what is left
+        while ways:
+            child = next(ways[-1], None)
+            if child is None:
+                ways.pop()
+                del path[-1:]
+            elif child == below:
+                found.append((*path, child))
+                left -= len(path) + 1
+            elif below in self.graph.reaches(child):
+                if self._is_on_cycle(child):  # there are as many paths as you like
                     return ()
-                found.append(path)
-            elif below in self.graph.reaches(last):
-                if self._is_on_cycle(last):  # there are as many paths as you like
-                    return ()
-                waiting += [(*path, child) for child in self._ordered_children(last)]
+                path.append(child)
+                ways.append(iter(self._children_in_order(child)))
+            if len(found) > most or left < len(path):
+                return ()
         return tuple(found)
 
     def _path_in_tree(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
@@ -258,15 +292,14 @@ class Pruner:
 
     # -- the graph, with the root's parent ---------------------------------------------------------
 
-    def _ordered_children(self, name: str) -> Iterable[str]:
-        """Backwards: they are taken from the end of a list."""
-        return reversed(self.graph.roots if name == ROOT else self.graph.children(name))
+    def _children_in_order(self, name: str) -> Iterable[str]:
+        return self.graph.roots if name == ROOT else self.graph.children(name)
 
     def _children(self, reached: Reached) -> frozenset[str]:
         found = self._child_sets.get(reached)
         if found is None:
             if isinstance(reached, str):
-                found = frozenset(self._ordered_children(reached))
+                found = frozenset(self._children_in_order(reached))
             else:
                 found = frozenset().union(*map(self._children, reached))
             self._child_sets[reached] = found
@@ -300,7 +333,7 @@ class Pruner:
         """Of the elements that documents may have."""
         found: dict[str, set[str]] = {name: set() for name in self.graph.reachable}
         for name in (ROOT, *self.graph.reachable):
-            for child in self._ordered_children(name):
+            for child in self._children_in_order(name):
                 found[child].add(name)
         return found
 
@@ -312,7 +345,7 @@ class Pruner:
 
     @cached_property
     def careful(self) -> Pruner:
-        """Prunes by the rules that keep it polynomial, or itself where it does so."""
+        """Prunes by the rules that make few filters; or itself, where it does so."""
         of_wildcards = self.heuristics.wildcards, self.heuristics.descendants
         wildcards, descendants = of_wildcards
         careful = self.heuristics._replace(
@@ -322,13 +355,14 @@ class Pruner:
         return self if careful == self.heuristics else Pruner(self.graph, careful, self.labels)
 
 
-def rewritten(codes: Sequence[int], goes_on: bool = False) -> Codes:
+def rewritten(codes: Sequence[int], existence_only: bool = False) -> Codes:
     """A filter with its ``//`` behind the ``*`` that they stand before.
 
-    ``//*/b`` is ``/*//b``: something, and a b below it. At the end of all, ``//*`` is ``/*``.
+    ``//*/b`` is ``/*//b``: something, and a b below it. ``//*`` at the end is ``/*`` where nothing
+    is asked but whether there is such a node.
 
     >>> labels = Labels()
-    >>> [labels.written(rewritten(labels.read("//*/*"), goes_on)) for goes_on in (False, True)]
+    >>> [labels.written(rewritten(labels.read("//*/*"), only)) for only in (True, False)]
     ['/*/*', '/*//*']
     """
     found: list[int] = []
@@ -340,6 +374,6 @@ def rewritten(codes: Sequence[int], goes_on: bool = False) -> Codes:
         else:
             found.append(code | descends)
             descends = 0
-    if descends and goes_on:
+    if descends and not existence_only:
         found[-1] |= 1
     return tuple(found)

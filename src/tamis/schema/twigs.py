@@ -5,6 +5,9 @@ for itself; each filter that it becomes ends at another element, and for that el
 are pruned, and what follows. So trunk and branches stay together: ``//a[*/d]//e`` becomes
 ``/a[b/d or c/d]/…`` and not two filters that may be true at different elements.
 
+(The paper says that the linear parts of a twig can be pruned independently of each other: they
+could then be true at different elements.)
+
 What pruning cannot keep, it leaves: positions, counts and the first of several nodes depend on all
 nodes that a step reaches, so such paths change only where a single one comes of them.
 """
@@ -67,7 +70,7 @@ def prune_query(query: Query, pruner: Pruner) -> Query:
     """
     try:
         expression = _Twigs(pruner).expression(query.expression, ROOT)
-    except TooManyError:
+    except (TooManyError, RecursionError):  # it may have hundreds of split nodes behind each other
         if pruner.careful is not pruner:
             return prune_query(query, pruner.careful)
         expression = query.expression if failure_of(query, pruner) is None else _FALSE
@@ -102,7 +105,7 @@ class _Twigs:
         """An expression whose context is what was reached."""
         match expression:
             case Exists(paths):
-                found = self._union(paths, reached, is_existence=True)
+                found = self._union(paths, reached, existence_only=True)
                 return Exists(found) if found else _FALSE
             case Compare(operator, Nodes(paths), literal):
                 found = self._union(paths, reached)
@@ -147,23 +150,23 @@ class _Twigs:
         return found[0] if len(found) == 1 else path
 
     def _union(
-        self, paths: Sequence[Path], reached: Reached, is_existence: bool = False
+        self, paths: Sequence[Path], reached: Reached, existence_only: bool = False
     ) -> tuple[Path, ...]:
         """The paths that together are some paths."""
         found = (
             replace(path, steps=steps)
             for path in paths
-            for steps in self._steps(path.steps, ROOT if path.absolute else reached, is_existence)
+            for steps in self._steps(path.steps, ROOT if path.absolute else reached, existence_only)
         )
         return tuple(dict.fromkeys(found))
 
     def _steps(
-        self, steps: tuple[Step, ...], reached: Reached, is_existence: bool
+        self, steps: tuple[Step, ...], reached: Reached, existence_only: bool
     ) -> Iterator[tuple[Step, ...]]:
         """All that some steps become.
 
         Args:
-            is_existence: nothing is asked but whether there is a node: which one does not matter.
+            existence_only: nothing is asked but whether there is a node: which one does not matter.
         """
         piece = _first_piece(steps, self.pruner)
         if not piece.codes:
@@ -171,7 +174,7 @@ class _Twigs:
             return
         ends_here = not piece.rest and not piece.predicates
         for codes in self.pruner.prune(
-            piece.codes, reached, goes_on=not (ends_here and is_existence)
+            piece.codes, reached, existence_only=ends_here and existence_only
         ):
             begun = self.pruner.labels.steps(codes)
             if ends_here:
@@ -182,7 +185,7 @@ class _Twigs:
             if predicates is None:
                 continue
             begun = (*begun[:-1], replace(begun[-1], predicates=predicates))
-            rests = [piece.rest] if piece.is_kept else self._steps(piece.rest, end, is_existence)
+            rests = [piece.rest] if piece.is_kept else self._steps(piece.rest, end, existence_only)
             for rest in rests:
                 yield self._counted((*begun, *rest))
 
@@ -279,14 +282,17 @@ def _of_all(reasons: list[str | None]) -> str | None:
 
 
 def _path_failure(steps: tuple[Step, ...], reached: Reached, pruner: Pruner) -> str | None:
-    piece = _first_piece(steps, pruner)
-    reason = pruner.failure(piece.codes, reached)
-    if reason is not None or not piece.codes:
-        return reason
-    end = pruner.end(piece.codes, reached)
-    for predicate in piece.predicates:
-        if not isinstance(predicate, Position):
-            reason = _failure(predicate, end, pruner)
-            if reason is not None:
-                return reason
-    return None if piece.is_kept else _path_failure(piece.rest, end, pruner)
+    while True:
+        piece = _first_piece(steps, pruner)
+        reason = pruner.failure(piece.codes, reached)
+        if reason is not None or not piece.codes:
+            return reason
+        reached = pruner.end(piece.codes, reached)
+        for predicate in piece.predicates:
+            if not isinstance(predicate, Position):
+                reason = _failure(predicate, reached, pruner)
+                if reason is not None:
+                    return reason
+        if piece.is_kept:
+            return None
+        steps = piece.rest

@@ -47,8 +47,8 @@ from tamis.matching.automaton.builder import Builder
 from tamis.matching.automaton.building import FALSE, TRUE
 from tamis.matching.automaton.freezing import freeze_program
 from tamis.matching.automaton.program import LENGTH, NORMALIZED, AutomatonProgram
+from tamis.matching.automaton.pruned import pruned_plain
 from tamis.matching.demand import demand_of
-from tamis.matching.filters import pruned_plain
 from tamis.schema.prune import Pruner
 
 COUNT_MAX = 4096

@@ -198,11 +198,14 @@ class NfaMatching:
     ) -> tuple[list[PathTuples], Mapping[int, DocumentLimitError]]:
         """All matches of some filters, as the nodes that they bound.
 
+        Not of a program that was pruned: its filters have steps that nobody wrote.
+
         Args:
             filters: the sets that the ``MatchSet`` has for them.
             tuples_max: how many a filter may have in one document. A document with more is in
                 error, and has none.
         """
+        assert not self._program.is_pruned, "pruned filters bind other nodes"
         self._own_program()
         nfa = self._program.nfa
         ends = [nfa.end(filter) for filter in filters]

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64
 from tamis.documents.demand import Demand
-from tamis.language.filters import Labels
-from tamis.language.model import Query
+from tamis.language.filters import Codes, Labels
+from tamis.language.model import Constant, Query
 from tamis.matching.demand import demand_of
 from tamis.matching.filters import filters_of, refusal
 from tamis.matching.nfa.conditions import DOCUMENT_STATE, Conditions
@@ -58,6 +58,7 @@ class NfaProgram:
         twigs: for each its set, and the condition, of the document node.
         demand: what is read of documents.
         queries: how many there are.
+        is_pruned: they were pruned with a DTD: then filters have other steps than were written.
     """
 
     def __init__(self) -> None:
@@ -67,6 +68,7 @@ class NfaProgram:
         self.twigs: list[tuple[int, int]] = []
         self.demand = Demand()
         self.queries = 0
+        self.is_pruned = False
         self._set_starts = _Growing(np.zeros(1, np.int64))
         self._members = _Growing(np.zeros(0, np.int32))
 
@@ -78,6 +80,7 @@ class NfaProgram:
         other.conditions = self.conditions.copy()
         other.twigs = self.twigs.copy()
         other.demand, other.queries = self.demand, self.queries
+        other.is_pruned = self.is_pruned
         other._set_starts, other._members = self._set_starts.copy(), self._members.copy()
         return other
 
@@ -108,21 +111,36 @@ class NfaProgram:
         if filters is None:
             self._add_twig(query, number)
         else:
-            for codes in dict.fromkeys(filters):
-                self._add_set(self.nfa.add([codes]), number)
+            self._add_filters(filters, number)
         self.queries += 1
         return number
 
-    def _add_twig(self, query: Query, number: int, pruner: Pruner | None = None) -> None:
+    def _add_twig(self, query: Query, number: int) -> None:
         reason = refuses(query)
         if reason is not None:
             raise refusal("nfa", query, reason)
-        asked = query if pruner is None else _pruned(query, pruner)
         self.nfa.watch([DOCUMENT_STATE])
-        condition = self.conditions.add(asked.expression, DOCUMENT_STATE, self.nfa, self.labels)
+        condition = self.conditions.add(query.expression, DOCUMENT_STATE, self.nfa, self.labels)
         self.twigs.append((self.nfa.sets, condition))
         self._add_set(np.full(1, -1, np.int32), number)
         self.demand |= demand_of(query.expression)
+
+    def _add_pruned(self, query: Query, number: int, pruner: Pruner) -> None:
+        """Add a twig that is pruned; documents that leave the DTD need what it reads as it is."""
+        reason = refuses(query)
+        if reason is not None:
+            raise refusal("nfa", query, reason)
+        pruned = prune_query(query, pruner)
+        filters = self.labels.filters(pruned)
+        if filters is not None:
+            self._add_filters(filters, number)
+        elif pruned.expression != Constant(False):
+            self._add_twig(query if refuses(pruned) is not None else pruned, number)
+        self.demand |= demand_of(query.expression)
+
+    def _add_filters(self, filters: Sequence[Codes], number: int) -> None:
+        for codes in dict.fromkeys(filters):
+            self._add_set(self.nfa.add([codes]), number)
 
     def _add_set(self, ends: Int32, query: int) -> None:
         self.nfa.accept(ends)
@@ -131,20 +149,18 @@ class NfaProgram:
 
     def _add_first(self, queries: Sequence[Query], pruner: Pruner | None) -> None:
         """Add all queries, to an empty program."""
+        self.is_pruned = pruner is not None
         filters, others = filters_of(queries, pruner)
         self.labels = _labels(filters.names)
         self.nfa.accept(self.nfa.add_many(filters.starts, filters.codes))
         self._set_starts = _Growing(filters.query_starts.copy())
         self._members = _Growing(filters.queries.copy())
         for number, query in others.items():
-            self._add_twig(query, number, pruner)
+            if pruner is None:
+                self._add_twig(query, number)
+            else:
+                self._add_pruned(query, number, pruner)
         self.queries = len(queries)
-
-
-def _pruned(query: Query, pruner: Pruner) -> Query:
-    """A twig pruned; or itself, where what it becomes is more than the engine takes."""
-    pruned = prune_query(query, pruner)
-    return query if refuses(pruned) is not None else pruned
 
 
 def _labels(names: Sequence[str]) -> Labels:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.documents.batch import freeze
-from tamis.language.filters import ANY, Labels
+from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
 from tamis.matching.filters import Filters, filters_of, refusal
 from tamis.matching.pma.program import Instances, PmaOptions, PmaProgram
@@ -16,7 +16,8 @@ from tamis.schema.prune import Pruner
 DEFAULT_OPTIONS = PmaOptions()
 
 _NOT_LINEAR = (
-    "it is more than child and descendant steps to elements: it has predicates, or the like"
+    "it is more than child and descendant steps to elements: it has predicates, or the like; leave "
+    "it out, or name another engine"
 )
 
 
@@ -39,16 +40,11 @@ def _of_labels(labels: set[int], names: Sequence[str], has_dtd: bool) -> str | N
     """Why a filter with these labels cannot be run."""
     if ANY in labels:
         if has_dtd:
-            return "it has a * that the DTD does not resolve"
+            return "it has a * that would become too many filters: name elements, or another engine"
         return "it has a *, and there is no DTD that says what it may be: give one"
-    if any(_is_open(names[label]) for label in labels):
+    if any(is_open(names[label]) for label in labels):
         return "it has a * in a namespace"
     return None
-
-
-def _is_open(name: str) -> bool:
-    """Whether a label stands for all names of a namespace."""
-    return name.startswith("{") and name.endswith("}*")
 
 
 def compile_queries(
@@ -77,8 +73,8 @@ def compile_queries(
 
 def _with_wildcards(filters: Filters, has_dtd: bool) -> list[tuple[int, str]]:
     """The first query of which a filter has a ``*``, if there is one, and why it is refused."""
-    is_open = np.array([label == ANY or _is_open(n) for label, n in enumerate(filters.names)])
-    at = np.flatnonzero(is_open[filters.codes >> 1])
+    are_open = np.array([is_open(name) for name in filters.names])
+    at = np.flatnonzero(are_open[filters.codes >> 1])
     if not len(at):
         return []
     refused = np.unique(np.searchsorted(filters.starts, at, side="right") - 1)
