@@ -129,8 +129,8 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     if matcher.departed:
         what = "documents" if record is None else "records"
         warn(
-            f"{matcher.departed:,} {what} left the DTD, the first by {matcher.first_departure}: "
-            "answered without it"
+            f"{what} that left the DTD: {matcher.departed:,}, the first by "
+            f"{matcher.first_departure}; they were answered without it"
         )
     if answers.errors:
         raise typer.Exit(Status.DOCUMENTS)

@@ -24,6 +24,10 @@ class Matcher:
     thread, and changes never wait for a match. The first match after a change compiles the whole
     set again, so changes in large sets are best made together.
 
+    Args:
+        engine, dtd, root, dtd_trust, namespaces, unsupported: as for :func:`tamis.compile`.
+        limits: bounds on each document and expression.
+
     >>> live = Matcher()
     >>> live.add("s2", "//a")
     >>> list(live.match(b"<a/>"))

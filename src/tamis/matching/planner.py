@@ -150,8 +150,9 @@ def compile_share(share: Share, schema: Schema | None = None) -> Lane:
         return share, engine.compile(share.queries)
     pruner = Pruner(schema.expanded, schema.heuristics or engine.heuristics)
     program = engine.compile(share.queries, pruner)
+    pruned = engine._replace(locates=lambda _: False)  # pruned queries are true, of other nodes
     if schema.is_trusted:
-        return share, program
+        return share._replace(engine=pruned), program
 
     def without() -> tuple[Program, Callable[[Program, int], Matching]]:
         try:
@@ -162,7 +163,7 @@ def compile_share(share: Share, schema: Schema | None = None) -> Lane:
             return other.compile(share.queries), other.open
 
     promised = PromisedProgram(schema.edges, program, engine.open, without)
-    return share._replace(engine=engine._replace(open=PromisedProgram.open)), promised
+    return share._replace(engine=pruned._replace(open=PromisedProgram.open)), promised
 
 
 def _first_for(queries: Queries) -> Engine:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 import numpy as np
 
@@ -55,7 +56,8 @@ def pruned_plain(queries: Sequence[Query], pruner: Pruner) -> tuple[PlainQueries
     words: dict[int, int] = {}
     for number, filters in enumerate(pruner.labels.each(queries)):
         if filters is not None:
-            for codes in {codes: None for filter in filters for codes in pruner.prune(filter)}:
+            pruned = [pruner.prune(filter, existence_only=True) for filter in filters]
+            for codes in dict.fromkeys(chain.from_iterable(pruned)):
                 for of_step in codes:
                     if of_step not in words:
                         words[of_step] = step(of_step)
@@ -70,7 +72,7 @@ def pruned_plain(queries: Sequence[Query], pruner: Pruner) -> tuple[PlainQueries
             numbers.append(number)
         else:
             others[number] = queries[number]
-    pruned = PlainQueries(
+    result = PlainQueries(
         np.array(ends, np.int64),
         np.array(code, np.int32),
         tuple(numbers_of_tests),
@@ -78,4 +80,4 @@ def pruned_plain(queries: Sequence[Query], pruner: Pruner) -> tuple[PlainQueries
         plain.string_bytes,
         plain.numbers,
     )
-    return pruned, np.array(numbers, np.int32), others
+    return result, np.array(numbers, np.int32), others
