@@ -227,6 +227,9 @@ def use_everything() -> None:
         matcher.save(Path(folder, "x.tamis"), learned=True)
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
     _use_nfa()
+    graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
+    matcher = compile({"s": "//b"}, dtd=graph)
+    assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
 
 
 def _use_nfa() -> None:

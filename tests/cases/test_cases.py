@@ -15,7 +15,8 @@ from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import EngineRefused
 from tamis.language.xpath import parse
-from tamis.matching.planner import ENGINES, Engine
+from tamis.matching.engine import Engine
+from tamis.matching.planner import ENGINES
 from tests.cases.table import Case, cases
 
 CASES = cases()

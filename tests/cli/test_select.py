@@ -123,7 +123,7 @@ def test_nodes_that_are_cut_are_named(write: Write, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(
         matcher_module,
         "CompiledMatcher",
-        lambda subscriptions, engine, _: matcher(subscriptions, engine, Limits(matched_nodes=1)),
+        lambda subscriptions, engine, *_: matcher(subscriptions, engine, Limits(matched_nodes=1)),
     )
     (found,) = run("match", "--subscriptions", "s", "--nodes", "1.xml").results
     assert found["cut"] == ["b"]

@@ -16,8 +16,9 @@ import tamis
 from tamis.documents.source import Source
 from tamis.errors import EngineRefused, SchemaError
 from tamis.limits import DEFAULT_LIMITS
+from tamis.matching.engine import Engine
 from tamis.matching.matcher import CompiledMatcher
-from tamis.matching.planner import ENGINES, Engine
+from tamis.matching.planner import ENGINES
 from tamis.matching.promise import Schema
 from tamis.matching.slow import lxml_tree
 from tamis.schema.graph import SchemaGraph

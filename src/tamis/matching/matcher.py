@@ -25,9 +25,10 @@ from tamis.errors import DocumentError, OtherVersion, SubscriptionId, UsageError
 from tamis.language.columns import Ids
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.matching.engine import Matching
 from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
-from tamis.matching.planner import Lane, Matching, compile_share, plan
+from tamis.matching.planner import Lane, compile_share, plan
 from tamis.matching.promise import PromisedProgram, Schema, read_schema
 from tamis.matching.selection import Answered, BatchNodes, DocumentNodes, Selection, check_which
 from tamis.matching.slow import SlowLane

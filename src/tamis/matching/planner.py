@@ -5,79 +5,21 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import EventBatch, Int32
-from tamis.documents.demand import Demand
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.batch import Int32
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.matching import automaton, nfa, pma, reference
+from tamis.matching.engine import Engine, Matching, Program
 from tamis.matching.filters import refusal
-from tamis.matching.matchset import MatchSet, Which
 from tamis.matching.promise import PromisedProgram, Schema
 from tamis.schema.prune import Heuristics, Pruner
 
 log = logging.getLogger("tamis")
-
-
-class Program(Protocol):
-    """Compiled queries, immutable; the rest is the engine's own."""
-
-    @property
-    def demand(self) -> Demand:
-        """What it reads of documents."""
-
-    def memory_usage(self) -> int:
-        """Its size in bytes, as far as it is known."""
-
-
-class Matching(Protocol):
-    """A program at work, with all that it learns on the way; it belongs to one thread at a time."""
-
-    def match(
-        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
-    ) -> MatchSet:
-        """Which queries are true of which documents.
-
-        Args:
-            batch: parsed with at least the program's demand.
-            vocabulary: the fork of the program's that it was parsed with.
-            nodes: which occurrences to note, by an engine that can: at least these.
-        """
-
-    def memory_usage(self) -> int:
-        """The size in bytes of what it has learned."""
-
-
-class Engine(NamedTuple):
-    """One algorithm. All engines that support a query give the same answer.
-
-    Attributes:
-        name: what ``engine=`` and ``--engine`` call it.
-        refuses: why the engine cannot run a query, or None where it can.
-        compile: queries → program. A query's number is its place. Of an engine with heuristics it
-            takes a ``Pruner`` too, or None.
-        open: what matches with a program, learning at most so many bytes (see ``Limits``).
-        is_automatic: whether it may be chosen where none is named. One that is not raises
-            ``EngineRefused`` in ``compile`` for what it cannot run even when it is pruned.
-        takes_plain: whether it runs all queries that are plain.
-        heuristics: how it prunes with a DTD, or None where it makes no use of one. Of what was
-            measured with each: benchmarks, ``schema``.
-        locates: whether the ``Occurrences`` of a query are the nodes that it selects.
-    """
-
-    name: str
-    refuses: Callable[[Query], str | None]
-    compile: Callable[..., Program]
-    open: Callable[[Any, int], Matching]
-    is_automatic: bool
-    takes_plain: bool
-    heuristics: Heuristics | None
-    locates: Callable[[Query], bool]
 
 
 ENGINES: tuple[Engine, ...] = (

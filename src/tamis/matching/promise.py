@@ -15,7 +15,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +24,7 @@ from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import UsageError
 from tamis.language.filters import expanded_name
+from tamis.matching.engine import Matching, Program
 from tamis.matching.filters import ElementLabels
 from tamis.matching.kernels import find_departures
 from tamis.matching.matchset import MatchSet, Which, joined
@@ -32,9 +32,6 @@ from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics
 from tamis.schema.reader import read_graph
-
-if TYPE_CHECKING:
-    from tamis.matching.planner import Matching, Program
 
 log = logging.getLogger("tamis")
 

@@ -33,8 +33,9 @@ from tamis.matching.automaton.saved import (
     save_memo,
     save_program,
 )
+from tamis.matching.engine import Matching
 from tamis.matching.matchset import Subscribers
-from tamis.matching.planner import ENGINES, Lane, Matching, Share, plan
+from tamis.matching.planner import ENGINES, Lane, Share, plan
 
 C = TypeVar("C", bound=Column[Any])
 

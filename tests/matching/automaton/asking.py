@@ -24,7 +24,7 @@ from tamis.limits import DEFAULT_LIMITS
 from tamis.matching import reference
 from tamis.matching.automaton import compile_queries, freezing, grids, refuses, sparse
 from tamis.matching.automaton.automaton import Automaton
-from tamis.matching.planner import Matching
+from tamis.matching.engine import Matching
 
 STRUCTURE = Demand(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
 """More than any query asks for that the automaton answers."""

@@ -13,8 +13,8 @@ from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.limits import Limits
 from tamis.matching import nfa, reference
+from tamis.matching.engine import Matching
 from tamis.matching.nfa.matching import NfaMatching
-from tamis.matching.planner import Matching
 
 
 def queries(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> list[Query]:

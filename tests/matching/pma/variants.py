@@ -37,9 +37,10 @@ def queries_of(filters: Sequence[str]) -> list[Query]:
 
 
 def matchings(queries: Sequence[Query], pruner: Pruner | None = None) -> Iterator[PmaMatching]:
-    """One for each variant."""
+    """One for each variant, of which each prunes with all of the budget."""
     for options in OPTIONS:
-        yield open_pma(compile_queries(queries, pruner, options), 0)
+        own = None if pruner is None else Pruner(pruner.graph, pruner.heuristics)
+        yield open_pma(compile_queries(queries, own, options), 0)
 
 
 def answers(
