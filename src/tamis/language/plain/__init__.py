@@ -85,3 +85,6 @@ NO_PLAIN_QUERIES = PlainQueries(
     numbers=np.zeros(0, np.float64),
 )
 """None; Python's parser alone reads small sets."""
+for _array in NO_PLAIN_QUERIES:
+    if isinstance(_array, np.ndarray):
+        _array.setflags(write=False)  # as those of all others are: kernels are compiled for that

@@ -7,7 +7,7 @@ from itertools import chain
 
 import numpy as np
 
-from tamis.documents.batch import Int32
+from tamis.documents.batch import Int32, freeze
 from tamis.language.model import Query
 from tamis.language.plain import (
     ANCHOR,
@@ -80,4 +80,5 @@ def pruned_plain(queries: Sequence[Query], pruner: Pruner) -> tuple[PlainQueries
         plain.string_bytes,
         plain.numbers,
     )
+    freeze(result.starts, result.code)
     return result, np.array(numbers, np.int32), others
