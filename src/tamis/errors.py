@@ -15,6 +15,10 @@
     │   ├── DocumentLimitError       document-limit            beyond a limit
     │   ├── UnreadableDocument       document-unreadable       the file cannot be read
     │   └── SlowLaneError            document-slow-lane        lxml could not evaluate it
+    ├── EventError                 one event cannot be answered
+    │   ├── MalformedEvent           event-malformed           not a JSON object of plain values
+    │   ├── EventLimitError          event-limit               beyond a limit
+    │   └── UnreadableEvents         event-unreadable          the file cannot be read
     ├── SchemaError                one DTD cannot be used
     │   ├── SchemaSyntaxError        schema-syntax             not a DTD
     │   ├── SchemaLimitError         schema-limit              beyond a limit
@@ -206,6 +210,46 @@ class SlowLaneError(DocumentError):
     """lxml, which answers the subscriptions outside the fragment, failed on this document."""
 
     code = "document-slow-lane"
+
+
+class EventError(TamisError):
+    """One event cannot be answered; the others are not concerned.
+
+    Attributes:
+        message: what is wrong and, where there is something, what to do.
+        line: the line or row that it is in, from 1, or None where it is not of a file.
+
+    >>> print(MalformedEvent("the attribute 'temp' is a list: ...", 3))
+    line 3: the attribute 'temp' is a list: ...
+    """
+
+    code = "event"
+
+    def __init__(self, message: str, line: int | None = None) -> None:
+        super().__init__(message, line)
+        self.message = message
+        self.line = line
+
+    def __str__(self) -> str:
+        return self.message if self.line is None else f"line {self.line}: {self.message}"
+
+
+class MalformedEvent(EventError):  # noqa: N818 - says what the event is
+    """It is not a set of attributes with names of their own and plain values."""
+
+    code = "event-malformed"
+
+
+class EventLimitError(EventError):
+    """It reaches a limit of :class:`tamis.limits.Limits`, which the message names."""
+
+    code = "event-limit"
+
+
+class UnreadableEvents(EventError):  # noqa: N818 - says what the events are
+    """The file or stream that events are in cannot be read, or not any further."""
+
+    code = "event-unreadable"
 
 
 class SchemaError(TamisError):

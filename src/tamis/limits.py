@@ -12,7 +12,7 @@ from tamis.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one document, one subscription, one thread and one DTD may cost.
+    """What one document, event, subscription, thread and DTD may cost.
 
     Attributes:
         document_bytes: size of a document, as it is and decompressed.
@@ -28,7 +28,12 @@ class Limits:
         subscription_nesting: parentheses, predicates and function calls inside each other.
         subscription_steps: steps of all paths of one expression together; ``//`` is a step.
         subscription_predicates: predicates, comparisons and function calls of one expression, all
-            together.
+            together; of events, constraints.
+        subscription_filters: filters of one subscription of events: what ``and`` and ``or`` come to
+            as a disjunction of conjunctions.
+        event_bytes: an event as it is written, a line of a file.
+        event_attributes: attributes of one event.
+        event_string_bytes: one attribute's value.
         matched_nodes: nodes of one subscription and document, where nodes are asked for; of more,
             the first ones are given, and it is said that there are more.
         memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
@@ -55,6 +60,10 @@ class Limits:
     subscription_nesting: int = 64
     subscription_steps: int = 1_000
     subscription_predicates: int = 1_000
+    subscription_filters: int = 1_000
+    event_bytes: int = 1 << 24
+    event_attributes: int = 10_000
+    event_string_bytes: int = 1 << 20
     matched_nodes: int = 1 << 20
     memo_bytes: int = 1 << 28
     schema_chars: int = 1 << 23

@@ -76,6 +76,11 @@ HERE = Step(Axis.SELF, KindTest.NODE)
 """The step ``.``."""
 
 
+def without_here(steps: tuple[Step, ...]) -> tuple[Step, ...]:
+    """Steps, without those that are a plain ``.``."""
+    return tuple(step for step in steps if step != HERE)
+
+
 @dataclass(frozen=True, slots=True)
 class Path:
     """Steps from the document node (``absolute``), or from the context node."""

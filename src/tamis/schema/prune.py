@@ -96,6 +96,8 @@ class Pruner:
         self._choices_found: dict[tuple[int, Reached], tuple[tuple[Codes, Reached], ...]] = {}
         self._remembered = 0  # filters and lists of these
         self._steps = 0  # of all that was pruned
+        self._child_sets: dict[Reached, frozenset[str]] = {}
+        self._below_sets: dict[Reached, frozenset[str]] = {}
         self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
 
     def prune(
@@ -316,14 +318,6 @@ class Pruner:
                 found = frozenset().union(*map(self._below, reached))
             self._below_sets[reached] = found
         return found
-
-    @cached_property
-    def _child_sets(self) -> dict[Reached, frozenset[str]]:
-        return {}
-
-    @cached_property
-    def _below_sets(self) -> dict[Reached, frozenset[str]]:
-        return {}
 
     def _is_on_cycle(self, name: str) -> bool:
         return name != ROOT and name in self.graph.reaches(name)

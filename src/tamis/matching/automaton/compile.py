@@ -14,7 +14,6 @@ from typing import Any
 
 from tamis.documents.demand import Demand
 from tamis.language.model import (
-    HERE,
     And,
     Axis,
     Compare,
@@ -40,6 +39,7 @@ from tamis.language.model import (
     StringLength,
     StringOf,
     Value,
+    without_here,
 )
 from tamis.language.queries import Queries
 from tamis.language.values import compare, compare_string
@@ -123,7 +123,7 @@ def _string_refusal(value: Value) -> str | None:
 
 def _first_refusal(path: Path) -> str | None:
     """Why the first of the nodes of a path cannot be found, if it cannot."""
-    steps = _without_here(path.steps)
+    steps = without_here(path.steps)
     for index, step in enumerate(steps):
         if step.axis is Axis.ATTRIBUTE:
             test = step.test
@@ -251,7 +251,7 @@ class Compiler:
     def _accept(self, steps: tuple[Step, ...], node: int, number: int) -> None:
         """Accept a query where steps lead from a node to something."""
         builder = self.builder
-        steps = _without_here(steps)
+        steps = without_here(steps)
         for index, step in enumerate(steps):
             rest = steps[index + 1 :]
             axis = step.axis
@@ -312,14 +312,14 @@ class Compiler:
 
     def _some(self, path: Path, asked: Compare, node: int) -> int:
         """The formula of: the string value of some node of a path compares as asked."""
-        if steps := _without_here(path.steps):
+        if steps := without_here(path.steps):
             return self._exists(_asking(steps, replace(asked, value=Nodes((_SELF,)))), node)
         return self._of_itself(asked, 0, node)
 
     def _of_first(self, asked: Asked, node: int) -> int:
         """The formula of: a string of the first node of a path, or else of "", is as asked."""
         function, path = _function_of(asked)
-        steps = _without_here(path.steps)
+        steps = without_here(path.steps)
         if not steps:
             return self._of_itself(asked, function, node)
         formulas = self.builder.formulas
@@ -436,17 +436,13 @@ class Compiler:
         return self.builder.test(step.test, is_attribute)
 
 
-def _without_here(steps: tuple[Step, ...]) -> tuple[Step, ...]:
-    return tuple(step for step in steps if step != HERE)
-
-
 def _onward(predicates: tuple[Predicate, ...]) -> tuple[Step, ...]:
     """The steps that are all that predicates ask for, or none: ``a[b]`` is true as ``a/b`` is."""
     match predicates:
         case (Exists((Path(False, steps),)),):
-            return _without_here(steps)
-        case (Compare(_, Nodes((Path(False, steps),))) as asked,) if _without_here(steps):
-            return _asking(_without_here(steps), replace(asked, value=Nodes((_SELF,))))
+            return without_here(steps)
+        case (Compare(_, Nodes((Path(False, steps),))) as asked,) if without_here(steps):
+            return _asking(without_here(steps), replace(asked, value=Nodes((_SELF,))))
     return ()
 
 

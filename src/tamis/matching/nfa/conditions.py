@@ -33,9 +33,9 @@ from tamis.language.model import (
     StringLength,
     StringOf,
     Value,
+    without_here,
 )
 from tamis.language.model import Constant as ConstantExpression
-from tamis.matching.nfa.refusals import without_here
 from tamis.matching.nfa.states import Nfa
 
 

@@ -116,27 +116,26 @@ class NfaProgram:
         return number
 
     def _add_twig(self, query: Query, number: int) -> None:
-        reason = refuses(query)
-        if reason is not None:
-            raise refusal("nfa", query, reason)
-        self.nfa.watch([DOCUMENT_STATE])
-        condition = self.conditions.add(query.expression, DOCUMENT_STATE, self.nfa, self.labels)
-        self.twigs.append((self.nfa.sets, condition))
-        self._add_set(np.full(1, -1, np.int32), number)
+        _refuse(query)
+        self._add_condition(query, number)
         self.demand |= demand_of(query.expression)
 
     def _add_pruned(self, query: Query, number: int, pruner: Pruner) -> None:
         """Add a twig that is pruned; documents that leave the DTD need what it reads as it is."""
-        reason = refuses(query)
-        if reason is not None:
-            raise refusal("nfa", query, reason)
+        _refuse(query)
         pruned = prune_query(query, pruner)
         filters = self.labels.filters(pruned)
         if filters is not None:
             self._add_filters(filters, number)
         elif pruned.expression != Constant(False):
-            self._add_twig(query if refuses(pruned) is not None else pruned, number)
+            self._add_condition(query if refuses(pruned) is not None else pruned, number)
         self.demand |= demand_of(query.expression)
+
+    def _add_condition(self, query: Query, number: int) -> None:
+        self.nfa.watch([DOCUMENT_STATE])
+        condition = self.conditions.add(query.expression, DOCUMENT_STATE, self.nfa, self.labels)
+        self.twigs.append((self.nfa.sets, condition))
+        self._add_set(np.full(1, -1, np.int32), number)
 
     def _add_filters(self, filters: Sequence[Codes], number: int) -> None:
         for codes in dict.fromkeys(filters):
@@ -161,6 +160,13 @@ class NfaProgram:
             else:
                 self._add_pruned(query, number, pruner)
         self.queries = len(queries)
+
+
+def _refuse(query: Query) -> None:
+    """Raise where a query cannot be run."""
+    reason = refuses(query)
+    if reason is not None:
+        raise refusal("nfa", query, reason)
 
 
 def _labels(names: Sequence[str]) -> Labels:

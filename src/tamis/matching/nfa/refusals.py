@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tamis.language.filters import Labels
 from tamis.language.model import (
     DESCEND,
-    HERE,
     And,
     Axis,
     Compare,
@@ -30,6 +29,7 @@ from tamis.language.model import (
     StringLength,
     StringOf,
     Value,
+    without_here,
 )
 
 _FIRST_AXES = (Axis.CHILD, Axis.ATTRIBUTE)
@@ -117,11 +117,6 @@ def _of_step(step: Step, descends: bool, is_leaf: bool) -> Iterator[str]:
             yield "it asks for a position"
         else:
             yield from _of_expression(predicate)
-
-
-def without_here(steps: Iterable[Step]) -> tuple[Step, ...]:
-    """Steps, without those that are a plain ``.``."""
-    return tuple(step for step in steps if step != HERE)
 
 
 def _steps(expression: Expression) -> int:

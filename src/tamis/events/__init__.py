@@ -1,0 +1,1 @@
+"""Attribute–value events, matched against disjunctions of filters."""

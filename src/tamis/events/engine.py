@@ -1,0 +1,45 @@
+"""What an engine of events is: the contract that all keep, and that the planner chooses by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
+
+from tamis.events.model import AttributeBatch, FilterTable, Owners
+from tamis.matching.matchset import MatchSet
+
+
+class Program(Protocol):
+    """Compiled filters, immutable, shared by threads; the rest is the engine's own."""
+
+    def memory_usage(self) -> int:
+        """Its size in bytes."""
+
+
+class Matching(Protocol):
+    """A program at work; it belongs to one thread at a time, and may use several of its own."""
+
+    def match(self, batch: AttributeBatch) -> MatchSet:
+        """The owners of filters that match each event.
+
+        Document n of the result is event n of the batch, and members of sets are numbers of owners;
+        ``subscribers`` is None, and ``errors`` empty: errors are the batch's.
+        """
+
+    def memory_usage(self) -> int:
+        """The size in bytes of the room that it works in."""
+
+
+class Engine(NamedTuple):
+    """One algorithm. All engines give the same answers, and take all filters.
+
+    Attributes:
+        name: what ``engine=`` and ``--engine`` call it.
+        compile: filters → program.
+        open: what matches with a program and reports these owners; it uses as many threads as it
+            is told to, if it can work on one batch in several.
+    """
+
+    name: str
+    compile: Callable[[FilterTable], Program]
+    open: Callable[[Any, Owners, int], Matching]
