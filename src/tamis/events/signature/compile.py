@@ -1,0 +1,241 @@
+"""``FilterTable`` → ``SignatureProgram``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.documents.batch import freeze
+from tamis.errors import UsageError
+from tamis.events.model import Bytes, FilterTable, Int32, Int64
+from tamis.events.signature.kernels.cells import (
+    enter_cells,
+    find_rarest,
+    write_cells,
+    write_empty_cells,
+)
+from tamis.events.signature.kernels.filters import (
+    find_cells,
+    find_groups,
+    intern_filters,
+    merge_constraints,
+)
+from tamis.events.signature.program import KEYS_MAX, Cells, SignatureProgram, Tests, UInt64
+from tamis.events.signature.ranking import Ranges, rank_constraints
+
+LARGE = 24
+"""A group of so many filters is divided by constants: for fewer, to look is as fast as to find."""
+
+_BLOOM_BITS_EACH, _BLOOM_BITS_MAX = 16, 1 << 25
+_LANES = 8
+
+
+class _Merged(NamedTuple):
+    """Filters, as one range for each key and tests; see ``merge_constraints``."""
+
+    column_starts: Int64
+    column_keys: Int32
+    column_lows: Int32
+    column_widths: Int32
+    test_starts: Int64
+    test_keys: Int32
+    test_operators: Bytes
+    tested: Int64
+    is_dead: Bytes
+
+
+def compile_filters(table: FilterTable) -> SignatureProgram:
+    """Group filters by their signatures.
+
+    Raises:
+        UsageError: a filter has too many keys, or all together are too large.
+    """
+    ranks, ranges = rank_constraints(table)
+    merged = _merge(table, ranges)
+    count = table.filters
+    slots, firsts = _slots(count), np.zeros(count, np.int32)
+    numbers = np.zeros(count, np.int32)
+    distinct = intern_filters(*merged, slots, firsts, numbers)
+    filters = firsts[:distinct]
+    test_counts = np.diff(merged.test_starts)[filters]
+    tested = np.flatnonzero(test_counts).astype(np.int32)
+    places = np.full(distinct, -1, np.int32)
+    places[tested] = np.arange(len(tested), dtype=np.int32)
+    sizes = np.diff(merged.column_starts)[filters]
+    if len(sizes) and sizes.max() > KEYS_MAX:
+        raise UsageError(f"a filter names {sizes.max():,} attributes: {KEYS_MAX:,} are possible")
+    cells = _make_cells(merged, filters, places, np.diff(ranks.starts))
+    is_size = np.zeros(int(sizes.max(initial=0)) + 1, np.bool_)
+    is_size[sizes] = True
+    is_alive = numbers >= 0
+    member_starts = np.zeros(distinct + 1, np.int64)
+    np.cumsum(np.bincount(numbers[is_alive], minlength=distinct), out=member_starts[1:])
+    members = np.argsort(numbers, kind="stable")[count - is_alive.sum() :].astype(np.int32)
+    always = np.flatnonzero((sizes == 0) & (test_counts == 0))
+    tests = _make_tests(table, ranges, merged, filters[tested], tested)
+    program = SignatureProgram(
+        ranks,
+        cells,
+        tests,
+        member_starts,
+        members,
+        is_size,
+        int(always[0]) if len(always) else -1,
+    )
+    freeze(*ranks, *cells, *tests, member_starts, members, is_size)
+    return program
+
+
+def _merge(table: FilterTable, ranges: Ranges) -> _Merged:
+    filters, constraints = table.filters, len(table.values)
+    of_tests = constraints  # each constraint may come to one
+    merged = _Merged(
+        np.zeros(filters + 1, np.int64),
+        np.zeros(constraints, np.int32),
+        np.zeros(constraints, np.int32),
+        np.zeros(constraints, np.int32),
+        np.zeros(filters + 1, np.int64),
+        np.zeros(of_tests, np.int32),
+        np.zeros(of_tests, np.uint8),
+        np.zeros(of_tests, np.int64),
+        np.zeros(filters, np.uint8),
+    )
+    longest = int(np.diff(table.starts).max(initial=0))
+    merge_constraints(
+        table.starts,
+        ranges.keys,
+        ranges.lows,
+        ranges.widths,
+        table.operators,
+        ranges.values,
+        ranges.has_test,
+        ranges.names,
+        ranges.accepts,
+        np.zeros(longest, np.int32),
+        *merged,
+    )
+    return merged
+
+
+def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constants: Int64) -> Cells:
+    distinct = len(filters)
+    key_hashes = _hashes(len(constants))
+    columns = merged[:4]
+    slots, firsts = _slots(distinct), np.zeros(distinct, np.int32)
+    hashes, counts = np.zeros(distinct, np.uint64), np.zeros(distinct, np.int32)
+    groups = np.zeros(distinct, np.int32)
+    found = find_groups(filters, *columns[:2], key_hashes, slots, firsts, hashes, counts, groups)
+    firsts, hashes, counts = firsts[:found], hashes[:found], counts[:found]
+    cell_hashes, cell_groups = (
+        np.zeros(found + distinct, np.uint64),
+        np.zeros(found + distinct, np.int32),
+    )
+    cell_counts, equals = np.zeros(found + distinct, np.int32), np.zeros(found, np.int64)
+    of = np.zeros(distinct, np.int32)
+    cells = find_cells(
+        filters,
+        *columns,
+        groups,
+        counts,
+        hashes,
+        constants,
+        LARGE,
+        _slots(distinct),
+        cell_hashes,
+        cell_groups,
+        cell_counts,
+        equals,
+        of,
+    )
+    cell_hashes, cell_groups, cell_counts = (
+        cell_hashes[:cells],
+        cell_groups[:cells],
+        cell_counts[:cells],
+    )
+    widths = np.diff(merged.column_starts)[filters[firsts]][cell_groups]
+    room = 2 + widths + cell_counts * (2 * widths + 1)
+    room[:found] += equals != 0
+    starts = np.zeros(cells + 1, np.int64)
+    np.cumsum(room, out=starts[1:])
+    if starts[-1] > np.iinfo(np.int32).max - 2 * _LANES:
+        raise UsageError(f"{distinct:,} distinct filters are too many: divide them")
+    arena = np.zeros(starts[-1] + 2 * _LANES, np.int32)  # eight are loaded at a time
+    write_empty_cells(filters, firsts, *columns[:2], starts, equals, arena)
+    write_cells(
+        filters,
+        of,
+        *columns,
+        tests,
+        starts,
+        cell_counts,
+        equals,
+        np.zeros(cells, np.int32),
+        arena,
+    )
+    table, bloom = _entered(cell_hashes, starts)
+    under_starts, under, names = _under(merged, filters, firsts, key_hashes, starts)
+    return Cells(arena, table, bloom, key_hashes, under_starts, under, names)
+
+
+def _entered(hashes: UInt64, starts: Int64) -> tuple[UInt64, UInt64]:
+    """The hash table and the Bloom filter of cells."""
+    table_bits = max((2 * len(hashes)).bit_length(), 4)
+    wanted = min(max(_BLOOM_BITS_EACH * len(hashes), 1 << 12), _BLOOM_BITS_MAX)
+    bloom_bits = (wanted - 1).bit_length() - 6
+    table, bloom = np.zeros(1 << table_bits, np.uint64), np.zeros(1 << bloom_bits, np.uint64)
+    enter_cells(hashes, starts, table, bloom, 64 - table_bits, 64 - bloom_bits)
+    return table, bloom
+
+
+def _under(
+    merged: _Merged, filters: Int32, firsts: Int32, key_hashes: UInt64, starts: Int64
+) -> tuple[Int64, Int32, UInt64]:
+    """The cells of groups by the rarest key of each."""
+    first = filters[firsts]
+    sizes = np.diff(merged.column_starts)[first]
+    at = np.arange(sizes.sum()) + np.repeat(
+        merged.column_starts[first] - np.concatenate([[0], np.cumsum(sizes)])[:-1], sizes
+    )
+    uses = np.bincount(merged.column_keys[at], minlength=len(key_hashes)).astype(np.int64)
+    rarest, names = np.zeros(len(firsts), np.int32), np.zeros(len(firsts), np.uint64)
+    find_rarest(filters, firsts, *merged[:2], key_hashes, uses, rarest, names)
+    order = np.argsort(rarest, kind="stable")
+    order = order[np.count_nonzero(rarest < 0) :]  # the one without keys
+    under_starts = np.zeros(len(key_hashes) + 1, np.int64)
+    np.cumsum(np.bincount(rarest[order], minlength=len(key_hashes)), out=under_starts[1:])
+    return under_starts, starts[order].astype(np.int32), names[order]
+
+
+def _make_tests(
+    table: FilterTable, ranges: Ranges, merged: _Merged, filters: Int32, distinct: Int32
+) -> Tests:
+    sizes = np.diff(merged.test_starts)[filters]
+    starts = np.zeros(len(filters) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    at = np.arange(starts[-1]) + np.repeat(merged.test_starts[filters] - starts[:-1], sizes)
+    return Tests(
+        distinct,
+        starts,
+        merged.test_keys[at],
+        merged.test_operators[at],
+        merged.tested[at],
+        ranges.list_starts,
+        ranges.list_ranks,
+        table.string_starts,
+        table.string_bytes,
+    )
+
+
+def _hashes(keys: int) -> UInt64:
+    """A random number for each key: always the same ones."""
+    with np.errstate(over="ignore"):
+        word = np.arange(1, keys + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return word ^ (word >> np.uint64(31))
+
+
+def _slots(count: int) -> Int32:
+    """An empty hash table for so many."""
+    return np.full(1 << max(2 * count, 1).bit_length(), -1, np.int32)

@@ -1,0 +1,1 @@
+"""Kernels of the engine ``signature``."""

@@ -1,0 +1,135 @@
+"""Cells written down, and how they are found."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.events.model import Int32, Int64
+from tamis.events.signature.kernels.words import U, name_bit
+from tamis.events.signature.program import HAS_EQUALS, UInt64
+from tamis.jit import kernel
+
+
+@kernel
+def write_cells(
+    filters: Int32,
+    cells: Int32,
+    column_starts: Int64,
+    column_keys: Int32,
+    column_lows: Int32,
+    column_widths: Int32,
+    tests: Int32,
+    cell_starts: Int64,
+    cell_counts: Int32,
+    equals: NDArray[np.int64],
+    filled: Int32,
+    arena: Int32,
+) -> None:
+    """Write the cells; see ``Cells.arena``.
+
+    Args:
+        filters, cells: of each distinct filter.
+        tests: the place of each distinct filter among those with tests, or -1.
+        cell_starts: where each cell begins; cell_counts: its filters.
+        equals: of the cells that have further ones; there are as many as groups.
+        filled: how many filters each cell has yet: 0.
+    """
+    for distinct in range(len(filters)):
+        cell = cells[distinct]
+        start = column_starts[filters[distinct]]
+        size = column_starts[filters[distinct] + 1] - start
+        at, count = cell_starts[cell], cell_counts[cell]
+        for place in range(size):
+            arena[at + 2 + place] = column_keys[start + place]
+        has_equals = cell < len(equals) and equals[cell] != 0
+        arena[at] = size | HAS_EQUALS if has_equals else size
+        arena[at + 1] = count
+        at += 2 + size
+        if has_equals:
+            at += 1
+        row = filled[cell]
+        filled[cell] += 1
+        for place in range(size):
+            arena[at + 2 * place * count + row] = column_lows[start + place]
+            arena[at + (2 * place + 1) * count + row] = column_widths[start + place]
+        number = distinct if tests[distinct] < 0 else tests[distinct] | -0x80000000
+        arena[at + 2 * size * count + row] = number
+
+
+@kernel
+def write_empty_cells(
+    filters: Int32,
+    firsts: Int32,
+    column_starts: Int64,
+    column_keys: Int32,
+    cell_starts: Int64,
+    equals: NDArray[np.int64],
+    arena: Int32,
+) -> None:
+    """Write the keys of cells that have further ones, since there may be no filter that does.
+
+    Args:
+        firsts: a distinct filter of each group.
+    """
+    for group in range(len(equals)):
+        if equals[group] == 0:
+            continue
+        start = column_starts[filters[firsts[group]]]
+        size = column_starts[filters[firsts[group]] + 1] - start
+        at = cell_starts[group]
+        arena[at] = size | HAS_EQUALS
+        for place in range(size):
+            arena[at + 2 + place] = column_keys[start + place]
+        arena[at + 2 + size] = equals[group]
+
+
+@kernel
+def enter_cells(
+    hashes: UInt64, starts: Int64, table: UInt64, bloom: UInt64, table_shift: int, bloom_shift: int
+) -> None:
+    """Enter cells in the hash table and the Bloom filter, which are 0 before.
+
+    Args:
+        hashes, starts: of the cells.
+        table_shift, bloom_shift: a hash that is shifted so far is a place.
+    """
+    mask = U(len(table) - 1)
+    for cell in range(len(hashes)):
+        found = hashes[cell]
+        place = found >> U(table_shift)
+        while table[place] != 0:
+            place = (place + U(1)) & mask
+        table[place] = (found << U(32)) | U(starts[cell] + 1)
+        bits = (U(1) << (found & U(63))) | (U(1) << ((found >> U(6)) & U(63)))
+        bloom[found >> U(bloom_shift)] |= bits
+
+
+@kernel
+def find_rarest(
+    filters: Int32,
+    firsts: Int32,
+    column_starts: Int64,
+    column_keys: Int32,
+    key_hashes: UInt64,
+    uses: Int64,
+    rarest: Int32,
+    names: UInt64,
+) -> None:
+    """Find the rarest key of each group, and the set of all of them.
+
+    Args:
+        firsts: a distinct filter of each group.
+        uses: in how many groups each key is.
+        rarest, names: get what was found.
+    """
+    for group in range(len(firsts)):
+        filter = filters[firsts[group]]
+        best = -1
+        names[group] = U(0)
+        for place in range(column_starts[filter], column_starts[filter + 1]):
+            key = column_keys[place]
+            names[group] |= name_bit(key_hashes[key])
+            if best < 0 or uses[key] < uses[best]:
+                best = key
+        rarest[group] = best

@@ -1,0 +1,423 @@
+"""Events, a tile at a time: which cells there may be, where they are, which filters match."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.events import kernels as shared
+from tamis.events.model import IN, Int64
+from tamis.events.signature.kernels.ranks import rank_of
+from tamis.events.signature.kernels.words import (
+    U,
+    constant_hash,
+    is_within,
+    name_bit,
+    prefetch,
+    within,
+)
+from tamis.events.signature.layout import (
+    ABSENT,
+    ALWAYS,
+    ARE_FEW,
+    BLOOM_SHIFT,
+    CANDIDATE_COUNT,
+    CELLS,
+    DONE,
+    END,
+    ENUMERATED_KEYS_MAX,
+    ENUMERATED_MAX,
+    EVENT,
+    EVENTS,
+    FOUND_COUNT,
+    FULL_FOUND,
+    KEYS_END,
+    KEYS_START,
+    LEFT,
+    NO_CELL,
+    OWNERS,
+    RANKS,
+    REPORTED,
+    SIZE_MAX,
+    STAMP,
+    TABLE_SHIFT,
+    TESTS,
+    TILE,
+    WORK,
+)
+from tamis.events.signature.program import ANYTHING, HAS_EQUALS, HOLE, KEYS_MAX
+from tamis.jit import called, inlined, kernel
+from tamis.words import first
+
+has_part = called(shared.has_part)
+
+
+@kernel
+def match_events(state: Int64) -> int:
+    """Match events from ``EVENT`` on; each tile has matched whole, or else is begun again.
+
+    What waits for memory is asked for in one step and used in the next one, so that the misses of
+    all events of a tile overlap.
+    """
+    found_starts = int64s(state, WORK.found_starts)
+    is_bad = uint8s(state, EVENTS.is_bad)
+    while state[EVENT] < state[END]:
+        start, before = state[EVENT], state[FOUND_COUNT]
+        end = gather(state, start, min(start + TILE, state[END]))
+        look_up(state)
+        for event in range(start, end):
+            if not is_bad[event] and not evaluate(state, event - start):
+                state[FOUND_COUNT] = before
+                return FULL_FOUND
+            found_starts[event + 1] = state[FOUND_COUNT]
+        state[EVENT] = end
+    return DONE
+
+
+@called
+def gather(state: Int64, start: int, end: int) -> int:
+    """The keys and ranks of some events, and the cells that there may be for them.
+
+    Returns the first event that there was no room for, or the end.
+    """
+    event_starts, names = int64s(state, EVENTS.event_starts), int32s(state, EVENTS.names)
+    kinds, values = uint8s(state, EVENTS.kinds), int64s(state, EVENTS.values)
+    key_of, under_starts = int32s(state, RANKS.key_of), int64s(state, CELLS.under_starts)
+    tile_starts, tile_keys = int64s(state, WORK.tile_starts), int32s(state, WORK.tile_keys)
+    tile_ranks, is_wide = int32s(state, WORK.tile_ranks), uint8s(state, WORK.is_wide)
+    tile_places = int64s(state, WORK.tile_places)
+    candidate_starts, subsets = int64s(state, WORK.candidate_starts), int64s(state, WORK.subsets)
+    room = len(uint64s(state, WORK.candidates))
+    state[CANDIDATE_COUNT] = 0
+    count = 0
+    tile_starts[0] = candidate_starts[0] = 0
+    for event in range(start, end):
+        tile = event - start
+        most = 2 * (event_starts[event + 1] - event_starts[event])
+        if count + most > len(tile_keys) or state[CANDIDATE_COUNT] + ENUMERATED_MAX > room:
+            return event
+        before = count
+        listed = 0
+        for place in range(event_starts[event], event_starts[event + 1]):
+            kind = np.int64(kinds[place])
+            accepts = (kind >> 1) + (kind == 3)
+            name = 4 * np.int64(names[place])
+            key = np.int64(key_of[name + accepts])
+            if key >= 0:
+                tile_keys[count], tile_places[count] = key, place
+                tile_ranks[count] = rank_of(state, key, kind, values[place])
+                listed += under_starts[key + 1] - under_starts[key]
+                count += 1
+            key = np.int64(key_of[name + ANYTHING])
+            if key >= 0:
+                tile_keys[count], tile_ranks[count], tile_places[count] = key, 0, place
+                listed += under_starts[key + 1] - under_starts[key]
+                count += 1
+        tile_starts[tile + 1] = count
+        keys = count - before
+        looked_up = subsets[min(keys, ENUMERATED_KEYS_MAX)]
+        # To look up a subset takes as long as to hold three signatures against the event.
+        is_wide[tile] = looked_up > ENUMERATED_MAX or looked_up > 64 + listed // 3
+        if not is_wide[tile]:
+            enumerate_subsets(state, before, keys)
+        candidate_starts[tile + 1] = state[CANDIDATE_COUNT]
+    return end
+
+
+@called
+def enumerate_subsets(state: Int64, start: int, keys: int) -> None:
+    """Note the hashes of the subsets of an event's keys that may have cells."""
+    tile_keys, key_hashes = int32s(state, WORK.tile_keys), uint64s(state, CELLS.key_hashes)
+    sums, chosen = uint64s(state, WORK.sums), int32s(state, WORK.chosen)
+    sizes, bloom = uint8s(state, WORK.sizes), uint64s(state, CELLS.bloom)
+    table, candidates = uint64s(state, CELLS.table), uint64s(state, WORK.candidates)
+    table_shift, bloom_shift = U(state[TABLE_SHIFT]), U(state[BLOOM_SHIFT])
+    size_max = state[SIZE_MAX]
+    count = state[CANDIDATE_COUNT]
+    size = place = 0
+    sums[0] = U(0)
+    while True:
+        if place < keys and size < size_max:
+            found = sums[size] + key_hashes[tile_keys[start + place]]
+            size += 1
+            sums[size], chosen[size] = found, place
+            place += 1
+            if sizes[size]:
+                word = bloom[found >> bloom_shift]
+                if (word >> (found & U(63))) & (word >> ((found >> U(6)) & U(63))) & U(1):
+                    prefetch(table, np.int64(found >> table_shift))
+                    candidates[count] = found
+                    count += 1
+        elif size > 0:
+            place = chosen[size] + 1
+            size -= 1
+        else:
+            break
+    state[CANDIDATE_COUNT] = count
+
+
+@called
+def look_up(state: Int64) -> None:
+    """Where in the table the candidates are that have a cell."""
+    table, candidates = uint64s(state, CELLS.table), uint64s(state, WORK.candidates)
+    slots, arena = int32s(state, WORK.slots), int32s(state, CELLS.arena)
+    for candidate in range(state[CANDIDATE_COUNT]):
+        slot = next_slot(state, candidates[candidate], NO_CELL)
+        slots[candidate] = slot
+        if slot >= 0:
+            cell = np.int64(table[slot] & U(0xFFFFFFFF)) - 1
+            prefetch(arena, cell)
+            prefetch(arena, cell + 16)
+
+
+@inlined
+def next_slot(state: Int64, found: np.uint64, before: int) -> int:
+    """The next place in the table with a cell of a hash, or NO_CELL; few have another one."""
+    table = uint64s(state, CELLS.table)
+    mask = len(table) - 1
+    slot = (before + 1) & mask if before >= 0 else np.int64(found >> U(state[TABLE_SHIFT]))
+    while table[slot] != 0:
+        if (table[slot] >> U(32)) == (found & U(0xFFFFFFFF)):
+            return slot
+        slot = (slot + 1) & mask
+    return NO_CELL
+
+
+@called
+def evaluate(state: Int64, tile: int) -> bool:
+    """Report what matches an event of the tile; False if there is no room for it."""
+    tile_starts, tile_keys = int64s(state, WORK.tile_starts), int32s(state, WORK.tile_keys)
+    tile_ranks, ranks = int32s(state, WORK.tile_ranks), int32s(state, WORK.ranks)
+    state[STAMP] += 1
+    state[LEFT] = state[OWNERS]
+    start, end = tile_starts[tile], tile_starts[tile + 1]
+    state[KEYS_START], state[KEYS_END] = start, end
+    for place in range(start, end):
+        ranks[tile_keys[place]] = tile_ranks[place]
+    has_room = report_always(state)
+    if has_room and uint8s(state, WORK.is_wide)[tile]:
+        has_room = evaluate_listed(state, start, end)
+    elif has_room:
+        candidates, slots = uint64s(state, WORK.candidates), int32s(state, WORK.slots)
+        starts = int64s(state, WORK.candidate_starts)
+        for candidate in range(starts[tile], starts[tile + 1]):
+            slot = np.int64(slots[candidate])
+            if slot >= 0 and has_room and state[LEFT] > 0:
+                has_room = evaluate_slots(state, candidates[candidate], slot)
+    for place in range(start, end):
+        ranks[tile_keys[place]] = ABSENT
+    return has_room
+
+
+@inlined
+def report_always(state: Int64) -> bool:
+    """Report the filter without constraints, if there is one, and room."""
+    if state[ALWAYS] < 0:
+        return True
+    return report(state, state[ALWAYS])
+
+
+@called
+def evaluate_listed(state: Int64, start: int, end: int) -> bool:
+    """Report what matches of the cells that are listed under the event's keys."""
+    tile_keys, key_hashes = int32s(state, WORK.tile_keys), uint64s(state, CELLS.key_hashes)
+    under_starts, under = int64s(state, CELLS.under_starts), int32s(state, CELLS.under)
+    under_names = uint64s(state, CELLS.under_names)
+    missing = ~U(0)
+    for place in range(start, end):
+        missing &= ~name_bit(key_hashes[tile_keys[place]])
+    for place in range(start, end):
+        key = tile_keys[place]
+        for listed in range(under_starts[key], under_starts[key + 1]):
+            if under_names[listed] & missing or state[LEFT] == 0:
+                continue
+            if not evaluate_cell(state, np.int64(under[listed])):
+                return False
+    return True
+
+
+@called
+def evaluate_slots(state: Int64, found: np.uint64, slot: int) -> bool:
+    """Report what matches in the cells of a hash, from one on."""
+    table = uint64s(state, CELLS.table)
+    while slot >= 0:
+        if not evaluate_cell(state, np.int64(table[slot] & U(0xFFFFFFFF)) - 1):
+            return False
+        slot = next_slot(state, found, slot)
+    return True
+
+
+@inlined
+def evaluate_cell(state: Int64, cell: int) -> bool:
+    """Report what matches in a cell, and in those for the event's values beside it."""
+    arena = int32s(state, CELLS.arena)
+    if not evaluate_filters(state, cell):
+        return False
+    if arena[cell] & HAS_EQUALS:
+        return evaluate_equals(state, cell)
+    return True
+
+
+@called
+def evaluate_equals(state: Int64, cell: int) -> bool:
+    """Report what matches in the cells for the event's values."""
+    arena, ranks = int32s(state, CELLS.arena), int32s(state, WORK.ranks)
+    key_hashes, bloom = uint64s(state, CELLS.key_hashes), uint64s(state, CELLS.bloom)
+    table = uint64s(state, CELLS.table)
+    keys = arena[cell] & KEYS_MAX
+    signature = U(0)
+    for place in range(keys):
+        if ranks[arena[cell + 2 + place]] < 0:
+            return True
+        signature += key_hashes[arena[cell + 2 + place]]
+    mask = U(arena[cell + 2 + keys])
+    while mask != U(0):
+        key = np.int64(arena[cell + 2 + first(mask)])
+        mask &= mask - U(1)
+        rank = np.int64(ranks[key])
+        if not rank & 1:
+            continue
+        found = constant_hash(signature, key, rank)
+        word = bloom[found >> U(state[BLOOM_SHIFT])]
+        if not (word >> (found & U(63))) & (word >> ((found >> U(6)) & U(63))) & U(1):
+            continue
+        slot = next_slot(state, found, NO_CELL)
+        while slot >= 0:
+            if not evaluate_filters(state, np.int64(table[slot] & U(0xFFFFFFFF)) - 1):
+                return False
+            slot = next_slot(state, found, slot)
+    return True
+
+
+@called
+def evaluate_filters(state: Int64, cell: int) -> bool:
+    """Report those of a cell's own filters that match."""
+    arena, ranks = int32s(state, CELLS.arena), int32s(state, WORK.ranks)
+    own = int32s(state, WORK.own_ranks)
+    keys, count = np.int64(arena[cell] & KEYS_MAX), np.int64(arena[cell + 1])
+    at = cell + 2
+    for place in range(keys):
+        own[place] = ranks[arena[at + place]]
+        if own[place] == ABSENT:
+            return True
+    at += keys
+    if arena[cell] & HAS_EQUALS:
+        at += 1
+    numbers = at + 2 * keys * count
+    if count <= 2:
+        for row in range(count):
+            place = 0
+            column = at + row
+            while place < keys and is_within(
+                np.int64(arena[column]), np.int64(arena[column + count]), np.int64(own[place])
+            ):
+                place += 1
+                column += 2 * count
+            if place == keys and not report(state, np.int64(arena[numbers + row])):
+                return False
+        return True
+    for row in range(0, count, 8):
+        matching = U(0xFF) if count - row >= 8 else (U(1) << U(count - row)) - U(1)
+        column = at + row
+        for place in range(keys):
+            matching &= within(arena, column, column + count, np.int64(own[place]))
+            if matching == U(0):
+                break
+            column += 2 * count
+        while matching != U(0) and state[LEFT] > 0:
+            if not report(state, np.int64(arena[numbers + row + first(matching)])):
+                return False
+            matching &= matching - U(1)
+    return True
+
+
+@inlined
+def report(state: Int64, number: int) -> bool:
+    """Report a filter that is within all ranges, if it passes its tests; False without room."""
+    if number < 0:
+        tested = number & 0x7FFFFFFF
+        if not passes(state, tested):
+            return True
+        number = np.int64(int32s(state, TESTS.filters)[tested])
+    if state[ARE_FEW]:
+        return report_owners(state, number)
+    found = int32s(state, WORK.found)
+    count = state[FOUND_COUNT]
+    if count == len(found):
+        return False
+    found[count] = number
+    state[FOUND_COUNT] = count + 1
+    return True
+
+
+@called
+def report_owners(state: Int64, number: int) -> bool:
+    """Report the owners of a filter that were not yet; False without room."""
+    starts, numbers = int64s(state, REPORTED.starts), int32s(state, REPORTED.numbers)
+    reported_in, found = int64s(state, WORK.reported_in), int32s(state, WORK.found)
+    for place in range(starts[number], starts[number + 1]):
+        owner = numbers[place]
+        if reported_in[owner] == state[STAMP]:
+            continue
+        if state[FOUND_COUNT] == len(found):
+            return False
+        reported_in[owner] = state[STAMP]
+        found[state[FOUND_COUNT]] = owner
+        state[FOUND_COUNT] += 1
+        state[LEFT] -= 1
+    return True
+
+
+@called
+def passes(state: Int64, tested: int) -> bool:
+    """Whether an event passes the tests of a filter."""
+    starts, keys = int64s(state, TESTS.starts), int32s(state, TESTS.keys)
+    operators, values = uint8s(state, TESTS.operators), int64s(state, TESTS.values)
+    ranks = int32s(state, WORK.ranks)
+    for test in range(starts[tested], starts[tested + 1]):
+        operator, value = np.int64(operators[test]), values[test]
+        rank = np.int64(ranks[keys[test]])
+        if operator == HOLE:
+            if rank == value:
+                return False
+        elif operator == IN:
+            if not is_in(state, value, rank):
+                return False
+        elif not has_tested_part(state, operator, keys[test], value):
+            return False
+    return True
+
+
+@inlined
+def is_in(state: Int64, number: int, rank: int) -> bool:
+    """Whether a list of ranks has this one."""
+    starts, ranks = int64s(state, TESTS.list_starts), int32s(state, TESTS.list_ranks)
+    low, end = starts[number], starts[number + 1]
+    high = end
+    while low < high:
+        middle = (low + high) >> 1
+        if ranks[middle] < rank:
+            low = middle + 1
+        else:
+            high = middle
+    return low < end and ranks[low] == rank
+
+
+@inlined
+def has_tested_part(state: Int64, operator: int, key: int, string: int) -> bool:
+    """Whether the event's string in a key has a suffix, or contains a string."""
+    tile_keys, places = int32s(state, WORK.tile_keys), int64s(state, WORK.tile_places)
+    at = state[KEYS_START]
+    while tile_keys[at] != key:
+        at += 1
+    value = int64s(state, EVENTS.values)[places[at]]
+    starts, parts = int64s(state, EVENTS.string_starts), int64s(state, TESTS.string_starts)
+    return has_part(
+        operator,
+        uint8s(state, EVENTS.string_bytes),
+        starts[value],
+        starts[value + 1],
+        uint8s(state, TESTS.string_bytes),
+        parts[string],
+        parts[string + 1],
+    )

@@ -1,0 +1,117 @@
+"""Where the kernels that match find everything: an array of integers, the state."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays import places
+from tamis.events.model import Bytes, Int32, Int64
+from tamis.events.signature.program import Cells, Ranks, Tests, UInt64
+
+(
+    EVENT,  # the next one to be matched
+    END,  # of the events
+    STAMP,  # the number of the present event among all that were ever begun
+    FOUND_COUNT,
+    CANDIDATE_COUNT,
+    ALWAYS,  # the distinct filter without constraints, or -1
+    ARE_FEW,  # whether owners are reported, each once an event
+    OWNERS,  # how many there are
+    LEFT,  # how many of them are not reported yet
+    TABLE_SHIFT,
+    BLOOM_SHIFT,
+    SIZE_MAX,  # of signatures
+    KEYS_START,  # of the present event, in its tile
+    KEYS_END,
+    SCALARS,
+) = range(15)
+
+DONE, FULL_FOUND = range(2)
+"""What the kernel returns: all events are matched, or room is missing for the next ones."""
+
+TILE = 64
+"""So many events at most go through each step before any goes through the next one."""
+CANDIDATES = 1 << 13
+ENUMERATED_MAX = 1 << 11
+"""So many subsets of an event's keys at most are looked up."""
+ENUMERATED_KEYS_MAX = 64
+
+NO_CELL = -1
+ABSENT = -1
+"""The rank of a key that the event does not have."""
+
+
+class Events(NamedTuple):
+    """A batch; see ``AttributeBatch``.
+
+    Attributes:
+        is_bad: uint8[n]; events in error, which nothing matches.
+    """
+
+    event_starts: Int64
+    names: Int32
+    kinds: Bytes
+    values: Int64
+    string_starts: Int64
+    string_bytes: Bytes
+    is_bad: Bytes
+
+
+class Reported(NamedTuple):
+    """The owners of distinct filters.
+
+    Attributes:
+        starts: int64[d + 1]; numbers: int32[].
+    """
+
+    starts: Int64
+    numbers: Int32
+
+
+class Work(NamedTuple):
+    """What is needed while matching.
+
+    Attributes:
+        found_starts: int64[n + 1]; found: int32[]; what each event matched.
+        ranks: int32[k]; the rank of the present event's value in each key, or ABSENT.
+        tile_starts: int64[TILE + 1]; tile_keys, tile_ranks: int32[]; the keys of the events of a
+            tile, and the ranks of their values; tile_places: int64[]; their attributes.
+        candidate_starts: int64[TILE + 1]; candidates: uint64[]; hashes of cells that there may be;
+            slots: int32[]; where in the table they are, or NO_CELL.
+        is_wide: uint8[TILE]; events with so many keys that their subsets are not looked up.
+        sums: uint64[], chosen: int32[]; a subset while it is made: of its first keys each.
+        own_ranks: int32[]; those that a cell asks for.
+        sizes: bool[]; see ``SignatureProgram``; subsets: int64[]; how many subsets of up to
+            SIZE_MAX keys there are of so many keys.
+        reported_in: int64[owners]; the last event that each was reported for.
+    """
+
+    found_starts: Int64
+    found: Int32
+    ranks: Int32
+    tile_starts: Int64
+    tile_keys: Int32
+    tile_ranks: Int32
+    tile_places: Int64
+    candidate_starts: Int64
+    candidates: UInt64
+    slots: Int32
+    is_wide: Bytes
+    sums: UInt64
+    chosen: Int32
+    own_ranks: Int32
+    sizes: NDArray[np.uint8]
+    subsets: Int64
+    reported_in: Int64
+
+
+RANKS = places(Ranks, SCALARS)
+CELLS = places(Cells, RANKS.tables + 2)
+TESTS = places(Tests, CELLS.under_names + 2)
+EVENTS = places(Events, TESTS.string_bytes + 2)
+REPORTED = places(Reported, EVENTS.is_bad + 2)
+WORK = places(Work, REPORTED.numbers + 2)
+STATE_SIZE = WORK.reported_in + 2

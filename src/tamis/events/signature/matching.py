@@ -1,0 +1,179 @@
+"""``SignatureMatching``: a program at work."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+
+from tamis.arrays import note
+from tamis.documents.batch import freeze
+from tamis.events.model import AttributeBatch, Int32, Int64, Owners
+from tamis.events.signature.kernels.matching import match_events
+from tamis.events.signature.layout import (
+    ABSENT,
+    ALWAYS,
+    ARE_FEW,
+    BLOOM_SHIFT,
+    CANDIDATES,
+    CELLS,
+    END,
+    ENUMERATED_KEYS_MAX,
+    ENUMERATED_MAX,
+    EVENT,
+    EVENTS,
+    FOUND_COUNT,
+    OWNERS,
+    RANKS,
+    REPORTED,
+    SIZE_MAX,
+    STATE_SIZE,
+    TABLE_SHIFT,
+    TESTS,
+    TILE,
+    WORK,
+    Events,
+    Reported,
+    Work,
+)
+from tamis.events.signature.program import SignatureProgram
+from tamis.matching.matchset import MatchSet
+
+_FOUND_AT_FIRST = 1 << 12
+_KEYS_AT_FIRST = 1 << 10
+_SHARE_MIN = 1 << 12
+"""So many events at least are worth a thread of their own."""
+
+
+class SignatureMatching:
+    """Matches batches, in several threads where there are enough events."""
+
+    def __init__(self, program: SignatureProgram, owners: Owners, threads: int) -> None:
+        self.program = program
+        self._owners = owners
+        self._reported = _reported(program, owners)
+        self._workers = [_Worker(program, owners, self._reported)]
+        self._threads = threads
+
+    def match(self, batch: AttributeBatch) -> MatchSet:
+        """The owners of filters that match each event."""
+        given = _events(batch)
+        shares = max(1, min(self._threads, batch.events // _SHARE_MIN))
+        while len(self._workers) < shares:
+            self._workers.append(_Worker(self.program, self._owners, self._reported))
+        bounds = [batch.events * share // shares for share in range(shares + 1)]
+        if shares == 1:
+            parts = [self._workers[0].match(given, 0, batch.events)]
+        else:
+            with ThreadPoolExecutor(shares) as pool:
+                tasks = [
+                    pool.submit(worker.match, given, *bound)
+                    for worker, bound in zip(self._workers, pairwise(bounds), strict=False)
+                ]
+                parts = [task.result() for task in tasks]
+        starts = np.zeros(batch.events + 1, np.int64)
+        np.cumsum(np.concatenate([np.diff(starts) for starts, _ in parts]), out=starts[1:])
+        found = np.concatenate([found for _, found in parts])
+        sets = self._reported
+        if self._owners.are_few:
+            sets = Reported(np.arange(self._owners.total + 1), _all(self._owners.total))
+        freeze(starts, found, *sets)
+        return MatchSet(starts, found, *sets, np.zeros(0, np.int32), None, {})
+
+    def memory_usage(self) -> int:
+        """Bytes of the room for work."""
+        own = sum(worker.memory_usage() for worker in self._workers)
+        return own + sum(array.nbytes for array in self._reported)
+
+
+class _Worker:
+    """The room that one thread works in."""
+
+    def __init__(self, program: SignatureProgram, owners: Owners, reported: Reported) -> None:
+        self._work = _new_work(program, owners)
+        self._state = state = np.zeros(STATE_SIZE, np.int64)
+        state[ALWAYS] = program.always
+        state[ARE_FEW], state[OWNERS] = owners.are_few, owners.total
+        state[TABLE_SHIFT] = 64 - (len(program.cells.table) - 1).bit_length()
+        state[BLOOM_SHIFT] = 64 - (len(program.cells.bloom) - 1).bit_length()
+        state[SIZE_MAX] = len(program.sizes) - 1
+        note(state, RANKS.key_of, program.ranks)
+        note(state, CELLS.arena, program.cells)
+        note(state, TESTS.filters, program.tests)
+        note(state, REPORTED.starts, reported)
+
+    def match(self, events: Events, start: int, end: int) -> tuple[Int64, Int32]:
+        """What some events match: where that of each begins, and numbers."""
+        state = self._state
+        self._make_room(events, end)
+        state[EVENT], state[END], state[FOUND_COUNT] = start, end, 0
+        note(state, EVENTS.event_starts, events)
+        note(state, WORK.found_starts, self._work)
+        while match_events(state):
+            found = np.empty(2 * len(self._work.found), np.int32)
+            found[: state[FOUND_COUNT]] = self._work.found[: state[FOUND_COUNT]]
+            self._work = self._work._replace(found=found)
+            note(state, WORK.found_starts, self._work)
+        starts = self._work.found_starts[start : end + 1].copy()
+        starts[0] = 0
+        return starts, self._work.found[: state[FOUND_COUNT]].copy()
+
+    def _make_room(self, events: Events, end: int) -> None:
+        work = self._work
+        if len(work.found_starts) <= end:
+            work = work._replace(found_starts=np.zeros(end + 1, np.int64))
+        longest = 2 * int(np.diff(events.event_starts).max(initial=0))
+        if len(work.tile_keys) < longest:
+            work = work._replace(
+                tile_keys=np.zeros(longest, np.int32),
+                tile_ranks=np.zeros(longest, np.int32),
+                tile_places=np.zeros(longest, np.int64),
+            )
+        self._work = work
+
+    def memory_usage(self) -> int:
+        return sum(array.nbytes for array in self._work)
+
+
+def _new_work(program: SignatureProgram, owners: Owners) -> Work:
+    size_max = len(program.sizes) - 1
+    subsets = [
+        min(sum(comb(keys, size) for size in range(min(keys, size_max) + 1)), 2 * ENUMERATED_MAX)
+        for keys in range(ENUMERATED_KEYS_MAX)
+    ]
+    return Work(
+        found_starts=np.zeros(1, np.int64),
+        found=np.zeros(_FOUND_AT_FIRST, np.int32),
+        ranks=np.full(len(program.ranks.modes), ABSENT, np.int32),
+        tile_starts=np.zeros(TILE + 1, np.int64),
+        tile_keys=np.zeros(_KEYS_AT_FIRST, np.int32),
+        tile_ranks=np.zeros(_KEYS_AT_FIRST, np.int32),
+        tile_places=np.zeros(_KEYS_AT_FIRST, np.int64),
+        candidate_starts=np.zeros(TILE + 1, np.int64),
+        candidates=np.zeros(CANDIDATES, np.uint64),
+        slots=np.zeros(CANDIDATES, np.int32),
+        is_wide=np.zeros(TILE, np.uint8),
+        sums=np.zeros(ENUMERATED_KEYS_MAX + 1, np.uint64),
+        chosen=np.zeros(ENUMERATED_KEYS_MAX + 1, np.int32),
+        own_ranks=np.zeros(max(size_max, 1), np.int32),
+        sizes=program.sizes.astype(np.uint8),
+        subsets=np.array([*subsets, 2 * ENUMERATED_MAX], np.int64),
+        reported_in=np.zeros(owners.total if owners.are_few else 0, np.int64),
+    )
+
+
+def _events(batch: AttributeBatch) -> Events:
+    is_bad = np.zeros(batch.events, np.uint8)
+    is_bad[list(batch.errors)] = 1
+    return Events(*batch[:6], is_bad)
+
+
+def _reported(program: SignatureProgram, owners: Owners) -> Reported:
+    """The owners of the filters that distinct filters stand for."""
+    return Reported(program.member_starts, owners.of[program.members])
+
+
+def _all(count: int) -> Int32:
+    return np.arange(count, dtype=np.int32)
