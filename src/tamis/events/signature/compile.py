@@ -10,8 +10,10 @@ from tamis.documents.batch import freeze
 from tamis.errors import UsageError
 from tamis.events.model import Bytes, FilterTable, Int32, Int64
 from tamis.events.signature.kernels.cells import (
+    LINE,
     enter_cells,
     find_rarest,
+    place_cells,
     write_cells,
     write_empty_cells,
 )
@@ -21,6 +23,7 @@ from tamis.events.signature.kernels.filters import (
     intern_filters,
     merge_constraints,
 )
+from tamis.events.signature.kernels.words import LANES
 from tamis.events.signature.program import KEYS_MAX, Cells, SignatureProgram, Tests, UInt64
 from tamis.events.signature.ranking import Ranges, rank_constraints
 
@@ -28,7 +31,6 @@ LARGE = 24
 """A group of so many filters is divided by constants: for fewer, to look is as fast as to find."""
 
 _BLOOM_BITS_EACH, _BLOOM_BITS_MAX = 16, 1 << 25
-_LANES = 8
 
 
 class _Merged(NamedTuple):
@@ -124,8 +126,10 @@ def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constants: Int64)
     columns = merged[:4]
     slots, firsts = _slots(distinct), np.zeros(distinct, np.int32)
     hashes, counts = np.zeros(distinct, np.uint64), np.zeros(distinct, np.int32)
-    groups = np.zeros(distinct, np.int32)
-    found = find_groups(filters, *columns[:2], key_hashes, slots, firsts, hashes, counts, groups)
+    groups, wide = np.zeros(distinct, np.int32), np.zeros(distinct, np.uint8)
+    found = find_groups(
+        filters, *columns[:2], key_hashes, constants, slots, firsts, hashes, counts, wide, groups
+    )
     firsts, hashes, counts = firsts[:found], hashes[:found], counts[:found]
     cell_hashes, cell_groups = (
         np.zeros(found + distinct, np.uint64),
@@ -154,14 +158,15 @@ def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constants: Int64)
         cell_counts[:cells],
     )
     widths = np.diff(merged.column_starts)[filters[firsts]][cell_groups]
-    room = 2 + widths + cell_counts * (2 * widths + 1)
+    are_wide = wide[cell_groups]
+    room = 2 + widths + cell_counts * (widths * (1 + are_wide) + 1)
     room[:found] += equals != 0
     starts = np.zeros(cells + 1, np.int64)
-    np.cumsum(room, out=starts[1:])
-    if starts[-1] > np.iinfo(np.int32).max - 2 * _LANES:
+    place_cells(room, starts)
+    if starts[-1] > np.iinfo(np.int32).max - 2 * LANES:
         raise UsageError(f"{distinct:,} distinct filters are too many: divide them")
-    arena = np.zeros(starts[-1] + 2 * _LANES, np.int32)  # eight are loaded at a time
-    write_empty_cells(filters, firsts, *columns[:2], starts, equals, arena)
+    arena = _aligned(int(starts[-1]) + LANES)  # so many are loaded at a time
+    write_empty_cells(filters, firsts, *columns[:2], starts, are_wide, equals, arena)
     write_cells(
         filters,
         of,
@@ -169,6 +174,7 @@ def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constants: Int64)
         tests,
         starts,
         cell_counts,
+        are_wide,
         equals,
         np.zeros(cells, np.int32),
         arena,
@@ -225,6 +231,13 @@ def _make_tests(
         table.string_starts,
         table.string_bytes,
     )
+
+
+def _aligned(count: int) -> Int32:
+    """Zeros, the first of which begins a line of the cache."""
+    room = np.zeros(count + LINE, np.int32)
+    before = -room.__array_interface__["data"][0] // room.itemsize % LINE
+    return room[before : before + count]
 
 
 def _hashes(keys: int) -> UInt64:

@@ -32,7 +32,7 @@ from tamis.events.signature.program import Cells, Ranks, Tests, UInt64
 DONE, FULL_FOUND = range(2)
 """What the kernel returns: all events are matched, or room is missing for the next ones."""
 
-TILE = 64
+TILE = 16
 """So many events at most go through each step before any goes through the next one."""
 CANDIDATES = 1 << 13
 ENUMERATED_MAX = 1 << 11

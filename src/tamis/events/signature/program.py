@@ -66,11 +66,12 @@ class Cells(NamedTuple):
     Of a large group those with ``=`` are in cells of their own, by signature, key and constant.
 
     Attributes:
-        arena: int32[]; cells, each of which is ``keys | HAS_EQUALS, filters``, the keys ascending,
-            where HAS_EQUALS is set a mask of the keys by whose constants there are further cells,
-            and then two columns for each key and one of filters. A filter's rank in a key has to be
-            within ``low`` and ``low + width``, modulo 2**32, so that ``!=`` is a range too. A
-            filter n < 0 has tests besides: those of ``n & 0x7FFFFFFF``.
+        arena: int32[]; cells, each of which is ``keys`` and flags, ``filters``, the keys ascending, where HAS_EQUALS is set a mask of the keys by whose constants there are
+            further cells, and then a column of ranges for each key, and one of filters. The rank in
+            a key has to be within ``low`` and ``low + width``, modulo 2**16, so that ``!=`` is a
+            range too; a range is ``low | width << 16``. Where IS_WIDE is set, it is modulo 2**32,
+            and each key has two columns, of ``low`` and of ``width``. A filter n < 0 has tests
+            besides, of those of ``n & 0x7FFFFFFF``: there is one where HAS_TESTS is set.
         table: uint64[]; an open hash table of cells, by the sum of the hashes of their keys: the
             lower half of that, and the cell's place in the arena, plus one.
         bloom: uint64[]; a Bloom filter of those sums, one word for each, so that most look-ups end
@@ -90,7 +91,9 @@ class Cells(NamedTuple):
     under_names: UInt64
 
 
-HAS_EQUALS = 1 << 16
+HAS_EQUALS, IS_WIDE, HAS_TESTS = 1 << 16, 1 << 17, 1 << 18
+NARROW_MAX = 32_766
+"""So many constants of a key have ranks of 16 bits."""
 KEYS_MAX = HAS_EQUALS - 1
 """So many keys a filter may have."""
 

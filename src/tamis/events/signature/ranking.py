@@ -17,7 +17,6 @@ from tamis.events.model import (
     GE,
     GT,
     IN,
-    INTEGER,
     LE,
     LT,
     NE,
@@ -116,7 +115,8 @@ def _find_keys(table: FilterTable) -> tuple[Int32, Int32, Int32, Bytes]:
 
 def _ordered_strings(table: FilterTable) -> tuple[list[bytes], Int64, Int64]:
     """All strings that have ranks, in order; the number of each of the table's among them, and the
-    number of what comes right behind all that begin with it."""
+    number of what comes right behind all that begin with it.
+    """
     data, bounds = table.string_bytes.tobytes(), table.string_starts.tolist()
     given = [data[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
     prefixes = np.unique(table.values[table.operators == PREFIX]).tolist()
@@ -185,7 +185,7 @@ def _ordered(operands: _Operands, keys: int) -> tuple[Int64, Int64, Bytes, Int64
     return place[numbers], starts, kinds[order], values[order]
 
 
-def _make_tables(  # noqa: PLR0913, PLR0917 - all that ranks are made of
+def _make_tables(
     table: FilterTable,
     operands: _Operands,
     starts: Int64,

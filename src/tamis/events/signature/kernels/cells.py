@@ -5,10 +5,31 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.events.model import Int32, Int64
+from tamis.events.model import Bytes, Int32, Int64
+from tamis.events.signature.kernels.filters import HOLE_WIDTH, WORD
 from tamis.events.signature.kernels.words import U, name_bit
-from tamis.events.signature.program import HAS_EQUALS, UInt64
+from tamis.events.signature.program import HAS_EQUALS, HAS_TESTS, IS_WIDE, UInt64
 from tamis.jit import kernel
+
+LINE = 16
+"""Words of 32 bits in a line of the cache."""
+
+
+@kernel
+def place_cells(sizes: Int64, starts: Int64) -> None:
+    """Where each cell begins: those that fit into a cache line are within one.
+
+    Args:
+        sizes: of the cells.
+        starts: gets that; and behind the last, where it ends.
+    """
+    at = 0
+    for cell in range(len(sizes)):
+        if sizes[cell] <= LINE and at % LINE + sizes[cell] > LINE:
+            at += LINE - at % LINE
+        starts[cell] = at
+        at += sizes[cell]
+    starts[len(sizes)] = at
 
 
 @kernel
@@ -22,6 +43,7 @@ def write_cells(
     tests: Int32,
     cell_starts: Int64,
     cell_counts: Int32,
+    are_wide: Bytes,
     equals: NDArray[np.int64],
     filled: Int32,
     arena: Int32,
@@ -31,7 +53,7 @@ def write_cells(
     Args:
         filters, cells: of each distinct filter.
         tests: the place of each distinct filter among those with tests, or -1.
-        cell_starts: where each cell begins; cell_counts: its filters.
+        cell_starts: where each cell begins; cell_counts: its filters; are_wide: see ``Cells``.
         equals: of the cells that have further ones; there are as many as groups.
         filled: how many filters each cell has yet: 0.
     """
@@ -43,7 +65,9 @@ def write_cells(
         for place in range(size):
             arena[at + 2 + place] = column_keys[start + place]
         has_equals = cell < len(equals) and equals[cell] != 0
-        arena[at] = size | HAS_EQUALS if has_equals else size
+        arena[at] |= size | (HAS_EQUALS if has_equals else 0) | (IS_WIDE if are_wide[cell] else 0)
+        if tests[distinct] >= 0:
+            arena[at] |= HAS_TESTS
         arena[at + 1] = count
         at += 2 + size
         if has_equals:
@@ -51,10 +75,18 @@ def write_cells(
         row = filled[cell]
         filled[cell] += 1
         for place in range(size):
-            arena[at + 2 * place * count + row] = column_lows[start + place]
-            arena[at + (2 * place + 1) * count + row] = column_widths[start + place]
+            low, width = column_lows[start + place], column_widths[start + place]
+            if are_wide[cell]:
+                arena[at + row] = low
+                at += count
+                arena[at + row] = width
+            else:  # what is all, or all but one rank, stays so with fewer bits
+                arena[at + row] = (low & 0xFFFF) | (min(width & WORD, 0xFFFF) << 16)
+                if width & WORD == HOLE_WIDTH:
+                    arena[at + row] = (low & 0xFFFF) | -0x20000
+            at += count
         number = distinct if tests[distinct] < 0 else tests[distinct] | -0x80000000
-        arena[at + 2 * size * count + row] = number
+        arena[at + row] = number
 
 
 @kernel
@@ -64,6 +96,7 @@ def write_empty_cells(
     column_starts: Int64,
     column_keys: Int32,
     cell_starts: Int64,
+    are_wide: Bytes,
     equals: NDArray[np.int64],
     arena: Int32,
 ) -> None:
@@ -78,7 +111,7 @@ def write_empty_cells(
         start = column_starts[filters[firsts[group]]]
         size = column_starts[filters[firsts[group]] + 1] - start
         at = cell_starts[group]
-        arena[at] = size | HAS_EQUALS
+        arena[at] = size | HAS_EQUALS | (IS_WIDE if are_wide[group] else 0)
         for place in range(size):
             arena[at + 2 + place] = column_keys[start + place]
         arena[at + 2 + size] = equals[group]

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis.events.model import Bytes, Int32, Int64
 from tamis.events.signature.kernels.words import U, constant_hash, mixed
-from tamis.events.signature.program import ANYTHING, HOLE, UInt64
+from tamis.events.signature.program import ANYTHING, HOLE, NARROW_MAX, UInt64
 from tamis.jit import inlined, kernel
 
 WORD = 0xFFFFFFFF
@@ -204,18 +204,22 @@ def find_groups(
     column_starts: Int64,
     column_keys: Int32,
     key_hashes: UInt64,
+    constants: Int64,
     table: Int32,
     firsts: Int32,
     hashes: UInt64,
     counts: Int32,
+    are_wide: Bytes,
     groups: Int32,
 ) -> int:
     """Group distinct filters by their signatures; how many groups there are.
 
     Args:
         filters: a filter that is as each distinct one.
+        constants: how many constants keys have.
         table: as of ``intern_constants``.
-        firsts: gets a distinct filter of each group; hashes: the sum of the hashes of its keys.
+        firsts: gets a distinct filter of each group; hashes: the sum of the hashes of its keys;
+            are_wide: whether ranks in one of these need more than 16 bits.
         counts: gets how many distinct filters are in each; is 0 before.
         groups: gets the group of each distinct filter.
     """
@@ -242,6 +246,8 @@ def find_groups(
         if table[slot] < 0:
             table[slot] = count
             firsts[count], hashes[count] = distinct, found
+            for place in range(start, end):
+                are_wide[count] |= constants[column_keys[place]] > NARROW_MAX
             count += 1
         group = table[slot]
         groups[distinct] = group

@@ -9,12 +9,15 @@ from tamis.events import kernels as shared
 from tamis.events.model import IN, Int64
 from tamis.events.signature.kernels.ranks import rank_of
 from tamis.events.signature.kernels.words import (
+    ALL,
+    LANES,
     U,
     constant_hash,
     is_within,
     name_bit,
     prefetch,
     within,
+    within_wide,
 )
 from tamis.events.signature.layout import (
     ABSENT,
@@ -45,7 +48,7 @@ from tamis.events.signature.layout import (
     TILE,
     WORK,
 )
-from tamis.events.signature.program import ANYTHING, HAS_EQUALS, HOLE, KEYS_MAX
+from tamis.events.signature.program import ANYTHING, HAS_EQUALS, HAS_TESTS, HOLE, IS_WIDE, KEYS_MAX
 from tamis.jit import called, inlined, kernel
 from tamis.words import first
 
@@ -167,7 +170,6 @@ def look_up(state: Int64) -> None:
         if slot >= 0:
             cell = np.int64(table[slot] & U(0xFFFFFFFF)) - 1
             prefetch(arena, cell)
-            prefetch(arena, cell + 16)
 
 
 @inlined
@@ -294,40 +296,81 @@ def evaluate_filters(state: Int64, cell: int) -> bool:
     """Report those of a cell's own filters that match."""
     arena, ranks = int32s(state, CELLS.arena), int32s(state, WORK.ranks)
     own = int32s(state, WORK.own_ranks)
-    keys, count = np.int64(arena[cell] & KEYS_MAX), np.int64(arena[cell + 1])
+    head, count = np.int64(arena[cell]), np.int64(arena[cell + 1])
+    keys = head & KEYS_MAX
     at = cell + 2
     for place in range(keys):
         own[place] = ranks[arena[at + place]]
         if own[place] == ABSENT:
             return True
     at += keys
-    if arena[cell] & HAS_EQUALS:
+    if head & HAS_EQUALS:
         at += 1
-    numbers = at + 2 * keys * count
-    if count <= 2:
+    if head & IS_WIDE:
+        return evaluate_wide(state, at, head, count)
+    numbers = at + keys * count
+    if count <= 2:  # most are so small
         for row in range(count):
             place = 0
             column = at + row
-            while place < keys and is_within(
-                np.int64(arena[column]), np.int64(arena[column + count]), np.int64(own[place])
-            ):
+            while place < keys and is_within(np.int64(arena[column]), np.int64(own[place])):
                 place += 1
-                column += 2 * count
+                column += count
             if place == keys and not report(state, np.int64(arena[numbers + row])):
                 return False
         return True
-    for row in range(0, count, 8):
-        matching = U(0xFF) if count - row >= 8 else (U(1) << U(count - row)) - U(1)
+    for row in range(0, count, LANES):
+        matching = ALL if count - row >= LANES else (U(1) << U(count - row)) - U(1)
         column = at + row
         for place in range(keys):
-            matching &= within(arena, column, column + count, np.int64(own[place]))
-            if matching == U(0):
-                break
+            matching &= within(arena, column, np.int64(own[place]))
+            column += count
+        if matching != U(0) and not report_block(state, numbers + row, matching, head & HAS_TESTS):
+            return False
+    return True
+
+
+@called
+def evaluate_wide(state: Int64, at: int, head: int, count: int) -> bool:
+    """The same of filters with ranges of 32 bits, from a place in the arena on."""
+    arena, own = int32s(state, CELLS.arena), int32s(state, WORK.own_ranks)
+    keys = head & KEYS_MAX
+    numbers = at + 2 * keys * count
+    for row in range(0, count, LANES):
+        matching = ALL if count - row >= LANES else (U(1) << U(count - row)) - U(1)
+        column = at + row
+        for place in range(keys):
+            matching &= within_wide(arena, column, column + count, np.int64(own[place]))
             column += 2 * count
+        if matching != U(0) and not report_block(state, numbers + row, matching, head & HAS_TESTS):
+            return False
+    return True
+
+
+@inlined
+def report_block(state: Int64, first_number: int, matching: np.uint64, has_tests: int) -> bool:
+    """Report those of LANES filters whose bits are set."""
+    arena = int32s(state, CELLS.arena)
+    if state[ARE_FEW]:
         while matching != U(0) and state[LEFT] > 0:
-            if not report(state, np.int64(arena[numbers + row + first(matching)])):
+            if not report(state, np.int64(arena[first_number + first(matching)])):
                 return False
             matching &= matching - U(1)
+        return True
+    found, count = int32s(state, WORK.found), state[FOUND_COUNT]
+    if count + LANES > len(found):
+        return False
+    if not has_tests:
+        place, numbers = U(count), U(first_number)  # as words: Numba lets others be negative
+        for lane in range(LANES):  # nobody can foretell which: without a branch it is faster
+            found[place] = arena[numbers + U(lane)]
+            place += (matching >> U(lane)) & U(1)
+        state[FOUND_COUNT] = np.int64(place)
+        return True
+    while matching != U(0):
+        if not report(state, np.int64(arena[first_number + first(matching)])):
+            return False
+        matching &= matching - U(1)
     return True
 
 

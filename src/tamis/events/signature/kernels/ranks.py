@@ -39,7 +39,7 @@ def rank_of(state: Int64, key: int, kind: int, value: int) -> int:
             counts = int64s(state, RANKS.starts)
             return 2 * (counts[key + 1] - counts[key])
         return int32s(state, RANKS.tables)[start + value - base]
-    if mode == DENSE or mode == SEARCHED:
+    if mode in (DENSE, SEARCHED):
         return searched_number(state, key, kind, value)
     if mode == HASHED:
         return hashed_number(state, key, kind, value)

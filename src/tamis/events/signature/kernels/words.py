@@ -11,10 +11,12 @@ from tamis.arrays import intrinsic, types
 from tamis.jit import inlined
 
 U = np.uint64
-_LANES = 8
+LANES = 16
+"""So many filters are looked at at a time."""
+ALL = U((1 << LANES) - 1)
 _INT = ir.IntType(32)
 _WORD = ir.IntType(64)
-_VECTOR = ir.VectorType(_INT, _LANES)
+_VECTOR = ir.VectorType(_INT, LANES)
 
 Value = Any
 """A value of LLVM's."""
@@ -44,35 +46,51 @@ def prefetch(_typing: Any, array: Any, _place: Any) -> Any:
 def _splat(builder: Any, value: Value) -> Value:
     undefined = ir.Constant(_VECTOR, ir.Undefined)
     one = builder.insert_element(undefined, value, _INT(0))
-    places = ir.Constant(ir.VectorType(_INT, _LANES), [0] * _LANES)
+    places = ir.Constant(ir.VectorType(_INT, LANES), [0] * LANES)
     return builder.shuffle_vector(one, undefined, places)
 
 
-@intrinsic
-def within(_typing: Any, array: Any, _low: Any, _width: Any, _rank: Any) -> Any:
-    """Bit i: whether a rank is within ``low`` and ``low + width`` of the i-th of eight ranges.
+def _load(context: Any, builder: Any, array: Any, data: Value, place: Value) -> Value:
+    address = _address(context, builder, array, data, place)
+    return builder.load(builder.bitcast(address, _VECTOR.as_pointer()), align=4)
 
-    Args:
-        array: int32[]; has eight of each from places ``low`` and ``width`` on.
-    """
+
+def _mask(builder: Any, condition: Value) -> Value:
+    return builder.zext(builder.bitcast(condition, ir.IntType(LANES)), _WORD)
+
+
+@intrinsic
+def within(_typing: Any, array: Any, _place: Any, _rank: Any) -> Any:
+    """Bit i: whether a rank is within the i-th of LANES ranges of 16 bits; see ``Cells.arena``."""
 
     def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        def load(place: Value) -> Value:
-            address = _address(context, builder, array, values[0], place)
-            return builder.load(builder.bitcast(address, _VECTOR.as_pointer()), align=4)
+        low_half = ir.Constant(_VECTOR, [0xFFFF] * LANES)
+        half = ir.Constant(_VECTOR, [16] * LANES)
+        bounds = _load(context, builder, array, values[0], values[1])
+        rank = _splat(builder, builder.trunc(values[2], _INT))
+        above = builder.and_(builder.sub(rank, bounds), low_half)
+        return _mask(builder, builder.icmp_unsigned("<=", above, builder.lshr(bounds, half)))
 
-        rank = _splat(builder, builder.trunc(values[3], _INT))
-        above = builder.sub(rank, load(values[1]))
-        is_within = builder.icmp_unsigned("<=", above, load(values[2]))
-        return builder.zext(builder.bitcast(is_within, ir.IntType(_LANES)), _WORD)
+    return types.uint64(array, types.int64, types.int64), generate
+
+
+@intrinsic
+def within_wide(_typing: Any, array: Any, _low: Any, _width: Any, _rank: Any) -> Any:
+    """The same of ranges of 32 bits, the parts of which are from two places on."""
+
+    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        low = _load(context, builder, array, values[0], values[1])
+        width = _load(context, builder, array, values[0], values[2])
+        above = builder.sub(_splat(builder, builder.trunc(values[3], _INT)), low)
+        return _mask(builder, builder.icmp_unsigned("<=", above, width))
 
     return types.uint64(array, types.int64, types.int64, types.int64), generate
 
 
 @inlined
-def is_within(low: int, width: int, rank: int) -> bool:
-    """The same of one range."""
-    return ((rank - low) & 0xFFFFFFFF) <= (width & 0xFFFFFFFF)
+def is_within(bounds: int, rank: int) -> bool:
+    """The same of one range of 16 bits."""
+    return ((rank - bounds) & 0xFFFF) <= ((bounds >> 16) & 0xFFFF)
 
 
 @inlined
