@@ -12,7 +12,7 @@ from tamis.events.model import Bytes, FilterTable, Int32, Int64
 from tamis.events.signature.kernels.cells import (
     LINE,
     enter_cells,
-    find_rarest,
+    find_access,
     place_cells,
     write_cells,
     write_empty_cells,
@@ -67,7 +67,7 @@ def compile_filters(table: FilterTable) -> SignatureProgram:
     sizes = np.diff(merged.column_starts)[filters]
     if len(sizes) and sizes.max() > KEYS_MAX:
         raise UsageError(f"a filter names {sizes.max():,} attributes: {KEYS_MAX:,} are possible")
-    cells = _make_cells(merged, filters, places, np.diff(ranks.starts))
+    cells = _make_cells(merged, filters, places, ranks.starts)
     is_size = np.zeros(int(sizes.max(initial=0)) + 1, np.bool_)
     is_size[sizes] = True
     is_alive = numbers >= 0
@@ -120,68 +120,132 @@ def _merge(table: FilterTable, ranges: Ranges) -> _Merged:
     return merged
 
 
-def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constants: Int64) -> Cells:
-    distinct = len(filters)
+class _Groups(NamedTuple):
+    """Distinct filters by their signatures.
+
+    Attributes:
+        filters: int32[d]; a filter that is as each distinct one.
+        of: int32[d]; the group of each.
+        firsts: int32[g]; a distinct filter of each group; counts: int32[g]; how many there are.
+        hashes: uint64[g]; the sum of the hashes of its keys; are_wide: uint8[g]; see ``IS_WIDE``.
+    """
+
+    filters: Int32
+    of: Int32
+    firsts: Int32
+    counts: Int32
+    hashes: UInt64
+    are_wide: Bytes
+
+
+def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constant_starts: Int64) -> Cells:
+    constants = np.diff(constant_starts)
     key_hashes = _hashes(len(constants))
+    groups = _group(merged, filters, key_hashes, constants)
+    access, names = _accesses(merged, groups, key_hashes, constant_starts)
+    hashes, owners, counts, equals, of = _divide(merged, groups, constants)
+    # In the order of the lists, so that to go over one is to go forward in the arena.
+    order = np.lexsort((np.arange(len(owners)) >= len(access), access[owners]))
+    widths = np.diff(merged.column_starts)[filters[groups.firsts]][owners]
+    are_wide = groups.are_wide[owners]
+    room = 2 + widths + counts * (widths * (1 + are_wide) + 1)
+    room[: len(equals)] += equals != 0
+    ordered, starts = np.zeros(len(order) + 1, np.int64), np.zeros(len(order), np.int64)
+    place_cells(room[order], ordered)
+    starts[order] = ordered[:-1]
+    if ordered[-1] > np.iinfo(np.int32).max - 2 * LANES:
+        raise UsageError(f"{len(filters):,} distinct filters are too many: divide them")
+    arena = _aligned(int(ordered[-1]) + LANES)  # so many are loaded at a time
     columns = merged[:4]
-    slots, firsts = _slots(distinct), np.zeros(distinct, np.int32)
-    hashes, counts = np.zeros(distinct, np.uint64), np.zeros(distinct, np.int32)
-    groups, wide = np.zeros(distinct, np.int32), np.zeros(distinct, np.uint8)
-    found = find_groups(
-        filters, *columns[:2], key_hashes, constants, slots, firsts, hashes, counts, wide, groups
-    )
-    firsts, hashes, counts = firsts[:found], hashes[:found], counts[:found]
-    cell_hashes, cell_groups = (
-        np.zeros(found + distinct, np.uint64),
-        np.zeros(found + distinct, np.int32),
-    )
-    cell_counts, equals = np.zeros(found + distinct, np.int32), np.zeros(found, np.int64)
-    of = np.zeros(distinct, np.int32)
-    cells = find_cells(
+    write_empty_cells(filters, groups.firsts, *columns[:2], starts, are_wide, equals, arena)
+    filled = np.zeros(len(order), np.int32)
+    write_cells(filters, of, *columns, tests, starts, counts, are_wide, equals, filled, arena)
+    table, bloom = _entered(hashes, starts)
+    listed = np.argsort(access, kind="stable")[np.count_nonzero(access < 0) :]
+    under_starts = np.zeros(len(constants) + constant_starts[-1] + 1, np.int64)
+    sizes = np.bincount(access[listed], minlength=len(under_starts) - 1)
+    np.cumsum(sizes, out=under_starts[1:])
+    under = starts[listed].astype(np.int32)
+    return Cells(arena, table, bloom, key_hashes, under_starts, under, names[listed])
+
+
+def _group(merged: _Merged, filters: Int32, key_hashes: UInt64, constants: Int64) -> _Groups:
+    distinct = len(filters)
+    groups = _Groups(
         filters,
-        *columns,
-        groups,
-        counts,
-        hashes,
+        np.zeros(distinct, np.int32),
+        np.zeros(distinct, np.int32),
+        np.zeros(distinct, np.int32),
+        np.zeros(distinct, np.uint64),
+        np.zeros(distinct, np.uint8),
+    )
+    found = find_groups(
+        filters,
+        *merged[:2],
+        key_hashes,
+        constants,
+        _slots(distinct),
+        groups.firsts,
+        groups.hashes,
+        groups.counts,
+        groups.are_wide,
+        groups.of,
+    )
+    own = (groups.firsts[:found], groups.counts[:found], groups.hashes[:found])
+    return _Groups(filters, groups.of, *own, groups.are_wide[:found])
+
+
+def _divide(
+    merged: _Merged, groups: _Groups, constants: Int64
+) -> tuple[UInt64, Int32, Int32, Int64, Int32]:
+    """The cells: hashes, groups, how many filters they have; which groups have further cells, by
+    which keys; and the cell of each distinct filter.
+    """  # noqa: D205
+    distinct, count = len(groups.filters), len(groups.firsts)
+    hashes = np.zeros(count + distinct, np.uint64)
+    owners, counts = np.zeros(count + distinct, np.int32), np.zeros(count + distinct, np.int32)
+    equals, of = np.zeros(count, np.int64), np.zeros(distinct, np.int32)
+    cells = find_cells(
+        groups.filters,
+        *merged[:4],
+        groups.of,
+        groups.counts,
+        groups.hashes,
         constants,
         LARGE,
         _slots(distinct),
-        cell_hashes,
-        cell_groups,
-        cell_counts,
+        hashes,
+        owners,
+        counts,
         equals,
         of,
     )
-    cell_hashes, cell_groups, cell_counts = (
-        cell_hashes[:cells],
-        cell_groups[:cells],
-        cell_counts[:cells],
+    return hashes[:cells], owners[:cells], counts[:cells], equals, of
+
+
+def _accesses(
+    merged: _Merged, groups: _Groups, key_hashes: UInt64, constant_starts: Int64
+) -> tuple[Int64, UInt64]:
+    """What each group is listed under, -1 for the one without keys; and the sets of their keys."""
+    first = groups.filters[groups.firsts]
+    sizes = np.diff(merged.column_starts)[first]
+    at = np.arange(sizes.sum()) + np.repeat(
+        merged.column_starts[first] - np.concatenate([[0], np.cumsum(sizes)])[:-1], sizes
     )
-    widths = np.diff(merged.column_starts)[filters[firsts]][cell_groups]
-    are_wide = wide[cell_groups]
-    room = 2 + widths + cell_counts * (widths * (1 + are_wide) + 1)
-    room[:found] += equals != 0
-    starts = np.zeros(cells + 1, np.int64)
-    place_cells(room, starts)
-    if starts[-1] > np.iinfo(np.int32).max - 2 * LANES:
-        raise UsageError(f"{distinct:,} distinct filters are too many: divide them")
-    arena = _aligned(int(starts[-1]) + LANES)  # so many are loaded at a time
-    write_empty_cells(filters, firsts, *columns[:2], starts, are_wide, equals, arena)
-    write_cells(
-        filters,
-        of,
-        *columns,
-        tests,
-        starts,
-        cell_counts,
-        are_wide,
-        equals,
-        np.zeros(cells, np.int32),
-        arena,
+    uses = np.bincount(merged.column_keys[at], minlength=len(key_hashes)).astype(np.int64)
+    access, names = np.zeros(len(first), np.int64), np.zeros(len(first), np.uint64)
+    find_access(
+        groups.filters,
+        groups.firsts,
+        groups.counts,
+        *merged[:4],
+        key_hashes,
+        uses,
+        constant_starts,
+        access,
+        names,
     )
-    table, bloom = _entered(cell_hashes, starts)
-    under_starts, under, names = _under(merged, filters, firsts, key_hashes, starts)
-    return Cells(arena, table, bloom, key_hashes, under_starts, under, names)
+    return access, names
 
 
 def _entered(hashes: UInt64, starts: Int64) -> tuple[UInt64, UInt64]:
@@ -192,25 +256,6 @@ def _entered(hashes: UInt64, starts: Int64) -> tuple[UInt64, UInt64]:
     table, bloom = np.zeros(1 << table_bits, np.uint64), np.zeros(1 << bloom_bits, np.uint64)
     enter_cells(hashes, starts, table, bloom, 64 - table_bits, 64 - bloom_bits)
     return table, bloom
-
-
-def _under(
-    merged: _Merged, filters: Int32, firsts: Int32, key_hashes: UInt64, starts: Int64
-) -> tuple[Int64, Int32, UInt64]:
-    """The cells of groups by the rarest key of each."""
-    first = filters[firsts]
-    sizes = np.diff(merged.column_starts)[first]
-    at = np.arange(sizes.sum()) + np.repeat(
-        merged.column_starts[first] - np.concatenate([[0], np.cumsum(sizes)])[:-1], sizes
-    )
-    uses = np.bincount(merged.column_keys[at], minlength=len(key_hashes)).astype(np.int64)
-    rarest, names = np.zeros(len(firsts), np.int32), np.zeros(len(firsts), np.uint64)
-    find_rarest(filters, firsts, *merged[:2], key_hashes, uses, rarest, names)
-    order = np.argsort(rarest, kind="stable")
-    order = order[np.count_nonzero(rarest < 0) :]  # the one without keys
-    under_starts = np.zeros(len(key_hashes) + 1, np.int64)
-    np.cumsum(np.bincount(rarest[order], minlength=len(key_hashes)), out=under_starts[1:])
-    return under_starts, starts[order].astype(np.int32), names[order]
 
 
 def _make_tests(

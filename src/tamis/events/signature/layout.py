@@ -34,8 +34,8 @@ DONE, FULL_FOUND = range(2)
 
 TILE = 16
 """So many events at most go through each step before any goes through the next one."""
-CANDIDATES = 1 << 13
-ENUMERATED_MAX = 1 << 11
+CANDIDATES = 1 << 16
+ENUMERATED_MAX = 1 << 15
 """So many subsets of an event's keys at most are looked up."""
 ENUMERATED_KEYS_MAX = 64
 

@@ -66,19 +66,22 @@ class Cells(NamedTuple):
     Of a large group those with ``=`` are in cells of their own, by signature, key and constant.
 
     Attributes:
-        arena: int32[]; cells, each of which is ``keys`` and flags, ``filters``, the keys ascending, where HAS_EQUALS is set a mask of the keys by whose constants there are
-            further cells, and then a column of ranges for each key, and one of filters. The rank in
-            a key has to be within ``low`` and ``low + width``, modulo 2**16, so that ``!=`` is a
-            range too; a range is ``low | width << 16``. Where IS_WIDE is set, it is modulo 2**32,
-            and each key has two columns, of ``low`` and of ``width``. A filter n < 0 has tests
-            besides, of those of ``n & 0x7FFFFFFF``: there is one where HAS_TESTS is set.
+        arena: int32[]; cells. Each is the number of its keys with flags, the number of its filters,
+            and its keys, ascending; where HAS_EQUALS is set, a mask of those by whose constants
+            there are further cells; then a column of ranges for each key, and one of filters. The
+            rank in a key has to be within ``low`` and ``low + width``, modulo 2**16, so that ``!=``
+            is a range too; a range is ``low | width << 16``. Where IS_WIDE is set, it is modulo
+            2**32, and each key has two columns, of ``low`` and of ``width``. A filter n < 0 has
+            tests besides, those of ``n & 0x7FFFFFFF``; it is where HAS_TESTS is set.
         table: uint64[]; an open hash table of cells, by the sum of the hashes of their keys: the
             lower half of that, and the cell's place in the arena, plus one.
         bloom: uint64[]; a Bloom filter of those sums, one word for each, so that most look-ups end
             in the nearest cache.
         key_hashes: uint64[k].
-        under_starts: int64[k + 1]; the cells, but those for constants, by the rarest key of each.
-        under: int32[]; their places in the arena.
+        under_starts: int64[k + c + 1]; the cells, but those for constants, are each listed under
+            one thing that events need: a cell of one filter with ``=`` under that constant, number
+            k + i for constant i of ``Ranks``, others under their rarest key.
+        under: int32[]; their places in the arena, ascending.
         under_names: uint64[]; a set of their keys, as a Bloom filter of 64 bits.
     """
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ def rank_constraints(table: FilterTable) -> tuple[Ranks, Ranges]:
 
 
 def _find_keys(table: FilterTable) -> tuple[Int32, Int32, Int32, Bytes]:
-    """The key of each constraint; that of each name and what is accepted; names and that of keys."""
+    """The key of each constraint, and of each name with what it accepts; both of each key."""
     accepts = np.where(table.operators == EXISTS, np.int32(ANYTHING), _ACCEPTS[table.kinds])
     wide = table.constraint_names * 4 + accepts
     is_used = np.zeros(4 * len(table.names), np.bool_)
@@ -114,11 +115,11 @@ def _find_keys(table: FilterTable) -> tuple[Int32, Int32, Int32, Bytes]:
 
 
 def _ordered_strings(table: FilterTable) -> tuple[list[bytes], Int64, Int64]:
-    """All strings that have ranks, in order; the number of each of the table's among them, and the
-    number of what comes right behind all that begin with it.
-    """
+    """All strings that have ranks, in order; and where among them are each of the table's, and what
+    comes right behind all that begin with it.
+    """  # noqa: D205
     data, bounds = table.string_bytes.tobytes(), table.string_starts.tolist()
-    given = [data[start:end] for start, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    given = [data[start:end] for start, end in pairwise(bounds)]
     prefixes = np.unique(table.values[table.operators == PREFIX]).tolist()
     behind = {number: _behind(given[number]) for number in prefixes}
     ordered = sorted({*given, *behind.values()})

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.events.model import Bytes, Int32, Int64
-from tamis.events.signature.kernels.filters import HOLE_WIDTH, WORD
+from tamis.events.signature.kernels.filters import HOLE_WIDTH, WORD, is_equality
 from tamis.events.signature.kernels.words import U, name_bit
 from tamis.events.signature.program import HAS_EQUALS, HAS_TESTS, IS_WIDE, UInt64
 from tamis.jit import kernel
@@ -139,30 +139,45 @@ def enter_cells(
 
 
 @kernel
-def find_rarest(
+def find_access(
     filters: Int32,
     firsts: Int32,
+    counts: Int32,
     column_starts: Int64,
     column_keys: Int32,
+    column_lows: Int32,
+    column_widths: Int32,
     key_hashes: UInt64,
     uses: Int64,
-    rarest: Int32,
+    constant_starts: Int64,
+    access: Int64,
     names: UInt64,
 ) -> None:
-    """Find the rarest key of each group, and the set of all of them.
+    """Find what each group is listed under; see ``Cells.under_starts``.
 
     Args:
-        firsts: a distinct filter of each group.
+        firsts: a distinct filter of each group; counts: how many there are.
         uses: in how many groups each key is.
-        rarest, names: get what was found.
+        constant_starts: the constants of each key.
+        access, names: get what was found.
     """
+    keys = len(key_hashes)
     for group in range(len(firsts)):
         filter = filters[firsts[group]]
-        best = -1
+        rarest = equal = -1
         names[group] = U(0)
         for place in range(column_starts[filter], column_starts[filter + 1]):
             key = column_keys[place]
             names[group] |= name_bit(key_hashes[key])
-            if best < 0 or uses[key] < uses[best]:
-                best = key
-        rarest[group] = best
+            if rarest < 0 or uses[key] < uses[rarest]:
+                rarest = key
+            constants = constant_starts[key + 1] - constant_starts[key]
+            is_equal = is_equality(column_lows[place], column_widths[place])
+            if counts[group] == 1 and is_equal and constants > 1:
+                best = column_keys[equal] if equal >= 0 else key
+                if equal < 0 or constants > constant_starts[best + 1] - constant_starts[best]:
+                    equal = place
+        access[group] = rarest
+        if equal >= 0:
+            constant = constant_starts[column_keys[equal]] + (column_lows[equal] >> 1)
+            access[group] = keys + constant

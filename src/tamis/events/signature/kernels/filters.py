@@ -42,8 +42,8 @@ def merge_constraints(
     """Make one range of all that a filter asks of a key, and tests of what is left.
 
     Args:
-        starts: of the filters; keys, lows, widths, operators, test_values, has_test: of constraints;
-            a constraint that is a test has a range of ranks besides.
+        starts: of the filters; keys, lows, widths, operators, test_values, has_test: of the
+            constraints; a constraint that is a test has a range of ranks besides.
         key_names, key_accepts: of keys, which ascend by both.
         order: room for the constraints of the longest filter.
         column_starts, column_keys, column_lows, column_widths: get the ranges.
@@ -255,6 +255,12 @@ def find_groups(
     return count
 
 
+@inlined
+def is_equality(low: int, width: int) -> bool:
+    """Whether a range is one constant; it may also be all that is between two of them."""
+    return width == 0 and (low & 1) == 1
+
+
 @kernel
 def find_cells(
     filters: Int32,
@@ -297,7 +303,7 @@ def find_cells(
         best = -1
         if group_counts[group] >= large:
             for place in range(start, min(end, start + 31)):
-                if column_widths[place] == 0 and (
+                if is_equality(column_lows[place], column_widths[place]) and (
                     best < 0 or constants[column_keys[place]] > constants[column_keys[best]]
                 ):
                     best = place

@@ -119,8 +119,8 @@ def gather(state: Int64, start: int, end: int) -> int:
         tile_starts[tile + 1] = count
         keys = count - before
         looked_up = subsets[min(keys, ENUMERATED_KEYS_MAX)]
-        # To look up a subset takes as long as to hold three signatures against the event.
-        is_wide[tile] = looked_up > ENUMERATED_MAX or looked_up > 64 + listed // 3
+        # To look up a subset takes a little longer than to hold a listed signature against it.
+        is_wide[tile] = looked_up > ENUMERATED_MAX or looked_up > 64 + listed // 2
         if not is_wide[tile]:
             enumerate_subsets(state, before, keys)
         candidate_starts[tile + 1] = state[CANDIDATE_COUNT]
@@ -223,18 +223,32 @@ def report_always(state: Int64) -> bool:
 def evaluate_listed(state: Int64, start: int, end: int) -> bool:
     """Report what matches of the cells that are listed under the event's keys."""
     tile_keys, key_hashes = int32s(state, WORK.tile_keys), uint64s(state, CELLS.key_hashes)
-    under_starts, under = int64s(state, CELLS.under_starts), int32s(state, CELLS.under)
-    under_names = uint64s(state, CELLS.under_names)
+    constant_starts = int64s(state, RANKS.starts)
     missing = ~U(0)
     for place in range(start, end):
         missing &= ~name_bit(key_hashes[tile_keys[place]])
+    keys, tile_ranks = len(key_hashes), int32s(state, WORK.tile_ranks)
     for place in range(start, end):
-        key = tile_keys[place]
-        for listed in range(under_starts[key], under_starts[key + 1]):
-            if under_names[listed] & missing or state[LEFT] == 0:
-                continue
-            if not evaluate_cell(state, np.int64(under[listed])):
-                return False
+        key, rank = np.int64(tile_keys[place]), np.int64(tile_ranks[place])
+        if not evaluate_list(state, key, missing):
+            return False
+        constant = keys + constant_starts[key] + (rank >> 1)
+        is_constant = rank & 1 and constant < keys + constant_starts[key + 1]
+        if is_constant and not evaluate_list(state, constant, missing):
+            return False
+    return True
+
+
+@called
+def evaluate_list(state: Int64, access: int, missing: np.uint64) -> bool:
+    """Report what matches of the cells that are listed under one thing."""
+    starts, under = int64s(state, CELLS.under_starts), int32s(state, CELLS.under)
+    under_names = uint64s(state, CELLS.under_names)
+    for listed in range(starts[access], starts[access + 1]):
+        if under_names[listed] & missing or state[LEFT] == 0:
+            continue
+        if not evaluate_cell(state, np.int64(under[listed])):
+            return False
     return True
 
 
