@@ -171,7 +171,8 @@ def _ordered(operands: _Operands, keys: int) -> tuple[Int64, Int64, Bytes, Int64
     numbers = np.zeros(count, np.int32)
     distinct = intern_constants(*operands[:3], table, firsts, numbers)
     first = firsts[:distinct]
-    own_keys, kinds, values = (array[first] for array in operands[:3])
+    own_keys, kinds = operands.keys[first], operands.kinds[first]
+    values = operands.values[first]
     is_float = kinds == FLOAT
     if is_float.any():
         size = np.where(is_float, values.view(np.float64), values.astype(np.float64))
