@@ -227,6 +227,7 @@ def use_everything() -> None:
         matcher.save(Path(folder, "x.tamis"), learned=True)
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
     _use_nfa()
+    _use_events()
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
     matcher = compile({"s": "//b"}, dtd=graph)
     assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
@@ -258,6 +259,32 @@ def _use_nfa() -> None:
     streams, errors = matching.path_tuples(batch, vocabulary, [0, 7, 200], 1 << 10)
     assert [len(stream.nodes) for stream in streams] == [0, 0, 0]
     assert list(errors) == [0, 3]
+
+
+def _use_events() -> None:
+    """Ask every engine of events the same."""
+    from tamis.events.building import Constraint, TableBuilder  # noqa: PLC0415
+    from tamis.events.encode import encode  # noqa: PLC0415
+    from tamis.events.planner import engines  # noqa: PLC0415
+
+    operators: dict[str, Any] = {
+        "<": 2,
+        "in": (1, 2),
+        "exists": None,
+        "prefix": "a",
+        "suffix": "b",
+        "contains": "",
+    }
+    builder = TableBuilder()
+    for operator, constant in operators.items():
+        builder.add([[Constraint("n", operator, constant)]])
+    builder.add([[Constraint("n", "!=", "b")], [Constraint("n", ">", 0.5)]])
+    table = builder.freeze()
+    batch = encode([{"n": "ab"}, {"n": 1.0}, {"n": False}], table.names)
+    for engine in engines().values():
+        matches = engine.open(engine.compile(table), table.owners("subscription"), 1).match(batch)
+        found = [matches.numbers(event).tolist() for event in range(batch.events)]
+        assert found == [[2, 3, 4, 5, 6], [0, 1, 2, 6], [2]], engine.name
 
 
 if __name__ == "__main__":

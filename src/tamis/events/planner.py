@@ -14,9 +14,9 @@ DEFAULT = "signature"
 
 def engines() -> dict[str, Engine]:
     """All engines, by their names."""
-    from tamis.events import reference, signature  # noqa: PLC0415 - imports Numba
+    from tamis.events import reference, sff, signature  # noqa: PLC0415 - imports Numba
 
-    return {engine.name: engine for engine in (signature.ENGINE, reference.ENGINE)}
+    return {engine.name: engine for engine in (signature.ENGINE, sff.ENGINE, reference.ENGINE)}
 
 
 def choose(name: str) -> Engine:

@@ -1,0 +1,1 @@
+"""What Numba compiles: ``building`` the index, and ``matching`` events with it."""
