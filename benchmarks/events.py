@@ -38,7 +38,7 @@ def make(declared: Table, folder: Path) -> dict[str, int]:
     from tamis.workload.events import text  # noqa: PLC0415
 
     wanted = declared["events"]
-    options = {
+    options: dict[str, Any] = {
         key: tuple(value) if isinstance(value, list) else value
         for key, value in declared["filters"].items()
     }
@@ -77,9 +77,9 @@ def _write_arrow(events: Path) -> None:
     except ImportError:
         return
     table = pa_json.read_json(events)
-    with pa.OSFile(str(events.with_suffix(".arrow")), "wb") as file:
-        with pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table, max_chunksize=1 << 16)
+    path = str(events.with_suffix(".arrow"))
+    with pa.OSFile(path, "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=1 << 16)
 
 
 def save(path: Path, what: FilterTable | AttributeBatch) -> None:

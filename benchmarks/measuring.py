@@ -1,7 +1,8 @@
 """An experiment, measured: programs take turns on documents that no process has seen before.
 
-Each repetition makes new documents (or events, and filters of these), and each program answers them in a new process. Who goes first
-changes with each repetition, so that a machine that gets slower or faster is unfair to nobody.
+Each repetition makes new documents (or events, and filters of these), and each program answers
+them in a new process. Who goes first changes with each repetition, so that a machine that gets
+slower or faster is unfair to nobody.
 """
 
 from __future__ import annotations
@@ -94,9 +95,7 @@ def _answers(
     A program that cannot run is skipped from the first repetition on.
     """
     chosen = result.workload.programs or [program.name for program in experiment.programs]
-    programs = [
-        p for p in experiment.programs if p.name in chosen and p.name not in result.skipped
-    ]
+    programs = [p for p in experiment.programs if p.name in chosen and p.name not in result.skipped]
     if not programs:
         raise UnavailableError("it is for none of the programs that are to run")
     turn = repetition % len(programs)
@@ -123,9 +122,7 @@ def measured_s(experiment: Experiment, answer: Answer) -> float:
     return sum(answer.times.get(phase, 0.0) for phase in experiment.measure)
 
 
-def make_input(
-    workload: Workload, repetition: int, data: Path, folder: Path
-) -> Mapping[str, int]:
+def make_input(workload: Workload, repetition: int, data: Path, folder: Path) -> Mapping[str, int]:
     """Make a repetition's documents or events, in another process to keep this one small.
 
     The first repetition makes the subscriptions to documents too: they are those of all. Filters of
@@ -191,6 +188,10 @@ def verify(
             )
         if 0 in values.values() and key not in workload.zero:
             raise AnswerError(f"{key} are 0: this measures nothing")
+    _verify_digests(workload, answers, is_first)
+
+
+def _verify_digests(workload: Workload, answers: Mapping[str, Answer], is_first: bool) -> None:
     digests = {name: answer.digest for name, answer in answers.items() if answer.digest}
     if is_first and workload.digest:
         digests["the declaration"] = workload.digest

@@ -6,8 +6,8 @@
 A client, a process of its own, sends events as NDJSON through a socket, so many a second, and reads
 what comes back. A thread reads them from the socket and puts them into a queue of so many events at
 most: what does not fit is dropped, or else the thread waits, and in the end the client. The engine
-takes what is in the queue (``at-once`` events at most), decodes and matches it, and puts the results
-into a queue without bounds; a thread sends these back, a line an event.
+takes what is in the queue (``at-once`` events at most), decodes and matches it, and puts the
+results into a queue without bounds; a thread sends these back, a line an event.
 
 ``process`` is the time from the first event's arrival to the last one's results, times the events
 that were sent and divided by those that were processed: so events a second are those that were
@@ -118,8 +118,8 @@ def main() -> None:
         version=f"tamis {__version__}",
         engine=engine.name,
         digest=digest_text,
-        note=f"sent {sent / client['seconds']:,.0f} a second, processed {processed / seconds:,.0f}, "
-        f"dropped {queue.dropped:,}",
+        note=f"sent {sent / client['seconds']:,.0f} a second, "
+        f"processed {processed / seconds:,.0f}, dropped {queue.dropped:,}",
     )
 
 

@@ -2,9 +2,9 @@
 
     python -m benchmarks.programs.events_end_to_end EVENTS --form ndjson|arrow [--engine NAME]
 
-``EVENTS`` is a folder as ``benchmarks/events.py`` makes it, with text. ``compile`` is of expressions,
-as (id, expression) pairs in memory. ``match`` is of bytes of NDJSON, or of Arrow's record batches,
-in memory too, until all ids that matched are Python's objects.
+``EVENTS`` is a folder as ``benchmarks/events.py`` makes it, with text. ``compile`` is of
+expressions, as (id, expression) pairs in memory. ``match`` is of bytes of NDJSON, or of Arrow's
+record batches, in memory too, until all ids that matched are Python's objects.
 """
 
 from __future__ import annotations

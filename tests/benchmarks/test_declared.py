@@ -75,10 +75,18 @@ def test_what_is_declared(tmp_path: Path) -> None:
         ("ratio = 2", "ratio = 2, seconds = 1", "the target of w is a program and a ratio or sec"),
         ('program = "p"', 'program = "q"', "the target of w is of no program"),
         ("[workloads.w]", "[workloads.w", "x.toml: "),
-        ("[workloads.w]", "[workloads.w]\nprograms = ['q']", "w is for programs that there are not"),
+        (
+            "[workloads.w]",
+            "[workloads.w]\nprograms = ['q']",
+            "w is for programs that there are not",
+        ),
         ("[workloads.w]", "[workloads.w]\nevents = { number = 1 }", "w has events and documents"),
         ("[workloads.w]", "[sweeps.w]", "sweep w has what nobody knows: documents"),
-        ("[workloads.w]", "[sweeps.w]\npoints = [{}]\n[workloads.v]", "sweep w has no axis or no po"),
+        (
+            "[workloads.w]",
+            "[sweeps.w]\npoints = [{}]\n[workloads.v]",
+            "sweep w has no axis or no po",
+        ),
         (
             "[workloads.w]",
             "[sweeps.w]\naxis = 'x'\npoints = [{}]\n[workloads.v]",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from pathlib import Path
 
 import numpy as np
@@ -43,13 +44,14 @@ def test_files(tmp_path: Path) -> None:
     assert len((folder / "interfaces.tsv").read_bytes().splitlines()) == table.filters
 
 
-SWEEP = """
+SWEEP = '''
 about = "x"
 measure = ["match"]
 baseline = "one"
 repetitions = 2
 [programs]
-one.command = "{python} -m benchmarks.programs.match_events {events} --engine reference --one-by-one"
+one.command = """{python} -m benchmarks.programs.match_events
+    {events} --engine reference --one-by-one"""
 all.command = "{python} -m benchmarks.programs.match_events {events} --engine reference"
 none.command = "{python} -m benchmarks.programs.match_events {events} --engine warp"
 [sweeps.names]
@@ -64,7 +66,7 @@ points = [
     { at = 10, filters = { names = 10 } },
     { at = 100, filters = { names = 100 }, repetitions = 1 },
 ]
-"""
+'''
 
 
 def test_a_sweep(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,7 +124,7 @@ points = [{ at = 600 }, { at = 1_000_000 }]
 """
 
 
-@pytest.mark.skipif((__import__("os").cpu_count() or 1) < 2, reason="it needs two cores")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="it needs two cores")
 def test_a_system(tmp_path: Path) -> None:
     """At a low rate nothing is dropped; at a high one the queue is full. Waiting loses nothing."""
     path, record = tmp_path / "system.toml", tmp_path / "record.json"
