@@ -227,6 +227,7 @@ def use_everything() -> None:
         matcher.save(Path(folder, "x.tamis"), learned=True)
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
     _use_nfa()
+    _use_events()
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
     matcher = compile({"s": "//b"}, dtd=graph)
     assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
@@ -258,6 +259,21 @@ def _use_nfa() -> None:
     streams, errors = matching.path_tuples(batch, vocabulary, [0, 7, 200], 1 << 10)
     assert [len(stream.nodes) for stream in streams] == [0, 0, 0]
     assert list(errors) == [0, 3]
+
+
+def _use_events() -> None:
+    """Draw filters and events, and match them with each engine."""
+    from tamis.events.model import By  # noqa: PLC0415
+    from tamis.events.planner import engines  # noqa: PLC0415
+    from tamis.workload import EventWorkload  # noqa: PLC0415
+
+    drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)
+    table, events = drawn.table(), drawn.events(20)
+    by: tuple[By, ...] = ("filter", "interface")
+    for engine in engines().values():
+        for owners in map(table.owners, by):
+            matches = engine.open(engine.compile(table), owners, 1).match(events)
+            assert len(matches.pairs(0, events.events)[0]) > 0
 
 
 if __name__ == "__main__":
