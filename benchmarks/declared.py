@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Target:
         of: the baseline, or another program.
         seconds: at most so many, or None.
         megabytes_per_second: at least so many, or None.
+        microseconds_per_event: at most so many on average, or None.
     """
 
     program: str
@@ -48,6 +49,25 @@ class Target:
     of: str | None = None
     seconds: float | None = None
     megabytes_per_second: float | None = None
+    microseconds_per_event: float | None = None
+
+
+@dataclass(frozen=True)
+class Point:
+    """One of several workloads that differ in a number: together they are a line in a plot.
+
+    Attributes:
+        sweep: what they are called together.
+        axis: what the number is of.
+        at: the number.
+        rates: whether what is of interest is how many events a second there were, not how long
+            each took.
+    """
+
+    sweep: str
+    axis: str
+    at: float
+    rates: bool = False
 
 
 @dataclass(frozen=True)
@@ -59,6 +79,13 @@ class Workload:
         subscriptions: how they are drawn; empty where there are none.
         expected: counts that the first repetition has to give, beside being equal.
         digest: that of the answers of the first repetition, or "" where it is not declared.
+        events: how many attribute–value events there are (see ``events.py``); empty where there
+            are none.
+        filters: options of the generator of these and of their filters.
+        programs: the names of those that get it; empty: all.
+        repetitions: how often, if not as often as the experiment says.
+        zero: counts that may be zero.
+        point: where it is in a sweep, or None.
     """
 
     name: str
@@ -67,11 +94,17 @@ class Workload:
     expected: Mapping[str, int]
     targets: tuple[Target, ...] = ()
     digest: str = ""
+    events: Mapping[str, Any] = field(default_factory=dict)
+    filters: Mapping[str, Any] = field(default_factory=dict)
+    programs: tuple[str, ...] = ()
+    repetitions: int | None = None
+    zero: tuple[str, ...] = ()
+    point: Point | None = None
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """Programs and workloads; each program gets each workload.
+    """Programs and workloads; each program gets each workload, but those that name theirs.
 
     Attributes:
         about: what is measured, in a sentence or two.
@@ -99,7 +132,7 @@ def names() -> list[str]:
 
 
 def load(path: Path) -> Experiment:
-    """Read one experiment.
+    """Read one experiment; of sweeps, a workload each point.
 
     Raises:
         DeclarationError: something in it is missing, unknown or contradicts the rest.
@@ -122,17 +155,24 @@ def load(path: Path) -> Experiment:
 
 def _experiment(name: str, table: dict[str, Any]) -> Experiment:
     _known(
-        table, "about measure baseline repetitions cores timeout_s programs workloads", "the file"
+        table,
+        "about measure baseline repetitions cores timeout_s programs workloads sweeps",
+        "the file",
     )
-    for key in ("about", "measure", "programs", "workloads"):
+    for key in ("about", "measure", "programs"):
         if not table.get(key):
             raise DeclarationError(f"{key} is missing")
+    workloads = [_workload(key, value) for key, value in table.get("workloads", {}).items()]
+    for key, value in table.get("sweeps", {}).items():
+        workloads += _sweep(key, value)
+    if not workloads:
+        raise DeclarationError("workloads is missing")
     return Experiment(
         name=name,
         about=" ".join(table["about"].split()),
         measure=tuple(table["measure"]),
         programs=tuple(_program(key, value) for key, value in table["programs"].items()),
-        workloads=tuple(_workload(key, value) for key, value in table["workloads"].items()),
+        workloads=tuple(workloads),
         **{
             key: table[key]
             for key in ("baseline", "repetitions", "cores", "timeout_s")
@@ -148,17 +188,43 @@ def _program(name: str, table: dict[str, Any]) -> Program:
     return Program(name, tuple(shlex.split(table["command"])), table.get("engine"))
 
 
+_SWEEP_KEYS = "expected digest target events filters programs repetitions zero"
+_WORKLOAD_KEYS = f"documents subscriptions {_SWEEP_KEYS}"
+
+
+_WANTED = ("ratio", "seconds", "megabytes_per_second", "microseconds_per_event")
+
+
+def _sweep(name: str, table: dict[str, Any]) -> list[Workload]:
+    """A workload for each of the points; what all of them have is declared once."""
+    _known(table, f"axis rates points {_SWEEP_KEYS}", f"sweep {name}")
+    if not table.get("axis") or not table.get("points"):
+        raise DeclarationError(f"sweep {name} has no axis or no points")
+    common = {key: value for key, value in table.items() if key not in ("axis", "rates", "points")}
+    workloads = []
+    for point in table["points"]:
+        _known(point, f"at {_SWEEP_KEYS}", f"a point of {name}")
+        if "at" not in point:
+            raise DeclarationError(f"a point of {name} does not say where it is: at = …")
+        own = {key: value for key, value in point.items() if key != "at"}
+        for key in ("events", "filters"):
+            own[key] = {**common.get(key, {}), **own.get(key, {})}
+        workload = _workload(f"{name}-{point['at']}", {**common, **own})
+        where = Point(name, table["axis"], point["at"], table.get("rates", False))
+        workloads.append(replace(workload, point=where))
+    return workloads
+
+
 def _workload(name: str, table: dict[str, Any]) -> Workload:
-    _known(table, "documents subscriptions expected digest target", f"workload {name}")
+    _known(table, _WORKLOAD_KEYS, f"workload {name}")
     targets = table.get("target", [])
     if isinstance(targets, dict):
         targets = [targets]
     for target in targets:
-        _known(target, "program ratio of seconds megabytes_per_second", f"the target of {name}")
-        wanted = target.keys() & {"ratio", "seconds", "megabytes_per_second"}
-        if len(wanted) != 1 or "program" not in target:
+        _known(target, f"program of {' '.join(_WANTED)}", f"the target of {name}")
+        if len(target.keys() & set(_WANTED)) != 1 or "program" not in target:
             raise DeclarationError(
-                f"the target of {name} is a program and a ratio or seconds or megabytes_per_second"
+                f"the target of {name} is a program and a {' or '.join(_WANTED)}"
             )
     return Workload(
         name=name,
@@ -167,6 +233,11 @@ def _workload(name: str, table: dict[str, Any]) -> Workload:
         expected=table.get("expected", {}),
         targets=tuple(Target(**target) for target in targets),
         digest=table.get("digest", ""),
+        events=table.get("events", {}),
+        filters=table.get("filters", {}),
+        programs=tuple(table.get("programs", ())),
+        repetitions=table.get("repetitions"),
+        zero=tuple(table.get("zero", ())),
     )
 
 
@@ -175,6 +246,10 @@ def _check(experiment: Experiment) -> None:
     if experiment.baseline not in (None, *programs):
         raise DeclarationError(f"the baseline {experiment.baseline} is no program")
     for workload in experiment.workloads:
+        if not programs.issuperset(workload.programs):
+            raise DeclarationError(f"{workload.name} is for programs that there are not")
+        if workload.events and workload.documents:
+            raise DeclarationError(f"{workload.name} has events and documents: it has either")
         for target in workload.targets:
             if {target.program, target.of} - {None, *programs}:
                 raise DeclarationError(f"the target of {workload.name} is of no program")

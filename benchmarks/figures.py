@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 from benchmarks.declared import Experiment, Target
@@ -23,13 +25,35 @@ def spread(values: Sequence[float]) -> Table:
     return {key: float(f"{value:.4g}") for key, value in found.items()}
 
 
+def with_mean(values: Sequence[float]) -> Table:
+    """The same, with the mean, and half of its 95 % confidence interval (by Student's t).
+
+    >>> with_mean([3.0, 1.0, 2.0])
+    {'median': 2.0, 'min': 1.0, 'max': 3.0, 'mean': 2.0, 'interval': 2.484}
+    """
+    found = {**spread(values), "mean": float(f"{statistics.mean(values):.4g}")}
+    if len(values) > 1:
+        t = _STUDENT_T[min(len(values) - 2, len(_STUDENT_T) - 1)]
+        half = t * statistics.stdev(values) / math.sqrt(len(values))
+        found["interval"] = float(f"{half:.4g}")
+    return found
+
+
+# Of 1, 2, … degrees of freedom, what 2.5 % of the draws are above; the last of more than there are.
+_STUDENT_T = (
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160,
+    2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+)  # fmt: skip
+
+
 def figures(experiment: Experiment, measured: Measured) -> Table:
     """All that is said about one workload.
 
     Returns:
         ``programs``: by name, each with ``seconds`` (the measured phases together, ``runs`` has
         those of each repetition), ``phases``, ``ratio`` to the baseline, ``megabytes_per_second``
-        and ``events_per_second`` where there are documents, ``wall_seconds``
+        and ``events_per_second`` where there are documents, ``microseconds_per_event`` (with its
+        mean, and how far that may be off) where there are attribute–value events, ``wall_seconds``
         and ``cpu_seconds`` of whole processes, ``peak_bytes``. A
         ratio above one is faster than the baseline; it is taken in each repetition, whose
         documents are the same, and of these the median.
@@ -63,8 +87,13 @@ def _sizes(measured: Measured) -> Table:
         "subscriptions": workload.subscriptions,
         "counts": first,
     }
+    if workload.events:
+        sizes |= {"events": workload.events, "filters": workload.filters}
+    if workload.point:
+        sizes["point"] = asdict(workload.point)
     if measured.sizes:
         sizes["seeds"] = [size["seed"] for size in measured.sizes]
+    if measured.sizes and "bytes" in measured.sizes[0]:
         sizes["bytes"] = round(statistics.mean(size["bytes"] for size in measured.sizes))
     return sizes
 
@@ -85,10 +114,17 @@ def _of_program(experiment: Experiment, measured: Measured, answers: Sequence[An
         "cpu_seconds": spread([answer.cpu_s for answer in answers]),
         "peak_bytes": max(answer.peak_bytes for answer in answers),
     }
-    if measured.sizes:
+    if measured.sizes and "bytes" in measured.sizes[0]:
         sizes = [size["bytes"] for size in measured.sizes]
         table["megabytes_per_second"] = spread(
             [size / value / 1e6 for size, value in zip(sizes, seconds, strict=True)]
+        )
+    if measured.sizes and "events" in measured.sizes[0]:
+        table["microseconds_per_event"] = with_mean(
+            [
+                1e6 * value / size["events"]
+                for size, value in zip(measured.sizes, seconds, strict=True)
+            ]
         )
     elements = _elements(measured)
     if elements:
@@ -121,6 +157,12 @@ def _reached(target: Target, baseline: str | None, programs: Table) -> Table:
         if found:
             table["reached"] = found["seconds"]["median"]
             table["met"] = table["reached"] <= target.seconds
+        return table
+    if target.microseconds_per_event is not None:
+        table["microseconds_per_event"] = target.microseconds_per_event
+        if found and "microseconds_per_event" in found:
+            table["reached"] = found["microseconds_per_event"]["mean"]
+            table["met"] = table["reached"] <= target.microseconds_per_event
         return table
     if target.ratio is not None:
         table |= {"ratio": target.ratio, "of": target.of or baseline}

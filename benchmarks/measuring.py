@@ -1,7 +1,8 @@
 """An experiment, measured: programs take turns on documents that no process has seen before.
 
-Each repetition makes new documents, and each program answers them in a new process. Who goes first
-changes with each repetition, so that a machine that gets slower or faster is unfair to nobody.
+Each repetition makes new documents (or events, and filters of these), and each program answers
+them in a new process. Who goes first changes with each repetition, so that a machine that gets
+slower or faster is unfair to nobody.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class Measured:
     Attributes:
         answers: by program, one a repetition; those that were skipped are not there.
         skipped: why others are not there, by program.
-        sizes: of the documents of each repetition, as ``make_documents`` gives them, if there are
-            any.
+        sizes: of the documents or events of each repetition, as ``make_input`` gives them, if there
+            are any.
         cores: which cores programs ran on; empty where the system does not tell.
     """
 
@@ -50,8 +51,9 @@ def measure(experiment: Experiment, workload: Workload, data: Path, say: Say) ->
     """
     result = Measured(workload)
     with tempfile.TemporaryDirectory(prefix="tamis-bench-") as folder:
-        for repetition in range(experiment.repetitions):
-            say(f"{experiment.name}/{workload.name}: {repetition + 1} of {experiment.repetitions}")
+        repetitions = min(workload.repetitions or experiment.repetitions, experiment.repetitions)
+        for repetition in range(repetitions):
+            say(f"{experiment.name}/{workload.name}: {repetition + 1} of {repetitions}")
             answers = _repetition(experiment, result, repetition, data, Path(folder))
             for name, answer in answers.items():
                 result.answers.setdefault(name, []).append(answer)
@@ -64,8 +66,8 @@ def _repetition(
     """The answers of one repetition, verified; subscriptions stay in the folder for the next."""
     workload = result.workload
     size: Mapping[str, int] = {}
-    if workload.documents:
-        size = make_documents(workload, repetition, data, folder)
+    if workload.documents or workload.events:
+        size = make_input(workload, repetition, data, folder)
         result.sizes.append(size)
     places = {
         "workload": workload.name,
@@ -74,11 +76,13 @@ def _repetition(
         "warmup": os.path.join(folder, "warmup"),
         "subscriptions": os.path.join(folder, "subscriptions.tsv"),
         "dtd": os.path.join(data, workload.documents.get("dtd_file", "")),
+        "events": os.path.join(folder, "events"),
+        "at": f"{workload.point.at:g}" if workload.point else "",
     }
     with pinned(experiment.cores) as result.cores:
         answers = _answers(experiment, result, repetition, places)
     verify(workload, answers, size, is_first=repetition == 0)
-    for name in ("documents", "warmup"):
+    for name in ("documents", "warmup", "events"):
         shutil.rmtree(folder / name, ignore_errors=True)
     return answers
 
@@ -90,7 +94,10 @@ def _answers(
 
     A program that cannot run is skipped from the first repetition on.
     """
-    programs = [p for p in experiment.programs if p.name not in result.skipped]
+    chosen = result.workload.programs or [program.name for program in experiment.programs]
+    programs = [p for p in experiment.programs if p.name in chosen and p.name not in result.skipped]
+    if not programs:
+        raise UnavailableError("it is for none of the programs that are to run")
     turn = repetition % len(programs)
     found = {}
     for program in programs[turn:] + programs[:turn]:
@@ -115,24 +122,26 @@ def measured_s(experiment: Experiment, answer: Answer) -> float:
     return sum(answer.times.get(phase, 0.0) for phase in experiment.measure)
 
 
-def make_documents(
-    workload: Workload, repetition: int, data: Path, folder: Path
-) -> Mapping[str, int]:
-    """Make a repetition's documents, in another process to keep this one small.
+def make_input(workload: Workload, repetition: int, data: Path, folder: Path) -> Mapping[str, int]:
+    """Make a repetition's documents or events, in another process to keep this one small.
 
-    The first repetition makes the subscriptions too: they are those of all.
+    The first repetition makes the subscriptions to documents too: they are those of all. Filters of
+    events are made with them each time.
 
     Returns:
-        ``documents``, ``bytes`` and the ``seed``.
+        ``documents`` and ``bytes``, or ``events``; and the ``seed``.
     """
+    module = "events" if workload.events else "documents"
     declared = {
         "documents": workload.documents,
         "subscriptions": workload.subscriptions if repetition == 0 else {},
+        "events": workload.events,
+        "filters": workload.filters,
         "repetition": repetition,
         "data": str(data),
     }
     made = subprocess.run(
-        [sys.executable, "-m", "benchmarks.documents", json.dumps(declared), str(folder)],
+        [sys.executable, "-m", f"benchmarks.{module}", json.dumps(declared), str(folder)],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -140,7 +149,7 @@ def make_documents(
     )
     if made.returncode != 0:
         raise AnswerError(
-            f"the documents of {workload.name} could not be made: {made.stderr.strip()}"
+            f"the {module} of {workload.name} could not be made: {made.stderr.strip()}"
         )
     answer = json.loads(made.stdout)
     if "skip" in answer:
@@ -158,11 +167,13 @@ def verify(
         AnswerError: naming the programs that differ.
     """
     given: dict[str, dict[str, int]] = {}
-    if "documents" in size:
-        given["documents"] = {"the workload": size["documents"]}
+    made = [key for key in ("documents", "events") if key in size]
+    for key in made:
+        given[key] = {"the workload": size[key]}
     for name, answer in answers.items():
-        if "documents" in size and "documents" not in answer.counts:
-            raise AnswerError(f'the answer of {name} has no count of "documents"')
+        for key in made:
+            if key not in answer.counts:
+                raise AnswerError(f'the answer of {name} has no count of "{key}"')
         for key, value in answer.counts.items():
             given.setdefault(key, {})[name] = value
     if is_first:
@@ -175,8 +186,12 @@ def verify(
             raise AnswerError(
                 f"{key} differ: " + ", ".join(f"{n} {v:,}" for n, v in values.items())
             )
-        if 0 in values.values():
+        if 0 in values.values() and key not in workload.zero:
             raise AnswerError(f"{key} are 0: this measures nothing")
+    _verify_digests(workload, answers, is_first)
+
+
+def _verify_digests(workload: Workload, answers: Mapping[str, Answer], is_first: bool) -> None:
     digests = {name: answer.digest for name, answer in answers.items() if answer.digest}
     if is_first and workload.digest:
         digests["the declaration"] = workload.digest

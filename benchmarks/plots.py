@@ -18,6 +18,7 @@ RECORDS = Path(__file__).parent / "records"
 PLOTS = ROOT / "docs" / "benchmarks"
 _OURS, _OTHERS, _TARGET = "#c2410c", "#94a3b8", "#0f172a"
 _PANEL_INCHES = 4.2
+_WIDE = 20  # points of which the last is so many times the first are at their logarithms
 # Fixed ids, and text as text: a plot changes where its record does.
 _STYLE: Any = {"svg.hashsalt": "tamis", "svg.fonttype": "none", "font.size": 9}
 
@@ -41,7 +42,10 @@ def main() -> int:
 
 
 def draw(record: Table, path: Path) -> bool:
-    """Draw one record: a panel a workload, a bar a program; False where nothing was measured."""
+    """Draw one record; False where nothing was measured.
+
+    There is a panel each workload, with a bar each program; or one each sweep, with a line each.
+    """
     from matplotlib import pyplot, rc_context  # noqa: PLC0415 - an extra
 
     found = {name: table for name, table in record["workloads"].items() if "programs" in table}
@@ -56,24 +60,66 @@ def draw(record: Table, path: Path) -> bool:
 
 def _figure(record: Table, found: Table, pyplot: Any) -> Any:
     """The panels, three in a row."""
-    columns = min(len(found), 3)
-    rows = -(-len(found) // columns)
-    bars = max(len(table["programs"]) for table in found.values())
-    size = (_PANEL_INCHES * columns, rows * (0.9 + 0.28 * bars) + 0.5)
+    sweeps: dict[str, list[Table]] = {}
+    for table in found.values():
+        if "point" in table:
+            sweeps.setdefault(table["point"]["sweep"], []).append(table)
+    bars = {name: table for name, table in found.items() if "point" not in table}
+    count = len(bars) + len(sweeps)
+    columns = min(count, 3)
+    rows = -(-count // columns)
+    most = max(len(table["programs"]) for table in found.values())
+    row_inches = 3.2 if sweeps else 0.9 + 0.28 * most
+    size = (_PANEL_INCHES * columns, rows * row_inches + 0.5)
     figure, axes = pyplot.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
-    for panel, (name, table) in zip(axes.flat, found.items(), strict=False):
-        _draw_panel(panel, name, table)
-    for panel in axes.flat[len(found) :]:
+    panels = iter(axes.flat)
+    for name, table in bars.items():
+        _draw_panel(next(panels), name, table)
+    for points in sweeps.values():
+        _draw_sweep(next(panels), points)
+    for panel in panels:
         panel.set_axis_off()
     figure.suptitle(f"{record['experiment']}: {record['machine']['processor']}, {record['date']}")
     return figure
+
+
+def _draw_sweep(panel: Any, points: list[Table]) -> None:
+    """The means of the programs at each point, and how far these may be off; both axes by powers.
+
+    Where the points are near each other, or one is at 0, theirs is linear.
+    """
+    where = points[0]["point"]
+    for name in dict.fromkeys(name for table in points for name in table["programs"]):
+        there = [table for table in points if name in table["programs"]]
+        values = [table["programs"][name]["microseconds_per_event"] for table in there]
+        means = [value["mean"] for value in values]
+        half = [value.get("interval", 0.0) for value in values]
+        if where["rates"]:  # an error of 1 % is one of 1 % in the other direction
+            half = [1e6 * off / mean**2 for off, mean in zip(half, means, strict=True)]
+            means = [1e6 / mean for mean in means]
+        ats = [table["point"]["at"] for table in there]
+        panel.errorbar(ats, means, half, label=name, marker="o", ms=3, lw=1, capsize=2)
+    ats = [table["point"]["at"] for table in points]
+    if min(ats) > 0 and max(ats) / min(ats) > _WIDE:
+        panel.set_xscale("log")
+    panel.set_yscale("log")
+    panel.set_title(where["sweep"])
+    panel.set_xlabel(where["axis"])
+    panel.set_ylabel("events a second" if where["rates"] else "µs an event")
+    panel.spines[["top", "right"]].set_visible(False)
+    panel.legend(frameon=False, fontsize=7)
 
 
 def _draw_panel(panel: Any, name: str, table: Table) -> None:
     """The medians of the programs of one workload, from least to most where they are speeds."""
     programs = table["programs"]
     is_speed = all("megabytes_per_second" in program for program in programs.values())
-    key = "megabytes_per_second" if is_speed else "seconds"
+    of_events = all("microseconds_per_event" in program for program in programs.values())
+    key, label = "seconds", "seconds (less is better)"
+    if of_events:
+        key, label = "microseconds_per_event", "µs an event (less is better)"
+    elif is_speed:
+        key, label = "megabytes_per_second", "MB/s (more is better)"
     values = [program[key] for program in programs.values()]
     medians = [value["median"] for value in values]
     spread = [
@@ -86,10 +132,10 @@ def _draw_panel(panel: Any, name: str, table: Table) -> None:
     panel.bar_label(bars, [f"{median:.3g}" for median in medians], padding=6)
     panel.invert_yaxis()
     panel.set_title(name)
-    panel.set_xlabel("MB/s (more is better)" if is_speed else "seconds (less is better)")
+    panel.set_xlabel(label)
     panel.spines[["top", "right"]].set_visible(False)
     most = max(value["max"] for value in values)
-    goal = _goal(table, is_speed)
+    goal = _goal(table, key)
     if goal is not None:
         panel.axvline(goal, color=_TARGET, lw=1, ls=":")
         panel.text(goal, -0.55, "target", ha="center", va="bottom", fontsize=7, color=_TARGET)
@@ -97,14 +143,14 @@ def _draw_panel(panel: Any, name: str, table: Table) -> None:
     panel.set_xlim(0, most * 1.2)
 
 
-def _goal(table: Table, is_speed: bool) -> float | None:
+def _goal(table: Table, key: str) -> float | None:
     """Where the target is on the axis; the first, where there are several."""
     if not table["targets"]:
         return None
     target = table["targets"][0]
-    goal: float | None = target.get("megabytes_per_second" if is_speed else "seconds")
+    goal: float | None = target.get(key)
     other = table["programs"].get(target.get("of"))
-    if is_speed and other is not None:
+    if key == "megabytes_per_second" and other is not None:
         goal = other["megabytes_per_second"]["median"] * target["ratio"]
     return goal
 

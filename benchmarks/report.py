@@ -42,6 +42,8 @@ def target(table: Table) -> str:
         wanted = f"at least {table['ratio']:g} × {table['of']}"
     elif "megabytes_per_second" in table:
         wanted = f"at least {table['megabytes_per_second']:g} MB/s"
+    elif "microseconds_per_event" in table:
+        wanted = f"at most {table['microseconds_per_event']:g} µs an event"
     else:
         wanted = f"at most {table['seconds']:g} s"
     verdict = {None: "not measured", True: "MET", False: "MISSED"}[table["met"]]
@@ -67,6 +69,7 @@ def _rows(found: Table, baseline: str | None) -> list[list[str]]:
     columns: list[tuple[str, Any]] = [
         ("seconds (min–max)", lambda table: _spread(table["seconds"])),
         (f"× {baseline} (min–max)", lambda table: _spread(table.get("ratio"))),
+        ("µs/event (mean ± 95 %)", lambda table: _mean(table.get("microseconds_per_event"))),
         ("MB/s", lambda table: _median(table.get("megabytes_per_second"))),
         ("M events/s", lambda table: _median(table.get("events_per_second"), 1e-6)),
         *((f"{phase} ms", _phase(phase)) for phase in phases),
@@ -87,6 +90,13 @@ def _phase(name: str) -> Any:
 
 def _median(values: Table | None, scale: float = 1.0) -> str:
     return "" if values is None else _digits(values["median"] * scale)
+
+
+def _mean(values: Table | None) -> str:
+    if values is None:
+        return ""
+    half = f" ± {_digits(values['interval'])}" if "interval" in values else ""
+    return f"{_digits(values['mean'])}{half}"
 
 
 def _spread(values: Table | None) -> str:

@@ -28,6 +28,7 @@ from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis.workload.documents.dblp import dblp
 from tamis.workload.documents.generator import Documents
+from tamis.workload.events.generator import EventWorkload
 from tests.matching.automaton.asking import Asking
 from tests.matching.automaton.compare import compare
 from tests.matching.pma.variants import OPTIONS
@@ -47,12 +48,15 @@ def canary(array, index):
 
 
 def drawn() -> Iterator[object]:
-    """Documents of a DTD, of all sizes."""
+    """Documents of a DTD, of all sizes; filters and events."""
     graph = SchemaGraph.of(parse_dtd(_DTD))
     for size in (40, 1_000, 100_000):
         documents = Documents(graph, size=size, fill=True)
         for number in range(20):
             yield documents.document(number)
+    # Of few names, of which nearly all draws are of one.
+    workload = EventWorkload(filters=(9, 99), constraints=(4, 6), names=5, skew=16, strings=0.3)
+    yield from (*workload.table()[1:6], *workload.events(100)[:4])
 
 
 def parsed() -> Iterator[object]:

@@ -228,6 +228,7 @@ def use_everything() -> None:
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
     _use_nfa()
     _use_events()
+    _use_drawn_events()
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
     matcher = compile({"s": "//b"}, dtd=graph)
     assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
@@ -285,6 +286,21 @@ def _use_events() -> None:
         matches = engine.open(engine.compile(table), table.owners("subscription"), 1).match(batch)
         found = [matches.numbers(event).tolist() for event in range(batch.events)]
         assert found == [[2, 3, 4, 5, 6], [0, 1, 2, 6], [2]], engine.name
+
+
+def _use_drawn_events() -> None:
+    """Draw filters and events, and match them with each engine."""
+    from tamis.events.model import By  # noqa: PLC0415
+    from tamis.events.planner import engines  # noqa: PLC0415
+    from tamis.workload import EventWorkload  # noqa: PLC0415
+
+    drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)
+    table, events = drawn.table(), drawn.events(20)
+    by: tuple[By, ...] = ("filter", "interface")
+    for engine in engines().values():
+        for owners in map(table.owners, by):
+            matches = engine.open(engine.compile(table), owners, 1).match(events)
+            assert len(matches.pairs(0, events.events)[0]) > 0
 
 
 if __name__ == "__main__":

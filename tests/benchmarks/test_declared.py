@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.declared import EXPERIMENTS, DeclarationError, Target, load, names
+from benchmarks.declared import EXPERIMENTS, DeclarationError, Point, Target, load, names
 
 GOOD = """
 about = "x"
@@ -25,6 +25,13 @@ def test_all_experiments_can_be_read() -> None:
         "automaton",
         "automaton-lxml",
         "end-to-end",
+        "events",
+        "events-deployment",
+        "events-end-to-end",
+        "events-figures",
+        "events-parallel",
+        "events-rivals",
+        "events-system",
         "generators",
         "matching",
         "nodes",
@@ -68,6 +75,23 @@ def test_what_is_declared(tmp_path: Path) -> None:
         ("ratio = 2", "ratio = 2, seconds = 1", "the target of w is a program and a ratio or sec"),
         ('program = "p"', 'program = "q"', "the target of w is of no program"),
         ("[workloads.w]", "[workloads.w", "x.toml: "),
+        (
+            "[workloads.w]",
+            "[workloads.w]\nprograms = ['q']",
+            "w is for programs that there are not",
+        ),
+        ("[workloads.w]", "[workloads.w]\nevents = { number = 1 }", "w has events and documents"),
+        ("[workloads.w]", "[sweeps.w]", "sweep w has what nobody knows: documents"),
+        (
+            "[workloads.w]",
+            "[sweeps.w]\npoints = [{}]\n[workloads.v]",
+            "sweep w has no axis or no po",
+        ),
+        (
+            "[workloads.w]",
+            "[sweeps.w]\naxis = 'x'\npoints = [{}]\n[workloads.v]",
+            "a point of w does not say where it is",
+        ),
     ],
 )
 def test_what_is_wrong(tmp_path: Path, before: str, after: str, message: str) -> None:
@@ -76,6 +100,37 @@ def test_what_is_wrong(tmp_path: Path, before: str, after: str, message: str) ->
     with pytest.raises(DeclarationError) as error:
         load(path)
     assert message in str(error.value)
+
+
+SWEEP = """
+about = "x"
+measure = ["match"]
+repetitions = 10
+[programs]
+p.command = "run {events} {at}"
+q.command = "run"
+[sweeps.names]
+axis = "names"
+events = { number = 100 }
+filters = { interfaces = 2 }
+points = [
+    { at = 10, filters = { names = 10 } },
+    { at = 0.5, events = { warmup = 7 }, programs = ["p"], repetitions = 2, zero = ["matches"] },
+]
+"""
+
+
+def test_a_sweep(tmp_path: Path) -> None:
+    path = tmp_path / "x.toml"
+    path.write_text(SWEEP)
+    first, second = load(path).workloads
+    assert (first.name, second.name) == ("names-10", "names-0.5")
+    assert first.point == Point("names", "names", 10)
+    assert first.filters == {"interfaces": 2, "names": 10}
+    assert (first.programs, first.repetitions, first.zero) == ((), None, ())
+    assert second.filters == {"interfaces": 2}
+    assert second.events == {"number": 100, "warmup": 7}
+    assert (second.programs, second.repetitions, second.zero) == (("p",), 2, ("matches",))
 
 
 def test_an_experiment_that_is_not_there() -> None:

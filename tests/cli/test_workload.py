@@ -154,3 +154,27 @@ def test_endless_output_into_a_closed_pipe() -> None:
         assert process.stdout.read(1000).startswith(b"<?xml")
         process.stdout.close()
         assert process.wait(timeout=60) == 141
+
+
+def test_events_and_their_filters() -> None:
+    options = ["--filters", "20..30", "--interfaces", "3", "--strings", "0.5", "--names", "9"]
+    shares = ["--operators", "= 0.5, < 0.5", "--string-operators", "suffix 1"]
+    made = run("workload", "events", *options, *shares, "--count", "12", "--output", "one")
+    assert (made.status, made.out) == (0, "")
+    lines = Path("one/subscriptions.tsv").read_text().splitlines()
+    assert 60 <= len(lines) <= 90
+    operators = {
+        part.split()[1] for line in lines for part in line.partition("\t")[2].split(" and ")
+    }
+    assert operators == {"=", "<", "suffix"}
+    interfaces = [line.split("\t") for line in Path("one/interfaces.tsv").read_text().splitlines()]
+    assert [id for id, _ in interfaces] == [line.partition("\t")[0] for line in lines]
+    assert {interface for _, interface in interfaces} == {"i1", "i2", "i3"}
+    events = [json.loads(line) for line in Path("one/events.ndjson").read_text().splitlines()]
+    assert [3 <= len(event) <= 5 for event in events] == [True] * 12
+    run("workload", "events", *options, *shares, "--count", "12", "--output", "two", "--seed", "1")
+    assert Path("two/events.ndjson").read_text() != Path("one/events.ndjson").read_text()
+    for wrong in (["--names", "4"], ["--operators", "= x"], ["--filters", "x"]):
+        refused = run("workload", "events", *options, *wrong, "--output", "three")
+        assert refused.status == 2
+        assert not Path("three").exists()

@@ -1,4 +1,4 @@
-"""Seeded generators of documents and subscriptions: one seed, the same bytes everywhere.
+"""Seeded generators of documents, events and subscriptions: one seed, the same bytes everywhere.
 
 >>> from tamis import workload
 >>> from tamis.schema.graph import SchemaGraph
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tamis.workload.documents.dblp import dblp
     from tamis.workload.documents.generator import Documents
     from tamis.workload.documents.grammar import DocumentOptions
+    from tamis.workload.events.generator import EventWorkload
     from tamis.workload.observed.generator import draw_from_documents
     from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
     from tamis.workload.queries.queries import Queries
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = [
     "DocumentOptions",
     "Documents",
+    "EventWorkload",
     "Queries",
     "QueryOptions",
     "TwigOptions",
@@ -42,6 +44,7 @@ __getattr__ = importing(
     {
         "DocumentOptions": "documents.grammar",
         "Documents": "documents.generator",
+        "EventWorkload": "events.generator",
         "Queries": "queries.queries",
         "QueryOptions": "queries.paths",
         "TwigOptions": "queries.twigs",

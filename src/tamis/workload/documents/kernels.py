@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.jit import inlined, kernel
+from tamis.workload.kernels import Words, below, draw
 
 Ints = NDArray[np.int64]
-Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 
 
@@ -148,22 +148,6 @@ def _cost(
 
 
 @inlined
-def _draw(random: Words) -> np.uint64:
-    """The next 64 random bits: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014)."""
-    random[0] += np.uint64(0x9E3779B97F4A7C15)
-    z = random[0]
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
-@inlined
-def _below(random: Words, count: int) -> int:
-    """One of 0, …, count - 1, each as likely as the others to some 2**-32; count < 2**31."""
-    return np.int64(((_draw(random) >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
-
-
-@inlined
 def _copy(source: Bytes, start: int, end: int, buffer: Bytes, position: int) -> int:
     for i in range(end - start):
         buffer[position + i] = source[start + i]
@@ -193,10 +177,10 @@ def _write_leaf(
         return _write_number(state[IDS], options.id_digits, buffer, position)
     if kind == REFERENCE:
         state[REFERENCES] += 1
-        number = 1 + _below(random, max(options.ids, 1))
+        number = 1 + below(random, max(options.ids, 1))
         return _write_number(number, options.id_digits, buffer, position)
     first, shortest = template.tables[start, START], template.tables[start, SHORTEST]
-    bits = _draw(random)
+    bits = draw(random)
     count = np.uint64(template.tables[start, END] - first)
     value = first + np.int64(((bits >> np.uint64(32)) * count) >> np.uint64(32))
     if np.int64(bits & np.uint64(0xFFFFFFFF)) > values[value, THRESHOLD]:
@@ -216,13 +200,13 @@ def _choose(
     first = nodes[node, START]
     count = nodes[node, END] - first
     for _ in range(4):  # mostly all parts will do
-        part = parts[first + _below(random, count), PART]
+        part = parts[first + below(random, count), PART]
         if fewest[row, part] <= allowed:
             return part
     possible = 0
     for index in range(first, first + count):
         possible += fewest[row, parts[index, PART]] <= allowed
-    chosen = _below(random, possible)
+    chosen = below(random, possible)
     for index in range(first, first + count):
         if fewest[row, parts[index, PART]] <= allowed:
             if chosen == 0:
@@ -240,7 +224,7 @@ def _times(nodes: Ints, node: int, inside: int, options: Options, random: Words)
             return np.int64(1) << 60
         if options.records > 0:
             return max(options.records, nodes[node, LEAST])
-    return low + _below(random, high - low + 1)
+    return low + below(random, high - low + 1)
 
 
 @inlined
@@ -263,7 +247,7 @@ def _enter(
             node = _choose(template, node, allowed, fewest, row, random)
             slack = allowed - fewest[row, node]
         elif kind == OPTIONAL:
-            wanted = np.int64(_draw(random) >> np.uint64(32)) < nodes[node, LOW]
+            wanted = np.int64(draw(random) >> np.uint64(32)) < nodes[node, LOW]
             node = parts[nodes[node, START], PART]
             if not wanted or fewest[row, node] > slack:
                 return position

@@ -1,0 +1,1 @@
+"""Filters of attribute–value events, and the events."""
