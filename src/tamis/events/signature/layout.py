@@ -65,10 +65,13 @@ class Reported(NamedTuple):
 
     Attributes:
         starts: int64[d + 1]; numbers: int32[].
+        only: int32[d] or []; where they are few, the owner of those that have but one, or -1: it is
+            found with one access to memory less.
     """
 
     starts: Int64
     numbers: Int32
+    only: Int32
 
 
 class Work(NamedTuple):
@@ -113,5 +116,5 @@ CELLS = places(Cells, RANKS.tables + 2)
 TESTS = places(Tests, CELLS.under_names + 2)
 EVENTS = places(Events, TESTS.string_bytes + 2)
 REPORTED = places(Reported, EVENTS.is_bad + 2)
-WORK = places(Work, REPORTED.numbers + 2)
+WORK = places(Work, REPORTED.only + 2)
 STATE_SIZE = WORK.reported_in + 2

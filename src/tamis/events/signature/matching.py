@@ -76,9 +76,10 @@ class SignatureMatching:
         starts = np.zeros(batch.events + 1, np.int64)
         np.cumsum(np.concatenate([np.diff(starts) for starts, _ in parts]), out=starts[1:])
         found = np.concatenate([found for _, found in parts])
-        sets = self._reported
+        sets = self._reported[:2]
         if self._owners.are_few:
-            sets = Reported(np.arange(self._owners.total + 1), _all(self._owners.total))
+            total = self._owners.total
+            sets = np.arange(total + 1), np.arange(total, dtype=np.int32)
         freeze(starts, found, *sets)
         return MatchSet(starts, found, *sets, np.zeros(0, np.int32), None, {})
 
@@ -172,8 +173,9 @@ def _events(batch: AttributeBatch) -> Events:
 
 def _reported(program: SignatureProgram, owners: Owners) -> Reported:
     """The owners of the filters that distinct filters stand for."""
-    return Reported(program.member_starts, owners.of[program.members])
-
-
-def _all(count: int) -> Int32:
-    return np.arange(count, dtype=np.int32)
+    starts, numbers = program.member_starts, owners.of[program.members]
+    if not owners.are_few or not len(numbers):
+        return Reported(starts, numbers, numbers[:0])
+    least, greatest = (of.reduceat(numbers, starts[:-1]) for of in (np.minimum, np.maximum))
+    only = np.where(least == greatest, least, -1).astype(np.int32)
+    return Reported(starts, numbers, only)

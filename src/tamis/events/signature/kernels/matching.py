@@ -407,21 +407,31 @@ def report(state: Int64, number: int) -> bool:
     return True
 
 
-@called
+@inlined
 def report_owners(state: Int64, number: int) -> bool:
     """Report the owners of a filter that were not yet; False without room."""
+    only = np.int64(int32s(state, REPORTED.only)[number])
+    if only >= 0:
+        return report_owner(state, only)
     starts, numbers = int64s(state, REPORTED.starts), int32s(state, REPORTED.numbers)
-    reported_in, found = int64s(state, WORK.reported_in), int32s(state, WORK.found)
     for place in range(starts[number], starts[number + 1]):
-        owner = numbers[place]
-        if reported_in[owner] == state[STAMP]:
-            continue
-        if state[FOUND_COUNT] == len(found):
+        if not report_owner(state, np.int64(numbers[place])):
             return False
-        reported_in[owner] = state[STAMP]
-        found[state[FOUND_COUNT]] = owner
-        state[FOUND_COUNT] += 1
-        state[LEFT] -= 1
+    return True
+
+
+@inlined
+def report_owner(state: Int64, owner: int) -> bool:
+    """Report an owner, if it was not yet; False without room."""
+    reported_in, found = int64s(state, WORK.reported_in), int32s(state, WORK.found)
+    if reported_in[owner] == state[STAMP]:
+        return True
+    if state[FOUND_COUNT] == len(found):
+        return False
+    reported_in[owner] = state[STAMP]
+    found[state[FOUND_COUNT]] = owner
+    state[FOUND_COUNT] += 1
+    state[LEFT] -= 1
     return True
 
 

@@ -1,0 +1,1 @@
+"""The default engine: what its layout makes special."""

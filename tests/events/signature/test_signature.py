@@ -1,0 +1,188 @@
+"""Large groups, wide events, many constants: each has a way of its own through the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tamis.events import reference, signature
+from tamis.events.building import Constraint, TableBuilder
+from tamis.events.encode import encode
+from tamis.events.model import AttributeBatch, By, FilterTable
+from tamis.events.signature import compile as compiling
+from tamis.events.signature.program import DENSE, HASHED, IS_WIDE, SEARCHED
+from tamis.workload import EventWorkload
+from tests.events.drawing import EVENTS, answers, tables
+
+EVERY_BY: tuple[By, ...] = ("filter", "subscription", "interface")
+
+
+def check(table: FilterTable, batch: AttributeBatch, by: By = "filter", threads: int = 1) -> int:
+    """Both engines find the same; how many matches there are."""
+    found = []
+    for engine in (signature.ENGINE, reference.ENGINE):
+        matching = engine.open(engine.compile(table), table.owners(by), threads)
+        matches = matching.match(batch)
+        found.append([matches.numbers(event).tolist() for event in range(batch.events)])
+    assert found[0] == found[1]
+    return sum(map(len, found[0]))
+
+
+@pytest.mark.parametrize("by", EVERY_BY)
+@given(table=tables(), events=EVENTS)
+def test_all_groups_are_divided(by: By, table: FilterTable, events: list[dict[str, Any]]) -> None:
+    before = compiling.LARGE
+    compiling.LARGE = 1
+    try:
+        found = answers(signature.ENGINE, table, events, by)
+    finally:
+        compiling.LARGE = before
+    assert found == answers(reference.ENGINE, table, events, by)
+
+
+@pytest.mark.parametrize("by", EVERY_BY)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"names": 4, "values": 3},  # a few groups of hundreds, divided by constants
+        {"names": 4, "values": 40, "strings": 0.5},
+        {"names": 30, "constraints": (1, 2)},
+        {"names": 30, "skew": 1.0},
+        {"names": 24, "attributes": (18, 24), "constraints": (1, 3)},  # too wide for subsets
+        {"names": 24, "attributes": (1, 24), "constraints": (5, 12), "values": 2},
+        {"names": 70, "attributes": (65, 70), "values": 5},
+        {"names": 1, "constraints": (1, 1), "attributes": (1, 1)},
+    ],
+    ids=str,
+)
+def test_workloads(by: By, options: dict[str, Any]) -> None:
+    options = {"attributes": (1, min(5, options["names"])), **options}
+    workload = EventWorkload(interfaces=3, filters=(300, 400), seed=1, **options)
+    assert check(workload.table(), workload.events(60), by) > 0
+
+
+def table_of(*filters: list[Constraint]) -> FilterTable:
+    builder = TableBuilder()
+    for filter in filters:
+        builder.add([filter])
+    return builder.freeze()
+
+
+def test_ends_of_a_large_group() -> None:
+    """What is before and behind all constants is one rank too, but no constant."""
+    operators = ("=", "<", "<=", ">", ">=", "!=")
+    filters = [
+        [Constraint("a", operator, value), Constraint("b", other, value)]
+        for operator in operators
+        for other in operators
+        for value in (1, 2)
+    ]
+    events = [{"a": a / 2, "b": b / 2} for a in range(1, 6) for b in range(1, 6)]
+    assert check(table_of(*filters), encode(events, ("a", "b"))) > 0
+
+
+def _modes(table: FilterTable) -> set[int]:
+    return set(signature.ENGINE.compile(table).ranks.modes.tolist())
+
+
+MANY: dict[str, tuple[list[str], Callable[[int], Any], int]] = {
+    "dense": (["=", "<", ">="], lambda n: n, DENSE),
+    "far apart": (["=", "<", ">="], lambda n: n * 1_000_003, SEARCHED),
+    "floats": (["=", "<", ">="], lambda n: n / 7, SEARCHED),
+    "beyond doubles": (["=", "<", ">="], lambda n: 2**53 + n * 100_000, SEARCHED),
+    "strings": (["=", "<", ">="], lambda n: f"a string with a head {n}", SEARCHED),
+    "hashed numbers": (["=", "!="], lambda n: n * 1_000_003, HASHED),
+    "hashed floats": (["=", "!="], lambda n: n / 7, HASHED),
+    "hashed strings": (["=", "!="], lambda n: f"{n}", HASHED),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_many_constants(name: str) -> None:
+    operators, value, mode = MANY[name]
+    filters = [
+        [Constraint("a", operator, value(n)), Constraint("b", "exists")]
+        for n in range(100)
+        for operator in operators
+    ]
+    table = table_of(*filters)
+    assert mode in _modes(table)
+    given = [value(n) for n in range(-2, 103)]
+    given += [float("nan"), 1e300, -1e300, 0.25, "", "zz", 2**63 - 1, -(2**63), True]
+    assert check(table, encode([{"a": each, "b": None} for each in given], table.names)) == 0
+    assert check(table, encode([{"a": each, "b": 0} for each in given], table.names)) > 0
+
+
+@pytest.mark.parametrize("operators", ["=!<", "=!"])
+def test_ranks_beyond_16_bits(operators: str) -> None:
+    names = {"=": "=", "!": "!=", "<": "<"}
+    count = 33_000  # 32,766 constants are the last that fit
+    filters = [
+        [Constraint("a", names[operators[n % len(operators)]], n * 64), Constraint("b", "=", n % 2)]
+        for n in range(count)
+    ]
+    table = table_of(*filters)
+    program = signature.ENGINE.compile(table)
+    assert program.cells.arena[program.cells.under[0]] & IS_WIDE
+    values = [0, 1, 64, 128, 32 * 64, 32_765 * 64, 32_766 * 64, (count - 1) * 64, count * 64, -1]
+    assert check(table, encode([{"a": each, "b": 1} for each in values], table.names)) > 0
+
+
+def test_ranks_of_16_bits_at_most() -> None:
+    table = table_of(*([Constraint("a", "!=", n)] for n in range(32_766)))
+    program = signature.ENGINE.compile(table)
+    assert not program.cells.arena[program.cells.under[0]] & IS_WIDE
+    values = [0, 32_765, 32_766, -1, 0.5, float("nan")]
+    assert check(table, encode([{"a": each} for each in values], table.names)) > 0
+
+
+def test_equal_filters_are_one() -> None:
+    """In whatever order they say it, and however often."""
+    a, b = Constraint("a", ">", 1), Constraint("b", "=", "x")
+    program = signature.ENGINE.compile(table_of([a, b], [b, a], [a, b, a], [a]))
+    assert program.member_starts.tolist() == [0, 3, 4]
+
+
+def test_filters_that_no_event_matches() -> None:
+    """They are left out; those of one name and two kinds too."""
+    contradictions = [
+        [Constraint("a", ">", 5), Constraint("a", "<", 5)],
+        [Constraint("a", "=", 5), Constraint("a", "!=", 5)],
+        [Constraint("a", "=", 5), Constraint("a", "=", "5")],
+        [Constraint("a", "=", True), Constraint("a", "exists"), Constraint("a", "<", "x")],
+    ]
+    program = signature.ENGINE.compile(table_of(*contradictions))
+    assert program.members.tolist() == []
+
+
+def test_threads_and_batches() -> None:
+    workload = EventWorkload(interfaces=2, filters=(2_000, 2_000), names=12, seed=3)
+    table, batch = workload.table(), workload.events(20_000)
+    program = signature.ENGINE.compile(table)
+    one = signature.ENGINE.open(program, table.owners("filter"), 1).match(batch)
+    assert len(one.set_ids) > 1 << 16  # the room for them grew on the way
+    three = signature.ENGINE.open(program, table.owners("filter"), 3).match(batch)
+    for mine, other in zip(one[:4], three[:4], strict=True):
+        np.testing.assert_array_equal(mine, other)
+
+
+def test_one_matching_for_many_batches() -> None:
+    workload = EventWorkload(interfaces=2, filters=(200, 200), names=8, seed=4)
+    table = workload.table()
+    matching = signature.ENGINE.open(signature.ENGINE.compile(table), table.owners("interface"), 1)
+    whole = workload.events(50)
+    expected = reference.ENGINE.open(
+        reference.ENGINE.compile(table), table.owners("interface"), 1
+    ).match(whole)
+    for event in range(50):
+        found = matching.match(workload.events(1, first=event))
+        assert found.numbers(0).tolist() == expected.numbers(event).tolist()
+
+
+def test_memory_is_known() -> None:
+    program = signature.ENGINE.compile(EventWorkload(filters=(10, 10)).table())
+    assert 1_000 < program.memory_usage() < 1_000_000
