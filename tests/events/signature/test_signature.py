@@ -186,3 +186,15 @@ def test_one_matching_for_many_batches() -> None:
 def test_memory_is_known() -> None:
     program = signature.ENGINE.compile(EventWorkload(filters=(10, 10)).table())
     assert 1_000 < program.memory_usage() < 1_000_000
+
+
+def test_hashes_that_are_too_much_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Others are taken then, so that no cell stands in for another one."""
+    hashes = compiling._hashes
+
+    def alike(keys: int, seed: int) -> Any:
+        return hashes(keys, seed) if seed == 2 else np.full(keys, 12345, np.uint64)
+
+    monkeypatch.setattr(compiling, "_hashes", alike)
+    workload = EventWorkload(interfaces=1, filters=(50, 50), names=6, seed=2)
+    assert check(workload.table(), workload.events(50)) > 0

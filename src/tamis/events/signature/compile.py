@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -55,9 +56,9 @@ def compile_filters(table: FilterTable) -> SignatureProgram:
     """
     ranks, ranges = rank_constraints(table)
     merged = _merge(table, ranges)
-    count = table.filters
-    slots, firsts = _slots(count), np.zeros(count, np.int32)
-    numbers = np.zeros(count, np.int32)
+    total = table.filters
+    slots, firsts = _slots(total), np.zeros(total, np.int32)
+    numbers = np.zeros(total, np.int32)
     distinct = intern_filters(*merged, slots, firsts, numbers)
     filters = firsts[:distinct]
     test_counts = np.diff(merged.test_starts)[filters]
@@ -73,7 +74,7 @@ def compile_filters(table: FilterTable) -> SignatureProgram:
     is_alive = numbers >= 0
     member_starts = np.zeros(distinct + 1, np.int64)
     np.cumsum(np.bincount(numbers[is_alive], minlength=distinct), out=member_starts[1:])
-    members = np.argsort(numbers, kind="stable")[count - is_alive.sum() :].astype(np.int32)
+    members = np.argsort(numbers, kind="stable")[total - is_alive.sum() :].astype(np.int32)
     always = np.flatnonzero((sizes == 0) & (test_counts == 0))
     tests = _make_tests(table, ranges, merged, filters[tested], tested)
     program = SignatureProgram(
@@ -139,8 +140,16 @@ class _Groups(NamedTuple):
 
 
 def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constant_starts: Int64) -> Cells:
+    """Cells with the first hashes by which none can be taken for another one."""
+    tries = (_try_cells(merged, filters, tests, constant_starts, seed) for seed in count())
+    return next(cells for cells in tries if cells is not None)
+
+
+def _try_cells(
+    merged: _Merged, filters: Int32, tests: Int32, constant_starts: Int64, seed: int
+) -> Cells | None:
     constants = np.diff(constant_starts)
-    key_hashes = _hashes(len(constants))
+    key_hashes = _hashes(len(constants), seed)
     groups = _group(merged, filters, key_hashes, constants)
     access, names = _accesses(merged, groups, key_hashes, constant_starts)
     hashes, owners, counts, equals, of = _divide(merged, groups, constants)
@@ -160,13 +169,15 @@ def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constant_starts: 
     write_empty_cells(filters, groups.firsts, *columns[:2], starts, are_wide, equals, arena)
     filled = np.zeros(len(order), np.int32)
     write_cells(filters, of, *columns, tests, starts, counts, are_wide, equals, filled, arena)
-    table, bloom = _entered(hashes, starts)
+    entered = _enter(hashes, starts)
+    if entered is None:
+        return None
     listed = np.argsort(access, kind="stable")[np.count_nonzero(access < 0) :]
     under_starts = np.zeros(len(constants) + constant_starts[-1] + 1, np.int64)
     sizes = np.bincount(access[listed], minlength=len(under_starts) - 1)
     np.cumsum(sizes, out=under_starts[1:])
     under = starts[listed].astype(np.int32)
-    return Cells(arena, table, bloom, key_hashes, under_starts, under, names[listed])
+    return Cells(arena, *entered, key_hashes, under_starts, under, names[listed])
 
 
 def _group(merged: _Merged, filters: Int32, key_hashes: UInt64, constants: Int64) -> _Groups:
@@ -201,10 +212,10 @@ def _divide(
     """The cells: hashes, groups, how many filters they have; which groups have further cells, by
     which keys; and the cell of each distinct filter.
     """  # noqa: D205
-    distinct, count = len(groups.filters), len(groups.firsts)
-    hashes = np.zeros(count + distinct, np.uint64)
-    owners, counts = np.zeros(count + distinct, np.int32), np.zeros(count + distinct, np.int32)
-    equals, of = np.zeros(count, np.int64), np.zeros(distinct, np.int32)
+    distinct, found = len(groups.filters), len(groups.firsts)
+    hashes = np.zeros(found + distinct, np.uint64)
+    owners, counts = np.zeros(found + distinct, np.int32), np.zeros(found + distinct, np.int32)
+    equals, of = np.zeros(found, np.int64), np.zeros(distinct, np.int32)
     cells = find_cells(
         groups.filters,
         *merged[:4],
@@ -248,14 +259,14 @@ def _accesses(
     return access, names
 
 
-def _entered(hashes: UInt64, starts: Int64) -> tuple[UInt64, UInt64]:
-    """The hash table and the Bloom filter of cells."""
+def _enter(hashes: UInt64, starts: Int64) -> tuple[UInt64, UInt64] | None:
+    """The hash table and the Bloom filter of cells; None if some have hashes too much alike."""
     table_bits = max((2 * len(hashes)).bit_length(), 4)
     wanted = min(max(_BLOOM_BITS_EACH * len(hashes), 1 << 12), _BLOOM_BITS_MAX)
     bloom_bits = (wanted - 1).bit_length() - 6
     table, bloom = np.zeros(1 << table_bits, np.uint64), np.zeros(1 << bloom_bits, np.uint64)
-    enter_cells(hashes, starts, table, bloom, 64 - table_bits, 64 - bloom_bits)
-    return table, bloom
+    is_entered = enter_cells(hashes, starts, table, bloom, 64 - table_bits, 64 - bloom_bits)
+    return (table, bloom) if is_entered else None
 
 
 def _make_tests(
@@ -278,22 +289,24 @@ def _make_tests(
     )
 
 
-def _aligned(count: int) -> Int32:
+def _aligned(size: int) -> Int32:
     """Zeros, the first of which begins a line of the cache."""
-    room = np.zeros(count + LINE, np.int32)
+    room = np.zeros(size + LINE, np.int32)
     before = -room.__array_interface__["data"][0] // room.itemsize % LINE
-    return room[before : before + count]
+    return room[before : before + size]
 
 
-def _hashes(keys: int) -> UInt64:
+def _hashes(keys: int, seed: int) -> UInt64:
     """A random number for each key: always the same ones."""
     with np.errstate(over="ignore"):
-        word = np.arange(1, keys + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        word = np.arange(seed * keys + 1, (seed + 1) * keys + 1, dtype=np.uint64) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
 
 
-def _slots(count: int) -> Int32:
+def _slots(items: int) -> Int32:
     """An empty hash table for so many."""
-    return np.full(1 << max(2 * count, 1).bit_length(), -1, np.int32)
+    return np.full(1 << max(2 * items, 1).bit_length(), -1, np.int32)

@@ -83,7 +83,7 @@ class Work(NamedTuple):
         tile_starts: int64[TILE + 1]; tile_keys, tile_ranks: int32[]; the keys of the events of a
             tile, and the ranks of their values; tile_places: int64[]; their attributes.
         candidate_starts: int64[TILE + 1]; candidates: uint64[]; hashes of cells that there may be;
-            slots: int32[]; where in the table they are, or NO_CELL.
+            found_cells: int32[]; where these are, or NO_CELL.
         is_wide: uint8[TILE]; events with so many keys that their subsets are not looked up.
         sums: uint64[], chosen: int32[]; a subset while it is made: of its first keys each.
         own_ranks: int32[]; those that a cell asks for.
@@ -101,7 +101,7 @@ class Work(NamedTuple):
     tile_places: Int64
     candidate_starts: Int64
     candidates: UInt64
-    slots: Int32
+    found_cells: Int32
     is_wide: Bytes
     sums: UInt64
     chosen: Int32

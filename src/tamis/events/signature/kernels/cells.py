@@ -120,8 +120,10 @@ def write_empty_cells(
 @kernel
 def enter_cells(
     hashes: UInt64, starts: Int64, table: UInt64, bloom: UInt64, table_shift: int, bloom_shift: int
-) -> None:
+) -> bool:
     """Enter cells in the hash table and the Bloom filter, which are 0 before.
+
+    False if two cells could be taken for each other, which is as rare as one in thousands of sets.
 
     Args:
         hashes, starts: of the cells.
@@ -132,10 +134,13 @@ def enter_cells(
         found = hashes[cell]
         place = found >> U(table_shift)
         while table[place] != 0:
+            if table[place] >> U(32) == found & U(0xFFFFFFFF):
+                return False
             place = (place + U(1)) & mask
         table[place] = (found << U(32)) | U(starts[cell] + 1)
         bits = (U(1) << (found & U(63))) | (U(1) << ((found >> U(6)) & U(63)))
         bloom[found >> U(bloom_shift)] |= bits
+    return True
 
 
 @kernel

@@ -147,41 +147,41 @@ def enumerate_subsets(state: Int64, start: int, keys: int) -> None:
             place += 1
             if sizes[size]:
                 word = bloom[found >> bloom_shift]
-                if (word >> (found & U(63))) & (word >> ((found >> U(6)) & U(63))) & U(1):
-                    prefetch(table, np.int64(found >> table_shift))
-                    candidates[count] = found
-                    count += 1
+                candidates[U(count)] = found  # nobody can foretell whether: it is kept, or not
+                bits = (word >> (found & U(63))) & (word >> ((found >> U(6)) & U(63)))
+                count += np.int64(bits & U(1))
         elif size > 0:
             place = chosen[size] + 1
             size -= 1
         else:
             break
+    for candidate in range(state[CANDIDATE_COUNT], count):
+        prefetch(table, np.int64(candidates[candidate] >> table_shift))
     state[CANDIDATE_COUNT] = count
 
 
 @called
 def look_up(state: Int64) -> None:
-    """Where in the table the candidates are that have a cell."""
-    table, candidates = uint64s(state, CELLS.table), uint64s(state, WORK.candidates)
-    slots, arena = int32s(state, WORK.slots), int32s(state, CELLS.arena)
+    """Where the cells of the candidates are, if there are any."""
+    candidates, found = uint64s(state, WORK.candidates), int32s(state, WORK.found_cells)
+    arena = int32s(state, CELLS.arena)
     for candidate in range(state[CANDIDATE_COUNT]):
-        slot = next_slot(state, candidates[candidate], NO_CELL)
-        slots[candidate] = slot
-        if slot >= 0:
-            cell = np.int64(table[slot] & U(0xFFFFFFFF)) - 1
+        cell = cell_of(state, candidates[candidate])
+        found[candidate] = cell
+        if cell >= 0:
             prefetch(arena, cell)
 
 
 @inlined
-def next_slot(state: Int64, found: np.uint64, before: int) -> int:
-    """The next place in the table with a cell of a hash, or NO_CELL; few have another one."""
+def cell_of(state: Int64, found: np.uint64) -> int:
+    """Where the cell of a hash is, or NO_CELL. It may be one of other keys."""
     table = uint64s(state, CELLS.table)
-    mask = len(table) - 1
-    slot = (before + 1) & mask if before >= 0 else np.int64(found >> U(state[TABLE_SHIFT]))
+    mask = U(len(table) - 1)
+    slot = found >> U(state[TABLE_SHIFT])
     while table[slot] != 0:
         if (table[slot] >> U(32)) == (found & U(0xFFFFFFFF)):
-            return slot
-        slot = (slot + 1) & mask
+            return np.int64(table[slot] & U(0xFFFFFFFF)) - 1
+        slot = (slot + U(1)) & mask
     return NO_CELL
 
 
@@ -200,12 +200,11 @@ def evaluate(state: Int64, tile: int) -> bool:
     if has_room and uint8s(state, WORK.is_wide)[tile]:
         has_room = evaluate_listed(state, start, end)
     elif has_room:
-        candidates, slots = uint64s(state, WORK.candidates), int32s(state, WORK.slots)
-        starts = int64s(state, WORK.candidate_starts)
+        cells, starts = int32s(state, WORK.found_cells), int64s(state, WORK.candidate_starts)
         for candidate in range(starts[tile], starts[tile + 1]):
-            slot = np.int64(slots[candidate])
-            if slot >= 0 and has_room and state[LEFT] > 0:
-                has_room = evaluate_slots(state, candidates[candidate], slot)
+            cell = np.int64(cells[candidate])
+            if cell >= 0 and has_room and state[LEFT] > 0:
+                has_room = evaluate_cell(state, cell)
     for place in range(start, end):
         ranks[tile_keys[place]] = ABSENT
     return has_room
@@ -252,17 +251,6 @@ def evaluate_list(state: Int64, access: int, missing: np.uint64) -> bool:
     return True
 
 
-@called
-def evaluate_slots(state: Int64, found: np.uint64, slot: int) -> bool:
-    """Report what matches in the cells of a hash, from one on."""
-    table = uint64s(state, CELLS.table)
-    while slot >= 0:
-        if not evaluate_cell(state, np.int64(table[slot] & U(0xFFFFFFFF)) - 1):
-            return False
-        slot = next_slot(state, found, slot)
-    return True
-
-
 @inlined
 def evaluate_cell(state: Int64, cell: int) -> bool:
     """Report what matches in a cell, and in those for the event's values beside it."""
@@ -279,7 +267,6 @@ def evaluate_equals(state: Int64, cell: int) -> bool:
     """Report what matches in the cells for the event's values."""
     arena, ranks = int32s(state, CELLS.arena), int32s(state, WORK.ranks)
     key_hashes, bloom = uint64s(state, CELLS.key_hashes), uint64s(state, CELLS.bloom)
-    table = uint64s(state, CELLS.table)
     keys = arena[cell] & KEYS_MAX
     signature = U(0)
     for place in range(keys):
@@ -297,11 +284,9 @@ def evaluate_equals(state: Int64, cell: int) -> bool:
         word = bloom[found >> U(state[BLOOM_SHIFT])]
         if not (word >> (found & U(63))) & (word >> ((found >> U(6)) & U(63))) & U(1):
             continue
-        slot = next_slot(state, found, NO_CELL)
-        while slot >= 0:
-            if not evaluate_filters(state, np.int64(table[slot] & U(0xFFFFFFFF)) - 1):
-                return False
-            slot = next_slot(state, found, slot)
+        further = cell_of(state, found)
+        if further >= 0 and not evaluate_filters(state, further):
+            return False
     return True
 
 
