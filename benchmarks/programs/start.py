@@ -185,6 +185,7 @@ def compiled_functions() -> dict[str, Any]:
 def use_everything() -> None:
     """Generate documents, parse and match them, save and load: add here what gets kernels."""
     from tamis import Limits, Subscriptions, compile, load, workload  # noqa: PLC0415
+    from tamis.events.encode import Encoder  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
 
@@ -232,6 +233,7 @@ def use_everything() -> None:
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
     matcher = compile({"s": "//b"}, dtd=graph)
     assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
+    assert Encoder(["n"]).ndjson(b'{"n": 1}\n').batch.events == 1
 
 
 def _use_nfa() -> None:

@@ -1,0 +1,144 @@
+"""What may be an event, as Python has it: names, and values of some types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from datetime import date, time, timedelta
+from numbers import Number
+from typing import Any
+
+import numpy as np
+
+from tamis.errors import EventLimitError, MalformedEvent
+from tamis.events.model import INT64_MAX, INT64_MIN
+from tamis.limits import Limits
+
+Value = str | int | float | bool | None
+"""A value of these very types is *plain*: integers within int64, strings that UTF-8 can hold."""
+
+_ADVICE: list[tuple[tuple[type, ...], str]] = [
+    ((bytes, bytearray, memoryview), "decode it to a str"),
+    ((date, time, timedelta, np.datetime64, np.timedelta64), "make it a number or a str"),
+    ((Number,), "make it an int, a float or a str"),
+    ((Mapping, Sequence, Set, np.ndarray), "make what is in it attributes of their own"),
+]
+
+
+def checked(event: object, limits: Limits) -> dict[str, Value]:
+    """An event whose names and values are all plain: itself, or a copy.
+
+    NumPy's scalars, and instances of subclasses of the plain types, become plain.
+
+    Raises:
+        MalformedEvent: it is no set of attributes, or a name or value is none.
+        EventLimitError: it is beyond a limit.
+
+    >>> checked({"a": np.int64(7), "b": "x"}, Limits())
+    {'a': 7, 'b': 'x'}
+    """
+    attributes = event if type(event) is dict else _attributes(event)
+    if len(attributes) > limits.event_attributes:
+        raise EventLimitError(
+            f"{len(attributes):,} attributes, beyond the limit event_attributes = "
+            f"{limits.event_attributes:,}"
+        )
+    string_max = limits.event_string_bytes
+    for name, value in attributes.items():
+        if type(name) is not str or not name.isascii():
+            break
+        kind = type(value)
+        if kind is str:
+            if len(value) > string_max or not value.isascii():
+                break
+        elif kind is int:
+            if not INT64_MIN <= value <= INT64_MAX:
+                break
+        elif kind is not float and kind is not bool and value is not None:
+            break
+    else:
+        return attributes
+    return {_name(name): _plain(name, value, string_max) for name, value in attributes.items()}
+
+
+def _attributes(event: object) -> dict[Any, Any]:
+    """What is a mapping, as a dict."""
+    if not isinstance(event, Mapping):
+        raise MalformedEvent(
+            f"an event is a mapping of names to values, not {type(event).__name__}"
+        )
+    if isinstance(event, dict):
+        return event
+    attributes: dict[Any, Any] = {}
+    for name, value in event.items():
+        if name in attributes:
+            raise duplicate(name)
+        attributes[name] = value
+    return attributes
+
+
+def duplicate(name: object) -> MalformedEvent:
+    """The error of an event that has a name twice."""
+    return MalformedEvent(f"there are several attributes {_shown(name)}: give each name once")
+
+
+def _name(name: object) -> str:
+    if not isinstance(name, str):
+        raise MalformedEvent(f"names are str, and {_shown(name)} is of type {type(name).__name__}")
+    _encoded(name, f"the name {_shown(name)}")
+    return str.__str__(name)
+
+
+def _plain(name: str, value: Any, string_max: int) -> Value:
+    """The value of an attribute, of a plain type."""
+    if isinstance(value, str):
+        _check_size(name, len(_encoded(value, f"the attribute {_shown(name)}")), string_max)
+        return str.__str__(value)
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, np.bool_):
+        return bool(value)
+    is_integer = isinstance(value, np.integer) and value.dtype.kind in "iu"  # or of time
+    if isinstance(value, int) or is_integer:
+        return _within_64_bits(name, int(value))
+    if isinstance(value, float | np.float16 | np.float32):
+        return float(value)
+    raise MalformedEvent(
+        f"the attribute {_shown(name)} is of type {type(value).__name__}: {_advice(value)}"
+    )
+
+
+def _within_64_bits(name: str, value: int) -> int:
+    if not INT64_MIN <= value <= INT64_MAX:
+        raise MalformedEvent(
+            f"the attribute {_shown(name)} is an oversized integer, beyond 64 bits: make it a "
+            "float or a str"
+        )
+    return value
+
+
+def _encoded(text: str, what: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        raise MalformedEvent(
+            f"{what} has a surrogate without the other one: that is no character"
+        ) from None
+
+
+def _check_size(name: str, size: int, string_max: int) -> None:
+    if size > string_max:
+        raise EventLimitError(
+            f"the attribute {_shown(name)} is a string of {size:,} bytes, beyond the limit "
+            f"event_string_bytes = {string_max:,}"
+        )
+
+
+def _advice(value: object) -> str:
+    found = (advice for types, advice in _ADVICE if isinstance(value, types))
+    return next(found, "values are str, int, float, bool and None")
+
+
+def _shown(name: object) -> str:
+    """A name for messages, which may be of any size."""
+    text = repr(name)
+    return text if len(text) <= 80 else f"{text[:79]}…"

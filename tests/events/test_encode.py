@@ -1,0 +1,196 @@
+"""Python's dicts → ``AttributeBatch``."""
+
+from __future__ import annotations
+
+import datetime
+import enum
+import math
+from collections import ChainMap
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tamis.errors import EventLimitError, MalformedEvent
+from tamis.events.encode import encode
+from tamis.limits import Limits
+from tests.events.decoding import decoded
+from tests.events.drawing import EVENTS, NAMES
+
+
+class Colour(enum.StrEnum):
+    RED = "red"
+
+
+def one(value: Any, limits: Limits | None = None) -> Any:
+    """What becomes of the value of one attribute, or the message of its error."""
+    (found,) = decoded(encode([{"n": value}], ["n"], limits or Limits()), ["n"])
+    return found if isinstance(found, str) else found["n"]
+
+
+@given(EVENTS, st.sets(st.sampled_from(NAMES)))
+def test_all_that_is_named_and_not_null(events: list[dict[str, Any]], wanted: set[str]) -> None:
+    names = sorted(wanted, reverse=True)
+    expected = [
+        {name: value for name, value in event.items() if name in names and value is not None}
+        for event in events
+    ]
+    found = decoded(encode(events, names), names)
+    assert repr(canonical(found)) == repr(canonical(expected))
+
+
+def canonical(events: list[Any]) -> list[Any]:
+    """Events with each float that an integer is equal to as that integer."""
+
+    def value(given: Any) -> Any:
+        if isinstance(given, float) and given.is_integer() and -(2**63) <= given < 2**63:
+            return int(given)
+        return given
+
+    return [{name: value(given) for name, given in event.items()} for event in events]
+
+
+@pytest.mark.parametrize(
+    ("given_", "expected"),
+    [
+        (2**63 - 1, 2**63 - 1),
+        (-(2**63), -(2**63)),
+        (float(2**63), float(2**63)),
+        (-0.0, 0),
+        (1.0, 1),
+        (math.inf, math.inf),
+        (True, True),
+        ("", ""),
+        ("né\0\U0001f41d", "né\0\U0001f41d"),
+        (np.int64(-7), -7),
+        (np.uint64(7), 7),
+        (np.int8(7), 7),
+        (np.float64(0.5), 0.5),
+        (np.float32(0.1), float(np.float32(0.1))),
+        (np.float16(0.5), 0.5),
+        (np.bool_(True), True),
+        (np.str_("x"), "x"),
+        (Colour.RED, "red"),
+    ],
+)
+def test_values(given_: Any, expected: Any) -> None:
+    found = one(given_)
+    assert (type(found), found) == (type(expected), expected)
+
+
+def test_nan() -> None:
+    assert math.isnan(one(math.nan))
+    assert math.isnan(one(np.float32("nan")))
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([1], "is of type list: make what is in it attributes of their own"),
+        ((1,), "is of type tuple: make what is in it attributes of their own"),
+        ({}, "is of type dict: make what is in it attributes of their own"),
+        ({1}, "is of type set: make what is in it attributes of their own"),
+        (np.zeros(2), "is of type ndarray: make what is in it attributes of their own"),
+        (b"x", "is of type bytes: decode it to a str"),
+        (Decimal(1), "is of type Decimal: make it an int, a float or a str"),
+        (1j, "is of type complex: make it an int, a float or a str"),
+        (np.longdouble(1), "is of type longdouble: make it an int, a float or a str"),
+        (datetime.date(2026, 1, 1), "is of type date: make it a number or a str"),
+        (np.timedelta64(1), "is of type timedelta64: make it a number or a str"),
+        (object(), "is of type object: values are str, int, float, bool and None"),
+        (2**63, "is an oversized integer, beyond 64 bits: make it a float or a str"),
+        (-(2**63) - 1, "is an oversized integer, beyond 64 bits: make it a float or a str"),
+        (np.uint64(2**63), "is an oversized integer, beyond 64 bits: make it a float or a str"),
+        ("a\ud800", "has a surrogate without the other one: that is no character"),
+    ],
+)
+@pytest.mark.parametrize("names", [["n"], []])
+def test_values_that_are_none(value: Any, message: str, names: list[str]) -> None:
+    """Also where no filter names the attribute; and what is beside the event is encoded."""
+    batch = encode([{"m": 1}, {"m": 1, "n": value}, {"m": 2}], [*names, "m"])
+    assert decoded(batch, [*names, "m"]) == [{"m": 1}, f"the attribute 'n' {message}", {"m": 2}]
+    assert type(batch.errors[1]) is MalformedEvent
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ([("a", 1)], "an event is a mapping of names to values, not list"),
+        (None, "an event is a mapping of names to values, not NoneType"),
+        ("a", "an event is a mapping of names to values, not str"),
+        ({1: 2}, "names are str, and 1 is of type int"),
+        ({None: 2}, "names are str, and None is of type NoneType"),
+        ({"\udc00": 2}, "the name '\\udc00' has a surrogate without the other one"),
+        ({"x" * 500: []}, f"the attribute '{'x' * 78}… is of type list"),
+    ],
+)
+def test_what_is_no_event(event: Any, message: str) -> None:
+    (found,) = decoded(encode([event], ["a"]), ["a"])
+    assert isinstance(found, str)
+    assert found.startswith(message)
+
+
+def test_names() -> None:
+    event = {"": 1, np.str_("b"): 2, "é": 3}
+    assert decoded(encode([event], ["é", "b", ""]), ["é", "b", ""]) == [{"": 1, "b": 2, "é": 3}]
+
+
+class Pairs(Mapping[str, int]):
+    """A mapping that may give a name twice."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+    def __getitem__(self, name: str) -> int:
+        return 1
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def test_mappings() -> None:
+    events = [ChainMap({"a": 1}, {"b": 2}), Pairs("a", "b"), Pairs("a", "b", "a")]
+    assert decoded(encode(events, ["a", "b"]), ["a", "b"]) == [
+        {"a": 1, "b": 2},
+        {"a": 1, "b": 1},
+        "there are several attributes 'a': give each name once",
+    ]
+
+
+def test_limits() -> None:
+    limits = Limits(event_attributes=2, event_string_bytes=4)
+    events = [
+        {"a": 1, "b": 2},
+        {"a": 1, "b": 2, "c": None},
+        {"a": "1234", "b": "éé"},
+        {"b": "12345"},
+        {"z": "éé1"},
+    ]
+    batch = encode(events, ["a", "b"], limits)
+    assert decoded(batch, ["a", "b"]) == [
+        {"a": 1, "b": 2},
+        "3 attributes, beyond the limit event_attributes = 2",
+        {"a": "1234", "b": "éé"},
+        "the attribute 'b' is a string of 5 bytes, beyond the limit event_string_bytes = 4",
+        "the attribute 'z' is a string of 5 bytes, beyond the limit event_string_bytes = 4",
+    ]
+    assert {type(error) for error in batch.errors.values()} == {EventLimitError}
+
+
+def test_events_stay_as_they_are() -> None:
+    event = {"a": np.int64(1), "b": [2]}
+    encode([event], ["a"])
+    assert event == {"a": 1, "b": [2]}
+    assert type(event["a"]) is np.int64
+
+
+def test_no_events() -> None:
+    assert decoded(encode([], ["a"]), ["a"]) == []
+    assert decoded(encode([{}, {}], []), []) == [{}, {}]
