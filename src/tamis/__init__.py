@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         UnsupportedExpression,
         UsageError,
     )
+    from tamis.events.matcher import compile_events
     from tamis.language.subscriptions import Subscriptions
     from tamis.limits import Limits
     from tamis.matching.index import Matcher
@@ -48,6 +49,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "compile",
+    "compile_events",
     "load",
 ]
 
@@ -67,6 +69,7 @@ __getattr__ = importing(
         "UnsupportedExpression": "errors",
         "UsageError": "errors",
         "compile": "matching.matcher:compile_subscriptions",
+        "compile_events": "events.matcher",
         "load": "matching.matcher:load_matcher",
     },
 )

@@ -1,0 +1,386 @@
+"""Subscriptions of events, compiled: events in, ids of the matching subscriptions out."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from itertools import islice
+from typing import Any, get_args
+
+import numpy as np
+
+from tamis.documents.batch import freeze
+from tamis.errors import EventError, SubscriptionId, UsageError
+from tamis.events.encode import Encoder
+from tamis.events.engine import Matching
+from tamis.events.explain import explain
+from tamis.events.model import AttributeBatch, By, FilterTable, Int32, Int64, Owners
+from tamis.events.ndjson.lines import Chunk, Source, chunks
+from tamis.events.planner import choose
+from tamis.events.subscriptions import EventSubscriptions
+from tamis.events.values import checked
+from tamis.language.columns import Ids
+from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.matching.explain import Explanation
+from tamis.matching.matchset import MatchSet, match_set
+from tamis.matching.threads import check_threads, in_order
+
+GROUP_EVENTS = 1 << 10
+"""Events are matched in groups of at most so many, since much of an engine's cost is per batch."""
+
+_WORTH_LISTING = 1 << 16
+"""So many matches of a batch at most are listed together, or as many as there are events."""
+
+
+class EventMatch:
+    """What matched one event; indices and ids are made only when asked for.
+
+    An event in error has ``error``, and raises it when its matches are asked for, so that it cannot
+    pass for an event without matches.
+
+    >>> match = compile_events({"hot": "temp > 30", "cold": "temp < 5"}).match({"temp": 35})
+    >>> bool(match), len(match), list(match)
+    (True, 1, ['hot'])
+    """
+
+    __slots__ = ("_answers", "_ids", "_number")
+
+    def __init__(self, answers: EventAnswers, number: int, ids: Ids | None) -> None:
+        self._answers = answers
+        self._number = number
+        self._ids = ids
+
+    @property
+    def error(self) -> EventError | None:
+        """The event's error, or None."""
+        return self._answers.errors.get(self._number)
+
+    @property
+    def line(self) -> int | None:
+        """The line or row that it is in, from 1; None where it is not of a file."""
+        lines = self._answers.lines
+        return None if lines is None else int(lines[self._number])
+
+    @property
+    def indices(self) -> Int32:
+        """The numbers of what matched: int32, ascending, read-only."""
+        if self._number in self._answers.errors:
+            raise self._answers.errors[self._number]
+        return self._answers.numbers(self._number)
+
+    def __bool__(self) -> bool:
+        return len(self.indices) > 0
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        indices = self.indices
+        return iter(indices.tolist() if self._ids is None else self._ids.take(indices))
+
+    def __repr__(self) -> str:
+        error = self.error
+        return f"<EventMatch: {f'{len(self):,} matches' if error is None else error.code}>"
+
+
+class EventAnswers:
+    """What matched in a batch.
+
+    Attributes:
+        matches: document n is event n, and members are numbers of filters, subscriptions or
+            interfaces.
+        errors: by event number.
+        lines: int64[]; the line or row of each event, where they are of a file.
+    """
+
+    __slots__ = ("_listed", "errors", "lines", "matches")
+
+    def __init__(
+        self, matches: MatchSet, errors: Mapping[int, EventError], lines: Int64 | None = None
+    ) -> None:
+        self.matches = matches
+        self.errors = errors
+        self.lines = lines
+        self._listed: tuple[list[int], Int32] | None = None
+
+    def __len__(self) -> int:
+        return self.matches.documents
+
+    def numbers(self, event: int) -> Int32:
+        """What matched an event: ascending, each once, read-only."""
+        if self._listed is None:
+            self._listed = self._list()
+        starts, numbers = self._listed
+        if not starts:
+            return self.matches.numbers(event)
+        return numbers[starts[event] : starts[event + 1]]
+
+    def _list(self) -> tuple[list[int], Int32]:
+        """What matched every event, and where each begins; no starts if that is too much."""
+        matches = self.matches
+        sizes = (
+            matches.set_starts[matches.set_ids + np.int64(1)] - matches.set_starts[matches.set_ids]
+        )
+        if len(matches.sliced) or sizes.sum() > max(_WORTH_LISTING, len(self)):
+            return [], _NO_NUMBERS
+        events, numbers = matches.pairs(0, len(self))
+        freeze(numbers)
+        return np.searchsorted(events, np.arange(len(self) + 1)).tolist(), numbers
+
+
+_NO_NUMBERS = np.zeros(0, np.int32)
+
+
+class EventMatcher:
+    """Compiled subscriptions of events: immutable, safe to share between threads, picklable.
+
+    Made by :func:`tamis.compile_events`. A pickle holds the filters, which are compiled again where
+    it is loaded.
+    """
+
+    def __init__(
+        self,
+        ids: Sequence[SubscriptionId],
+        interface_ids: Sequence[SubscriptionId],
+        table: FilterTable,
+        engine: str,
+        limits: Limits,
+    ) -> None:
+        freeze(
+            *(field for field in table if isinstance(field, np.ndarray))
+        )  # not so when unpickled
+        self.ids = ids if isinstance(ids, Ids) else Ids.of(ids)
+        self.interface_ids = (
+            interface_ids if isinstance(interface_ids, Ids) else Ids.of(interface_ids)
+        )
+        self.table = table
+        self.limits = limits
+        self.named_engine = engine
+        self._engine = choose(engine)
+        self._program = self._engine.compile(table)
+        self._encoder = Encoder(table.names, limits)
+        self._owners: dict[By, Owners] = {}
+        self._idle: dict[By, list[Matching]] = {by: [] for by in get_args(By)}
+
+    @property
+    def engine(self) -> str:
+        """The name of the engine that was chosen."""
+        return self._engine.name
+
+    def memory_usage(self) -> dict[str, int]:
+        """Bytes: of the "program", and of the "work" that threads do not use now."""
+        idle = [matching for found in self._idle.values() for matching in list(found)]
+        return {
+            "program": self._program.memory_usage(),
+            "work": sum(matching.memory_usage() for matching in idle),
+        }
+
+    def match(self, event: Mapping[str, Any], *, by: By = "subscription") -> EventMatch:
+        """Match one event.
+
+        Args:
+            event: names and values: str, int within 64 bits, float, bool or None, which is as if
+                the name were not there.
+            by: what is reported: each "filter" by its number, each "subscription" by its id, or
+                each "interface" that has one that matches, which may take less work.
+
+        Raises:
+            EventError: it cannot be answered.
+
+        >>> matcher = compile_events({"s": 'area = "a1" and temp > 30 or wind > 20'})
+        >>> list(matcher.match({"area": "a1", "temp": 35})), list(matcher.match({"temp": 35}))
+        (['s'], [])
+        >>> list(matcher.match({"area": "a1", "temp": 35, "wind": 25}, by="filter"))
+        [0, 1]
+        """
+        (match,) = self.match_many([event], by=by)
+        if match.error is not None:
+            raise match.error
+        return match
+
+    def match_many(
+        self,
+        events: Iterable[Mapping[str, Any]],
+        *,
+        by: By = "subscription",
+        threads: int = 1,
+    ) -> Iterator[EventMatch]:
+        """Match events, in their order; one in error carries it in its ``EventMatch``.
+
+        Events are taken in groups of at most 1,024: one at a time, and with several threads at most
+        one more than there are threads.
+
+        Raises:
+            UsageError: ``events`` is itself an event, or ``threads`` is less than 1.
+
+        >>> found = compile_events({"hot": "temp > 30"}).match_many([{"temp": 35}, {"temp": 3}])
+        >>> [match.error or list(match) for match in found]
+        [['hot'], []]
+        """
+        if isinstance(events, Mapping | str | bytes):
+            raise UsageError("match_many() takes many events: give one to match()")
+        _check_by(by)
+
+        def match_group(group: list[Mapping[str, Any]]) -> EventAnswers:
+            batch = self._encoder.events(group)
+            return EventAnswers(self.match_batch(batch, by), batch.errors)
+
+        return self._each(in_order(match_group, _groups(events), check_threads(threads)), by)
+
+    def match_ndjson(
+        self, source: Source, *, by: By = "subscription", threads: int = 1
+    ) -> Iterator[EventMatch]:
+        r"""Match the lines of a file or stream of any size, each a JSON object, in their order.
+
+        It is read while it is matched, some thousand lines at a time, or what a pipe has. Blank
+        lines are skipped, but counted. What begins as gzip does is decompressed. Where it cannot be
+        read any further, the last match carries the error.
+
+        Args:
+            source: bytes, memoryview, :class:`pathlib.Path`, or a file that is open for bytes.
+            threads: how many match at once; the caller's reads.
+
+        Raises:
+            UsageError: it is no such source, or ``threads`` is less than 1.
+
+        >>> matcher = compile_events({"hot": "temp > 30"})
+        >>> lines = b'{"temp": 35}\n\n{"temp": [3]}\n{"temp": null}\n'
+        >>> for match in matcher.match_ndjson(lines):
+        ...     print(match.line, match.error or list(match))
+        1 ['hot']
+        3 line 3: the attribute 'temp' is of type list: make what is in it attributes of their own
+        4 []
+        """
+        return self._each(self.ndjson_answers(source, by, threads), by)
+
+    def ndjson_answers(
+        self, source: Source, by: By = "subscription", threads: int = 1
+    ) -> Generator[EventAnswers, None, None]:
+        """What :meth:`match_ndjson` says, many lines at a time."""
+        _check_by(by)
+
+        def match_chunk(chunk: Chunk) -> EventAnswers:
+            if chunk.error is not None:
+                line = np.array([chunk.line])
+                return EventAnswers(match_set([_NO_NUMBERS], {}), {0: chunk.error}, line)
+            batch, lines = self._encoder.ndjson(chunk.data, chunk.line)
+            return EventAnswers(self.match_batch(batch, by), batch.errors, lines)
+
+        return in_order(match_chunk, chunks(source, self.limits), check_threads(threads))
+
+    def match_batch(self, batch: AttributeBatch, by: By = "subscription") -> MatchSet:
+        """Match events that were encoded for the names of the ``table``.
+
+        Document n of the result is event n; its members are numbers of filters, subscriptions or
+        interfaces. Errors stay in the batch.
+        """
+        with self._matching(_check_by(by)) as matching:
+            return matching.match(batch)
+
+    def explain(self, event: Mapping[str, Any], id: SubscriptionId) -> Explanation:
+        """Which filters of a subscription match an event, and which constraint fails first.
+
+        Raises:
+            EventError: the event cannot be answered.
+            UsageError: there is no such subscription.
+
+        >>> matcher = compile_events({"s": 'area = "a1" and temp > 30 or wind exists'})
+        >>> print(matcher.explain({"area": "a1", "temp": 25}, "s"))
+        false: s
+          false: area = "a1" and temp > 30
+            area = "a1"  found: "a1"
+            temp > 30    found: 25  ← fails here
+          false: wind exists
+            wind exists  found: no such attribute  ← fails here
+        """
+        number = self.ids.find(id)
+        if number < 0:
+            raise UsageError(f"there is no subscription {id!r}")
+        return explain(self.table, number, id, checked(event, self.limits))
+
+    def _each(self, found: Generator[EventAnswers, None, None], by: By) -> Iterator[EventMatch]:
+        ids = {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
+        return _matches(found, ids)
+
+    @contextmanager
+    def _matching(self, by: By) -> Iterator[Matching]:
+        """What one thread matches with; where that raises, it is not used again."""
+        try:
+            matching = self._idle[by].pop()
+        except IndexError:
+            if by not in self._owners:
+                self._owners[by] = self.table.owners(by)
+            matching = self._engine.open(self._program, self._owners[by], 1)
+        yield matching
+        self._idle[by].append(matching)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        arguments = self.ids, self.interface_ids, self.table, self.named_engine, self.limits
+        return EventMatcher, arguments
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<EventMatcher: {len(self):,} subscriptions, engine {self.engine}>"
+
+
+def compile_events(
+    subscriptions: EventSubscriptions
+    | Mapping[SubscriptionId, str]
+    | Iterable[tuple[SubscriptionId, str]],
+    *,
+    engine: str = "auto",
+    interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> EventMatcher:
+    """Compile subscriptions of events; exported as :func:`tamis.compile_events`.
+
+    Args:
+        subscriptions: an :class:`EventSubscriptions`, or what makes one: id → expression, or pairs.
+        engine: ``"auto"``, or an engine to use.
+        interfaces: as for :class:`EventSubscriptions`, where one has to be made.
+        limits: bounds on each event and expression.
+
+    Raises:
+        BadSubscriptions: some expressions cannot be used.
+        EngineRefused: there is no engine of that name.
+        UsageError: ``interfaces`` is given for subscriptions that were made with theirs.
+    """
+    if not isinstance(subscriptions, EventSubscriptions):
+        subscriptions = EventSubscriptions(subscriptions, interfaces=interfaces, limits=limits)
+    elif interfaces is not None:
+        raise UsageError("give interfaces to EventSubscriptions, which has them already")
+    return EventMatcher(
+        subscriptions.ids, subscriptions.interface_ids, subscriptions.table, engine, limits
+    )
+
+
+def _check_by(by: By) -> By:
+    if by not in get_args(By):
+        raise UsageError(f"by={by!r}: write 'filter', 'subscription' or 'interface'")
+    return by
+
+
+def _groups(events: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    """Events, many at a time; where taking one fails, those before it come first."""
+    source = iter(events)
+    group: list[Mapping[str, Any]] = []
+    try:
+        while True:
+            group.extend(islice(source, GROUP_EVENTS))
+            if not group:
+                return
+            yield group
+            group = []
+    except Exception:  # of the caller's iterator
+        if group:
+            yield group
+        raise
+
+
+def _matches(found: Generator[EventAnswers, None, None], ids: Ids | None) -> Iterator[EventMatch]:
+    with closing(found):
+        for answers in found:
+            for number in range(len(answers)):
+                yield EventMatch(answers, number, ids)

@@ -1,0 +1,340 @@
+"""``compile_events``: answers by filter, subscription and interface, from everywhere, in order."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import pickle
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tamis
+from tamis.errors import (
+    EngineRefused,
+    EventError,
+    EventLimitError,
+    MalformedEvent,
+    UnreadableEvents,
+    UsageError,
+)
+from tamis.events import matcher as matcher_module
+from tamis.events.building import Constraint, TableBuilder
+from tamis.events.encode import encode
+from tamis.events.matcher import EventMatch, EventMatcher, compile_events
+from tamis.events.model import By, FilterTable
+from tamis.events.planner import engines
+from tamis.limits import DEFAULT_LIMITS, Limits
+from tests.events.drawing import EVENTS, answers, tables
+
+BYS: list[By] = ["filter", "subscription", "interface"]
+
+
+def built() -> FilterTable:
+    builder = TableBuilder()
+    area = Constraint("area", "=", "a1")
+    builder.add([[area, Constraint("temp", ">", 30)], [Constraint("wind", ">", 20)]], 1)
+    builder.add([[area]], 0)
+    builder.add([[]], 1)
+    builder.add([[Constraint("area", "in", ("a1", "a2")), Constraint("on", "=", True)]], 0)
+    return builder.freeze()
+
+
+def of_table(
+    table: FilterTable, engine: str = "auto", limits: Limits = DEFAULT_LIMITS
+) -> EventMatcher:
+    ids = [number if number % 2 else f"s{number}" for number in range(len(table.interfaces))]
+    return EventMatcher(ids, [f"i{n}" for n in range(table.interface_count)], table, engine, limits)
+
+
+MATCHER = of_table(built())
+EVENT = {"area": "a1", "temp": 35, "wind": 25.5}
+
+
+def said(matches: Iterator[EventMatch]) -> list[Any]:
+    return [match.error.code if match.error else list(match) for match in matches]
+
+
+def test_by() -> None:
+    found = {by: list(MATCHER.match(EVENT, by=by)) for by in BYS}
+    expected = {
+        "filter": [0, 1, 2, 3],
+        "subscription": ["s0", 1, "s2"],
+        "interface": ["i0", "i1"],
+    }
+    assert found == expected
+    assert all(type(number) is int for number in found["filter"])
+    assert list(MATCHER.match({})) == ["s2"]
+
+
+@given(tables(), EVENTS, st.sampled_from(BYS))
+def test_drawn(table: FilterTable, events: list[dict[str, Any]], by: By) -> None:
+    matcher = of_table(table)
+    expected = answers(engines()["reference"], table, events, by)
+    assert [match.indices.tolist() for match in matcher.match_many(events, by=by)] == expected
+    batch = matcher.match_batch(encode(events, table.names), by)
+    assert [batch.numbers(number).tolist() for number in range(len(events))] == expected
+
+
+@given(tables(), EVENTS)
+def test_explained_as_answered(table: FilterTable, events: list[dict[str, Any]]) -> None:
+    matcher = of_table(table)
+    for event in events:
+        found = matcher.match(event)
+        for id in matcher.ids:
+            explanation = matcher.explain(event, id)
+            assert bool(explanation) == explanation.matched == (id in list(found))
+            assert str(explanation).startswith("true: " if explanation else "false: ")
+            truths = [line.split(":")[0] for line in explanation.lines[1:] if line[3] != " "]
+            assert ("  true" in truths) == explanation.matched
+
+
+def test_match() -> None:
+    match = MATCHER.match(EVENT)
+    assert (bool(match), len(match), match.line, match.error) == (True, 3, None, None)
+    assert match.indices.tolist() == [0, 1, 2]
+    assert match.indices.dtype == np.int32
+    assert not match.indices.flags.writeable
+    assert repr(match) == "<EventMatch: 3 matches>"
+    assert repr(MATCHER) == f"<EventMatcher: 4 subscriptions, engine {MATCHER.engine}>"
+    assert len(MATCHER) == 4
+    with pytest.raises(MalformedEvent, match="'temp' is of type list"):
+        MATCHER.match({"temp": [1]})
+
+
+def test_an_event_in_error_raises_it_when_it_is_asked() -> None:
+    _, bad, good = MATCHER.match_many([{}, {"x": b""}, EVENT])
+    assert repr(bad) == "<EventMatch: event-malformed>"
+    for ask in (bool, len, list, lambda match: match.indices):
+        with pytest.raises(MalformedEvent):
+            ask(bad)
+    assert list(good) == ["s0", 1, "s2"]
+
+
+def test_what_cannot_be_asked() -> None:
+    for call in (
+        lambda: MATCHER.match({}, by="filters"),  # type: ignore[arg-type]
+        lambda: MATCHER.match_ndjson(b"", by="id"),  # type: ignore[arg-type]
+        lambda: MATCHER.match_many(EVENT),  # type: ignore[arg-type]
+        lambda: MATCHER.match_many([], threads=0),
+        lambda: MATCHER.match_ndjson(b"", threads=0),
+        lambda: list(MATCHER.match_ndjson("events.ndjson")),  # type: ignore[arg-type]
+        lambda: MATCHER.explain({}, "s9"),
+    ):
+        with pytest.raises(UsageError):
+            call()
+    with pytest.raises(EngineRefused, match="there is no engine 'fast'"):
+        of_table(built(), "fast")
+
+
+def test_explain() -> None:
+    assert str(MATCHER.explain({"area": "a2", "temp": "hot"}, "s0")).splitlines() == [
+        "false: s0",
+        '  false: area = "a1" and temp > 30',
+        '    area = "a1"  found: "a2"  ← fails here',
+        "  false: wind > 20",
+        "    wind > 20  found: no such attribute  ← fails here",
+    ]
+    assert str(MATCHER.explain({"area": "a2", "on": False}, 3)).splitlines() == [
+        "false: 3",
+        '  false: area in ("a1", "a2") and on = true',
+        '    area in ("a1", "a2")  found: "a2"',
+        "    on = true             found: false  ← fails here",
+    ]
+    assert str(MATCHER.explain({}, "s2")).splitlines() == ["true: s2", "  true: every event"]
+    with pytest.raises(MalformedEvent):
+        MATCHER.explain({"area": {}}, "s0")
+
+
+# ---------------------------------------------------------------------- many, in order, threads
+
+
+@pytest.fixture(autouse=True)
+def _no_thread_is_left() -> Iterator[None]:
+    yield
+    assert [t for t in threading.enumerate() if t.name.startswith("tamis")] == []
+
+
+EVENTS_OF_ALL_KINDS: list[Any] = [
+    {"area": f"a{n % 3}", "temp": n % 70, "wind": [] if n % 11 == 0 else n / 7} for n in range(500)
+]
+
+
+@pytest.mark.parametrize("by", BYS)
+@pytest.mark.parametrize("threads", [2, 5])
+def test_threads_change_nothing(threads: int, by: By, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by=by))
+    assert expected.count("event-malformed") == 46
+    monkeypatch.setattr(matcher_module, "GROUP_EVENTS", 7)
+    assert said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by=by, threads=threads)) == expected
+    assert said(MATCHER.match_many(iter([]), threads=threads)) == []
+
+
+def test_users_threads_share_a_matcher() -> None:
+    expected = said(MATCHER.match_many(EVENTS_OF_ALL_KINDS))
+    found: list[Any] = []
+    workers = [
+        threading.Thread(target=lambda: found.append(said(MATCHER.match_many(EVENTS_OF_ALL_KINDS))))
+        for _ in range(4)
+    ]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert found == [expected] * 4
+    assert all(len(idle) <= 8 for idle in MATCHER._idle.values())
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_look_ahead_is_bounded(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(matcher_module, "GROUP_EVENTS", 5)
+    taken = 0
+
+    def endless() -> Iterator[dict[str, Any]]:
+        nonlocal taken
+        while True:
+            taken += 1
+            yield {}
+
+    found = MATCHER.match_many(endless(), threads=threads)
+    assert [list(next(found)) for _ in range(3)] == [["s2"]] * 3
+    assert taken <= 5 * (threads + 2)
+    found.close()  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_what_comes_before_a_failure_is_answered(threads: int) -> None:
+    def failing() -> Iterator[dict[str, Any]]:
+        yield EVENT
+        raise OSError("gone")
+
+    found = MATCHER.match_many(failing(), threads=threads)
+    assert list(next(found)) == ["s0", 1, "s2"]
+    with pytest.raises(OSError, match="gone"):
+        next(found)
+
+
+def test_pickled() -> None:
+    restored = pickle.loads(pickle.dumps(MATCHER))
+    assert said(restored.match_many(EVENTS_OF_ALL_KINDS)) == said(
+        MATCHER.match_many(EVENTS_OF_ALL_KINDS)
+    )
+    assert not restored.table.values.flags.writeable
+    assert list(restored.ids) == ["s0", 1, "s2", 3]
+
+
+def test_memory_usage() -> None:
+    MATCHER.match({})
+    assert set(MATCHER.memory_usage()) == {"program", "work"}
+
+
+def test_wide_matches_are_not_listed_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by="filter"))
+    monkeypatch.setattr(matcher_module, "_WORTH_LISTING", 0)
+    monkeypatch.setattr(matcher_module.EventAnswers, "__len__", lambda self: 0)
+    batch = encode(EVENTS_OF_ALL_KINDS, MATCHER.table.names)
+    found = matcher_module.EventAnswers(MATCHER.match_batch(batch, "filter"), batch.errors)
+    numbers = [found.numbers(number).tolist() for number in range(batch.events)]
+    assert found._listed is not None
+    assert found._listed[0] == []
+    of_errors = dict.fromkeys(batch.errors, "event-malformed")
+    assert [of_errors.get(n, numbers[n]) for n in range(batch.events)] == expected
+
+
+# ------------------------------------------------------------------------------------- ndjson
+
+LINES = (
+    b'\xef\xbb\xbf{"area": "a1", "temp": 35}\r\n\n{"area": 1, "area": 2}\n[1]\n'
+    b'{"wind": 1e30}\n{"x": 99999999999999999999}\n{"on": true, "area": "a2"}'
+)
+ANSWERS = [
+    (1, ["s0", 1, "s2"]),
+    (3, "event-malformed"),
+    (4, "event-malformed"),
+    (5, ["s0", "s2"]),
+    (6, "event-malformed"),
+    (7, ["s2", 3]),
+]
+
+
+def with_lines(matches: Iterator[EventMatch]) -> list[tuple[int | None, Any]]:
+    return [(m.line, m.error.code if m.error else list(m)) for m in matches]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_ndjson_from_everywhere(threads: int, tmp_path: Path) -> None:
+    plain, packed = tmp_path / "events.ndjson", tmp_path / "events.gz"
+    plain.write_bytes(LINES)
+    packed.write_bytes(gzip.compress(LINES[:40]) + gzip.compress(LINES[40:]))
+    with plain.open("rb") as file, plain.open("rb", buffering=0) as raw:
+        sources = [LINES, memoryview(LINES), plain, packed, file, raw, io.BytesIO(LINES)]
+        for source in sources:
+            assert with_lines(MATCHER.match_ndjson(source, threads=threads)) == ANSWERS
+    assert with_lines(MATCHER.match_ndjson(b"")) == []
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("by", BYS)
+def test_ndjson_in_many_chunks(threads: int, by: By, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.events.ndjson.lines.CHUNK_BYTES", 1_000)
+    data = b"".join(json.dumps(event).encode() + b"\n" for event in EVENTS_OF_ALL_KINDS)
+    found = with_lines(MATCHER.match_ndjson(data, by=by, threads=threads))
+    expected = said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by=by))
+    assert found == list(enumerate(expected, 1))
+
+
+def test_ndjson_errors_have_their_lines(tmp_path: Path) -> None:
+    for match in MATCHER.match_ndjson(LINES):
+        if match.error is not None:
+            assert match.error.line == match.line
+            assert str(match.error).startswith(f"line {match.line}: ")
+    ((_, code),) = with_lines(MATCHER.match_ndjson(tmp_path / "none"))
+    assert code == UnreadableEvents.code
+    cut = gzip.compress(LINES * 3)[:-9]
+    assert with_lines(MATCHER.match_ndjson(cut))[-1][1] == UnreadableEvents.code
+
+
+def test_limits() -> None:
+    matcher = of_table(built(), limits=Limits(event_attributes=1, event_bytes=40))
+    data = b'{"a": 1}\n{"a": 1, "b": 2}\n{"a": "' + b"x" * 40 + b'"}\n'
+    _, wide, long = matcher.match_ndjson(data)
+    assert isinstance(wide.error, EventLimitError)
+    assert isinstance(long.error, EventLimitError)
+    with pytest.raises(EventLimitError, match="event_attributes = 1"):
+        matcher.match({"a": 1, "b": 2})
+
+
+# ------------------------------------------------------------------------------ compile_events
+
+
+def test_compile_events() -> None:
+    matcher = tamis.compile_events({"s": 'area = "a1" and temp > 30', 7: "wind > 20"})
+    assert list(matcher.match(EVENT)) == ["s", 7]
+    assert list(matcher.match({"wind": 20.5})) == [7]
+    assert list(tamis.compile_events([("s", "temp > 30")]).match(EVENT)) == ["s"]
+    assert list(compile_events({"s": "temp > 30"}, engine="reference").match(EVENT)) == ["s"]
+    with pytest.raises(tamis.BadSubscriptions, match="subscription 's'"):
+        tamis.compile_events({"s": "temp >> 30"})
+
+
+def test_importing_tamis_imports_neither_numba_nor_orjson() -> None:
+    code = "import sys, tamis; print({'numba', 'orjson', 'numpy'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
+
+
+def test_errors_cross_processes() -> None:
+    for match in MATCHER.match_ndjson(LINES):
+        error = match.error
+        if error is not None:
+            restored: EventError = pickle.loads(pickle.dumps(error))
+            assert (type(restored), str(restored)) == (type(error), str(error))
