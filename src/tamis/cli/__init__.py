@@ -11,17 +11,17 @@ from typing import Annotated
 import typer
 
 from tamis import __version__
-from tamis.cli import check, compile, explain, match, run, schema, select, workload
+from tamis.cli import check, compile, explain, match, match_events, run, schema, select, workload
 from tamis.cli.console import Commands
 
 __all__ = ["app", "main"]
 
 EXIT_STATUS = """\b
 Exit status:
-  0    all documents were answered
+  0    all documents, or events, were answered
   1    the results could not be written; of check --against: there are differences
   2    wrong usage, or a bad subscription
-  3    some document was in error; the others were answered
+  3    some document or event was in error; the others were answered
   130  interrupted
 """
 
@@ -35,6 +35,7 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 app.command(epilog=match.EXAMPLES)(match.match)
+app.command(epilog=match_events.EXAMPLES)(match_events.match_events)
 app.command(epilog=compile.EXAMPLES)(compile.compile)
 app.command(epilog=check.EXAMPLES)(check.check)
 app.command(epilog=select.EXAMPLES)(select.select)
@@ -57,7 +58,7 @@ def options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and end."),
     ] = False,
 ) -> None:
-    """Matches XML documents against XPath subscriptions.
+    """Matches XML documents against XPath subscriptions, and events against theirs.
 
     Results go to standard output, one JSON object a line; messages go to standard error.
     """

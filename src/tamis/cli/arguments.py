@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -21,6 +21,8 @@ from tamis.errors import (
 
 if TYPE_CHECKING:
     from tamis.documents.source import Document
+    from tamis.errors import SubscriptionId
+    from tamis.events.subscriptions import EventSubscriptions
     from tamis.language.subscriptions import Subscriptions
     from tamis.matching.matcher import CompiledMatcher
     from tamis.schema.graph import SchemaGraph
@@ -68,6 +70,29 @@ EngineName = Annotated[
         metavar="NAME",
         help="Use this engine, or refuse where it cannot serve: automaton, reference, nfa or pma.",
     ),
+]
+EventSubscriptionsFile = Annotated[
+    Path,
+    typer.Option(
+        "--subscriptions",
+        metavar="FILE",
+        help="One subscription a line: id, tab, and what it asks of an event's attributes, such as "
+        'area = "area1" and temp > 30; a line without a tab is an expression whose id is its line '
+        'number. In *.ndjson: one {"id": …, "expression": "…"} a line.',
+    ),
+]
+InterfacesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--interfaces",
+        metavar="FILE",
+        help="What subscriptions belong to, for --by interface: the id of one, tab, and the id of "
+        "its interface a line.",
+    ),
+]
+EventEngineName = Annotated[
+    str,
+    typer.Option("--engine", metavar="NAME", help="Use this engine, as signature or reference."),
 ]
 RecordTag = Annotated[
     str | None,
@@ -186,7 +211,18 @@ def read_subscriptions(
         typer.Exit: some cannot be used, and ``skip_bad`` is false.
         UsageError: a file cannot be read.
     """
-    subscriptions = parse_subscriptions(file, namespaces, unsupported)
+    return usable(parse_subscriptions(file, namespaces, unsupported), file, skip_bad)
+
+
+Set = TypeVar("Set", "Subscriptions", "EventSubscriptions")
+
+
+def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
+    """The same, when those that cannot be used were listed on standard error.
+
+    Raises:
+        typer.Exit: some cannot be used, and ``skip_bad`` is false.
+    """
     list_bad(subscriptions, file, warn if skip_bad else say)
     if subscriptions.errors and not skip_bad:
         raise typer.Exit(Status.USAGE)
@@ -258,6 +294,54 @@ def read_matcher(
     return load_matcher(program)
 
 
+def read_event_subscriptions(
+    file: Path, interfaces: Path | None, skip_bad: bool
+) -> EventSubscriptions:
+    """The subscriptions of events in a file; those that cannot be used are listed.
+
+    Raises:
+        typer.Exit: some cannot be used, and ``skip_bad`` is false.
+        UsageError: a file cannot be read.
+    """
+    belonging = None if interfaces is None else _read_interfaces(interfaces)
+    return usable(parse_event_subscriptions(file, belonging), file, skip_bad)
+
+
+def parse_event_subscriptions(
+    file: Path, interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None
+) -> EventSubscriptions:
+    """The subscriptions of events in a file, with the errors of those that cannot be used.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415 - keeps --help fast
+
+    return EventSubscriptions.from_file(file, interfaces=interfaces, skip_bad=True)
+
+
+def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
+    """The interface of each subscription, by its id.
+
+    Raises:
+        UsageError: the file cannot be read, or a line of it is none.
+    """
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', error)}") from None
+    found: dict[SubscriptionId, SubscriptionId] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        id, tab, interface = line.partition("\t")
+        if not tab or id in found:
+            what = "the id is there before" if tab else "write id, tab, interface"
+            raise UsageError(f"{file}, line {number}: {what}")
+        found[id] = interface.strip()
+    return found
+
+
 class _ReadingShown:
     """Shows how many subscriptions were read, where they are so many that one waits for them."""
 
@@ -277,7 +361,9 @@ class _ReadingShown:
         self.done = done
 
 
-def list_bad(subscriptions: Subscriptions, file: Path, tell: Callable[[str], None]) -> None:
+def list_bad(
+    subscriptions: Subscriptions | EventSubscriptions, file: Path, tell: Callable[[str], None]
+) -> None:
     """Tell all that is wrong with the subscriptions of a file, and how many are concerned."""
     bad = len(subscriptions.errors)
     if bad == 0:

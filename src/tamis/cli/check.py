@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 import typer
@@ -18,6 +19,7 @@ from tamis.cli.arguments import (
     Unsupported,
     find_documents,
     list_bad,
+    parse_event_subscriptions,
     parse_subscriptions,
 )
 from tamis.cli.console import Status, progress, say
@@ -33,6 +35,7 @@ Examples:
   tamis check --subscriptions orders.tsv
   tamis check --subscriptions orders.tsv --against lxml incoming/
   tamis check --subscriptions orders.tsv --dtd order.dtd
+  tamis check --subscriptions alarms.tsv --events
 
 \b
 Results:
@@ -45,7 +48,7 @@ Results:
 """
 
 
-def check(
+def check(  # noqa: PLR0913, PLR0917 - one for each option
     subscriptions: SubscriptionsFile,
     documents: Annotated[
         list[str] | None,
@@ -62,6 +65,10 @@ def check(
             "--against", help="Match the documents with this too, and tell where it differs."
         ),
     ] = None,
+    events: Annotated[
+        bool,
+        typer.Option("--events", help="The subscriptions are those of tamis match-events."),
+    ] = False,
 ) -> None:
     """Check that subscriptions can be used.
 
@@ -83,6 +90,10 @@ def check(
     """
     from tamis.matching.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
 
+    if events:
+        if documents or namespaces or dtd or root or catalog or against or unsupported != "refuse":
+            raise UsageError("--events: all other options are about documents: leave them out")
+        raise typer.Exit(_check_events(subscriptions))
     if (against is None) != (not documents):
         raise UsageError("give --against lxml and the documents to compare on together")
     found = parse_subscriptions(subscriptions, namespaces, unsupported)
@@ -106,6 +117,16 @@ def check(
             status = status or compared.status
         results.write(summary)
     raise typer.Exit(status)
+
+
+def _check_events(file: Path) -> int:
+    """Check subscriptions of events; gives the exit status."""
+    found = parse_event_subscriptions(file)
+    list_bad(found, file, say)
+    total = len(found) + len(found.errors)
+    with open_results() as results:
+        results.write({"subscriptions": total, "ok": len(found), "bad": len(found.errors)})
+    return Status.USAGE if found.errors else 0
 
 
 class _Compared(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from tamis.errors import DocumentError, TamisError
+from tamis.errors import DocumentError, EventError, TamisError
 
 
 class Status(enum.IntEnum):
@@ -24,7 +24,7 @@ class Status(enum.IntEnum):
     USAGE = 2
     """Wrong usage, or a bad subscription."""
     DOCUMENTS = 3
-    """Some document was in error; the others were answered."""
+    """Some document or event was in error; the others were answered."""
     INTERRUPTED = 130
     """By Ctrl-C: 128 and the number of the signal, as shells have it."""
     BROKEN_PIPE = 141
@@ -51,7 +51,7 @@ def _status_of_errors() -> Iterator[None]:
         raise typer.Exit(Status.BROKEN_PIPE) from None
     except TamisError as error:
         say(str(error))
-        in_document = isinstance(error, DocumentError)
+        in_document = isinstance(error, DocumentError | EventError)
         raise typer.Exit(Status.DOCUMENTS if in_document else Status.USAGE) from None
 
 

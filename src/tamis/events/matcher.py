@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, get_args
 
 import numpy as np
@@ -114,6 +114,15 @@ class EventAnswers:
         if not starts:
             return self.matches.numbers(event)
         return numbers[starts[event] : starts[event + 1]]
+
+    def lists(self) -> Iterator[list[int]]:
+        """The same of every event, as lists."""
+        starts, numbers = self._listed or self._list()
+        if starts:
+            every = numbers.tolist()
+            yield from (every[start:end] for start, end in pairwise(starts))
+        else:
+            yield from (self.matches.numbers(event).tolist() for event in range(len(self)))
 
     def _list(self) -> tuple[list[int], Int32]:
         """What matched every event, and where each begins; no starts if that is too much."""

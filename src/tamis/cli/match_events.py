@@ -1,0 +1,172 @@
+"""``tamis match-events``: which subscriptions match which events."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from tamis.cli.arguments import (
+    EventEngineName,
+    EventSubscriptionsFile,
+    InterfacesFile,
+    Output,
+    SkipBad,
+    Threads,
+    read_event_subscriptions,
+)
+from tamis.cli.console import Status, progress
+from tamis.cli.results import open_results
+from tamis.errors import UsageError
+
+if TYPE_CHECKING:
+    from tamis.errors import SubscriptionId
+    from tamis.events.matcher import EventAnswers, EventMatcher
+
+EXAMPLES = """\b
+Examples:
+  tamis match-events --subscriptions alarms.tsv events.ndjson > matches.ndjson
+  tamis match-events --subscriptions alarms.tsv monday.ndjson.gz tuesday.ndjson.gz
+  sensors | tamis match-events --subscriptions alarms.tsv --matching-only -
+
+\b
+Results:
+  {"line": 1, "matches": ["storm", "frost"]}
+  {"line": 2, "error": "not JSON: unexpected end of data, at character 9"}
+  {"file": "monday.ndjson.gz", "line": 1, "matches": []}
+"""
+
+
+def match_events(  # noqa: PLR0913, PLR0917 - one for each option
+    events: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="EVENTS",
+            help="Files of events, a JSON object a line, or - for standard input. What is gzip is "
+            "decompressed.",
+        ),
+    ],
+    subscriptions: EventSubscriptionsFile,
+    engine: EventEngineName = "auto",
+    interfaces: InterfacesFile = None,
+    by: Annotated[
+        Literal["subscription", "filter", "interface"],
+        typer.Option(
+            help="What matches are: ids of subscriptions; or the numbers of filters, from 0: the "
+            "conjunctions that subscriptions come to, in their order; or interfaces that have a "
+            "subscription that matches."
+        ),
+    ] = "subscription",
+    skip_bad: SkipBad = False,
+    matching_only: Annotated[
+        bool,
+        typer.Option("--matching-only", help="Leave out events that matched nothing; errors stay."),
+    ] = False,
+    threads: Threads = None,
+    output: Output = None,
+) -> None:
+    """Match events, which are sets of attributes, against subscriptions.
+
+    Prints one JSON object an event, in the order of the events: the number of its line, from 1, and
+    the ids of the subscriptions that are true of it, in the order of the subscriptions; or its
+    error, which makes the exit status 3. Blank lines are no events. Of several files, the name of
+    the file comes first.
+
+    Values are strings, numbers, booleans and null, which is as if the attribute were not there.
+    Files and streams of any size are read while they are matched; what a pipe has is answered
+    before more is waited for.
+    """
+    from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
+    from tamis.matching.threads import usable_cores  # noqa: PLC0415
+
+    if events.count("-") > 1:
+        raise UsageError("standard input can be read only once: give - once")
+    read = read_event_subscriptions(subscriptions, interfaces, skip_bad)
+    matcher = compile_events(read, engine=engine)
+    ids: dict[str, Sequence[SubscriptionId]] = {
+        "subscription": matcher.ids,
+        "filter": range(matcher.table.filters),
+        "interface": matcher.interface_ids,
+    }
+    errors = 0
+    with (
+        open_results(output) as results,
+        progress(len(events), results.is_terminal, "files") as advance,
+    ):
+        lines = _Lines(ids[by], matching_only)
+        for name in events:
+            file = f'"file": {_json(name)}, ' if len(events) > 1 else ""
+            for answers in _answers(matcher, name, by, threads or usable_cores()):
+                results.write_bytes(lines.of(answers, file))
+                errors += len(answers.errors)
+            advance()
+    if errors:
+        raise typer.Exit(Status.DOCUMENTS)
+
+
+def _answers(
+    matcher: EventMatcher,
+    name: str,
+    by: Literal["subscription", "filter", "interface"],
+    threads: int,
+) -> Iterator[EventAnswers]:
+    """What matches the events of a file, or of standard input."""
+    if name != "-":
+        return matcher.ndjson_answers(Path(name), by, threads)
+    if sys.stdin is None:  # as it is after <&-
+        raise UsageError("standard input is closed")
+    return matcher.ndjson_answers(sys.stdin.buffer, by, threads)
+
+
+class _Lines:
+    """Makes lines of answers, many at a time, as ``results.encode`` would of each.
+
+    Args:
+        ids: of what matches.
+        matching_only: leave out what matched nothing.
+    """
+
+    def __init__(self, ids: Sequence[SubscriptionId], matching_only: bool) -> None:
+        self.ids = ids
+        self.matching_only = matching_only
+        self._written: dict[int, str] = {}
+
+    def of(self, answers: EventAnswers, file: str) -> bytes:
+        """The lines of some events.
+
+        Args:
+            file: what they begin with.
+        """
+        assert answers.lines is not None
+        lines = []
+        every = zip(answers.lines.tolist(), answers.lists(), strict=True)
+        for number, (line, matches) in enumerate(every):
+            if matches:
+                ids = ", ".join(map(self._id, matches))
+                lines.append(f'{{{file}"line": {line}, "matches": [{ids}]}}\n')
+            elif number in answers.errors:
+                error = _json(answers.errors[number].message)
+                lines.append(f'{{{file}"line": {line}, "error": {error}}}\n')
+            elif not self.matching_only:
+                lines.append(f'{{{file}"line": {line}, "matches": []}}\n')
+        return "".join(lines).encode()
+
+    def _id(self, number: int) -> str:
+        written = self._written.get(number)
+        if written is None:
+            written = self._written[number] = _json(self.ids[number])
+        return written
+
+
+def _json(value: object) -> str:
+    """A value as JSON, which UTF-8 can hold."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text

@@ -1,0 +1,201 @@
+"""``tamis match-events``: results, exit statuses, streams that go on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tamis.cli.results import encode
+from tests.cli.running import run, run_process, start
+
+Write = Callable[[dict[str, str | bytes]], None]
+
+EVENTS = (
+    b'{"temp": 35, "area": "a1"}\n\n{"temp": 35\n{"wind": 25.5, "temp": 31}\r\n{"temp": [1]}\n{}\n'
+)
+BROKEN = '"error": "not JSON: unexpected end of data, at character 12"}\n'
+NESTED = (
+    '"error": "the attribute \'temp\' is of type list: make what is in it attributes of their '
+    'own"}\n'
+)
+ANSWERS = (
+    '{"line": 1, "matches": ["hot"]}\n'
+    f'{{"line": 3, {BROKEN}'
+    '{"line": 4, "matches": ["hot", "wiñd"]}\n'
+    f'{{"line": 5, {NESTED}'
+    '{"line": 6, "matches": []}\n'
+)
+
+
+@pytest.fixture(autouse=True)
+def _alarms(write: Write) -> None:
+    write(
+        {
+            "alarms.tsv": 'hot\ttemp > 30\nwiñd\twind > 20 or area = "b"\n',
+            "groups.tsv": "hot\tnorth\nwiñd\tnorth\n",
+            "events.ndjson": EVENTS,
+            "good.ndjson": b'{"wind": 21}',
+        }
+    )
+
+
+ALARMS = ("match-events", "--subscriptions", "alarms.tsv")
+
+
+def test_answers_in_order() -> None:
+    outcome = run_process(*ALARMS, "events.ndjson")
+    assert (outcome.status, outcome.out, outcome.err) == (3, ANSWERS, "")
+
+
+def test_lines_are_those_of_the_other_commands() -> None:
+    for line in ANSWERS.splitlines(keepends=True):
+        assert encode(json.loads(line)).decode() == line
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_standard_input_and_threads(threads: int) -> None:
+    outcome = run(*ALARMS, "--threads", str(threads), "-", stdin=EVENTS)
+    assert (outcome.status, outcome.out) == (3, ANSWERS)
+    outcome = run(*ALARMS, "--threads", str(threads), "-", stdin=gzip.compress(EVENTS))
+    assert (outcome.status, outcome.out) == (3, ANSWERS)
+
+
+def test_status_is_zero_when_all_events_are_answered() -> None:
+    outcome = run(*ALARMS, "good.ndjson")
+    assert (outcome.status, outcome.out) == (0, '{"line": 1, "matches": ["wiñd"]}\n')
+
+
+def test_several_files_have_names() -> None:
+    outcome = run(*ALARMS, "good.ndjson", "none.ndjson", "-", stdin=b'{"temp": 31}')
+    assert outcome.status == 3
+    assert outcome.results == [
+        {"file": "good.ndjson", "line": 1, "matches": ["wiñd"]},
+        {
+            "file": "none.ndjson",
+            "line": 1,
+            "error": "cannot read none.ndjson: No such file or directory",
+        },
+        {"file": "-", "line": 1, "matches": ["hot"]},
+    ]
+    assert all(next(iter(result)) == "file" for result in outcome.results)
+
+
+def test_names_that_are_not_utf_8() -> None:
+    name = b"n\xff.ndjson".decode(errors="surrogateescape")
+    Path(name).write_bytes(b"{}")
+    outcome = run_process(*ALARMS, name, "good.ndjson")
+    assert outcome.out.splitlines()[0] == '{"file": "n\\udcff.ndjson", "line": 1, "matches": []}'
+
+
+def test_matching_only_leaves_out_what_matched_nothing_but_no_error() -> None:
+    outcome = run(*ALARMS, "--matching-only", "events.ndjson")
+    assert [result["line"] for result in outcome.results] == [1, 3, 4, 5]
+
+
+def test_by() -> None:
+    found = {}
+    for by in ("subscription", "filter", "interface"):
+        outcome = run(*ALARMS, "--interfaces", "groups.tsv", "--by", by, "-", stdin=b'{"wind":99}')
+        found[by] = outcome.results[0]["matches"]
+    assert found == {"subscription": ["wiñd"], "filter": [1], "interface": ["north"]}
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("hot north", "groups.tsv, line 1: write id, tab, interface"),
+        ("hot\tnorth\n\n# x\nhot\tsouth", "groups.tsv, line 4: the id is there before"),
+        (b"\xff", "cannot read groups.tsv: 'utf-8' codec"),
+    ],
+)
+def test_interfaces_that_are_none(write: Write, content: str | bytes, message: str) -> None:
+    write({"groups.tsv": content})
+    outcome = run(*ALARMS, "--interfaces", "groups.tsv", "good.ndjson")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"tamis: {message}")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("-", "-"), "standard input can be read only once: give - once"),
+        (("--engine", "fast", "good.ndjson"), "there is no engine 'fast': choose from "),
+        (("--interfaces", "none.tsv", "good.ndjson"), "cannot read none.tsv: No such file"),
+    ],
+)
+def test_wrong_usage(options: tuple[str, ...], message: str) -> None:
+    outcome = run(*ALARMS, *options, stdin=b"")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"tamis: {message}")
+
+
+def test_bad_subscriptions_are_all_listed(write: Write) -> None:
+    write({"alarms.tsv": "hot\ttemp > 30\none\ttemp >> 30\ntwo\t(\n"})
+    outcome = run(*ALARMS, "good.ndjson")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "alarms.tsv, line 2: subscription 'one': " in outcome.err
+    assert "alarms.tsv, line 3: subscription 'two': " in outcome.err
+    outcome = run(*ALARMS, "--skip-bad", "-", stdin=b'{"temp": 31}')
+    assert (outcome.status, outcome.out) == (0, '{"line": 1, "matches": ["hot"]}\n')
+    assert "warning: alarms.tsv, line 2: " in outcome.err
+
+
+def test_a_file_of_results() -> None:
+    outcome = run(*ALARMS, "--output", "found.ndjson", "events.ndjson")
+    assert (outcome.status, outcome.out) == (3, "")
+    assert Path("found.ndjson").read_text(encoding="utf-8") == ANSWERS
+
+
+def test_closed_standard_input() -> None:
+    outcome = run_process(*ALARMS, "-", redirect="<&-")
+    assert (outcome.status, outcome.err) == (2, "tamis: standard input is closed\n")
+
+
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_a_pipe_that_pauses_is_answered(threads: str) -> None:
+    process = start(*ALARMS, "--threads", threads, "-", stdin=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    for number in (1, 3, 5):
+        process.stdin.write(b'{"temp": 31}\n{"wind":')
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline()) == {"line": number, "matches": ["hot"]}
+        process.stdin.write(b" 21}\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline()) == {"line": number + 1, "matches": ["wiñd"]}
+    process.stdin.close()
+    assert process.stdout.read() == b""
+    assert process.wait(10) == 0
+    process.stdout.close()
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+def test_long_lines_are_passed_over() -> None:
+    long = b'{"x": "' + b"x" * (17 << 20) + b'"}\n'
+    outcome = run_process(*ALARMS, "-", stdin=b'{"temp": 31}\n' + long + b'{"temp": 32}\n')
+    assert outcome.results == [
+        {"line": 1, "matches": ["hot"]},
+        {"line": 2, "error": "longer than the limit event_bytes = 16,777,216"},
+        {"line": 3, "matches": ["hot"]},
+    ]
+
+
+def test_check() -> None:
+    outcome = run("check", "--events", "--subscriptions", "alarms.tsv")
+    assert (outcome.status, outcome.results) == (0, [{"subscriptions": 2, "ok": 2, "bad": 0}])
+
+
+def test_check_lists_what_is_bad(write: Write) -> None:
+    write({"alarms.tsv": "hot\ttemp > 30\none\ttemp >> 30\n"})
+    outcome = run("check", "--events", "--subscriptions", "alarms.tsv")
+    assert (outcome.status, outcome.results) == (2, [{"subscriptions": 2, "ok": 1, "bad": 1}])
+    assert "alarms.tsv, line 2: subscription 'one': " in outcome.err
+    outcome = run("check", "--events", "--subscriptions", "alarms.tsv", "--dtd", "x.dtd")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "--events: all other options are about documents" in outcome.err
