@@ -1,0 +1,386 @@
+r"""What a subscription of events may say, and what it means: a disjunction of filters.
+
+::
+
+    disjunction = conjunction ("or" conjunction)*
+    conjunction = term ("and" term)*
+    term        = "(" disjunction ")" | constraint
+    constraint  = name ("=" | "!=" | "<" | "<=" | ">" | ">=") value
+                | name ("prefix" | "suffix" | "contains") string
+                | name "in" "(" value ("," value)* ")"
+                | name "exists"
+    name        = letters, digits and any of _ . : - (a letter or _ first); or any text in `…`
+    value       = string | number | "true" | "false"
+    string      = JSON's; or the same in single quotes
+    number      = JSON's: an integer within 64 bits, or a float
+
+A *filter* is a conjunction of constraints; any expression is a disjunction of those, which is what
+:func:`parse_filters` makes of it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, NoReturn
+
+from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+__all__ = ["Constant", "Constraint", "Filter", "parse_filters", "print_filters"]
+
+Constant = str | int | float | bool
+"""What a constraint compares with."""
+
+
+class Constraint(NamedTuple):
+    """``name operator constant``, of one attribute.
+
+    Attributes:
+        operator: ``= != < <= > >= prefix suffix contains in exists``.
+        constant: of ``in``, a tuple, of strings, of numbers, or of booleans; of ``exists``, None.
+    """
+
+    name: str
+    operator: str
+    constant: Constant | tuple[Constant, ...] | None = None
+
+
+Filter = tuple[Constraint, ...]
+"""A conjunction."""
+
+_SAME = ("=", "!=")
+_ORDER = ("<", "<=", ">", ">=")
+_PARTS = ("prefix", "suffix", "contains")
+_KEYWORDS = frozenset([*_PARTS, "and", "or", "not", "in", "exists", "true", "false", "null"])
+_OPERATORS = "= != < <= > >= prefix suffix contains in exists"
+_INT64 = range(-(1 << 63), 1 << 63)
+
+_NAME = r"[^\W\d][\w.:-]*"
+_NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])"
+_TOKEN = re.compile(
+    rf"""[ \t\r\n]*(?:
+        (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
+      | (?P<quoted>`(?:[^`]|``)*`)
+      | (?P<number>{_NUMBER})
+      | (?P<symbol><=|>=|!=|==|<>|&&|\|\||[=<>!(),])
+      | (?P<word>{_NAME})
+      | (?P<end>\Z)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+_HINTS = {
+    "==": "write =",
+    "<>": "write !=",
+    "&&": "write and",
+    "||": "write or",
+    "not": "there is no not: write !=, or the opposite constraint; a missing attribute satisfies "
+    "nothing",
+    "!": "write !=",
+    "null": "null is as if the attribute were missing: write exists",
+    "NaN": "no constant can be NaN",
+    "like": "write prefix, suffix or contains",
+    "between": "write two constraints: x >= 1 and x <= 2",
+    "is": "write =, or exists",
+}
+
+
+class _Token(NamedTuple):
+    """A word, and where it is; ``kind`` is the name of the group that it matched."""
+
+    kind: str
+    text: str
+    start: int
+
+
+def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
+    """The filters that an expression is a disjunction of, each once; so with their constraints.
+
+    ``in`` with values of several kinds becomes one for each kind.
+
+    Raises:
+        SubscriptionSyntaxError: it is no expression; with the place, and what is expected there.
+        SubscriptionLimitError: it reaches a limit.
+
+    >>> for filter in parse_filters('area = "a1" and (temp > 30 or wind > 20.5)'):
+    ...     print(filter[0], filter[1][1:])
+    Constraint(name='area', operator='=', constant='a1') ('>', 30)
+    Constraint(name='area', operator='=', constant='a1') ('>', 20.5)
+    >>> parse_filters("temp > warm")
+    Traceback (most recent call last):
+    tamis.errors.SubscriptionSyntaxError: expected a value, found 'warm'
+      temp > warm
+             ^
+      hint: a string is written in quotes: "warm"
+    """
+    if len(expression) > limits.subscription_chars:
+        raise SubscriptionLimitError(
+            f"the expression has {len(expression):,} characters: the limit is "
+            f"{limits.subscription_chars:,} (subscription_chars)"
+        )
+    return _Parser(expression, limits).parse()
+
+
+class _Parser:
+    """Reads one expression; each part of it becomes its filters."""
+
+    def __init__(self, expression: str, limits: Limits) -> None:
+        self.text = expression
+        self.limits = limits
+        self.constraints = 0
+        self.token = _Token("end", "", 0)
+        self._place = 0
+        self._next()
+
+    def parse(self) -> tuple[Filter, ...]:
+        filters = self._disjunction(0)
+        if self.token.kind != "end":
+            self._expected("and, or, or the end")
+        return filters
+
+    def _disjunction(self, depth: int) -> tuple[Filter, ...]:
+        found = self._conjunction(depth)
+        while self._takes("word", "or"):
+            start = self.token.start
+            found = self._distinct(found, self._conjunction(depth), start)
+        return found
+
+    def _distinct(
+        self, some: tuple[Filter, ...], more: tuple[Filter, ...], start: int
+    ) -> tuple[Filter, ...]:
+        self._check_filters(len(some) + len(more), start)
+        filters = {_key(filter): filter for filter in (*some, *more)}
+        return tuple(filters.values())
+
+    def _conjunction(self, depth: int) -> tuple[Filter, ...]:
+        found = self._term(depth)
+        while self._takes("word", "and"):
+            start = self.token.start
+            more = self._term(depth)
+            self._check_filters(len(found) * len(more), start)
+            filters = [_joined(one, other) for one in found for other in more]
+            found = self._distinct((), tuple(filters), start)
+        return found
+
+    def _term(self, depth: int) -> tuple[Filter, ...]:
+        start = self.token.start
+        if not self._takes("symbol", "("):
+            return self._constraint()
+        if depth == self.limits.subscription_nesting:
+            self._reached(
+                f"parentheses are nested deeper than {depth:,} (subscription_nesting)", start
+            )
+        found = self._disjunction(depth + 1)
+        if not self._takes("symbol", ")"):
+            self._expected("and, or, or )")
+        return found
+
+    def _constraint(self) -> tuple[Filter, ...]:
+        self.constraints += 1
+        if self.constraints > self.limits.subscription_predicates:
+            most = self.limits.subscription_predicates
+            self._reached(f"there are more than {most:,} constraints (subscription_predicates)")
+        name = self._name()
+        token = self.token
+        operator = token.text
+        if token.kind == "symbol" and operator in (*_SAME, *_ORDER):
+            self._next()
+            constant = self._value("a value")
+            if operator in _ORDER and isinstance(constant[0], bool):
+                self._fail("booleans have no order", token, "write = or !=")
+            return ((Constraint(name, operator, constant[0]),),)
+        if token.kind == "word" and operator in _PARTS:
+            self._next()
+            value, at = self._value("a string")
+            if not isinstance(value, str):
+                self._fail(
+                    f"{operator} asks for a part of a string, not {at.text}", at, 'write "…"'
+                )
+            return ((Constraint(name, operator, value),),)
+        if self._takes("word", "exists"):
+            return ((Constraint(name, "exists"),),)
+        if self._takes("word", "in"):
+            return tuple((Constraint(name, "in", items),) for items in self._list())
+        self._expected(f"an operator ({_OPERATORS})")
+
+    def _list(self) -> Iterable[tuple[Constant, ...]]:
+        """The items of a list, by what they can be compared with."""
+        if not self._takes("symbol", "("):
+            self._expected("( and values")
+        kinds: dict[type, dict[Constant, None]] = {}
+        while True:
+            value, _ = self._value("a value")
+            kind = float if type(value) is int else type(value)
+            kinds.setdefault(kind, {})[value] = None
+            if self._takes("symbol", ")"):
+                return map(tuple, kinds.values())
+            if not self._takes("symbol", ","):
+                self._expected(", or )")
+
+    def _name(self) -> str:
+        token = self.token
+        if token.kind == "quoted":
+            self._next()
+            if len(token.text) == 2:
+                self._fail("the name is empty", token)
+            return self._encodable(token.text[1:-1].replace("``", "`"), token)
+        if token.kind != "word":
+            self._expected("the name of an attribute")
+        if token.text in _KEYWORDS:
+            hint = _HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
+            self._fail(f"expected the name of an attribute, found {token.text!r}", token, hint)
+        self._next()
+        return token.text
+
+    def _value(self, expected: str) -> tuple[Constant, _Token]:
+        token = self.token
+        value: Constant
+        if token.kind == "string":
+            value = self._string(token)
+        elif token.kind == "number":
+            value = self._number(token)
+        elif token.kind == "word" and token.text in ("true", "false"):
+            value = token.text == "true"
+        else:
+            hint = None
+            if token.kind == "word" and token.text not in _HINTS:
+                hint = f'a string is written in quotes: "{token.text}"'
+            self._expected(expected, hint)
+        self._next()
+        return value, token
+
+    def _string(self, token: _Token) -> str:
+        inner = token.text[1:-1]
+        if token.text[0] == "'":  # as JSON has it
+            inner = re.sub(r"\\.|\"", _double_quoted, inner, flags=re.DOTALL)
+        try:
+            value: str = json.loads(f'"{inner}"', strict=False)
+        except ValueError:
+            self._fail(
+                "a backslash in a string begins one of JSON's escapes",
+                token,
+                'write \\\\ for a backslash itself, \\" for a quote, \\n, \\t, \\u00e9',
+            )
+        return self._encodable(value, token)
+
+    def _encodable(self, text: str, token: _Token) -> str:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self._fail("half of a surrogate pair is no character", token)
+        return text
+
+    def _number(self, token: _Token) -> int | float:
+        if any(character in token.text for character in ".eE"):
+            value = float(token.text)
+            if math.isinf(value):
+                self._fail("the number is beyond what a 64-bit float can be", token)
+            return value
+        if len(token.text) > 20 or int(token.text) not in _INT64:
+            hint = "write it as a float: 1e19"
+            self._fail("the integer is beyond 64 bits", token, hint)
+        return int(token.text)
+
+    def _takes(self, kind: str, text: str) -> bool:
+        """Whether the next token is this one; it is passed over then."""
+        found = self.token.kind == kind and self.token.text == text
+        if found:
+            self._next()
+        return found
+
+    def _next(self) -> None:
+        match = _TOKEN.match(self.text, self._place)
+        if match is None:
+            self._fail_at_character()
+        kind = match.lastgroup or "end"
+        self.token = _Token(kind, match[kind], match.start(kind))
+        self._place = match.end()
+
+    def _fail_at_character(self) -> NoReturn:
+        start = (
+            self._place
+            + len(self.text[self._place :])
+            - len(self.text[self._place :].lstrip(" \t\r\n"))
+        )
+        found = _Token("character", self.text[start], start)
+        if found.text in "\"'`":
+            self._fail(f"there is no {found.text} at the end of this", found)
+        word = re.compile(r"[\w.+-]+").match(self.text, start)
+        if word is not None and (found.text.isdecimal() or found.text in "+-."):
+            hint = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
+            self._fail(f"{word[0]!r} is no number", found, hint)
+        self._fail(f"{found.text!r} has no meaning here", found)
+
+    def _expected(self, what: str, hint: str | None = None) -> NoReturn:
+        token = self.token
+        found = "the end" if token.kind == "end" else repr(token.text)
+        lower = token.text.lower()
+        if hint is None and token.kind in ("word", "symbol"):
+            hint = _HINTS.get(token.text)
+            if hint is None and token.text != lower and lower in _KEYWORDS:
+                hint = f"write {lower}"
+        self._fail(f"expected {what}, found {found}", token, hint)
+
+    def _fail(self, message: str, token: _Token, hint: str | None = None) -> NoReturn:
+        raise SubscriptionSyntaxError(message, self.text, token.start, hint)
+
+    def _check_filters(self, count: int, start: int) -> None:
+        most = self.limits.subscription_filters
+        if count > most:
+            self._reached(
+                f"as a disjunction of conjunctions it has {count:,} filters: the limit is {most:,} "
+                "(subscription_filters)",
+                start,
+            )
+
+    def _reached(self, message: str, start: int | None = None) -> NoReturn:
+        place = self.token.start if start is None else start
+        raise SubscriptionLimitError(message, self.text, place)
+
+
+def _double_quoted(match: re.Match[str]) -> str:
+    """What a character of a string in single quotes is in double ones."""
+    return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
+
+
+def _key(filter: Filter) -> tuple[object, ...]:
+    """What is the same of equal filters alone: to Python, True is 1."""
+    return tuple(map(_constraint_key, filter))
+
+
+def _constraint_key(constraint: Constraint) -> tuple[object, ...]:
+    constant = constraint.constant
+    first = constant[0] if isinstance(constant, tuple) else constant
+    return isinstance(first, bool), constraint
+
+
+def _joined(one: Filter, other: Filter) -> Filter:
+    """The constraints of both, each once."""
+    return tuple({_constraint_key(each): each for each in (*one, *other)}.values())
+
+
+def print_filters(filters: Sequence[Sequence[Constraint]]) -> str:
+    r"""An expression that means these filters, none of which is empty.
+
+    >>> print_filters(parse_filters("a='it' and (`b c` in (1, 2.5) or d exists)"))
+    'a = "it" and `b c` in (1, 2.5) or a = "it" and d exists'
+    """
+    return " or ".join(" and ".join(map(_printed, filter)) for filter in filters)
+
+
+def _printed(constraint: Constraint) -> str:
+    name, operator, constant = constraint
+    if re.fullmatch(_NAME, name) is None or name in _KEYWORDS:
+        name = "`" + name.replace("`", "``") + "`"
+    if operator == "exists":
+        return f"{name} exists"
+    if isinstance(constant, tuple):
+        return f"{name} in ({', '.join(map(_printed_constant, constant))})"
+    assert constant is not None
+    return f"{name} {operator} {_printed_constant(constant)}"
+
+
+def _printed_constant(constant: Constant) -> str:
+    return json.dumps(constant, ensure_ascii=False)
