@@ -14,9 +14,9 @@ DEFAULT = "signature"
 
 def engines() -> dict[str, Engine]:
     """All engines, by their names."""
-    from tamis.events import reference  # noqa: PLC0415 - imports Numba
+    from tamis.events import pcm, reference  # noqa: PLC0415 - imports Numba
 
-    return {engine.name: engine for engine in (reference.ENGINE,)}
+    return {engine.name: engine for engine in (reference.ENGINE, pcm.OCM)}
 
 
 def choose(name: str) -> Engine:
