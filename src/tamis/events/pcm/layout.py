@@ -24,8 +24,10 @@ from tamis.events.pcm.tables import Tables, UInt64
     LINE_COUNT,  # lines of ``Input`` that are filled
     CHOSEN_COUNT,  # tables that wait for being looked into
     TURN,  # whose the next table is that an event selects
+    PREPARED,  # lines for a GPU
+    LONGEST,  # the most constraints in one of them
     SCALARS,
-) = range(16)
+) = range(18)
 
 DONE, FULL, ABORTED = range(3)
 """What the kernel returns: there are no more events, room is missing, or a thread failed."""
@@ -51,6 +53,19 @@ has attributes, if these are more.
 
 LEFT = 64
 """Constraints that are left by Bloom filters before they are evaluated, likewise."""
+
+
+(
+    LINE_COPY,  # which copy of FiltersCount and Interfaces, and which Bloom filter
+    LINE_KIND,
+    LINE_VALUE,
+    LINE_START,  # of a string
+    LINE_END,
+    LINE_FIRST,  # constraint
+    LINE_NUM_CONSTR,
+    LINE_WIDTH,
+) = range(8)
+"""What a line of ``Input`` is on a GPU."""
 
 
 class Owned(NamedTuple):

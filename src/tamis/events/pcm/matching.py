@@ -69,9 +69,7 @@ class OcmMatching:
         self._owned = Owned(
             owner_of=owners.of[program.numbers], always=np.unique(owners.of[program.empty])
         )
-        self._sets = np.arange(owners.total + 1, dtype=np.int64)
-        self._members = np.arange(owners.total, dtype=np.int32)
-        freeze(self._sets, self._members)
+        self._singletons = singletons(owners.total)
         self._events_before = 0
         self._need = len(self._owned.owner_of) + len(self._owned.always)
         if owners.are_few:
@@ -98,11 +96,10 @@ class OcmMatching:
 
     def match(self, batch: AttributeBatch) -> MatchSet:
         """The owners of filters that match each event."""
-        is_error = np.zeros(batch.events, np.uint8)
-        is_error[list(batch.errors)] = 1
-        events = Events(*batch[:6], is_error=is_error)
+        events = events_of(batch)
         for part in self._threads:
-            part.begin(events, self._events_before, self._need, self._in_step)
+            input = room_for_lines(batch)
+            part.begin(events, input, self._events_before, self._need, self._in_step)
         words = self._meeting.words
         words[:] = 0
         words[STOP] = -1
@@ -122,15 +119,7 @@ class OcmMatching:
         counts = np.array([part.work.found_counts for part in self._threads])
         found = [part.taken() for part in self._threads]
         starts, set_ids = joined(counts, found)
-        matches = MatchSet(
-            document_starts=starts,
-            set_ids=set_ids,
-            set_starts=self._sets,
-            members=self._members,
-            sliced=np.zeros(0, np.int32),
-            subscribers=None,
-            errors={},
-        )
+        matches = self._singletons._replace(document_starts=starts, set_ids=set_ids)
         freeze(*matches[:5])
         return matches
 
@@ -179,7 +168,7 @@ class OcmMatching:
             for array in (*part.work, part.state)
             if array.base is None
         }
-        own = (*self._owned, self._sets, self._members, *self._meeting)
+        own = (*self._owned, *self._singletons[:4], *self._meeting)
         return sum(arrays.values()) + sum(array.nbytes for array in own)
 
 
@@ -188,30 +177,27 @@ class _Part:
 
     Attributes:
         state: where the kernel finds it.
+        work: room for work; that for what is found is made for each batch.
     """
 
     def __init__(self, work: Work) -> None:
         self.work = work
-        self.input = _new_input(LINES)
         self.state = np.zeros(STATE_SIZE, np.int64)
 
-    def begin(self, events: Events, events_before: int, need: int, in_step: bool) -> None:
+    def begin(
+        self, events: Events, input: Input, events_before: int, need: int, in_step: bool
+    ) -> None:
         """Prepare for a batch."""
         count = len(events.is_error)
         state = self.state
         state[EVENT] = state[FOUND_COUNT] = 0
         state[EVENT_END] = count if in_step else 0
-        state[EVENTS_BEFORE] = (
-            events_before + 1
-        )  # counters are 0 at first, which is no event's base
-        self.events = events  # whose addresses are noted
+        state[EVENTS_BEFORE] = events_before + 1  # the base of none is 0, as counters are at first
+        self._noted = events, input
         self.work = self.work._replace(
             found=np.empty(3 * need + count, np.int32), found_counts=np.zeros(count, np.int32)
         )
-        widest = int(np.diff(events.event_starts).max(initial=0))
-        if widest > len(self.input.starts):
-            self.input = _new_input(widest)
-        note(state, INPUT.attributes, self.input)
+        note(state, INPUT.attributes, input)
         note(state, EVENTS.event_starts, events)
         note(state, WORK.filters_count, self.work)
 
@@ -229,7 +215,7 @@ class _Part:
         found = self.work.found[: int(self.state[FOUND_COUNT])].copy()
         none = np.zeros(0, np.int32)
         self.work = self.work._replace(found=none, found_counts=none)
-        del self.events
+        del self._noted
         return found
 
 
@@ -256,7 +242,29 @@ def joined(counts: Int32, found: Sequence[Int32]) -> tuple[Int64, Int32]:
     return starts, owners
 
 
-def _new_input(lines: int) -> Input:
+def singletons(owners: int) -> MatchSet:
+    """A set for each owner, which no event has yet."""
+    return MatchSet(
+        document_starts=np.zeros(1, np.int64),
+        set_ids=np.zeros(0, np.int32),
+        set_starts=np.arange(owners + 1, dtype=np.int64),
+        members=np.arange(owners, dtype=np.int32),
+        sliced=np.zeros(0, np.int32),
+        subscribers=None,
+        errors={},
+    )
+
+
+def events_of(batch: AttributeBatch) -> Events:
+    """A batch as kernels read it."""
+    is_error = np.zeros(batch.events, np.uint8)
+    is_error[list(batch.errors)] = 1
+    return Events(*batch[:6], is_error=is_error)
+
+
+def room_for_lines(batch: AttributeBatch) -> Input:
+    """Room for lines of ``Input``: those of any one table at least."""
+    lines = max(int(np.diff(batch.event_starts).max(initial=0)), LINES)
     chosen = np.zeros(2 * CHOSEN, np.uint64)
     attributes, starts, ends = np.zeros((3, lines), np.int32)
     left, left_of = np.zeros((2, LEFT), np.int32)

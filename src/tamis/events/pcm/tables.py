@@ -27,11 +27,14 @@ class PcmOptions(NamedTuple):
         filter_selection: whether there is a table for each NameVector, or a single one.
         parallel: what the threads of OCM share: the "tables" of one event after the other, or all
             "events" (Appendix B.3).
+        events_at_once: how many events CCM matches with one launch of its kernel, at most: each has
+            its own copy of ``FiltersCount`` and ``Interfaces``.
     """
 
     name_vector_bits: int = 32
     filter_selection: bool = True
     parallel: Literal["tables", "events"] = "tables"
+    events_at_once: int = 64
 
 
 class Tables(NamedTuple):
