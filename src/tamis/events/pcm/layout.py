@@ -124,6 +124,9 @@ class Input(NamedTuple):
         starts, ends: int32[l]; the constraints of the table that have its name.
         chosen: uint64[2 * CHOSEN]; NameVectors of tables, and their rows as ``Tables.slots`` has
             them.
+        of_bit: int32[64]; for each bit of the event's NameVector an attribute of it that has this
+            bit, by its place in the event; next_of_bit: int32[l]; for each such place the next one
+            with the same bit, or -1.
         left, left_of: int32[LEFT]; constraints that are to be evaluated, and for which attribute;
             then the filters of those that are satisfied.
     """
@@ -132,6 +135,8 @@ class Input(NamedTuple):
     starts: Int32
     ends: Int32
     chosen: UInt64
+    of_bit: Int32
+    next_of_bit: Int32
     left: Int32
     left_of: Int32
 

@@ -265,10 +265,16 @@ def events_of(batch: AttributeBatch) -> Events:
 def room_for_lines(batch: AttributeBatch) -> Input:
     """Room for lines of ``Input``: those of any one table at least."""
     lines = max(int(np.diff(batch.event_starts).max(initial=0)), LINES)
-    chosen = np.zeros(2 * CHOSEN, np.uint64)
-    attributes, starts, ends = np.zeros((3, lines), np.int32)
-    left, left_of = np.zeros((2, LEFT), np.int32)
-    return Input(attributes, starts, ends, chosen, left, left_of)
+    return Input(
+        attributes=np.zeros(lines, np.int32),
+        starts=np.zeros(lines, np.int32),
+        ends=np.zeros(lines, np.int32),
+        chosen=np.zeros(2 * CHOSEN, np.uint64),
+        of_bit=np.zeros(64, np.int32),
+        next_of_bit=np.zeros(lines, np.int32),
+        left=np.zeros(LEFT, np.int32),
+        left_of=np.zeros(LEFT, np.int32),
+    )
 
 
 def _new_work(program: PcmProgram, owners: Owners) -> Work:

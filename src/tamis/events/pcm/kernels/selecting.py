@@ -33,15 +33,21 @@ _LOW = 0xFFFFFFFF
 
 @inlined
 def name_bits(state: Int64, event: int) -> tuple[int, int]:
-    """The NameVector of an event, and its Bloom filter."""
+    """The NameVector of an event, and its Bloom filter; its attributes are listed by their bits."""
     event_starts = int64s(state, EVENTS.event_starts)
     event_names = int32s(state, EVENTS.event_names)
     vector_bits = uint64s(state, TABLES.vector_bits)
     bloom_bits = uint64s(state, TABLES.bloom_bits)
+    of_bit, next_of_bit = int32s(state, INPUT.of_bit), int32s(state, INPUT.next_of_bit)
     vector, bloom = U(0), U(0)
-    for attribute in range(event_starts[event], event_starts[event + 1]):
-        vector |= vector_bits[event_names[attribute]]
-        bloom |= bloom_bits[event_names[attribute]]
+    start = event_starts[event]
+    for place in range(event_starts[event + 1] - start):
+        name = event_names[start + place]
+        bit = first(vector_bits[name])
+        next_of_bit[place] = of_bit[bit] if vector & vector_bits[name] != U(0) else np.int32(-1)
+        of_bit[bit] = place
+        vector |= vector_bits[name]
+        bloom |= bloom_bits[name]
     return vector, bloom
 
 
@@ -131,28 +137,31 @@ def fill_input(state: Int64, event: int, table: int) -> int:
     """
     event_starts = int64s(state, EVENTS.event_starts)
     event_names = int32s(state, EVENTS.event_names)
-    vector_bits = uint64s(state, TABLES.vector_bits)
     rows = int64s(state, TABLES.rows)
     constr_bf = uint64s(state, TABLES.constr_bf)
     chosen = uint64s(state, INPUT.chosen)
     attributes = int32s(state, INPUT.attributes)
     starts, ends = int32s(state, INPUT.starts), int32s(state, INPUT.ends)
-    event_start, event_end = event_starts[event], event_starts[event + 1]
+    of_bit, next_of_bit = int32s(state, INPUT.of_bit), int32s(state, INPUT.next_of_bit)
+    event_start = event_starts[event]
+    room = len(starts) - (event_starts[event + 1] - event_start)
     count = np.int64(0)
-    while table < state[CHOSEN_COUNT] and count + event_end - event_start <= len(starts):
+    while table < state[CHOSEN_COUNT] and count <= room:
         vector = chosen[2 * table]
         first_row = np.int64(chosen[2 * table + 1] >> U(32))
         end_row = np.int64(chosen[2 * table + 1]) & _LOW
-        for attribute in range(event_start, event_end):
-            name = np.int64(event_names[attribute])
-            if vector_bits[name] & vector == U(0):
-                continue
-            row = _row_of(rows, first_row, end_row, name)
-            if row >= 0:
-                attributes[count] = attribute
-                starts[count], ends[count] = rows[row] & _LOW, rows[row + 1] & _LOW
-                prefetch(constr_bf, np.int64(starts[count]))
-                count += 1
+        while vector != U(0):
+            place = np.int64(of_bit[first(vector)])
+            vector &= vector - U(1)
+            while place >= 0:
+                attribute = event_start + place
+                row = _row_of(rows, first_row, end_row, np.int64(event_names[attribute]))
+                if row >= 0:
+                    attributes[count] = attribute
+                    starts[count], ends[count] = rows[row] & _LOW, rows[row + 1] & _LOW
+                    prefetch(constr_bf, np.int64(starts[count]))
+                    count += 1
+                place = np.int64(next_of_bit[place])
         table += 1
     state[LINE_COUNT] = count
     return table
