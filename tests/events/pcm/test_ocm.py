@@ -184,11 +184,13 @@ def test_room_is_made(parallel: Any) -> None:
             assert np.array_equal(matches.numbers(199), np.arange(100))
 
 
-def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("parallel", ["tables", "events"])
+def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> None:
     """The others do not wait for it, and the next batch is answered."""
     table = of_numbers(3, 8, 60)
     batch = encode(events_of(4, 8, 50, 4), table.names)
-    matching = OcmMatching(compile_filters(table), table.owners("interface"), 4)
+    program = compile_filters(table, PcmOptions(parallel=parallel))
+    matching = OcmMatching(program, table.owners("interface"), 4)
     start, started = threading.Thread.start, []
 
     def start_some(thread: threading.Thread) -> None:
@@ -208,7 +210,8 @@ def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [matches.numbers(event).tolist() for event in range(batch.events)] == expected
 
 
-def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("parallel", ["tables", "events"])
+def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> None:
     """Its error is raised, and the others do not wait for it."""
     from tamis.events.pcm import matching  # noqa: PLC0415
 
@@ -221,7 +224,8 @@ def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch) -> None:
             raise MemoryError
         return int(compiled(state))
 
-    at_work = OcmMatching(compile_filters(table), table.owners("interface"), 3)
+    program = compile_filters(table, PcmOptions(parallel=parallel))
+    at_work = OcmMatching(program, table.owners("interface"), 3)
     with monkeypatch.context() as patch:
         patch.setattr(matching, "match_events", fails_in_another)
         with pytest.raises(MemoryError):

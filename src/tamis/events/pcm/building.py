@@ -39,6 +39,14 @@ def compile_filters(table: FilterTable, options: PcmOptions | None = None) -> Pc
 
     Raises:
         UsageError: NameVectors cannot have so many bits.
+
+    >>> from tamis.events.building import Constraint, TableBuilder
+    >>> builder = TableBuilder()
+    >>> builder.add([[Constraint("area", "=", "area1"), Constraint("temp", ">", 30)]])
+    >>> builder.add([[Constraint("temp", ">", 30)]])
+    >>> tables = compile_filters(builder.freeze()).tables
+    >>> tables.total, tables.sizes
+    (2, array([2, 1], dtype=int32))
     """
     options = options or PcmOptions()
     if not 1 <= options.name_vector_bits <= 64:

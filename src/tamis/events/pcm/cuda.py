@@ -230,6 +230,8 @@ class CcmMatching:
 
     def match(self, batch: AttributeBatch) -> MatchSet:
         """The owners of filters that match each event."""
+        for lane in self._lanes:
+            lane.finish()  # what is left of a batch that failed
         state = self._state
         events = events_of(batch)
         input = room_for_lines(batch)

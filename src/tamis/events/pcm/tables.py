@@ -25,15 +25,15 @@ class PcmOptions(NamedTuple):
     Attributes:
         name_vector_bits: of how many bits NameVectors are, 1 to 64.
         filter_selection: whether there is a table for each NameVector, or a single one.
-        parallel: what the threads of OCM share: the "tables" of one event after the other, or all
-            "events" (Appendix B.3).
+        parallel: what the threads of OCM share: the "tables" of one event after the other (Section
+            3.2), or all "events" (Appendix B.3), which is faster.
         events_at_once: how many events CCM matches with one launch of its kernel, at most: each has
             its own copy of ``FiltersCount`` and ``Interfaces``.
     """
 
     name_vector_bits: int = 32
     filter_selection: bool = True
-    parallel: Literal["tables", "events"] = "tables"
+    parallel: Literal["tables", "events"] = "events"
     events_at_once: int = 64
 
 
