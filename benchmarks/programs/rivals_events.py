@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from benchmarks.programs.protocol import Digest, Phases, answer, load, read_subscriptions
-from tamis.events.building import Constraint
+from tamis.language.constraints import Constraint
 
 Event = dict[str, Any]
 

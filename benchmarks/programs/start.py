@@ -266,9 +266,10 @@ def _use_nfa() -> None:
 
 def _use_events() -> None:
     """Ask every engine of events the same."""
-    from tamis.events.building import Constraint, TableBuilder  # noqa: PLC0415
+    from tamis.events.building import TableBuilder  # noqa: PLC0415
     from tamis.events.encode import encode  # noqa: PLC0415
     from tamis.events.planner import engines  # noqa: PLC0415
+    from tamis.language.constraints import Constraint  # noqa: PLC0415
 
     operators: dict[str, Any] = {
         "<": 2,

@@ -14,7 +14,8 @@ import pytest
 from benchmarks.programs.protocol import Digest
 from benchmarks.programs.rivals_events import RIVALS, constraints, read
 from tamis.events import reference
-from tamis.events.building import Constraint, TableBuilder
+from tamis.events.building import TableBuilder
+from tamis.language.constraints import Constraint
 from tests.events.drawing import answers
 
 ROOT = Path(__file__).parents[2]

@@ -6,10 +6,11 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tamis.events.building import Constraint, TableBuilder
+from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engine import Engine
 from tamis.events.model import By, FilterTable
+from tamis.language.constraints import Constraint
 
 NAMES = [f"n{number}" for number in range(6)]
 NUMBERS = st.sampled_from(

@@ -28,11 +28,12 @@ from tamis.errors import (
     UsageError,
 )
 from tamis.events import matcher as matcher_module
-from tamis.events.building import Constraint, TableBuilder
+from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.matcher import EventMatch, EventMatcher, compile_events
 from tamis.events.model import By, FilterTable
 from tamis.events.planner import engines
+from tamis.language.constraints import Constraint
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tests.events.drawing import EVENTS, answers, tables
 

@@ -15,9 +15,10 @@ from numpy.typing import NDArray
 
 from tamis.errors import UsageError
 from tamis.events import reference
-from tamis.events.building import Constraint, TableBuilder
+from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.model import EQ, GT, LT, NE, OPERATORS, STRING, AttributeBatch, FilterTable
+from tamis.language.constraints import Constraint
 from tamis.workload import EventWorkload
 from tamis.workload.events.text import event_lines, interface_lines, subscription_lines
 from tamis.workload.values import Values

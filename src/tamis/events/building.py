@@ -3,37 +3,21 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import freeze
-from tamis.events.model import BOOLEAN, EXISTS, IN, OPERATORS, STRING, FilterTable, number
-
-Constant = str | int | float | bool
-"""What a constraint compares with."""
-
-
-class Constraint(NamedTuple):
-    """``name operator constant``, of one attribute.
-
-    Attributes:
-        constant: of ``in``, a tuple; of ``exists``, None.
-    """
-
-    name: str
-    operator: str
-    constant: Constant | tuple[Constant, ...] | None = None
-
-
-Filter = Sequence[Constraint]
-"""A conjunction."""
+from tamis.events.model import BOOLEAN, OPERATORS, STRING, FilterTable, number
+from tamis.language.constraints import Constant, Constraint
 
 
 class TableBuilder:
     """Adds subscriptions one by one. Operators have to suit their constants: that is not checked.
+
+    Equal constraints are written once while the table grows, and are numbers, their *codes*.
 
     >>> builder = TableBuilder()
     >>> builder.add([[Constraint("area", "=", "area1"), Constraint("temp", ">", 30)]])
@@ -42,45 +26,53 @@ class TableBuilder:
     """
 
     def __init__(self) -> None:
+        self._codes: dict[tuple[object, ...], int] = {}
+        self._pool = array("q")  # of four numbers each: name, operator, kind, value
         self._names: dict[str, int] = {}
         self._strings: dict[str, int] = {}
-        self._starts = array("q", [0])
-        self._constraint_names = array("i")
-        self._operators = bytearray()
-        self._kinds = bytearray()
-        self._values = array("q")
         self._list_starts = array("q", [0])
         self._list_kinds = bytearray()
         self._list_values = array("q")
+        self._constraints = array("i")
+        self._starts = array("q", [0])
         self._subscriptions = array("i")
         self._interfaces = array("i")
 
-    def add(self, filters: Iterable[Filter], interface: int = 0) -> None:
+    def add(self, filters: Iterable[Iterable[Constraint]], interface: int = 0) -> None:
         """Add a subscription, a disjunction of filters."""
+        self.add_codes([[self.code(each) for each in filter] for filter in filters], interface)
+
+    def add_codes(self, filters: Iterable[Iterable[int]], interface: int = 0) -> None:
+        """The same, of codes."""
         number = len(self._interfaces)
         self._interfaces.append(interface)
         for filter in filters:
-            for constraint in filter:
-                self._add_constraint(*constraint)
-            self._starts.append(len(self._values))
+            self._constraints.extend(filter)
+            self._starts.append(len(self._constraints))
             self._subscriptions.append(number)
 
-    def _add_constraint(self, name: str, operator: str, constant: Any) -> None:
-        code = OPERATORS.index(operator)
-        kind = value = 0
-        if code == IN:
-            value = len(self._list_starts) - 1
-            items = [self._value(item) for item in constant]
-            kind = items[0][0]
-            self._list_kinds.extend(item[0] for item in items)
-            self._list_values.extend(item[1] for item in items)
-            self._list_starts.append(len(self._list_values))
-        elif code != EXISTS:
-            kind, value = self._value(constant)
-        self._constraint_names.append(self._names.setdefault(name, len(self._names)))
-        self._operators.append(code)
-        self._kinds.append(kind)
-        self._values.append(value)
+    def code(self, constraint: Constraint) -> int:
+        """The number of a constraint."""
+        name, operator, constant = constraint
+        first = constant[0] if isinstance(constant, tuple) else constant
+        key = (isinstance(first, bool), constraint)  # to Python, True is 1
+        code = self._codes.get(key)
+        if code is None:
+            code = self._codes[key] = len(self._codes)
+            number = self._names.setdefault(name, len(self._names))
+            self._pool.extend((number, OPERATORS.index(operator), *self._operand(constant)))
+        return code
+
+    def _operand(self, constant: Any) -> tuple[int, int]:
+        if constant is None:
+            return 0, 0
+        if not isinstance(constant, tuple):
+            return self._value(constant)
+        items = [self._value(item) for item in constant]
+        self._list_kinds.extend(item[0] for item in items)
+        self._list_values.extend(item[1] for item in items)
+        self._list_starts.append(len(self._list_values))
+        return items[0][0], len(self._list_starts) - 2
 
     def _value(self, constant: Constant) -> tuple[int, int]:
         if isinstance(constant, str):
@@ -92,13 +84,14 @@ class TableBuilder:
     def freeze(self) -> FilterTable:
         """The arrays, read-only."""
         string_starts, string_bytes = packed(text.encode() for text in self._strings)
+        pool = np.array(self._pool, np.int64).reshape(-1, 4)[np.array(self._constraints, np.int32)]
         table = FilterTable(
             names=tuple(self._names),
             starts=np.array(self._starts, np.int64),
-            constraint_names=np.array(self._constraint_names, np.int32),
-            operators=_bytes(self._operators),
-            kinds=_bytes(self._kinds),
-            values=np.array(self._values, np.int64),
+            constraint_names=pool[:, 0].astype(np.int32),
+            operators=pool[:, 1].astype(np.uint8),
+            kinds=pool[:, 2].astype(np.uint8),
+            values=pool[:, 3].copy(),
             list_starts=np.array(self._list_starts, np.int64),
             list_kinds=_bytes(self._list_kinds),
             list_values=np.array(self._list_values, np.int64),

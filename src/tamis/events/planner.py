@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 import logging
+from typing import NamedTuple
 
 from tamis.errors import EngineRefused
-from tamis.events.engine import Engine
+from tamis.events.engine import Engine, Matching, Program
+from tamis.events.model import FilterTable, Owners
 
 log = logging.getLogger("tamis.events.planner")
 
 DEFAULT = "signature"
 
+SEQUENTIAL_BELOW = 1_000
+"""The engine ``pcm`` matches fewer filters by ``sff``: threads and a GPU would wait longer."""
+
+GPU_FROM = 1_000_000
+"""So many by ``ccm``, where there is a GPU, each launch of which takes microseconds at least."""
+
 
 def engines() -> dict[str, Engine]:
     """All engines, by their names."""
-    from tamis.events import reference, sff, signature  # noqa: PLC0415 - imports Numba
+    from tamis.events import pcm, reference, sff, signature  # noqa: PLC0415 - imports Numba
 
-    return {engine.name: engine for engine in (signature.ENGINE, sff.ENGINE, reference.ENGINE)}
+    every = (signature.ENGINE, reference.ENGINE, sff.ENGINE, pcm.OCM, pcm.CCM, PCM)
+    return {engine.name: engine for engine in every}
 
 
 def choose(name: str) -> Engine:
@@ -31,3 +40,43 @@ def choose(name: str) -> Engine:
         raise EngineRefused(f"there is no engine {name!r}: choose from {', '.join(found)}")
     log.info("engine %s%s", chosen.name, ", the default" if name == "auto" else "")
     return chosen
+
+
+def pcm_choice(filters: int, has_gpu: bool) -> str:
+    """The engine that the paper's translator (Section 4.3) would switch to.
+
+    >>> pcm_choice(100, True), pcm_choice(250_000, True), pcm_choice(5_000_000, True)
+    ('sff', 'ocm', 'ccm')
+    """
+    if filters < SEQUENTIAL_BELOW:
+        return "sff"
+    return "ccm" if has_gpu and filters >= GPU_FROM else "ocm"
+
+
+class _Chosen(NamedTuple):
+    """Filters, compiled by an engine that was chosen for them."""
+
+    engine: Engine
+    program: Program
+
+    def memory_usage(self) -> int:
+        return self.program.memory_usage()
+
+
+def _compile_chosen(table: FilterTable) -> _Chosen:
+    from tamis.events import pcm  # noqa: PLC0415 - imports Numba
+
+    found = engines()
+    is_large = table.filters >= GPU_FROM
+    name = pcm_choice(table.filters, is_large and pcm.has_gpu())
+    engine = found.get(name, pcm.OCM)
+    log.info("engine pcm: %s, for %d filters", engine.name, table.filters)
+    return _Chosen(engine, engine.compile(table))
+
+
+def _open_chosen(chosen: _Chosen, owners: Owners, threads: int) -> Matching:
+    return chosen.engine.open(chosen.program, owners, threads)
+
+
+PCM = Engine("pcm", _compile_chosen, _open_chosen)
+"""PCM's automatic switch."""

@@ -29,7 +29,7 @@ from typing import NamedTuple, NoReturn
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["Constant", "Constraint", "Filter", "parse_filters", "print_filters"]
+__all__ = ["KEYWORDS", "Constant", "Constraint", "Filter", "parse_filters", "print_filters"]
 
 Constant = str | int | float | bool
 """What a constraint compares with."""
@@ -54,7 +54,7 @@ Filter = tuple[Constraint, ...]
 _SAME = ("=", "!=")
 _ORDER = ("<", "<=", ">", ">=")
 _PARTS = ("prefix", "suffix", "contains")
-_KEYWORDS = frozenset([*_PARTS, "and", "or", "not", "in", "exists", "true", "false", "null"])
+KEYWORDS = frozenset([*_PARTS, "and", "or", "not", "in", "exists", "true", "false", "null"])
 _OPERATORS = "= != < <= > >= prefix suffix contains in exists"
 _INT64 = range(-(1 << 63), 1 << 63)
 
@@ -228,7 +228,7 @@ class _Parser:
             return self._encodable(token.text[1:-1].replace("``", "`"), token)
         if token.kind != "word":
             self._expected("the name of an attribute")
-        if token.text in _KEYWORDS:
+        if token.text in KEYWORDS:
             hint = _HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
             self._fail(f"expected the name of an attribute, found {token.text!r}", token, hint)
         self._next()
@@ -319,7 +319,7 @@ class _Parser:
         lower = token.text.lower()
         if hint is None and token.kind in ("word", "symbol"):
             hint = _HINTS.get(token.text)
-            if hint is None and token.text != lower and lower in _KEYWORDS:
+            if hint is None and token.text != lower and lower in KEYWORDS:
                 hint = f"write {lower}"
         self._fail(f"expected {what}, found {found}", token, hint)
 
@@ -372,7 +372,7 @@ def print_filters(filters: Sequence[Sequence[Constraint]]) -> str:
 
 def _printed(constraint: Constraint) -> str:
     name, operator, constant = constraint
-    if re.fullmatch(_NAME, name) is None or name in _KEYWORDS:
+    if re.fullmatch(_NAME, name) is None or name in KEYWORDS:
         name = "`" + name.replace("`", "``") + "`"
     if operator == "exists":
         return f"{name} exists"

@@ -81,7 +81,7 @@ def read_entries(
         place = number if line is None else line
         refused.append((place, error.located(entries.ids[number], line)))
 
-    for number, id_error in _bad_ids(entries):
+    for number, id_error in bad_ids(entries):
         refuse(number, id_error)
     plain, numbers = _read_plain(entries.expressions, np.flatnonzero(is_good), rules, progress)
     rest = _Rest(rules, known, len(plain))
@@ -189,7 +189,7 @@ def _examples(query_numbers: Int32, count: int) -> Int32:
     return examples
 
 
-def _bad_ids(entries: Entries) -> Iterator[tuple[int, SubscriptionIdError]]:
+def bad_ids(entries: Entries) -> Iterator[tuple[int, SubscriptionIdError]]:
     """The numbers of entries whose ids cannot be used, and why."""
     for number, id, first in _suspects(entries):
         if first >= 0:

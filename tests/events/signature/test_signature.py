@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 
 from tamis.events import reference, signature
-from tamis.events.building import Constraint, TableBuilder
+from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.model import AttributeBatch, By, FilterTable
 from tamis.events.signature import compile as compiling
 from tamis.events.signature.program import DENSE, HASHED, IS_WIDE, SEARCHED
+from tamis.language.constraints import Constraint
 from tamis.workload import EventWorkload
 from tests.events.drawing import EVENTS, answers, tables
 

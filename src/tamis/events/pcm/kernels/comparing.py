@@ -1,0 +1,50 @@
+"""Bit vectors compared, eight at once, and asked for ahead."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+
+from tamis.arrays import intrinsic, types
+
+Value = Any
+"""A value of LLVM's."""
+
+_WORD = ir.IntType(64)
+_EIGHT = ir.VectorType(_WORD, 8)
+
+
+@intrinsic
+def covered(_typing: Any, vectors: Any, _place: Any, _outside: Any) -> Any:
+    """Which of eight vectors, from a place on, have no bit of ``outside``: a mask, unchecked."""
+
+    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        data = context.make_array(vectors)(context, builder, values[0]).data
+        start = builder.bitcast(builder.gep(data, [values[1]]), _EIGHT.as_pointer())
+        eight = builder.load(start, align=8)
+        undefined = ir.Constant(_EIGHT, ir.Undefined)
+        one = builder.insert_element(undefined, values[2], ir.IntType(32)(0))
+        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
+        splat = builder.shuffle_vector(one, undefined, everywhere)
+        nothing = ir.Constant(_EIGHT, [0] * 8)
+        is_covered = builder.icmp_unsigned("==", builder.and_(eight, splat), nothing)
+        return builder.zext(builder.bitcast(is_covered, ir.IntType(8)), _WORD)
+
+    return types.uint64(vectors, types.int64, types.uint64), generate
+
+
+@intrinsic
+def prefetch(_typing: Any, array: Any, _place: Any) -> Any:
+    """Ask for the memory around ``array[place]``, which is not waited for."""
+
+    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        data = context.make_array(array)(context, builder, values[0]).data
+        number = ir.IntType(32)
+        item = builder.bitcast(builder.gep(data, [values[1]]), ir.IntType(8).as_pointer())
+        kind = ir.FunctionType(ir.VoidType(), [item.type, number, number, number])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [item.type], kind)
+        builder.call(function, [item, number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate

@@ -1,0 +1,254 @@
+"""Sets of subscriptions of events: ids and expressions, from Python and from files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from tamis.errors import (
+    BadSubscriptions,
+    SubscriptionError,
+    SubscriptionId,
+    SubscriptionIdError,
+    UsageError,
+)
+from tamis.events.building import TableBuilder
+from tamis.events.model import FilterTable
+from tamis.language.columns import Ids
+from tamis.language.constraints import KEYWORDS, parse_filters
+from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
+from tamis.language.reading import bad_ids
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+_PLAIN = re.compile(
+    r"""([A-Za-z_][A-Za-z0-9_.:-]*)\ *(?:(?:=|!=|<=?|>=?)\ *-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?
+    |(?:=|!=|<=?|>=?|\ prefix\ |\ suffix\ |\ contains\ )\ *"[^"\\\ud800-\udfff]*")""",
+    re.VERBOSE,
+)
+"""A constraint that may stand between two ``and`` as it is. Others are read with all around them.
+"""
+_REMEMBERED_MAX = 1 << 18
+"""So many texts of constraints are remembered at most."""
+
+
+class EventSubscriptions:
+    """A set of subscriptions of events, parsed; its order is the order of the results.
+
+    An *interface* is what events are forwarded to: it has one or more subscriptions, and is
+    reported where any of these is true.
+
+    Args:
+        items: id → expression, or (id, expression) pairs; see :mod:`tamis.language.constraints`.
+            Ids are str or int and keep their type.
+        interfaces: the interface of each id; None makes an interface of each subscription.
+        skip_bad: leave bad subscriptions out and keep their errors in ``errors``.
+        limits: bounds on each expression.
+
+    Attributes:
+        errors: of those that were left out.
+        table: the filters.
+
+    Raises:
+        BadSubscriptions: some cannot be used; it lists all of them.
+        UsageError: an id has no interface, or an interface is of an id that is not there.
+
+    >>> subscriptions = EventSubscriptions({"hot": "temp > 30", "storm": "wind > 20 or gust > 30"})
+    >>> len(subscriptions), subscriptions.table.filters, subscriptions.ids[1]
+    (2, 3, 'storm')
+    >>> EventSubscriptions({"odd": "temp >"})
+    Traceback (most recent call last):
+    tamis.errors.BadSubscriptions: 1 bad subscription
+    subscription 'odd': expected a value, found the end
+      temp >
+            ^
+    """
+
+    def __init__(
+        self,
+        items: SubscriptionItems,
+        *,
+        interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
+        skip_bad: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> None:
+        self._fill(given_entries(items), interfaces, skip_bad, limits)
+
+    @classmethod
+    def from_file(
+        cls,
+        path: str | Path,
+        *,
+        interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
+        skip_bad: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
+    ) -> EventSubscriptions:
+        """Read ``id<TAB>expression`` lines, or ``{"id", "expression"}`` objects from ``*.ndjson``.
+
+        In a text file ``#`` comments and blank lines are skipped, and a line without a tab is an
+        expression whose id is its line number.
+
+        Args:
+            interfaces, skip_bad, limits: as for the class.
+
+        Raises:
+            UsageError: the file cannot be read; and as for the class.
+            BadSubscriptions: some lines cannot be used; it lists all of them, with their lines.
+        """
+        result = cls.__new__(cls)
+        result._fill(file_entries(path), interfaces, skip_bad, limits)
+        return result
+
+    @classmethod
+    def of_table(
+        cls, table: FilterTable, ids: Sequence[SubscriptionId] | None = None
+    ) -> EventSubscriptions:
+        """A set of filters that are arrays already; the caller vouches for them.
+
+        Args:
+            ids: of its subscriptions; None numbers them, and interfaces, from 0.
+        """
+        result = cls.__new__(cls)
+        count = len(table.interfaces)
+        result.ids = Ids.of(range(count) if ids is None else ids)
+        if len(result.ids) != count:
+            raise UsageError(f"there are {len(result.ids):,} ids for {count:,} subscriptions")
+        result.interface_ids = Ids.of(range(table.interface_count))
+        result.table = table
+        result.errors = ()
+        return result
+
+    ids: Ids
+    interface_ids: Ids
+    table: FilterTable
+    errors: tuple[SubscriptionError, ...]
+
+    def _fill(
+        self,
+        entries: Entries,
+        interfaces: Mapping[SubscriptionId, SubscriptionId] | None,
+        skip_bad: bool,
+        limits: Limits,
+    ) -> None:
+        refused = [(error.line or 0, error) for error in entries.refused]
+        bad = dict(bad_ids(entries))
+        given = _Interfaces(interfaces, entries, bad)
+        reader = _Reader(limits)
+        kept: list[int] = []
+        for number, expression in enumerate(entries.expressions):
+            error: SubscriptionError | None = bad.get(number)
+            if error is None:
+                try:
+                    reader.read(expression, given.number(number, len(kept)))
+                    kept.append(number)
+                    continue
+                except SubscriptionError as found:
+                    error = found
+            line = None if entries.lines is None else int(entries.lines[number])
+            place = number if line is None else line
+            refused.append((place, error.located(entries.ids[number], line)))
+        refused.sort(key=lambda pair: pair[0])
+        self.errors = tuple(error for _, error in refused)
+        if self.errors and not skip_bad:
+            raise BadSubscriptions(self.errors)
+        self.ids = entries.ids.part(np.array(kept, np.int64)).compact()
+        self.interface_ids = self.ids if interfaces is None else Ids.of(given.found)
+        self.table = reader.builder.freeze()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self.ids
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        return iter(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<EventSubscriptions: {len(self):,}>"
+
+
+class _Interfaces:
+    """Numbers of interfaces, in the order that they are met.
+
+    Attributes:
+        found: their numbers, by what they are called.
+    """
+
+    def __init__(
+        self,
+        interfaces: Mapping[SubscriptionId, SubscriptionId] | None,
+        entries: Entries,
+        bad: Mapping[int, SubscriptionIdError],
+    ) -> None:
+        self.found: dict[SubscriptionId, int] = {}
+        self._of: list[SubscriptionId] | None = None
+        if interfaces is None:
+            return
+        ids = list(entries.ids)
+        lost = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
+        if lost:
+            raise UsageError(f"{_some(lost)} of the subscriptions have no interface: give each one")
+        known = {*ids, *(error.id for error in entries.refused)}
+        strange = [id for id in interfaces if id not in known]
+        if strange:
+            raise UsageError(f"{_some(strange)} have an interface, but are no subscriptions")
+        self._of = [interfaces.get(id, id) for id in ids]
+
+    def number(self, entry: int, subscription: int) -> int:
+        """The number of an entry's interface, if it is so many subscriptions into the set."""
+        if self._of is None:
+            return subscription
+        return self.found.setdefault(self._of[entry], len(self.found))
+
+
+def _some(ids: Sequence[SubscriptionId]) -> str:
+    shown = ", ".join(f"{id!r:.40}" for id in ids[:3])
+    return shown if len(ids) <= 3 else f"{shown} and {len(ids) - 3:,} more"
+
+
+class _Reader:
+    """Adds expressions to a table; plain conjunctions, constraint by constraint, by their texts."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.builder = TableBuilder()
+        self._limits = limits
+        self._codes: dict[str, int | None] = {}
+
+    def read(self, expression: str, interface: int) -> None:
+        """Add a subscription.
+
+        Raises:
+            SubscriptionError: it cannot be used.
+        """
+        parts = expression.split(" and ")
+        codes = list(map(self._codes.get, parts))
+        if None in codes:
+            codes = list(map(self._code, parts))
+        limits = self._limits
+        is_small = (
+            len(parts) <= limits.subscription_predicates
+            and len(expression) <= limits.subscription_chars
+            and limits.subscription_filters > 0
+        )
+        if None in codes or not is_small:
+            self.builder.add(parse_filters(expression, limits), interface)
+        else:
+            self.builder.add_codes(
+                [dict.fromkeys(code for code in codes if code is not None)], interface
+            )
+
+    def _code(self, part: str) -> int | None:
+        """The code of a constraint, or None if it is not a plain one."""
+        code = self._codes.get(part)
+        if code is None:
+            plain = _PLAIN.fullmatch(part)
+            if plain is None or plain[1] in KEYWORDS:
+                return None
+            ((constraint,),) = parse_filters(part, self._limits)
+            if len(self._codes) == _REMEMBERED_MAX:
+                self._codes.clear()
+            code = self._codes[part] = self.builder.code(constraint)
+        return code
