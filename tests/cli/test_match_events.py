@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 
 from tamis.cli.results import encode
@@ -199,3 +201,25 @@ def test_check_lists_what_is_bad(write: Write) -> None:
     outcome = run("check", "--events", "--subscriptions", "alarms.tsv", "--dtd", "x.dtd")
     assert (outcome.status, outcome.out) == (2, "")
     assert "--events: all other options are about documents" in outcome.err
+
+
+def test_parquet_has_rows() -> None:
+    table = pyarrow.table({"temp": pyarrow.array([31, None, 2**63], pyarrow.uint64())})
+    pyarrow.parquet.write_table(table, "events.parquet")
+    outcome = run(*ALARMS, "events.parquet", "good.ndjson")
+    assert outcome.status == 3
+    assert outcome.results == [
+        {"file": "events.parquet", "row": 1, "matches": ["hot"]},
+        {"file": "events.parquet", "row": 2, "matches": []},
+        {
+            "file": "events.parquet",
+            "row": 3,
+            "error": "the attribute 'temp' is an oversized integer, beyond 64 bits: make it a "
+            "float or a str",
+        },
+        {"file": "good.ndjson", "line": 1, "matches": ["wiñd"]},
+    ]
+    pyarrow.parquet.write_table(pyarrow.table({"temp": [[1]]}), "events.parquet")
+    outcome = run(*ALARMS, "events.parquet")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith("tamis: the column 'temp' is of type list<")

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import EventLimitError, MalformedEvent, UnreadableEvents, UsageError
 from tamis.events.encode import Encoder
+from tamis.events.ndjson.kernels import join_lines
 from tamis.events.ndjson.lines import Chunk, chunks
 from tamis.events.ndjson.reader import read_lines
 from tamis.limits import Limits
@@ -215,7 +216,7 @@ def test_one_line_against_the_standard_library(line: bytes) -> None:
             "the attribute 'a' is an oversized integer, beyond 64 bits: make it a float or a str",
         ),
         (b'{"a":1e999}', "not JSON: number is infinity when parsed as double, at character 6"),
-        (b'{"a":"\xff"}', "not JSON: str is not valid UTF-8: surrogates not allowed, at character"),
+        (b'{"a":"\xff"}', "not UTF-8, at byte 7"),
         (b" " * 201 + b"{}", "longer than the limit event_bytes = 200"),
         (
             b'{"a":"' + b"x" * 61 + b'"}',
@@ -249,6 +250,12 @@ def test_demand_does_not_change_what_is_in_error() -> None:
     some, none = (Encoder(names, LIMITS).ndjson(data) for names in (["a", "b"], []))
     assert list(some.batch.errors) == list(none.batch.errors)
     assert len(some.batch.errors) == len(BAD)
+
+
+def test_one_specialisation() -> None:
+    read_lines(b"{}", 1, LIMITS)
+    read_lines(b"{}\n" * 3, 7, Limits(event_bytes=0))
+    assert len(join_lines.signatures) == 1
 
 
 # ------------------------------------------------------------------------- files and streams

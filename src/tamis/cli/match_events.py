@@ -41,13 +41,16 @@ Results:
 """
 
 
+_PARQUET = ".parquet"
+
+
 def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     events: Annotated[
         list[str],
         typer.Argument(
             metavar="EVENTS",
-            help="Files of events, a JSON object a line, or - for standard input. What is gzip is "
-            "decompressed.",
+            help="Files of events, a JSON object a line; *.parquet, whose columns are attributes "
+            "(needs pyarrow); or - for standard input. What is gzip is decompressed.",
         ),
     ],
     subscriptions: EventSubscriptionsFile,
@@ -73,8 +76,8 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
 
     Prints one JSON object an event, in the order of the events: the number of its line, from 1, and
     the ids of the subscriptions that are true of it, in the order of the subscriptions; or its
-    error, which makes the exit status 3. Blank lines are no events. Of several files, the name of
-    the file comes first.
+    error, which makes the exit status 3. Blank lines are no events. Of Parquet it is the number of
+    the row. Of several files, the name of the file comes first.
 
     Values are strings, numbers, booleans and null, which is as if the attribute were not there.
     Files and streams of any size are read while they are matched; what a pipe has is answered
@@ -100,8 +103,9 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
         lines = _Lines(ids[by], matching_only)
         for name in events:
             file = f'"file": {_json(name)}, ' if len(events) > 1 else ""
+            place = "row" if name.endswith(_PARQUET) else "line"
             for answers in _answers(matcher, name, by, threads or usable_cores()):
-                results.write_bytes(lines.of(answers, file))
+                results.write_bytes(lines.of(answers, f'{{{file}"{place}": '))
                 errors += len(answers.errors)
             advance()
     if errors:
@@ -116,7 +120,8 @@ def _answers(
 ) -> Iterator[EventAnswers]:
     """What matches the events of a file, or of standard input."""
     if name != "-":
-        return matcher.ndjson_answers(Path(name), by, threads)
+        read = matcher.arrow_answers if name.endswith(_PARQUET) else matcher.ndjson_answers
+        return read(Path(name), by, threads)
     if sys.stdin is None:  # as it is after <&-
         raise UsageError("standard input is closed")
     return matcher.ndjson_answers(sys.stdin.buffer, by, threads)
@@ -135,11 +140,11 @@ class _Lines:
         self.matching_only = matching_only
         self._written: dict[int, str] = {}
 
-    def of(self, answers: EventAnswers, file: str) -> bytes:
+    def of(self, answers: EventAnswers, beginning: str) -> bytes:
         """The lines of some events.
 
         Args:
-            file: what they begin with.
+            beginning: of each, up to the line or row.
         """
         assert answers.lines is not None
         lines = []
@@ -147,12 +152,12 @@ class _Lines:
         for number, (line, matches) in enumerate(every):
             if matches:
                 ids = ", ".join(map(self._id, matches))
-                lines.append(f'{{{file}"line": {line}, "matches": [{ids}]}}\n')
+                lines.append(f'{beginning}{line}, "matches": [{ids}]}}\n')
             elif number in answers.errors:
                 error = _json(answers.errors[number].message)
-                lines.append(f'{{{file}"line": {line}, "error": {error}}}\n')
+                lines.append(f'{beginning}{line}, "error": {error}}}\n')
             elif not self.matching_only:
-                lines.append(f'{{{file}"line": {line}, "matches": []}}\n')
+                lines.append(f'{beginning}{line}, "matches": []}}\n')
         return "".join(lines).encode()
 
     def _id(self, number: int) -> str:

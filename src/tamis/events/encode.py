@@ -96,6 +96,23 @@ class Encoder:
         events, lines, errors = read_lines(data, first_line, self.limits)
         return EncodedLines(self._plain(events, errors), lines)
 
+    def arrow(self, batch: Any) -> AttributeBatch:
+        """The rows of a record batch of pyarrow's; its columns are attributes.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
+            UsageError: there are two columns of a name, or one of a type that values cannot have,
+                or it is damaged.
+
+        >>> import pyarrow
+        >>> rows = pyarrow.record_batch({"temp": [35, None], "area": ["a", "b"]})
+        >>> Encoder(["temp", "area"]).arrow(rows).event_starts
+        array([0, 2, 3])
+        """
+        from tamis.events.columns import encode_columns  # noqa: PLC0415 - seldom needed
+
+        return encode_columns(batch, self._numbers, self.limits)
+
     def _plain(
         self, events: list[dict[str, Value]], errors: Mapping[int, EventError]
     ) -> AttributeBatch:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis.documents.batch import freeze
 from tamis.errors import EventError, SubscriptionId, UsageError
+from tamis.events.columns import Rows, read_rows
 from tamis.events.encode import Encoder
 from tamis.events.engine import Matching
 from tamis.events.explain import explain
@@ -138,6 +139,11 @@ class EventAnswers:
 
 
 _NO_NUMBERS = np.zeros(0, np.int32)
+
+
+def _unread(line: int, error: EventError) -> EventAnswers:
+    """The answers of a line that could not even be read."""
+    return EventAnswers(match_set([_NO_NUMBERS], {}), {0: error}, np.array([line]))
 
 
 class EventMatcher:
@@ -270,12 +276,54 @@ class EventMatcher:
 
         def match_chunk(chunk: Chunk) -> EventAnswers:
             if chunk.error is not None:
-                line = np.array([chunk.line])
-                return EventAnswers(match_set([_NO_NUMBERS], {}), {0: chunk.error}, line)
+                return _unread(chunk.line, chunk.error)
             batch, lines = self._encoder.ndjson(chunk.data, chunk.line)
             return EventAnswers(self.match_batch(batch, by), batch.errors, lines)
 
         return in_order(match_chunk, chunks(source, self.limits), check_threads(threads))
+
+    def match_arrow(
+        self, source: object, *, by: By = "subscription", threads: int = 1
+    ) -> Iterator[EventMatch]:
+        """Match rows, whose columns are attributes; ``line`` is the row, from 1.
+
+        Columns are integers, floats, booleans or strings, also by dictionaries. Where rows cannot
+        be read any further, the last match carries the error.
+
+        Args:
+            source: a record batch, a table, a data set; record batches, as a reader or otherwise;
+                what else offers Arrow's stream, or the :class:`pathlib.Path` of a Parquet file.
+
+        Raises:
+            MissingExtra: pyarrow is not installed.
+            UsageError: there are two columns of a name, or one of a type that values cannot have;
+                it is no such source, or ``threads`` is less than 1.
+
+        >>> import pyarrow
+        >>> rows = pyarrow.table({"temp": [35, None, 31.5], "area": ["a", "b", "c"]})
+        >>> [list(match) for match in compile_events({"hot": "temp > 30"}).match_arrow(rows)]
+        [['hot'], [], ['hot']]
+        """
+        return self._each(self.arrow_answers(source, by, threads), by)
+
+    def arrow_answers(
+        self, source: object, by: By = "subscription", threads: int = 1
+    ) -> Generator[EventAnswers, None, None]:
+        """What :meth:`match_arrow` says, many rows at a time."""
+        _check_by(by)
+
+        def match_rows(rows: Rows) -> EventAnswers:
+            if rows.error is not None:
+                return _unread(rows.row, rows.error)
+            batch = self._encoder.arrow(rows.batch)
+            numbers = np.arange(rows.row, rows.row + batch.events)
+            errors = {
+                event: type(error)(error.message, rows.row + event)
+                for event, error in batch.errors.items()
+            }
+            return EventAnswers(self.match_batch(batch, by), errors, numbers)
+
+        return in_order(match_rows, read_rows(source), check_threads(threads))
 
     def match_batch(self, batch: AttributeBatch, by: By = "subscription") -> MatchSet:
         """Match events that were encoded for the names of the ``table``.

@@ -38,10 +38,7 @@ def checked(event: object, limits: Limits) -> dict[str, Value]:
     """
     attributes = event if type(event) is dict else _attributes(event)
     if len(attributes) > limits.event_attributes:
-        raise EventLimitError(
-            f"{len(attributes):,} attributes, beyond the limit event_attributes = "
-            f"{limits.event_attributes:,}"
-        )
+        raise too_many(len(attributes), limits)
     string_max = limits.event_string_bytes
     for name, value in attributes.items():
         if type(name) is not str or not name.isascii():
@@ -78,20 +75,52 @@ def _attributes(event: object) -> dict[Any, Any]:
 
 def duplicate(name: object) -> MalformedEvent:
     """The error of an event that has a name twice."""
-    return MalformedEvent(f"there are several attributes {_shown(name)}: give each name once")
+    return MalformedEvent(f"there are several attributes {shown(name)}: give each name once")
+
+
+def too_many(attributes: int, limits: Limits) -> EventLimitError:
+    """The error of an event that has too many attributes."""
+    return EventLimitError(
+        f"{attributes:,} attributes, beyond the limit event_attributes = "
+        f"{limits.event_attributes:,}"
+    )
+
+
+def oversized(name: str) -> MalformedEvent:
+    """The error of an event with an integer that is too large, or too small."""
+    return MalformedEvent(
+        f"the attribute {shown(name)} is an oversized integer, beyond 64 bits: make it a float or "
+        "a str"
+    )
+
+
+def string_too_long(name: str, size: int, string_max: int) -> EventLimitError:
+    """The error of an event with a string of so many bytes."""
+    return EventLimitError(
+        f"the attribute {shown(name)} is a string of {size:,} bytes, beyond the limit "
+        f"event_string_bytes = {string_max:,}"
+    )
+
+
+def shown(name: object) -> str:
+    """A name for messages, which may be of any size."""
+    text = repr(name)
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _name(name: object) -> str:
     if not isinstance(name, str):
-        raise MalformedEvent(f"names are str, and {_shown(name)} is of type {type(name).__name__}")
-    _encoded(name, f"the name {_shown(name)}")
+        raise MalformedEvent(f"names are str, and {shown(name)} is of type {type(name).__name__}")
+    _encoded(name, f"the name {shown(name)}")
     return str.__str__(name)
 
 
 def _plain(name: str, value: Any, string_max: int) -> Value:
     """The value of an attribute, of a plain type."""
     if isinstance(value, str):
-        _check_size(name, len(_encoded(value, f"the attribute {_shown(name)}")), string_max)
+        size = len(_encoded(value, f"the attribute {shown(name)}"))
+        if size > string_max:
+            raise string_too_long(name, size, string_max)
         return str.__str__(value)
     if value is None or isinstance(value, bool):
         return value
@@ -103,16 +132,13 @@ def _plain(name: str, value: Any, string_max: int) -> Value:
     if isinstance(value, float | np.float16 | np.float32):
         return float(value)
     raise MalformedEvent(
-        f"the attribute {_shown(name)} is of type {type(value).__name__}: {_advice(value)}"
+        f"the attribute {shown(name)} is of type {type(value).__name__}: {_advice(value)}"
     )
 
 
 def _within_64_bits(name: str, value: int) -> int:
     if not INT64_MIN <= value <= INT64_MAX:
-        raise MalformedEvent(
-            f"the attribute {_shown(name)} is an oversized integer, beyond 64 bits: make it a "
-            "float or a str"
-        )
+        raise oversized(name)
     return value
 
 
@@ -125,20 +151,6 @@ def _encoded(text: str, what: str) -> bytes:
         ) from None
 
 
-def _check_size(name: str, size: int, string_max: int) -> None:
-    if size > string_max:
-        raise EventLimitError(
-            f"the attribute {_shown(name)} is a string of {size:,} bytes, beyond the limit "
-            f"event_string_bytes = {string_max:,}"
-        )
-
-
 def _advice(value: object) -> str:
     found = (advice for types, advice in _ADVICE if isinstance(value, types))
     return next(found, "values are str, int, float, bool and None")
-
-
-def _shown(name: object) -> str:
-    """A name for messages, which may be of any size."""
-    text = repr(name)
-    return text if len(text) <= 80 else f"{text[:79]}…"

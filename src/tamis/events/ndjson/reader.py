@@ -94,7 +94,7 @@ def read_line(line: bytes, names: int, limits: Limits) -> dict[str, Value]:
     try:
         found = orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        raise MalformedEvent(f"not JSON: {error.msg}, at character {error.pos + 1}") from None
+        raise _malformed(line, error) from None
     if not isinstance(found, dict):
         kind = _KINDS.get(type(found), "a number")
         raise MalformedEvent(f"an event is an object of names and values, and this is {kind}")
@@ -106,6 +106,14 @@ def read_line(line: bytes, names: int, limits: Limits) -> dict[str, Value]:
     except RecursionError:
         raise MalformedEvent("an event is a flat object, and this has much inside it") from None
     return checked(found, limits)
+
+
+def _malformed(line: bytes, error: orjson.JSONDecodeError) -> MalformedEvent:
+    try:
+        line.decode()
+    except UnicodeDecodeError as not_text:
+        return MalformedEvent(f"not UTF-8, at byte {not_text.start + 1}")
+    return MalformedEvent(f"not JSON: {error.msg}, at character {error.pos + 1}")
 
 
 def too_long(limits: Limits, line: int | None = None) -> EventLimitError:
