@@ -268,7 +268,7 @@ def _use_events() -> None:
     """Ask every engine of events the same."""
     from tamis.events.building import TableBuilder  # noqa: PLC0415
     from tamis.events.encode import encode  # noqa: PLC0415
-    from tamis.events.planner import engines  # noqa: PLC0415
+    from tamis.events.planner import runnable  # noqa: PLC0415
     from tamis.language.constraints import Constraint  # noqa: PLC0415
 
     operators: dict[str, Any] = {
@@ -285,7 +285,7 @@ def _use_events() -> None:
     builder.add([[Constraint("n", "!=", "b")], [Constraint("n", ">", 0.5)]])
     table = builder.freeze()
     batch = encode([{"n": "ab"}, {"n": 1.0}, {"n": False}], table.names)
-    for engine in engines().values():
+    for engine in runnable():
         matches = engine.open(engine.compile(table), table.owners("subscription"), 1).match(batch)
         found = [matches.numbers(event).tolist() for event in range(batch.events)]
         assert found == [[2, 3, 4, 5, 6], [0, 1, 2, 6], [2]], engine.name
@@ -294,13 +294,13 @@ def _use_events() -> None:
 def _use_drawn_events() -> None:
     """Draw filters and events, and match them with each engine."""
     from tamis.events.model import By  # noqa: PLC0415
-    from tamis.events.planner import engines  # noqa: PLC0415
+    from tamis.events.planner import runnable  # noqa: PLC0415
     from tamis.workload import EventWorkload  # noqa: PLC0415
 
     drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)
     table, events = drawn.table(), drawn.events(20)
     by: tuple[By, ...] = ("filter", "interface")
-    for engine in engines().values():
+    for engine in runnable():
         for owners in map(table.owners, by):
             matches = engine.open(engine.compile(table), owners, 1).match(events)
             assert len(matches.pairs(0, events.events)[0]) > 0

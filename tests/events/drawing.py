@@ -56,7 +56,7 @@ CONSTRAINTS = st.one_of(
     st.builds(Constraint, _NAME, _ORDER, STRINGS),
     st.builds(Constraint, _NAME, _PARTS, STRINGS),
     st.builds(Constraint, _NAME, _SAME, BOOLEANS),
-    st.builds(Constraint, _NAME, st.just("exists")),
+    st.builds(Constraint, _NAME, st.just("exists"), st.none()),
     st.builds(
         Constraint, _NAME, st.just("in"), st.one_of(*map(_lists, (NUMBERS, STRINGS, BOOLEANS)))
     ),

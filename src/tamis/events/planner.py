@@ -28,6 +28,13 @@ def engines() -> dict[str, Engine]:
     return {engine.name: engine for engine in every}
 
 
+def runnable() -> list[Engine]:
+    """Those that run on this machine."""
+    from tamis.events import pcm  # noqa: PLC0415 - imports Numba
+
+    return [engine for engine in engines().values() if engine is not pcm.CCM or pcm.has_gpu()]
+
+
 def choose(name: str) -> Engine:
     """The engine of a name; ``auto`` is the default one.
 
@@ -66,10 +73,9 @@ class _Chosen(NamedTuple):
 def _compile_chosen(table: FilterTable) -> _Chosen:
     from tamis.events import pcm  # noqa: PLC0415 - imports Numba
 
-    found = engines()
     is_large = table.filters >= GPU_FROM
     name = pcm_choice(table.filters, is_large and pcm.has_gpu())
-    engine = found.get(name, pcm.OCM)
+    engine = engines()[name]
     log.info("engine pcm: %s, for %d filters", engine.name, table.filters)
     return _Chosen(engine, engine.compile(table))
 
