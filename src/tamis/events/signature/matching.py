@@ -43,6 +43,8 @@ from tamis.matching.matchset import MatchSet
 
 _FOUND_AT_FIRST = 1 << 12
 _KEYS_AT_FIRST = 1 << 10
+_NOTHING = np.zeros(0, np.int32)
+freeze(_NOTHING)
 _SHARE_MIN = 1 << 12
 """So many events at least are worth a thread of their own."""
 
@@ -56,32 +58,35 @@ class SignatureMatching:
         self._reported = _reported(program, owners)
         self._workers = [_Worker(program, owners, self._reported)]
         self._threads = threads
+        self._sets = self._reported[:2]
+        if owners.are_few:  # they are reported themselves
+            self._sets = np.arange(owners.total + 1), np.arange(owners.total, dtype=np.int32)
+        freeze(*self._sets)
 
     def match(self, batch: AttributeBatch) -> MatchSet:
         """The owners of filters that match each event."""
         given = _events(batch)
         shares = max(1, min(self._threads, batch.events // _SHARE_MIN))
+        if shares == 1:  # perhaps a single event, for which each call of NumPy counts
+            starts, found = self._workers[0].match(given, 0, batch.events)
+        else:
+            starts, found = self._match_in_threads(given, batch.events, shares)
+        freeze(starts, found)
+        return MatchSet(starts, found, *self._sets, _NOTHING, None, {})
+
+    def _match_in_threads(self, given: Events, events: int, shares: int) -> tuple[Int64, Int32]:
         while len(self._workers) < shares:
             self._workers.append(_Worker(self.program, self._owners, self._reported))
-        bounds = [batch.events * share // shares for share in range(shares + 1)]
-        if shares == 1:
-            parts = [self._workers[0].match(given, 0, batch.events)]
-        else:
-            with ThreadPoolExecutor(shares) as pool:
-                tasks = [
-                    pool.submit(worker.match, given, *bound)
-                    for worker, bound in zip(self._workers, pairwise(bounds), strict=False)
-                ]
-                parts = [task.result() for task in tasks]
-        starts = np.zeros(batch.events + 1, np.int64)
+        bounds = [events * share // shares for share in range(shares + 1)]
+        with ThreadPoolExecutor(shares) as pool:
+            tasks = [
+                pool.submit(worker.match, given, *bound)
+                for worker, bound in zip(self._workers, pairwise(bounds), strict=False)
+            ]
+            parts = [task.result() for task in tasks]
+        starts = np.zeros(events + 1, np.int64)
         np.cumsum(np.concatenate([np.diff(starts) for starts, _ in parts]), out=starts[1:])
-        found = np.concatenate([found for _, found in parts])
-        sets = self._reported[:2]
-        if self._owners.are_few:
-            total = self._owners.total
-            sets = np.arange(total + 1), np.arange(total, dtype=np.int32)
-        freeze(starts, found, *sets)
-        return MatchSet(starts, found, *sets, np.zeros(0, np.int32), None, {})
+        return starts, np.concatenate([found for _, found in parts])
 
     def memory_usage(self) -> int:
         """Bytes of the room for work."""
@@ -104,6 +109,7 @@ class _Worker:
         note(state, CELLS.arena, program.cells)
         note(state, TESTS.filters, program.tests)
         note(state, REPORTED.starts, reported)
+        note(state, WORK.found_starts, self._work)
 
     def match(self, events: Events, start: int, end: int) -> tuple[Int64, Int32]:
         """What some events match: where that of each begins, and numbers."""
@@ -111,12 +117,10 @@ class _Worker:
         self._make_room(events, end)
         state[EVENT], state[END], state[FOUND_COUNT] = start, end, 0
         note(state, EVENTS.event_starts, events)
-        note(state, WORK.found_starts, self._work)
         while match_events(state):
             found = np.empty(2 * len(self._work.found), np.int32)
             found[: state[FOUND_COUNT]] = self._work.found[: state[FOUND_COUNT]]
-            self._work = self._work._replace(found=found)
-            note(state, WORK.found_starts, self._work)
+            self._replace(self._work._replace(found=found))
         starts = self._work.found_starts[start : end + 1].copy()
         starts[0] = 0
         return starts, self._work.found[: state[FOUND_COUNT]].copy()
@@ -124,15 +128,21 @@ class _Worker:
     def _make_room(self, events: Events, end: int) -> None:
         work = self._work
         if len(work.found_starts) <= end:
-            work = work._replace(found_starts=np.zeros(end + 1, np.int64))
-        longest = 2 * int(np.diff(events.event_starts).max(initial=0))
-        if len(work.tile_keys) < longest:
-            work = work._replace(
-                tile_keys=np.zeros(longest, np.int32),
-                tile_ranks=np.zeros(longest, np.int32),
-                tile_places=np.zeros(longest, np.int64),
-            )
+            work = work._replace(found_starts=np.zeros(2 * end + 1, np.int64))
+        if len(work.tile_keys) < 2 * len(events.names):
+            longest = 2 * int(np.diff(events.event_starts).max(initial=0))
+            if len(work.tile_keys) < longest:
+                work = work._replace(
+                    tile_keys=np.zeros(longest, np.int32),
+                    tile_ranks=np.zeros(longest, np.int32),
+                    tile_places=np.zeros(longest, np.int64),
+                )
+        if work is not self._work:
+            self._replace(work)
+
+    def _replace(self, work: Work) -> None:
         self._work = work
+        note(self._state, WORK.found_starts, work)
 
     def memory_usage(self) -> int:
         return sum(array.nbytes for array in self._work)
@@ -167,7 +177,8 @@ def _new_work(program: SignatureProgram, owners: Owners) -> Work:
 
 def _events(batch: AttributeBatch) -> Events:
     is_bad = np.zeros(batch.events, np.uint8)
-    is_bad[list(batch.errors)] = 1
+    if batch.errors:
+        is_bad[list(batch.errors)] = 1
     return Events(*batch[:6], is_bad)
 
 
