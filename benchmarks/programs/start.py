@@ -293,12 +293,21 @@ def _use_events() -> None:
 
 def _use_drawn_events() -> None:
     """Draw filters and events, and match them with each engine."""
+    import numpy as np  # noqa: PLC0415
+
     from tamis.events.model import By  # noqa: PLC0415
+    from tamis.events.pcm.building import compile_filters  # noqa: PLC0415
+    from tamis.events.pcm.layout import LINE_WIDTH  # noqa: PLC0415
+    from tamis.events.pcm.preparing import Preparation  # noqa: PLC0415
     from tamis.events.planner import runnable  # noqa: PLC0415
     from tamis.workload import EventWorkload  # noqa: PLC0415
 
     drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)
     table, events = drawn.table(), drawn.events(20)
+    preparation = Preparation(compile_filters(table))  # what CCM leaves to the processor
+    preparation.begin(events)
+    lines = np.zeros((1_000, LINE_WIDTH), np.int64)
+    assert preparation.prepare(lines, np.zeros(20, np.uint64)) == 20
     by: tuple[By, ...] = ("filter", "interface")
     for engine in runnable():
         for owners in map(table.owners, by):

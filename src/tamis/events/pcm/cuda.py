@@ -11,16 +11,10 @@ from typing import Any
 import numpy as np
 from numba import cuda as numba_cuda
 
-from tamis.arrays import note
 from tamis.documents.batch import Bytes, Int32, Int64, freeze
 from tamis.events.model import AttributeBatch, Owners
-from tamis.events.pcm.kernels.preparing import prepare_events
 from tamis.events.pcm.kernels.satisfying import covers, sat_with
 from tamis.events.pcm.layout import (
-    EVENT,
-    EVENT_END,
-    EVENTS,
-    INPUT,
     LINE_COPY,
     LINE_END,
     LINE_FIRST,
@@ -29,14 +23,9 @@ from tamis.events.pcm.layout import (
     LINE_START,
     LINE_VALUE,
     LINE_WIDTH,
-    LONGEST,
-    PARTS,
-    PREPARED,
-    STATE_SIZE,
-    TABLE_COUNT,
-    TABLES,
 )
-from tamis.events.pcm.matching import events_of, joined, room_for_lines, singletons
+from tamis.events.pcm.matching import joined, singletons
+from tamis.events.pcm.preparing import Preparation
 from tamis.events.pcm.tables import PcmProgram, UInt64
 from tamis.matching.matchset import MatchSet
 
@@ -223,34 +212,27 @@ class CcmMatching:
         self._lanes = [
             _Lane(max(at_once, 1), max(filters, 1), max(owners.total, 1)) for _ in range(_LANES)
         ]
-        self._state = state = np.zeros(STATE_SIZE, np.int64)
-        state[PARTS] = 1
-        state[TABLE_COUNT] = tables.total
-        note(state, TABLES.vector_bits, tables)
+        self._preparation = Preparation(program)
 
     def match(self, batch: AttributeBatch) -> MatchSet:
         """The owners of filters that match each event."""
         for lane in self._lanes:
             lane.finish()  # what is left of a batch that failed
-        state = self._state
-        events = events_of(batch)
-        input = room_for_lines(batch)
-        note(state, EVENTS.event_starts, events)
-        note(state, INPUT.attributes, input)
-        state[EVENT], state[EVENT_END] = 0, batch.events
+        preparation = self._preparation
+        events = preparation.begin(batch)
         strings = _copied(batch.string_bytes)
         fine = np.flatnonzero(events.is_error == 0)
         owners = np.tile(self._always.astype(np.int64), len(fine))
         found: list[tuple[Int64, Int64]] = [(np.repeat(fine, len(self._always)), owners)]
         turn = 0
-        while state[EVENT] < batch.events:
+        while preparation.event < batch.events:
             lane = self._lanes[turn % _LANES]
             found.append(lane.finish())
-            lane.first = int(state[EVENT])
-            while not (copies := prepare_events(state, lane.lines, lane.blooms)):
+            lane.first = preparation.event
+            while not (copies := preparation.prepare(lane.lines, lane.blooms)):
                 lane.make_room(2 * len(lane.lines))
-            lane.copies = int(copies)
-            count, longest = int(state[PREPARED]), int(state[LONGEST])
+            lane.copies = copies
+            count, longest = preparation.lines, preparation.longest
             lane.launch(count, longest, self.program.size_max, strings, self._tables)
             turn += 1
         found += [lane.finish() for lane in self._lanes]
