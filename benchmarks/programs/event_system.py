@@ -34,7 +34,7 @@ from benchmarks.events import load_batch, load_filters
 from benchmarks.programs.match_events import add_engine, chosen, counted, parts, use
 from benchmarks.programs.protocol import Phases, answer
 from tamis import __version__
-from tamis.events.encode import encode
+from tamis.events.encode import Encoder
 from tamis.events.engine import Matching
 from tamis.matching.matchset import MatchSet
 
@@ -128,6 +128,7 @@ def _serve(
 ) -> tuple[list[MatchSet], float, dict[str, Any]]:
     """Answer a client; what matched, in how many seconds, and what the client says."""
     results: SimpleQueue[MatchSet | None] = SimpleQueue()
+    encoder = Encoder(names)
     found: list[MatchSet] = []
     arrived: list[float] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -146,8 +147,7 @@ def _serve(
         for thread in threads:
             thread.start()
         while events := queue.take(options.at_once):
-            batch = encode(map(json.loads, events), names)
-            matches = matching.match(batch)
+            matches = matching.match(encoder.ndjson(b"\n".join(events) + b"\n").batch)
             found.append(matches)
             results.put(matches)
         seconds = perf_counter() - arrived[0]

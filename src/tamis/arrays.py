@@ -131,3 +131,19 @@ def uint64s(_typing: Any, state: Any, _place: Any) -> Any:
 def float64s(_typing: Any, state: Any, _place: Any) -> Any:
     """The array of float64 that was noted at a place."""
     return _noted_array(types.float64, state)
+
+
+@intrinsic
+def prefetch(_typing: Any, array: Any, _place: Any) -> Any:
+    """Have the line of memory fetched in which an item of an array is; no index is checked."""
+
+    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        data = context.make_array(array)(context, builder, values[0]).data
+        item = builder.bitcast(builder.gep(data, [values[1]]), ir.IntType(8).as_pointer())
+        word = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [item.type, word, word, word])
+        function = builder.module.declare_intrinsic("llvm.prefetch", [item.type], kind)
+        builder.call(function, [item, word(0), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate

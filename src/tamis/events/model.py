@@ -105,14 +105,14 @@ class Owners(NamedTuple):
     Attributes:
         of: int32[f]; the number of each filter's owner.
         total: how many owners there are.
-        are_few: whether there are so few that each is worth being reported once an event, and no
-            work being done for those that were, nor for an event of which all were: as for
-            interfaces. Otherwise an owner may be reported several times.
+        are_interfaces: whether they are the interfaces of the table. Each of these is reported once
+            an event, and no work need be done for those that were, nor for an event of which all
+            were. Another owner may be reported several times.
     """
 
     of: Int32
     total: int
-    are_few: bool
+    are_interfaces: bool
 
 
 class AttributeBatch(NamedTuple):

@@ -70,7 +70,7 @@ def test_many(options: PcmOptions, names: int, widest: int) -> None:
         expected = answers(reference.ENGINE, table, events, by)
         for threads in (1, 2, 5):
             assert answers(ocm(options), table, events, by, threads) == expected
-    assert any(expected)
+        assert any(expected)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)

@@ -138,7 +138,7 @@ def test_errors_match_nothing() -> None:
             assert [bool(len(matches.numbers(event))) for event in range(3)] == [True, False, True]
 
 
-def test_owners_that_are_few_are_reported_once() -> None:
+def test_owners_that_are_interfaces_are_reported_once() -> None:
     builder = TableBuilder()
     for number in range(300):
         builder.add([[Constraint(f"n{number % 5}", "=", 1)], []], number % 3)
@@ -207,6 +207,7 @@ def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch, parallel: A
             matching.match(batch)
     assert threading.active_count() == before
     expected = answers(reference.ENGINE, table, events_of(4, 8, 50, 4), "interface")
+    assert len(matching.match(encode([{}] * 3, table.names)).set_ids) == 0  # nothing is left
     matches = matching.match(batch)
     assert [matches.numbers(event).tolist() for event in range(batch.events)] == expected
 
@@ -231,6 +232,7 @@ def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> 
         patch.setattr(matching, "match_events", fails_in_another)
         with pytest.raises(MemoryError):
             at_work.match(batch)
+    assert len(at_work.match(encode([{}] * 3, table.names)).set_ids) == 0  # nothing is left
     assert len(at_work.match(batch).set_ids) > 0
 
 

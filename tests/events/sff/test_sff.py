@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from tamis.errors import MalformedEvent
 from tamis.events import reference, sff
-from tamis.events.building import Filter, TableBuilder
+from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.model import By, FilterTable
 from tamis.events.sff import SffMatching
 from tamis.events.sff.layout import BASE
-from tamis.language.constraints import Constraint
+from tamis.language.constraints import Constraint, Filter
 from tests.events.drawing import EVENTS, NUMBERS, STRINGS, answers, tables
 
 BY: list[By] = ["filter", "subscription", "interface"]

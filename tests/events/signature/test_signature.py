@@ -14,6 +14,7 @@ from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.model import AttributeBatch, By, FilterTable
 from tamis.events.signature import compile as compiling
+from tamis.events.signature import matching as working
 from tamis.events.signature.program import DENSE, HASHED, IS_WIDE, SEARCHED
 from tamis.language.constraints import Constraint
 from tamis.workload import EventWorkload
@@ -36,12 +37,9 @@ def check(table: FilterTable, batch: AttributeBatch, by: By = "filter", threads:
 @pytest.mark.parametrize("by", EVERY_BY)
 @given(table=tables(), events=EVENTS)
 def test_all_groups_are_divided(by: By, table: FilterTable, events: list[dict[str, Any]]) -> None:
-    before = compiling.LARGE
-    compiling.LARGE = 1
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "LARGE", 1)
         found = answers(signature.ENGINE, table, events, by)
-    finally:
-        compiling.LARGE = before
     assert found == answers(reference.ENGINE, table, events, by)
 
 
@@ -171,6 +169,19 @@ def test_threads_and_batches() -> None:
         np.testing.assert_array_equal(mine, other)
 
 
+@pytest.mark.parametrize("by", EVERY_BY)
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@given(table=tables(), events=EVENTS)
+def test_drawn_in_threads(
+    by: By, threads: int, table: FilterTable, events: list[dict[str, Any]]
+) -> None:
+    batch = encode(events * 3, table.names)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(working, "_SHARE_MIN", 1)
+        patch.setattr(working, "_FOUND_AT_FIRST", 1)
+        check(table, batch, by, threads)
+
+
 def test_one_matching_for_many_batches() -> None:
     workload = EventWorkload(interfaces=2, filters=(200, 200), names=8, seed=4)
     table = workload.table()
@@ -186,7 +197,9 @@ def test_one_matching_for_many_batches() -> None:
 
 def test_memory_is_known() -> None:
     program = signature.ENGINE.compile(EventWorkload(filters=(10, 10)).table())
-    assert 1_000 < program.memory_usage() < 1_000_000
+    parts = (program.ranks, program.cells, program.tests, program)
+    arrays = [field for part in parts for field in part if isinstance(field, np.ndarray)]
+    assert program.memory_usage() == sum(array.nbytes for array in arrays)
 
 
 def test_hashes_that_are_too_much_alike(monkeypatch: pytest.MonkeyPatch) -> None:

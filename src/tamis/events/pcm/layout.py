@@ -12,7 +12,7 @@ from tamis.events.pcm.tables import Tables, UInt64
     PART,  # the number of this thread among those that share the tables of each event
     PARTS,  # how many do; 1 where they share events
     IN_STEP,  # whether they share the tables of each event
-    ARE_FEW,  # whether owners are marked in ``interfaces``, or noted as filters match
+    ARE_INTERFACES,  # whether owners are marked in ``interfaces``, or noted as filters match
     TABLE_COUNT,
     EVENT,  # the next one, of this thread
     EVENT_END,  # where its present share of the events ends

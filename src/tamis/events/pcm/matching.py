@@ -15,7 +15,7 @@ from tamis.events.model import AttributeBatch, Owners
 from tamis.events.pcm.kernels.matching import match_events
 from tamis.events.pcm.layout import (
     ABORT,
-    ARE_FEW,
+    ARE_INTERFACES,
     ARRIVED,
     BASE_STEP,
     CHOSEN,
@@ -72,7 +72,7 @@ class OcmMatching:
         self._singletons = singletons(owners.total)
         self._events_before = 0
         self._need = len(self._owned.owner_of) + len(self._owned.always)
-        if owners.are_few:
+        if owners.are_interfaces:
             self._need = owners.total
         self._meeting = Meeting(np.zeros(MEETING_SIZE, np.int64))
         self._in_step = program.options.parallel == "tables"
@@ -85,7 +85,7 @@ class OcmMatching:
             state = part.state
             state[IN_STEP] = self._in_step
             state[PART], state[PARTS] = (number, threads) if self._in_step else (0, 1)
-            state[ARE_FEW] = owners.are_few
+            state[ARE_INTERFACES] = owners.are_interfaces
             state[TABLE_COUNT] = program.tables.total
             state[SHARE] = _SHARE
             state[BASE_STEP] = program.size_max + 1
@@ -101,6 +101,9 @@ class OcmMatching:
             input = room_for_lines(batch)
             part.begin(events, input, self._events_before, self._need, self._in_step)
         words = self._meeting.words
+        if words[ABORT]:  # what was marked for an event that was not done
+            for part in self._threads:
+                part.work.interface_words[:] = 0
         words[:] = 0
         words[STOP] = -1
         self._events_before += batch.events
@@ -279,7 +282,7 @@ def room_for_lines(batch: AttributeBatch) -> Input:
 
 def _new_work(program: PcmProgram, owners: Owners) -> Work:
     """Room for work. In step, all threads share the counters and interfaces."""
-    words = np.zeros(2 * -(-owners.total // 8) if owners.are_few else 0, np.uint64)
+    words = np.zeros(2 * -(-owners.total // 8) if owners.are_interfaces else 0, np.uint64)
     none = np.zeros(0, np.int32)
     return Work(
         filters_count=np.zeros(len(program.tables.sizes), np.int64),

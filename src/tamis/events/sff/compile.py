@@ -92,7 +92,8 @@ class _Items(NamedTuple):
 def compile_filters(table: FilterTable) -> SffProgram:
     """The index of all constraints.
 
-    >>> from tamis.events.building import Constraint, TableBuilder
+    >>> from tamis.events.building import TableBuilder
+    >>> from tamis.language.constraints import Constraint
     >>> builder = TableBuilder()
     >>> builder.add([[Constraint("temp", ">", 30), Constraint("wind", ">", 20)]])
     >>> builder.add([[Constraint("temp", ">", 30)], []])

@@ -109,7 +109,7 @@ class _Worker:
         self._kept = program.constraints, reported  # the state has their addresses
         self._work = Work(
             counters=np.zeros(places, np.int32),
-            marked_in=np.zeros(owners.total if owners.are_few else 0, np.int64),
+            marked_in=np.zeros(owners.total if owners.are_interfaces else 0, np.int64),
             found_starts=np.zeros(1, np.int64),
             found=np.empty(_FOUND_AT_FIRST, np.int32),
         )
@@ -118,10 +118,10 @@ class _Worker:
         state[SHIFT] = program.shift
         state[PART_NODE] = program.part_node
         state[EXISTS_NODE] = program.exists_node
-        state[PRUNES] = owners.are_few
-        state[OWNERS] = len(np.unique(owners.of)) if owners.are_few else 0
+        state[PRUNES] = owners.are_interfaces
+        state[OWNERS] = len(np.unique(owners.of)) if owners.are_interfaces else 0
         state[ALWAYS] = owners.total if len(reported.always) else -1
-        state[FOUND_MAX] = 1 + (owners.total if owners.are_few else places)
+        state[FOUND_MAX] = 1 + (owners.total if owners.are_interfaces else places)
         note(state, INDEX.constant_starts, program.constraints)
         note(state, REPORTED.owners, reported)
         note(state, WORK.counters, self._work)
@@ -151,6 +151,6 @@ def _reported(program: SffProgram, owners: Owners) -> Reported:
     """The owners of filters by place."""
     of_places = owners.of[program.filters]
     of_blocks = np.zeros(0, np.int32)
-    if owners.are_few:
+    if owners.are_interfaces:
         of_blocks = of_places[:: 1 << program.shift].copy()
     return Reported(of_places, of_blocks, np.unique(owners.of[program.always]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ from tamis.events.signature.kernels.words import LANES
 from tamis.events.signature.program import KEYS_MAX, Cells, SignatureProgram, Tests, UInt64
 from tamis.events.signature.ranking import Ranges, rank_constraints
 
+_SEEDS = 100
 LARGE = 24
 """A group of so many filters is divided by constants: for fewer, to look is as fast as to find."""
 
@@ -92,16 +92,15 @@ def compile_filters(table: FilterTable) -> SignatureProgram:
 
 def _merge(table: FilterTable, ranges: Ranges) -> _Merged:
     filters, constraints = table.filters, len(table.values)
-    of_tests = constraints  # each constraint may come to one
     merged = _Merged(
         np.zeros(filters + 1, np.int64),
         np.zeros(constraints, np.int32),
         np.zeros(constraints, np.int32),
         np.zeros(constraints, np.int32),
         np.zeros(filters + 1, np.int64),
-        np.zeros(of_tests, np.int32),
-        np.zeros(of_tests, np.uint8),
-        np.zeros(of_tests, np.int64),
+        np.zeros(constraints, np.int32),
+        np.zeros(constraints, np.uint8),
+        np.zeros(constraints, np.int64),
         np.zeros(filters, np.uint8),
     )
     longest = int(np.diff(table.starts).max(initial=0))
@@ -141,8 +140,10 @@ class _Groups(NamedTuple):
 
 def _make_cells(merged: _Merged, filters: Int32, tests: Int32, constant_starts: Int64) -> Cells:
     """Cells with the first hashes by which none can be taken for another one."""
-    tries = (_try_cells(merged, filters, tests, constant_starts, seed) for seed in count())
-    return next(cells for cells in tries if cells is not None)
+    tries = (_try_cells(merged, filters, tests, constant_starts, seed) for seed in range(_SEEDS))
+    found = next((cells for cells in tries if cells is not None), None)
+    assert found is not None, "all of many random hashes are alike"
+    return found
 
 
 def _try_cells(
@@ -151,7 +152,7 @@ def _try_cells(
     constants = np.diff(constant_starts)
     key_hashes = _hashes(len(constants), seed)
     groups = _group(merged, filters, key_hashes, constants)
-    access, names = _accesses(merged, groups, key_hashes, constant_starts)
+    access, key_sets = _accesses(merged, groups, key_hashes, constant_starts)
     hashes, owners, counts, equals, of = _divide(merged, groups, constants)
     # In the order of the lists, so that to go over one is to go forward in the arena.
     order = np.lexsort((np.arange(len(owners)) >= len(access), access[owners]))
@@ -177,7 +178,7 @@ def _try_cells(
     sizes = np.bincount(access[listed], minlength=len(under_starts) - 1)
     np.cumsum(sizes, out=under_starts[1:])
     under = starts[listed].astype(np.int32)
-    return Cells(arena, *entered, key_hashes, under_starts, under, names[listed])
+    return Cells(arena, *entered, key_hashes, under_starts, under, key_sets[listed])
 
 
 def _group(merged: _Merged, filters: Int32, key_hashes: UInt64, constants: Int64) -> _Groups:
@@ -244,7 +245,7 @@ def _accesses(
         merged.column_starts[first] - np.concatenate([[0], np.cumsum(sizes)])[:-1], sizes
     )
     uses = np.bincount(merged.column_keys[at], minlength=len(key_hashes)).astype(np.int64)
-    access, names = np.zeros(len(first), np.int64), np.zeros(len(first), np.uint64)
+    access, key_sets = np.zeros(len(first), np.int64), np.zeros(len(first), np.uint64)
     find_access(
         groups.filters,
         groups.firsts,
@@ -254,9 +255,9 @@ def _accesses(
         uses,
         constant_starts,
         access,
-        names,
+        key_sets,
     )
-    return access, names
+    return access, key_sets
 
 
 def _enter(hashes: UInt64, starts: Int64) -> tuple[UInt64, UInt64] | None:

@@ -18,7 +18,7 @@ from tamis.events.signature.program import Cells, Ranks, Tests, UInt64
     FOUND_COUNT,
     CANDIDATE_COUNT,
     ALWAYS,  # the distinct filter without constraints, or -1
-    ARE_FEW,  # whether owners are reported, each once an event
+    ARE_INTERFACES,  # whether owners are reported, each once an event
     OWNERS,  # how many there are
     LEFT,  # how many of them are not reported yet
     TABLE_SHIFT,
@@ -87,7 +87,7 @@ class Work(NamedTuple):
         is_wide: uint8[TILE]; events with so many keys that their subsets are not looked up.
         sums: uint64[], chosen: int32[]; a subset while it is made: of its first keys each.
         own_ranks: int32[]; those that a cell asks for.
-        sizes: bool[]; see ``SignatureProgram``; subsets: int64[]; how many subsets of up to
+        sizes: uint8[]; see ``SignatureProgram``; subsets: int64[]; how many subsets of up to
             SIZE_MAX keys there are of so many keys.
         reported_in: int64[owners]; the last event that each was reported for.
     """
@@ -113,7 +113,7 @@ class Work(NamedTuple):
 
 RANKS = places(Ranks, SCALARS)
 CELLS = places(Cells, RANKS.tables + 2)
-TESTS = places(Tests, CELLS.under_names + 2)
+TESTS = places(Tests, CELLS.under_keys + 2)
 EVENTS = places(Events, TESTS.string_bytes + 2)
 REPORTED = places(Reported, EVENTS.is_bad + 2)
 WORK = places(Work, REPORTED.only + 2)

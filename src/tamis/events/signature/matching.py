@@ -15,7 +15,7 @@ from tamis.events.signature.kernels.matching import match_events
 from tamis.events.signature.layout import (
     ABSENT,
     ALWAYS,
-    ARE_FEW,
+    ARE_INTERFACES,
     BLOOM_SHIFT,
     CANDIDATES,
     CELLS,
@@ -59,7 +59,7 @@ class SignatureMatching:
         self._workers = [_Worker(program, owners, self._reported)]
         self._threads = threads
         self._sets = self._reported[:2]
-        if owners.are_few:  # they are reported themselves
+        if owners.are_interfaces:  # they are reported themselves
             self._sets = np.arange(owners.total + 1), np.arange(owners.total, dtype=np.int32)
         freeze(*self._sets)
 
@@ -101,7 +101,7 @@ class _Worker:
         self._work = _new_work(program, owners)
         self._state = state = np.zeros(STATE_SIZE, np.int64)
         state[ALWAYS] = program.always
-        state[ARE_FEW], state[OWNERS] = owners.are_few, owners.total
+        state[ARE_INTERFACES], state[OWNERS] = owners.are_interfaces, owners.total
         state[TABLE_SHIFT] = 64 - (len(program.cells.table) - 1).bit_length()
         state[BLOOM_SHIFT] = 64 - (len(program.cells.bloom) - 1).bit_length()
         state[SIZE_MAX] = len(program.sizes) - 1
@@ -171,7 +171,7 @@ def _new_work(program: SignatureProgram, owners: Owners) -> Work:
         own_ranks=np.zeros(max(size_max, 1), np.int32),
         sizes=program.sizes.astype(np.uint8),
         subsets=np.array([*subsets, 2 * ENUMERATED_MAX], np.int64),
-        reported_in=np.zeros(owners.total if owners.are_few else 0, np.int64),
+        reported_in=np.zeros(owners.total if owners.are_interfaces else 0, np.int64),
     )
 
 
@@ -185,7 +185,7 @@ def _events(batch: AttributeBatch) -> Events:
 def _reported(program: SignatureProgram, owners: Owners) -> Reported:
     """The owners of the filters that distinct filters stand for."""
     starts, numbers = program.member_starts, owners.of[program.members]
-    if not owners.are_few or not len(numbers):
+    if not owners.are_interfaces or not len(numbers):
         return Reported(starts, numbers, numbers[:0])
     least, greatest = (of.reduceat(numbers, starts[:-1]) for of in (np.minimum, np.maximum))
     only = np.where(least == greatest, least, -1).astype(np.int32)

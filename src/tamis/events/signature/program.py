@@ -82,7 +82,7 @@ class Cells(NamedTuple):
             one thing that events need: a cell of one filter with ``=`` under that constant, number
             k + i for constant i of ``Ranks``, others under their rarest key.
         under: int32[]; their places in the arena, ascending.
-        under_names: uint64[]; a set of their keys, as a Bloom filter of 64 bits.
+        under_keys: uint64[]; a set of their keys, as a Bloom filter of 64 bits.
     """
 
     arena: Int32
@@ -91,7 +91,7 @@ class Cells(NamedTuple):
     key_hashes: UInt64
     under_starts: Int64
     under: Int32
-    under_names: UInt64
+    under_keys: UInt64
 
 
 HAS_EQUALS, IS_WIDE, HAS_TESTS = 1 << 16, 1 << 17, 1 << 18
@@ -146,5 +146,6 @@ class SignatureProgram(NamedTuple):
 
     def memory_usage(self) -> int:
         """Bytes of all arrays."""
-        parts = (*self.ranks, *self.cells, *self.tests, self.member_starts, self.members)
+        own = (self.member_starts, self.members, self.sizes)
+        parts = (*self.ranks, *self.cells, *self.tests, *own)
         return sum(array.nbytes for array in parts)

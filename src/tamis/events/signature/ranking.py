@@ -91,6 +91,14 @@ class _Operands(NamedTuple):
     prefixes: Int64
 
 
+class _Keys(NamedTuple):
+    """The key of each constraint; and the name of each key, and what it accepts."""
+
+    of: Int32
+    names: Int32
+    accepts: Bytes
+
+
 def rank_constraints(table: FilterTable) -> tuple[Ranks, Ranges]:
     """The constants of a table in order, and its constraints as ranges of ranks."""
     keys, key_of, names, accepts = _find_keys(table)
@@ -98,8 +106,8 @@ def rank_constraints(table: FilterTable) -> tuple[Ranks, Ranges]:
     operands = _find_operands(table, keys, string_numbers, successors)
     place, starts, kinds, values = _ordered(operands, len(names))
     ranks = _make_tables(table, operands, starts, kinds, values, accepts, strings, key_of)
-    ranges = _find_ranges(table, operands, place, np.diff(starts), keys)
-    return ranks, ranges._replace(names=names, accepts=accepts)
+    of_keys = _Keys(keys, names, accepts)
+    return ranks, _find_ranges(table, operands, place, np.diff(starts), of_keys)
 
 
 def _find_keys(table: FilterTable) -> tuple[Int32, Int32, Int32, Bytes]:
@@ -275,9 +283,9 @@ def _heads(strings: list[bytes]) -> UInt64:
 
 
 def _find_ranges(
-    table: FilterTable, operands: _Operands, place: Int64, counts: Int64, keys: Int32
+    table: FilterTable, operands: _Operands, place: Int64, counts: Int64, of_keys: _Keys
 ) -> Ranges:
-    operators = table.operators
+    operators, keys = table.operators, of_keys.of
     last = 2 * counts[keys]  # the rank of what is behind all constants
     low, high = np.zeros(len(keys), np.int64), last.copy()
     high[operators == EXISTS] = WORD
@@ -286,9 +294,10 @@ def _find_ranges(
     at[compared] = 2 * place[: len(compared)] + 1
     is_boolean = (table.kinds == BOOLEAN) & (operators <= NE)
     at[is_boolean] = 2 * table.values[is_boolean] + 1
-    after, upto = np.isin(operators, [GT]), np.isin(operators, [LT])
-    low = np.where((operators == EQ) | (operators == GE), at, np.where(after, at + 1, low))
-    high = np.where((operators == EQ) | (operators == LE), at, np.where(upto, at - 1, high))
+    low = np.where((operators == EQ) | (operators == GE), at, low)
+    low = np.where(operators == GT, at + 1, low)
+    high = np.where((operators == EQ) | (operators == LE), at, high)
+    high = np.where(operators == LT, at - 1, high)
     behind = place[len(compared) + len(items) :].reshape(2, -1)
     is_any = (
         table.string_starts[table.values[prefixes] + 1]
@@ -316,8 +325,8 @@ def _find_ranges(
         values,
         list_starts,
         list_ranks,
-        keys[:0],
-        has_test[:0],
+        of_keys.names,
+        of_keys.accepts,
     )
 
 

@@ -32,19 +32,3 @@ def covered(_typing: Any, vectors: Any, _place: Any, _outside: Any) -> Any:
         return builder.zext(builder.bitcast(is_covered, ir.IntType(8)), _WORD)
 
     return types.uint64(vectors, types.int64, types.uint64), generate
-
-
-@intrinsic
-def prefetch(_typing: Any, array: Any, _place: Any) -> Any:
-    """Ask for the memory around ``array[place]``, which is not waited for."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        data = context.make_array(array)(context, builder, values[0]).data
-        number = ir.IntType(32)
-        item = builder.bitcast(builder.gep(data, [values[1]]), ir.IntType(8).as_pointer())
-        kind = ir.FunctionType(ir.VoidType(), [item.type, number, number, number])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [item.type], kind)
-        builder.call(function, [item, number(0), number(3), number(1)])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate

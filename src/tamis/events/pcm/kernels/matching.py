@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.arrays import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.documents.batch import Int64
 from tamis.events.model import STRING
-from tamis.events.pcm.kernels.comparing import covered, prefetch
+from tamis.events.pcm.kernels.comparing import covered
 from tamis.events.pcm.kernels.meeting import add, look, meet, put
 from tamis.events.pcm.kernels.satisfying import sat_with
 from tamis.events.pcm.kernels.selecting import choose_tables, fill_input, first_way, name_bits
 from tamis.events.pcm.layout import (
     ABORTED,
-    ARE_FEW,
+    ARE_INTERFACES,
     BASE_STEP,
     CHOSEN_COUNT,
     DONE,
@@ -145,7 +145,7 @@ def evaluate(state: Int64, event: int, count: int, half: int) -> None:
 @inlined
 def report(state: Int64, owner: int, half: int) -> None:
     """Mark an owner, or note it; there is room for it."""
-    if state[ARE_FEW]:
+    if state[ARE_INTERFACES]:
         uint8s(state, WORK.interfaces)[half + owner] = 1
     else:
         int32s(state, WORK.found)[state[FOUND_COUNT]] = owner
@@ -196,7 +196,7 @@ def _one_after_the_other(state: Int64) -> int:
             put(words, np.int64(STOP), event + 1)
         if parts > 1 and not meet(words, parts * (event - start + 1)):
             return ABORTED
-        if part == 0 and state[ARE_FEW]:
+        if part == 0 and state[ARE_INTERFACES]:
             report_marked(state, half)
         found_counts[event] = state[FOUND_COUNT] - before
         state[EVENT] = event + 1
@@ -224,7 +224,7 @@ def _in_shares(state: Int64) -> int:
             return FULL
         match_event(state, event, np.int64(0))
         report_always(state, event, np.int64(0))
-        if state[ARE_FEW]:
+        if state[ARE_INTERFACES]:
             report_marked(state, np.int64(0))
         found_counts[event] = state[FOUND_COUNT] - before
         state[EVENT] = event + 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.arrays import int32s, int64s, prefetch, uint64s
 from tamis.documents.batch import Int64
 from tamis.events.pcm.kernels.building import slot_of
-from tamis.events.pcm.kernels.comparing import covered, prefetch
+from tamis.events.pcm.kernels.comparing import covered
 from tamis.events.pcm.layout import (
     CHOSEN,
     CHOSEN_COUNT,

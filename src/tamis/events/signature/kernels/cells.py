@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from tamis.events.model import Bytes, Int32, Int64
 from tamis.events.signature.kernels.filters import HOLE_WIDTH, WORD, is_equality
-from tamis.events.signature.kernels.words import U, name_bit
+from tamis.events.signature.kernels.words import U, key_bit
 from tamis.events.signature.program import HAS_EQUALS, HAS_TESTS, IS_WIDE, UInt64
 from tamis.jit import kernel
 
@@ -156,7 +156,7 @@ def find_access(
     uses: Int64,
     constant_starts: Int64,
     access: Int64,
-    names: UInt64,
+    key_sets: UInt64,
 ) -> None:
     """Find what each group is listed under; see ``Cells.under_starts``.
 
@@ -164,16 +164,16 @@ def find_access(
         firsts: a distinct filter of each group; counts: how many there are.
         uses: in how many groups each key is.
         constant_starts: the constants of each key.
-        access, names: get what was found.
+        access, key_sets: get what was found.
     """
     keys = len(key_hashes)
     for group in range(len(firsts)):
         filter = filters[firsts[group]]
         rarest = equal = -1
-        names[group] = U(0)
+        key_sets[group] = U(0)
         for place in range(column_starts[filter], column_starts[filter + 1]):
             key = column_keys[place]
-            names[group] |= name_bit(key_hashes[key])
+            key_sets[group] |= key_bit(key_hashes[key])
             if rarest < 0 or uses[key] < uses[rarest]:
                 rarest = key
             constants = constant_starts[key + 1] - constant_starts[key]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.arrays import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.events import kernels as shared
 from tamis.events.model import IN, Int64
 from tamis.events.signature.kernels.ranks import rank_of
@@ -14,15 +14,14 @@ from tamis.events.signature.kernels.words import (
     U,
     constant_hash,
     is_within,
-    name_bit,
-    prefetch,
+    key_bit,
     within,
     within_wide,
 )
 from tamis.events.signature.layout import (
     ABSENT,
     ALWAYS,
-    ARE_FEW,
+    ARE_INTERFACES,
     BLOOM_SHIFT,
     CANDIDATE_COUNT,
     CELLS,
@@ -225,7 +224,7 @@ def evaluate_listed(state: Int64, start: int, end: int) -> bool:
     constant_starts = int64s(state, RANKS.starts)
     missing = ~U(0)
     for place in range(start, end):
-        missing &= ~name_bit(key_hashes[tile_keys[place]])
+        missing &= ~key_bit(key_hashes[tile_keys[place]])
     keys, tile_ranks = len(key_hashes), int32s(state, WORK.tile_ranks)
     for place in range(start, end):
         key, rank = np.int64(tile_keys[place]), np.int64(tile_ranks[place])
@@ -242,9 +241,11 @@ def evaluate_listed(state: Int64, start: int, end: int) -> bool:
 def evaluate_list(state: Int64, access: int, missing: np.uint64) -> bool:
     """Report what matches of the cells that are listed under one thing."""
     starts, under = int64s(state, CELLS.under_starts), int32s(state, CELLS.under)
-    under_names = uint64s(state, CELLS.under_names)
+    under_keys = uint64s(state, CELLS.under_keys)
     for listed in range(starts[access], starts[access + 1]):
-        if under_names[listed] & missing or state[LEFT] == 0:
+        if state[LEFT] == 0:
+            return True
+        if under_keys[listed] & missing:
             continue
         if not evaluate_cell(state, np.int64(under[listed])):
             return False
@@ -350,7 +351,7 @@ def evaluate_wide(state: Int64, at: int, head: int, count: int) -> bool:
 def report_block(state: Int64, first_number: int, matching: np.uint64, has_tests: int) -> bool:
     """Report those of LANES filters whose bits are set."""
     arena = int32s(state, CELLS.arena)
-    if state[ARE_FEW]:
+    if state[ARE_INTERFACES]:
         while matching != U(0) and state[LEFT] > 0:
             if not report(state, np.int64(arena[first_number + first(matching)])):
                 return False
@@ -381,7 +382,7 @@ def report(state: Int64, number: int) -> bool:
         if not passes(state, tested):
             return True
         number = np.int64(int32s(state, TESTS.filters)[tested])
-    if state[ARE_FEW]:
+    if state[ARE_INTERFACES]:
         return report_owners(state, number)
     found = int32s(state, WORK.found)
     count = state[FOUND_COUNT]

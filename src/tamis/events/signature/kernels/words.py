@@ -27,22 +27,6 @@ def _address(context: Any, builder: Any, array_type: Any, array: Value, place: V
     return builder.gep(data, [place])
 
 
-@intrinsic
-def prefetch(_typing: Any, array: Any, _place: Any) -> Any:
-    """Begin to load the cache line that an item of an array is in."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        address = _address(context, builder, array, *values)
-        pointer = builder.bitcast(address, ir.IntType(8).as_pointer())
-        flags = [_INT(0), _INT(3), _INT(1)]
-        kind = ir.FunctionType(ir.VoidType(), [pointer.type, *(flag.type for flag in flags)])
-        function = builder.module.declare_intrinsic("llvm.prefetch", [pointer.type], kind)
-        builder.call(function, [pointer, *flags])
-        return context.get_dummy_value()
-
-    return types.void(array, types.int64), generate
-
-
 def _splat(builder: Any, value: Value) -> Value:
     undefined = ir.Constant(_VECTOR, ir.Undefined)
     one = builder.insert_element(undefined, value, _INT(0))
@@ -108,6 +92,6 @@ def constant_hash(signature: np.uint64, key: int, rank: int) -> np.uint64:
 
 
 @inlined
-def name_bit(key_hash: np.uint64) -> np.uint64:
-    """The bit of a key in a set of 64 bits."""
+def key_bit(key_hash: np.uint64) -> np.uint64:
+    """The bit of a key in a set of keys, of 64 bits."""
     return U(1) << (key_hash >> U(58))
