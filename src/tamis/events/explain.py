@@ -10,6 +10,7 @@ import numpy as np
 from tamis.errors import SubscriptionId
 from tamis.events.model import BOOLEAN, EXISTS, FLOAT, IN, OPERATORS, STRING, FilterTable
 from tamis.events.values import Value
+from tamis.language.constraints import print_name
 from tamis.matching.explain import Explanation
 
 
@@ -70,7 +71,7 @@ def _explained(
 
 def _written(table: FilterTable, place: int) -> str:
     """A constraint, as it is written."""
-    name = table.names[table.constraint_names[place]]
+    name = print_name(table.names[table.constraint_names[place]])
     operator = int(table.operators[place])
     value = int(table.values[place])
     if operator == EXISTS:

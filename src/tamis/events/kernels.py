@@ -13,6 +13,9 @@ from tamis.events.model import EQ, FLOAT, GE, GT, INTEGER, LE, LT, NE, PREFIX, S
 UNORDERED = 2
 """What comes of NaN."""
 
+_PLAIN_SEARCH_MAX = 32
+"""Parts of so many bytes are looked for at each place in turn."""
+_PRIME = (1 << 31) - 1
 _TWO_TO_63 = 9223372036854775808.0
 
 
@@ -81,7 +84,10 @@ def has_part(
     part_start: int,
     part_end: int,
 ) -> bool:
-    """Whether ``prefix``, ``suffix`` or ``contains`` is true of bytes."""
+    """Whether ``prefix``, ``suffix`` or ``contains`` is true of bytes, in linear time.
+
+    Long parts are looked for by hashes that roll (Karp and Rabin), short ones at each place.
+    """
     size = part_end - part_start
     first, last = start, end - size
     if operator == PREFIX:
@@ -90,11 +96,23 @@ def has_part(
         first = last
     if first < start:
         return False
+    rolls = size > _PLAIN_SEARCH_MAX and last > first
+    wanted, found, leading = 0, 0, 1
+    if rolls:
+        for place in range(size):
+            wanted = (wanted * 257 + part_bytes[part_start + place]) % _PRIME
+            found = (found * 257 + string[first + place]) % _PRIME
+            if place > 0:
+                leading = leading * 257 % _PRIME
     while first <= last:
-        place = 0
-        while place < size and string[first + place] == part_bytes[part_start + place]:
-            place += 1
-        if place == size:
-            return True
+        if found == wanted:  # as they always are where none rolls
+            place = 0
+            while place < size and string[first + place] == part_bytes[part_start + place]:
+                place += 1
+            if place == size:
+                return True
+        if rolls and first < last:
+            found = (found + _PRIME - leading * string[first] % _PRIME) % _PRIME
+            found = (found * 257 + string[first + size]) % _PRIME
         first += 1
     return False

@@ -17,6 +17,7 @@ from tamis.events.engine import Matching
 from tamis.events.explain import explain
 from tamis.events.model import AttributeBatch, By, FilterTable, Int32, Int64, Owners
 from tamis.events.ndjson.lines import Chunk, Source, chunks
+from tamis.events.pace import Pace
 from tamis.events.planner import choose
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.events.values import checked
@@ -24,10 +25,12 @@ from tamis.language.columns import Ids
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation
 from tamis.matching.matchset import MatchSet, match_set
-from tamis.matching.threads import check_threads, in_order
+from tamis.matching.threads import Flush, check_threads, in_order
 
 GROUP_EVENTS = 1 << 10
 """Events are matched in groups of at most so many, since much of an engine's cost is per batch."""
+_EVENTS_MAX = 1 << 15
+"""The same, of those in files."""
 
 _WORTH_LISTING = 1 << 16
 """So many matches of a batch at most are listed together, or as many as there are events."""
@@ -236,11 +239,14 @@ class EventMatcher:
             raise UsageError("match_many() takes many events: give one to match()")
         _check_by(by)
 
+        pace = Pace(GROUP_EVENTS)
+
         def match_group(group: list[Mapping[str, Any]]) -> EventAnswers:
             batch = self._encoder.events(group)
-            return EventAnswers(self.match_batch(batch, by), batch.errors)
+            return EventAnswers(self._paced_match(batch, by, pace), batch.errors)
 
-        return self._each(in_order(match_group, _groups(events), check_threads(threads)), by)
+        groups = _groups(events, pace)
+        return self._each(in_order(match_group, groups, check_threads(threads)), by)
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -274,13 +280,16 @@ class EventMatcher:
         """What :meth:`match_ndjson` says, many lines at a time."""
         _check_by(by)
 
+        pace = Pace(_EVENTS_MAX)
+
         def match_chunk(chunk: Chunk) -> EventAnswers:
             if chunk.error is not None:
                 return _unread(chunk.line, chunk.error)
             batch, lines = self._encoder.ndjson(chunk.data, chunk.line)
-            return EventAnswers(self.match_batch(batch, by), batch.errors, lines)
+            return EventAnswers(self._paced_match(batch, by, pace), batch.errors, lines)
 
-        return in_order(match_chunk, chunks(source, self.limits), check_threads(threads))
+        paced = _parts(chunks(source, self.limits), pace)
+        return in_order(match_chunk, paced, check_threads(threads))
 
     def match_arrow(
         self, source: object, *, by: By = "subscription", threads: int = 1
@@ -312,6 +321,8 @@ class EventMatcher:
         """What :meth:`match_arrow` says, many rows at a time."""
         _check_by(by)
 
+        pace = Pace(_EVENTS_MAX)
+
         def match_rows(rows: Rows) -> EventAnswers:
             if rows.error is not None:
                 return _unread(rows.row, rows.error)
@@ -321,9 +332,15 @@ class EventMatcher:
                 event: type(error)(error.message, rows.row + event)
                 for event, error in batch.errors.items()
             }
-            return EventAnswers(self.match_batch(batch, by), errors, numbers)
+            return EventAnswers(self._paced_match(batch, by, pace), errors, numbers)
 
-        return in_order(match_rows, read_rows(source), check_threads(threads))
+        paced = _slices(read_rows(source), pace)
+        return in_order(match_rows, paced, check_threads(threads))
+
+    def _paced_match(self, batch: AttributeBatch, by: By, pace: Pace) -> MatchSet:
+        matches = self.match_batch(batch, by)
+        pace.note(batch.events, len(matches.set_ids))
+        return matches
 
     def match_batch(self, batch: AttributeBatch, by: By = "subscription") -> MatchSet:
         """Match events that were encoded for the names of the ``table``.
@@ -419,13 +436,42 @@ def _check_by(by: By) -> By:
     return by
 
 
-def _groups(events: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def _parts(found: Iterable[Chunk | Flush], pace: Pace) -> Iterator[Chunk | Flush]:
+    """Chunks of lines, divided where they have too many."""
+    for chunk in found:
+        if isinstance(chunk, Flush) or chunk.error is not None:
+            yield chunk
+            continue
+        data, start, line = chunk.data, 0, chunk.line
+        bytes_each = len(data) // max(1, data.count(b"\n")) + 1
+        while start < len(data):
+            end = data.find(b"\n", min(start + pace.events * bytes_each, len(data)) - 1) + 1
+            end = end or len(data)
+            yield Chunk(data[start:end], line)
+            line += data.count(b"\n", start, end)
+            start = end
+
+
+def _slices(found: Iterable[Rows], pace: Pace) -> Iterator[Rows]:
+    """Rows, divided where there are too many."""
+    for rows in found:
+        if rows.error is not None:
+            yield rows
+            continue
+        start = 0
+        while start < rows.batch.num_rows:
+            size = pace.events
+            yield Rows(rows.batch.slice(start, size), rows.row + start)
+            start += size
+
+
+def _groups(events: Iterable[Mapping[str, Any]], pace: Pace) -> Iterator[list[Mapping[str, Any]]]:
     """Events, many at a time; where taking one fails, those before it come first."""
     source = iter(events)
     group: list[Mapping[str, Any]] = []
     try:
         while True:
-            group.extend(islice(source, GROUP_EVENTS))
+            group.extend(islice(source, pace.events))
             if not group:
                 return
             yield group

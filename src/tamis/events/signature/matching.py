@@ -41,7 +41,7 @@ from tamis.events.signature.layout import (
 from tamis.events.signature.program import SignatureProgram
 from tamis.matching.matchset import MatchSet
 
-_FOUND_AT_FIRST = 1 << 12
+_FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
 _KEYS_AT_FIRST = 1 << 10
 _NOTHING = np.zeros(0, np.int32)
 freeze(_NOTHING)
@@ -123,7 +123,11 @@ class _Worker:
             self._replace(self._work._replace(found=found))
         starts = self._work.found_starts[start : end + 1].copy()
         starts[0] = 0
-        return starts, self._work.found[: state[FOUND_COUNT]].copy()
+        found = self._work.found[: state[FOUND_COUNT]]
+        if len(self._work.found) > _FOUND_KEPT_MAX:  # it is given away
+            self._replace(self._work._replace(found=np.zeros(_FOUND_AT_FIRST, np.int32)))
+            return starts, found
+        return starts, found.copy()
 
     def _make_room(self, events: Events, end: int) -> None:
         work = self._work

@@ -46,8 +46,8 @@ from tamis.events.signature.program import (
 
 _ACCEPTS = np.array([NUMBERS, NUMBERS, STRINGS, BOOLEANS], np.int32)
 """By kind."""
-_DENSE_PER_CONSTANT, _DENSE_AT_LEAST = 8, 1_024
-"""A table by integers may have so many entries for each constant, or so many in all."""
+_DENSE_PER_CONSTANT = 8
+"""A table by integers may have so many entries for each constant."""
 _HASHED_MIN = 64
 """So few constants are searched as fast."""
 
@@ -265,7 +265,7 @@ def _dense(starts: Int64, kinds: Bytes, values: Int64, accepts: Bytes) -> tuple[
     plain = (accepts == NUMBERS) & (counts > 0) & (np.diff(are_floats) == 0)
     keys = np.flatnonzero(plain)
     low, high = values[starts[keys]], values[starts[keys + 1] - 1]
-    room = np.maximum(_DENSE_PER_CONSTANT * counts[keys], _DENSE_AT_LEAST)
+    room = _DENSE_PER_CONSTANT * counts[keys]
     pays = high.astype(np.float64) - low.astype(np.float64) < room
     bases[keys[pays]] = low[pays]
     sizes[keys[pays]] = high[pays] - low[pays] + 1
