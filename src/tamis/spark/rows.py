@@ -313,8 +313,8 @@ class Kept:
     def name(self, row: int) -> str:
         """What messages call a document: its name, or what is kept of it."""
         values = {name: self.batch[name][row].as_py() for name in self.batch.schema.names}
-        if self.what in values:
-            return str(values[self.what])
+        if self.what == "document" and "document" in values:
+            return str(values["document"])
         said = ", ".join(f"{name}={value!r:.80}" for name, value in values.items())
         article = "an" if self.what[0] in "aeiou" else "a"
         return f"the {self.what} with {said}" if said else f"{article} {self.what}"
