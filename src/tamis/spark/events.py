@@ -260,7 +260,7 @@ class EventRows:
                 raise type(error)(f"{name}: {error.message}")
             log.info("%s: %s", name, error.message)
         wrong = np.array(sorted(found.errors), np.int64)
-        for first, end, matching, numbers in in_steps(found.matches):
+        for first, end, (matching, numbers) in in_steps(found.matches):
             of_these = wrong[np.searchsorted(wrong, first) : np.searchsorted(wrong, end)]
             if self.form.as_array:
                 events, column = self._arrays(first, end, matching, numbers, of_these)

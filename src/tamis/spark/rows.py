@@ -156,7 +156,7 @@ class Rows:
         """
         matches = found.matches
         firsts = found.places.first if is_record else None
-        for first, end, *pairs in in_steps(matches):
+        for first, end, pairs in in_steps(matches):
             documents, numbers = pairs
             errors = {
                 number: error for number, error in matches.errors.items() if first <= number < end
@@ -257,7 +257,7 @@ def _ids_of(matcher: CompiledMatcher, id_type: str) -> pa.Array:
     return pa.array([str(id) for id in matcher.ids], pa.string())
 
 
-def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, Int64, Int32]]:
+def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:
     """Documents of a batch, as many at a time as have about so many rows.
 
     Yields:
@@ -267,9 +267,9 @@ def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, Int64, Int32]]:
     first, step = 0, 1
     while first < matches.documents:
         end = min(matches.documents, first + step)
-        documents, numbers = matches.pairs(first, end)
-        yield first, end, documents, numbers
-        step = max(1, step // 2) if len(numbers) > 4 * OUTPUT_ROWS else min(4096, 4 * step)
+        pairs = matches.pairs(first, end)
+        yield first, end, pairs
+        step = max(1, step // 2) if len(pairs[0]) > 4 * OUTPUT_ROWS else min(4096, 4 * step)
         first = end
 
 
