@@ -163,8 +163,8 @@ def test_kernels_are_compiled_by_one_process_for_all(tmp_path: Path) -> None:
     code = (
         "import sys, time, tamis.jit\n"
         "from pathlib import Path\n"
-        "from tamis.spark.program import _one_compiles\n"
-        "with _one_compiles():\n"
+        "from tamis.spark.artifacts import one_compiles\n"
+        "with one_compiles():\n"
         "    marks = Path(sys.argv[1])\n"
         "    (marks / 'begun').open('x').close() if not (marks / 'done').exists() else None\n"
         "    time.sleep(0.5)\n"

@@ -6,11 +6,12 @@
 
     rows = tamis_spark.match(df, {"late": "//order[@due < 20]"}, column="xml")
 
-:func:`match` answers a column of XML; :func:`match_files` answers files, and so does the format
-``tamis`` of ``spark.read``. :func:`run` writes the answers of files as Parquet, and :func:`stream`
-those of files that come into folders: this is what ``tamis run`` does. :func:`program` compiles
-subscriptions once for several of these. Documents are parsed and matched inside Spark's Python
-workers, batch by batch through Arrow, so Tamis must be installed where they run.
+:func:`match` answers a column of XML, and :func:`match_events` rows that are events, whose columns
+are attributes; :func:`match_files` answers files, and so does the format ``tamis`` of
+``spark.read``. :func:`run` writes the answers of files as Parquet, and :func:`stream` those of
+files that come into folders: this is what ``tamis run`` does. :func:`program` compiles
+subscriptions of XML once for several of these. Documents and events are read and matched inside
+Spark's Python workers, batch by batch through Arrow, so Tamis must be installed where they run.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ except ImportError as error:
 else:
     del pyarrow, pyspark
 
+from tamis.spark.events import match_events
 from tamis.spark.files import match_files
 from tamis.spark.frames import match
 from tamis.spark.job import run
@@ -39,6 +41,7 @@ __all__ = [
     "Reloading",
     "Summary",
     "match",
+    "match_events",
     "match_files",
     "program",
     "run",

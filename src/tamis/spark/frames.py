@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
@@ -79,25 +79,17 @@ def match(  # noqa: PLR0913 - what may be asked
     """
     if not isinstance(column, str):
         raise UsageError(f"column is the name of one, not {type(column).__name__}")
-    fields = {field.name: field for field in df.schema}
-    if len(fields) < len(df.schema):
-        raise UsageError(f"several columns have the same name: {', '.join(df.columns)}")
+    fields = fields_of(df)
     kept = [name for name in fields if name != column] if keep is None else list(keep)
-    _check_columns(fields, column, kept)
+    check_columns(fields, [column], kept)
+    if not isinstance(fields[column].dataType, BinaryType | StringType):
+        kind = fields[column].dataType.simpleString()
+        raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")
     made = program(subscriptions, namespaces=namespaces, unsupported=unsupported)
     form = Form.of(made, record, as_array, nodes, errors)
-    own = form.fields()
-    in_lower_case = {name.lower() for name in kept}  # Spark does not tell cases apart
-    for field in own:
-        if field.name in in_lower_case:
-            raise UsageError(
-                f"the result has a column {field.name!r} of its own: rename the input's"
-            )
-    schema = StructType([*(fields[name] for name in kept), *own])
+    schema = joined_schema([fields[name] for name in kept], form.fields())
     made.send(df.sparkSession)
-    # By number, since mapInArrow() itself cannot deal with every name.
-    read = [F.col(_quoted(name)).alias(str(number)) for number, name in enumerate([*kept, column])]
-    given = df.select(read)
+    given = df.select(by_number([*kept, column]))
     tasks = (
         AnswerColumn(part, form, tuple(kept), column, tells_errors=number == 0)
         for number, part in enumerate(made.shares)
@@ -106,21 +98,54 @@ def match(  # noqa: PLR0913 - what may be asked
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 
-def _check_columns(fields: Mapping[str, StructField], column: str, kept: Sequence[str]) -> None:
-    for name in [column, *kept]:
+def fields_of(df: DataFrame) -> dict[str, StructField]:
+    """The columns by name.
+
+    Raises:
+        UsageError: several have the same.
+    """
+    fields = {field.name: field for field in df.schema}
+    if len(fields) < len(df.schema):
+        raise UsageError(f"several columns have the same name: {', '.join(df.columns)}")
+    return fields
+
+
+def check_columns(
+    fields: Mapping[str, StructField], read: Sequence[str], kept: Sequence[str]
+) -> None:
+    """See that columns are there, and none is kept twice.
+
+    Raises:
+        UsageError: they are not, or one is.
+    """
+    for name in [*read, *kept]:
         if name not in fields:
             raise UsageError(f"there is no column {name!r}: the columns are {', '.join(fields)}")
     for number, name in enumerate(kept):
         if name in kept[:number]:
             raise UsageError(f"the column {name!r} is kept twice")
-    if not isinstance(fields[column].dataType, BinaryType | StringType):
-        kind = fields[column].dataType.simpleString()
-        raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")
 
 
-def _quoted(name: str) -> str:
-    """A column's name that Spark does not take apart at its dots."""
-    return "`" + name.replace("`", "``") + "`"
+def joined_schema(kept: Sequence[StructField], own: Sequence[StructField]) -> StructType:
+    """The columns that are kept, and those of the result's own behind them.
+
+    Raises:
+        UsageError: one of each have the same name.
+    """
+    in_lower_case = {field.name.lower() for field in kept}  # Spark does not tell cases apart
+    for field in own:
+        if field.name in in_lower_case:
+            raise UsageError(
+                f"the result has a column {field.name!r} of its own: rename the input's"
+            )
+    return StructType([*kept, *own])
+
+
+def by_number(names: Sequence[str]) -> list[Column]:
+    """Columns that are called by number, since mapInArrow() itself cannot deal with every name."""
+    # Spark takes a name apart at its dots unless it is quoted.
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+    return [F.col(name).alias(str(number)) for number, name in enumerate(quoted)]
 
 
 @dataclass(frozen=True, slots=True)

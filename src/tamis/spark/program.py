@@ -7,29 +7,26 @@ maps it for its first task, and keeps it for the next ones; workers of a machine
 
 from __future__ import annotations
 
-import atexit
-import fcntl
 import gc
 import hashlib
 import json
 import os
 import shutil
-import tempfile
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from tamis.array_file import MAGIC
-from tamis.errors import OtherVersion, SubscriptionError, UsageError
+from tamis.errors import OtherVersion, SubscriptionError, SubscriptionId, UsageError
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher, load_matcher
 from tamis.matching.saved import memo_path
+from tamis.spark.artifacts import artifacts_folder, in_worker, one_compiles, send, sent
 
 PROGRAMS_KEPT = 4
 """How many a worker keeps mapped. One job has one; a few may take turns in one application."""
@@ -73,7 +70,7 @@ class Program:
         matcher = load_matcher(path)
         found = matcher.kept_in
         assert found is not None
-        version, type = set_version(matcher.subscriptions), _id_type(matcher)
+        version, type = set_version(matcher.subscriptions), id_type(matcher.ids)
         return cls(str(path), found.identity, version, type, len(matcher))
 
     def as_options(self) -> dict[str, Any]:
@@ -109,9 +106,7 @@ class Program:
         path, memo = Path(self.path), memo_path(Path(self.path))
         if not path.exists():
             raise UsageError(f"{path} is gone: compile the subscriptions again")
-        with _sending:
-            for file in (path, memo) if memo.exists() else (path,):
-                spark.addArtifacts(str(file), file=True)
+        send(spark, *((path, memo) if memo.exists() else (path,)))
         return self
 
     def matcher(self) -> CompiledMatcher:
@@ -135,13 +130,13 @@ def set_version(subscriptions: Subscriptions) -> str:
     return digest.hexdigest()[:16]
 
 
-def _id_type(matcher: CompiledMatcher) -> str:
+def id_type(ids: Iterable[SubscriptionId]) -> str:
     """The type of a column of ids.
 
     Raises:
         UsageError: the ids cannot be told apart in a column.
     """
-    found = list(matcher.ids)
+    found = list(ids)
     if len(set(map(str, found))) < len(found):
         raise UsageError("ids that only their type tells apart, as 1 and '1', are one in a column")
     whole = found and all(isinstance(id, int) and -(2**63) <= id < 2**63 for id in found)
@@ -152,16 +147,12 @@ def _name(identity: str) -> str:
     return f"tamis-{identity[:32]}.program"
 
 
-_sending = threading.Lock()
-"""Of two threads that send the same file, Spark takes what it has of the first for another file."""
-
-
 # -- in the driver ---------------------------------------------------------------------------------
 
 
 def _in_file(matcher: CompiledMatcher) -> Path:
     """A matcher's file, named after what is in it."""
-    folder = _folder()
+    folder = artifacts_folder()
     kept = matcher.kept_in
     if kept is None:
         saved = folder / f"{os.urandom(8).hex()}.new"
@@ -189,13 +180,6 @@ def _link(source: Path, target: Path) -> None:
         beside.rename(target)
 
 
-@cache
-def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="tamis-programs-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
-
-
 def is_program(path: Path) -> bool:
     """Whether a file begins as saved programs do."""
     try:
@@ -211,8 +195,8 @@ def is_program(path: Path) -> bool:
 @lru_cache(maxsize=PROGRAMS_KEPT)
 def _mapped(program: Program) -> CompiledMatcher:
     """The matcher, with all its kernels compiled: by one process of a machine, for all."""
-    with _one_compiles():
-        matcher = load_matcher(_sent(program.name) or program.path)
+    with one_compiles():
+        matcher = load_matcher(sent(program.name) or program.path)
         found = matcher.kept_in
         assert found is not None
         if found.identity != program.identity:
@@ -220,43 +204,6 @@ def _mapped(program: Program) -> CompiledMatcher:
         list(matcher.match_many([b"<a b='c'>d</a>"]))
         with suppress(UsageError):  # of subscriptions that go through lxml
             list(matcher.match_records(b"<a><b/></a>", "b"))
-    if _files() is not None:
+    if in_worker():
         gc.freeze()  # Spark collects garbage after each task, and all that is here is none
     return matcher
-
-
-def _sent(name: str) -> str | None:
-    """The path of an artifact in a worker, if it is there."""
-    files = _files()
-    path = None if files is None else files.get(name)
-    return path if path is not None and os.path.exists(path) else None
-
-
-def _files() -> Any:
-    """What knows the files that Spark brought here; None where that is no worker."""
-    try:
-        from pyspark import SparkFiles  # noqa: PLC0415
-    except ImportError:  # the client of Spark Connect alone
-        return None
-    return SparkFiles if SparkFiles._is_running_on_worker else None
-
-
-@contextmanager
-def _one_compiles() -> Iterator[None]:
-    """Compile kernels while no other worker of this machine does, unless they all are there.
-
-    A worker that comes late then finds them; else each would take a minute, all at once.
-    """
-    import llvmlite.binding  # noqa: PLC0415 - what only plans needs no Numba
-
-    from tamis.jit import cache_folder  # noqa: PLC0415
-
-    folder = cache_folder()
-    ready = folder / f"ready-{llvmlite.binding.get_host_cpu_name()}"
-    if ready.exists():
-        yield
-        return
-    with (folder / "compiling").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-        ready.touch()

@@ -27,7 +27,7 @@ from tamis.documents.batch import Int32, Int64
 from tamis.documents.record_batch import check_tag
 from tamis.errors import DocumentError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
-from tamis.matching.matchset import Which
+from tamis.matching.matchset import MatchSet, Which
 from tamis.spark.program import PROGRAMS_KEPT, Program
 
 log = logging.getLogger("tamis.spark")
@@ -156,10 +156,8 @@ class Rows:
         """
         matches = found.matches
         firsts = found.places.first if is_record else None
-        count, first, step = matches.documents, 0, 1
-        while first < count:
-            end = min(count, first + step)
-            documents, numbers = matches.pairs(first, end)
+        for first, end, pairs in in_steps(matches):
+            documents, numbers = pairs
             errors = {
                 number: error for number, error in matches.errors.items() if first <= number < end
             }
@@ -170,9 +168,6 @@ class Rows:
                 errors = errors if self.tells_errors else {}
             block = _Block(first, end, documents, numbers, errors, found)
             yield from self._batches(kept, rows, block, firsts)
-            # As many documents at a time as have about so many rows.
-            step = max(1, step // 2) if len(numbers) > 4 * OUTPUT_ROWS else min(4096, 4 * step)
-            first = end
 
     def _report(
         self, kept: Kept, rows: Int64, errors: dict[int, DocumentError], firsts: int | None
@@ -262,6 +257,22 @@ def _ids_of(matcher: CompiledMatcher, id_type: str) -> pa.Array:
     return pa.array([str(id) for id in matcher.ids], pa.string())
 
 
+def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:
+    """Documents of a batch, as many at a time as have about so many rows.
+
+    Yields:
+        the numbers of the first one and of that behind the last one; and ``MatchSet.pairs`` of
+        these.
+    """
+    first, step = 0, 1
+    while first < matches.documents:
+        end = min(matches.documents, first + step)
+        pairs = matches.pairs(first, end)
+        yield first, end, pairs
+        step = max(1, step // 2) if len(pairs[0]) > 4 * OUTPUT_ROWS else min(4096, 4 * step)
+        first = end
+
+
 class _Block(NamedTuple):
     """Some documents of a batch.
 
@@ -291,19 +302,22 @@ class Kept:
     Args:
         batch: for each document a row.
         count: how many there are: a batch without columns does not know.
+        what: they are, for messages: "document" or "event".
     """
 
-    def __init__(self, batch: pa.RecordBatch, count: int) -> None:
+    def __init__(self, batch: pa.RecordBatch, count: int, what: str = "document") -> None:
         self.batch = batch
         self.count = count
+        self.what = what
 
     def name(self, row: int) -> str:
         """What messages call a document: its name, or what is kept of it."""
         values = {name: self.batch[name][row].as_py() for name in self.batch.schema.names}
-        if "document" in values:
+        if self.what == "document" and "document" in values:
             return str(values["document"])
         said = ", ".join(f"{name}={value!r:.80}" for name, value in values.items())
-        return f"the document with {said}" if said else "a document"
+        article = "an" if self.what[0] in "aeiou" else "a"
+        return f"the {self.what} with {said}" if said else f"{article} {self.what}"
 
     @cached_property
     def sizes(self) -> NDArray[np.float64]:

@@ -115,18 +115,17 @@ def compiled(
         if is_program(path):
             _check_not_given(namespaces, unsupported)
             return load_matcher(path)
-        if path.is_dir() or path.suffix == ".parquet":
-            subscriptions = _pairs(_parquet(path), str(path))
-        else:
+        if not is_table(path):
             subscriptions = Subscriptions.from_file(
                 path, namespaces=namespaces, unsupported=unsupported, skip_bad=skip_bad
             )
             return compile_subscriptions(subscriptions)
+        subscriptions = table_items(path)
     elif isinstance(subscriptions, Program):
         subscriptions = subscriptions.matcher()
     # Not isinstance(): the DataFrames of Spark Connect are of a class of their own.
     elif hasattr(subscriptions, "toArrow"):
-        subscriptions = _pairs(_collected(subscriptions), "the DataFrame")
+        subscriptions = frame_items(subscriptions)
     if isinstance(subscriptions, CompiledMatcher):
         _check_not_given(namespaces, unsupported)
         return subscriptions
@@ -142,6 +141,29 @@ def compiled(
 def _check_not_given(namespaces: Mapping[str, str] | None, unsupported: Unsupported) -> None:
     if namespaces is not None or unsupported != "refuse":
         raise UsageError("namespaces and unsupported are for Subscriptions: these are read already")
+
+
+def is_table(path: Path) -> bool:
+    """Whether a path is of Parquet: a file or a folder."""
+    return path.is_dir() or path.suffix == ".parquet"
+
+
+def table_items(path: Path) -> list[tuple[Any, Any]]:
+    """The ids and expressions of Parquet.
+
+    Raises:
+        UsageError: it has none.
+    """
+    return _pairs(_parquet(path), str(path))
+
+
+def frame_items(df: Any) -> list[tuple[Any, Any]]:
+    """The ids and expressions of a DataFrame.
+
+    Raises:
+        UsageError: it has none.
+    """
+    return _pairs(_collected(df), "the DataFrame")
 
 
 def _parquet(path: Path) -> pa.Table:
