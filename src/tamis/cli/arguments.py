@@ -327,18 +327,19 @@ def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
         UsageError: the file cannot be read, or a line of it is none.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', error)}") from None
     found: dict[SubscriptionId, SubscriptionId] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
-        id, tab, interface = line.partition("\t")
-        if not tab or id in found:
-            what = "the id is there before" if tab else "write id, tab, interface"
-            raise UsageError(f"{file}, line {number}: {what}")
-        found[id] = interface.strip()
+        id, *interface = line.split("\t")
+        if len(interface) != 1 or not interface[0].strip():
+            raise UsageError(f"{file}, line {number}: write id, tab, interface")
+        if id in found:
+            raise UsageError(f"{file}, line {number}: the id is there before")
+        found[id] = interface[0].strip()
     return found
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.documents.batch import freeze
 from tamis.events.model import BOOLEAN, OPERATORS, STRING, FilterTable, number
-from tamis.language.constraints import Constant, Constraint
+from tamis.language.constraints import Constant, Constraint, constraint_key
 
 
 class TableBuilder:
@@ -54,8 +54,7 @@ class TableBuilder:
     def code(self, constraint: Constraint) -> int:
         """The number of a constraint."""
         name, operator, constant = constraint
-        first = constant[0] if isinstance(constant, tuple) else constant
-        key = (isinstance(first, bool), constraint)  # to Python, True is 1
+        key = constraint_key(constraint)
         code = self._codes.get(key)
         if code is None:
             code = self._codes[key] = len(self._codes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -187,6 +188,11 @@ class _Interfaces:
         self._of: list[SubscriptionId] | None = None
         if interfaces is None:
             return
+        given: Mapping[SubscriptionId, Any] = interfaces
+        for id, interface in given.items():
+            is_id = isinstance(interface, str | int) and not isinstance(interface, bool)
+            if not is_id or not str(interface) or not str(interface).isprintable():
+                raise UsageError(f"the interface of {id!r:.80} is no id: {interface!r:.80}")
         ids = list(entries.ids)
         lost = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
         if lost:
@@ -209,13 +215,18 @@ def _some(ids: Sequence[SubscriptionId]) -> str:
     return shown if len(ids) <= 3 else f"{shown} and {len(ids) - 3:,} more"
 
 
+def _is_plain(part: str) -> bool:
+    plain = _PLAIN.fullmatch(part)
+    return plain is not None and plain[1] not in KEYWORDS
+
+
 class _Reader:
     """Adds expressions to a table; plain conjunctions, constraint by constraint, by their texts."""
 
     def __init__(self, limits: Limits) -> None:
         self.builder = TableBuilder()
         self._limits = limits
-        self._codes: dict[str, int | None] = {}
+        self._codes: dict[str, int] = {}
 
     def read(self, expression: str, interface: int) -> None:
         """Add a subscription.
@@ -225,7 +236,7 @@ class _Reader:
         """
         parts = expression.split(" and ")
         codes = list(map(self._codes.get, parts))
-        if None in codes:
+        if None in codes and all(map(_is_plain, parts)):
             codes = list(map(self._code, parts))
         limits = self._limits
         is_small = (
@@ -240,13 +251,10 @@ class _Reader:
                 [dict.fromkeys(code for code in codes if code is not None)], interface
             )
 
-    def _code(self, part: str) -> int | None:
-        """The code of a constraint, or None if it is not a plain one."""
+    def _code(self, part: str) -> int:
+        """The code of a plain constraint."""
         code = self._codes.get(part)
         if code is None:
-            plain = _PLAIN.fullmatch(part)
-            if plain is None or plain[1] in KEYWORDS:
-                return None
             ((constraint,),) = parse_filters(part, self._limits)
             if len(self._codes) == _REMEMBERED_MAX:
                 self._codes.clear()

@@ -24,12 +24,22 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain, product
 from typing import NamedTuple, NoReturn
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["KEYWORDS", "Constant", "Constraint", "Filter", "parse_filters", "print_filters"]
+__all__ = [
+    "KEYWORDS",
+    "Constant",
+    "Constraint",
+    "Filter",
+    "constraint_key",
+    "parse_filters",
+    "print_filters",
+    "print_name",
+]
 
 Constant = str | int | float | bool
 """What a constraint compares with."""
@@ -56,6 +66,7 @@ _ORDER = ("<", "<=", ">", ">=")
 _PARTS = ("prefix", "suffix", "contains")
 KEYWORDS = frozenset([*_PARTS, "and", "or", "not", "in", "exists", "true", "false", "null"])
 _OPERATORS = "= != < <= > >= prefix suffix contains in exists"
+_SHOWN_MAX = 40
 _INT64 = range(-(1 << 63), 1 << 63)
 
 _NAME = r"[^\W\d][\w.:-]*"
@@ -123,13 +134,19 @@ def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Fil
     return _Parser(expression, limits).parse()
 
 
+_Codes = tuple[int, ...]
+"""A filter while it is read: the numbers of its constraints, each once."""
+
+
 class _Parser:
     """Reads one expression; each part of it becomes its filters."""
 
     def __init__(self, expression: str, limits: Limits) -> None:
         self.text = expression
         self.limits = limits
-        self.constraints = 0
+        self.count = 0  # of constraints, as they are written
+        self.codes: dict[tuple[object, ...], int] = {}
+        self.constraints: list[Constraint] = []
         self.token = _Token("end", "", 0)
         self._place = 0
         self._next()
@@ -138,48 +155,48 @@ class _Parser:
         filters = self._disjunction(0)
         if self.token.kind != "end":
             self._expected("and, or, or the end")
-        return filters
+        return tuple(tuple(self.constraints[code] for code in filter) for filter in filters)
 
-    def _disjunction(self, depth: int) -> tuple[Filter, ...]:
-        found = self._conjunction(depth)
+    def _disjunction(self, depth: int) -> Sequence[_Codes]:
+        start = self.token.start
+        found = dict.fromkeys(self._conjunction(depth))
         while self._takes("word", "or"):
-            start = self.token.start
-            found = self._distinct(found, self._conjunction(depth), start)
-        return found
+            found.update(dict.fromkeys(self._conjunction(depth)))
+            self._check_filters(len(found), start)
+        return tuple(found)
 
-    def _distinct(
-        self, some: tuple[Filter, ...], more: tuple[Filter, ...], start: int
-    ) -> tuple[Filter, ...]:
-        self._check_filters(len(some) + len(more), start)
-        filters = {_key(filter): filter for filter in (*some, *more)}
-        return tuple(filters.values())
-
-    def _conjunction(self, depth: int) -> tuple[Filter, ...]:
-        found = self._term(depth)
+    def _conjunction(self, depth: int) -> Iterable[_Codes]:
+        start = self.token.start
+        terms = [self._term(depth)]
         while self._takes("word", "and"):
-            start = self.token.start
-            more = self._term(depth)
-            self._check_filters(len(found) * len(more), start)
-            filters = [_joined(one, other) for one in found for other in more]
-            found = self._distinct((), tuple(filters), start)
-        return found
+            terms.append(self._term(depth))
+            self._check_filters(math.prod(map(len, terms)), start)
+        if len(terms) == 1:
+            return terms[0]
+        return (tuple(dict.fromkeys(chain(*chosen))) for chosen in product(*terms))
 
-    def _term(self, depth: int) -> tuple[Filter, ...]:
+    def _term(self, depth: int) -> Sequence[_Codes]:
         start = self.token.start
         if not self._takes("symbol", "("):
-            return self._constraint()
+            return [(self._code(each),) for each in self._constraint()]
         if depth == self.limits.subscription_nesting:
-            self._reached(
-                f"parentheses are nested deeper than {depth:,} (subscription_nesting)", start
-            )
+            message = f"parentheses are nested deeper than {depth:,} (subscription_nesting)"
+            self._reached(message, start)
         found = self._disjunction(depth + 1)
         if not self._takes("symbol", ")"):
             self._expected("and, or, or )")
         return found
 
-    def _constraint(self) -> tuple[Filter, ...]:
-        self.constraints += 1
-        if self.constraints > self.limits.subscription_predicates:
+    def _code(self, constraint: Constraint) -> int:
+        code = self.codes.setdefault(constraint_key(constraint), len(self.codes))
+        if code == len(self.constraints):
+            self.constraints.append(constraint)
+        return code
+
+    def _constraint(self) -> list[Constraint]:
+        """The next one; ``in`` with values of several kinds is a disjunction of some."""
+        self.count += 1
+        if self.count > self.limits.subscription_predicates:
             most = self.limits.subscription_predicates
             self._reached(f"there are more than {most:,} constraints (subscription_predicates)")
         name = self._name()
@@ -190,19 +207,19 @@ class _Parser:
             constant = self._value("a value")
             if operator in _ORDER and isinstance(constant[0], bool):
                 self._fail("booleans have no order", token, "write = or !=")
-            return ((Constraint(name, operator, constant[0]),),)
+            return [Constraint(name, operator, constant[0])]
         if token.kind == "word" and operator in _PARTS:
             self._next()
             value, at = self._value("a string")
             if not isinstance(value, str):
                 self._fail(
-                    f"{operator} asks for a part of a string, not {at.text}", at, 'write "…"'
+                    f"{operator} asks for a part of a string, not {_cut(at.text)}", at, 'write "…"'
                 )
-            return ((Constraint(name, operator, value),),)
+            return [Constraint(name, operator, value)]
         if self._takes("word", "exists"):
-            return ((Constraint(name, "exists"),),)
+            return [Constraint(name, "exists")]
         if self._takes("word", "in"):
-            return tuple((Constraint(name, "in", items),) for items in self._list())
+            return [Constraint(name, "in", items) for items in self._list()]
         self._expected(f"an operator ({_OPERATORS})")
 
     def _list(self) -> Iterable[tuple[Constant, ...]]:
@@ -230,7 +247,9 @@ class _Parser:
             self._expected("the name of an attribute")
         if token.text in KEYWORDS:
             hint = _HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
-            self._fail(f"expected the name of an attribute, found {token.text!r}", token, hint)
+            self._fail(
+                f"expected the name of an attribute, found {_cut(token.text)!r}", token, hint
+            )
         self._next()
         return token.text
 
@@ -246,7 +265,7 @@ class _Parser:
         else:
             hint = None
             if token.kind == "word" and token.text not in _HINTS:
-                hint = f'a string is written in quotes: "{token.text}"'
+                hint = f'a string is written in quotes: "{_cut(token.text)}"'
             self._expected(expected, hint)
         self._next()
         return value, token
@@ -299,23 +318,21 @@ class _Parser:
         self._place = match.end()
 
     def _fail_at_character(self) -> NoReturn:
-        start = (
-            self._place
-            + len(self.text[self._place :])
-            - len(self.text[self._place :].lstrip(" \t\r\n"))
-        )
+        start = self._place
+        while self.text[start] in " \t\r\n":
+            start += 1
         found = _Token("character", self.text[start], start)
         if found.text in "\"'`":
             self._fail(f"there is no {found.text} at the end of this", found)
         word = re.compile(r"[\w.+-]+").match(self.text, start)
         if word is not None and (found.text.isdecimal() or found.text in "+-."):
             hint = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
-            self._fail(f"{word[0]!r} is no number", found, hint)
+            self._fail(f"{_cut(word[0])!r} is no number", found, hint)
         self._fail(f"{found.text!r} has no meaning here", found)
 
     def _expected(self, what: str, hint: str | None = None) -> NoReturn:
         token = self.token
-        found = "the end" if token.kind == "end" else repr(token.text)
+        found = "the end" if token.kind == "end" else repr(_cut(token.text))
         lower = token.text.lower()
         if hint is None and token.kind in ("word", "symbol"):
             hint = _HINTS.get(token.text)
@@ -340,25 +357,20 @@ class _Parser:
         raise SubscriptionLimitError(message, self.text, place)
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 1]}…"
+
+
 def _double_quoted(match: re.Match[str]) -> str:
     """What a character of a string in single quotes is in double ones."""
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 
-def _key(filter: Filter) -> tuple[object, ...]:
-    """What is the same of equal filters alone: to Python, True is 1."""
-    return tuple(map(_constraint_key, filter))
-
-
-def _constraint_key(constraint: Constraint) -> tuple[object, ...]:
+def constraint_key(constraint: Constraint) -> tuple[object, ...]:
+    """What is the same of equal constraints alone: to Python, True is 1."""
     constant = constraint.constant
     first = constant[0] if isinstance(constant, tuple) else constant
     return isinstance(first, bool), constraint
-
-
-def _joined(one: Filter, other: Filter) -> Filter:
-    """The constraints of both, each once."""
-    return tuple({_constraint_key(each): each for each in (*one, *other)}.values())
 
 
 def print_filters(filters: Sequence[Sequence[Constraint]]) -> str:
@@ -370,10 +382,16 @@ def print_filters(filters: Sequence[Sequence[Constraint]]) -> str:
     return " or ".join(" and ".join(map(_printed, filter)) for filter in filters)
 
 
-def _printed(constraint: Constraint) -> str:
-    name, operator, constant = constraint
+def print_name(name: str) -> str:
+    """A name as it is written: in backquotes, where it would be read as something else."""
     if re.fullmatch(_NAME, name) is None or name in KEYWORDS:
-        name = "`" + name.replace("`", "``") + "`"
+        return "`" + name.replace("`", "``") + "`"
+    return name
+
+
+def _printed(constraint: Constraint) -> str:
+    _, operator, constant = constraint
+    name = print_name(constraint.name)
     if operator == "exists":
         return f"{name} exists"
     if isinstance(constant, tuple):
