@@ -17,6 +17,7 @@ from tamis.errors import (
     UsageError,
 )
 from tamis.events.building import TableBuilder
+from tamis.events.checking import checked_table
 from tamis.events.model import FilterTable
 from tamis.language.columns import Ids
 from tamis.language.constraints import KEYWORDS, parse_filters
@@ -106,11 +107,15 @@ class EventSubscriptions:
     def of_table(
         cls, table: FilterTable, ids: Sequence[SubscriptionId] | None = None
     ) -> EventSubscriptions:
-        """A set of filters that are arrays already; the caller vouches for them.
+        """A set of filters that are arrays already.
 
         Args:
             ids: of its subscriptions; None numbers them, and interfaces, from 0.
+
+        Raises:
+            UsageError: the arrays are no table, or there are not as many ids.
         """
+        table = checked_table(table)
         result = cls.__new__(cls)
         count = len(table.interfaces)
         result.ids = Ids.of(range(count) if ids is None else ids)
@@ -142,7 +147,8 @@ class EventSubscriptions:
             error: SubscriptionError | None = bad.get(number)
             if error is None:
                 try:
-                    reader.read(expression, given.number(number, len(kept)))
+                    codes = reader.read(expression)
+                    reader.builder.add_codes(codes, given.number(number, len(kept)))
                     kept.append(number)
                     continue
                 except SubscriptionError as found:
@@ -228,8 +234,8 @@ class _Reader:
         self._limits = limits
         self._codes: dict[str, int] = {}
 
-    def read(self, expression: str, interface: int) -> None:
-        """Add a subscription.
+    def read(self, expression: str) -> list[list[int]]:
+        """The filters of a subscription, as codes of the table's builder.
 
         Raises:
             SubscriptionError: it cannot be used.
@@ -244,12 +250,10 @@ class _Reader:
             and len(expression) <= limits.subscription_chars
             and limits.subscription_filters > 0
         )
-        if None in codes or not is_small:
-            self.builder.add(parse_filters(expression, limits), interface)
-        else:
-            self.builder.add_codes(
-                [dict.fromkeys(code for code in codes if code is not None)], interface
-            )
+        if is_small and None not in codes:
+            return [list(dict.fromkeys(code for code in codes if code is not None))]
+        filters = parse_filters(expression, limits)
+        return [[self.builder.code(each) for each in filter] for filter in filters]
 
     def _code(self, part: str) -> int:
         """The code of a plain constraint."""

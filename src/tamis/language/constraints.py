@@ -206,7 +206,7 @@ class _Parser:
             self._next()
             constant = self._value("a value")
             if operator in _ORDER and isinstance(constant[0], bool):
-                self._fail("booleans have no order", token, "write = or !=")
+                self._fail("booleans have no order", constant[1], "write = or !=")
             return [Constraint(name, operator, constant[0])]
         if token.kind == "word" and operator in _PARTS:
             self._next()

@@ -1,0 +1,230 @@
+# ruff: noqa: E501 - a case is a line
+"""The language of subscriptions of events: what expressions mean, and what is wrong with others."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.language.constraints import Constraint, Filter, parse_filters, print_filters
+from tamis.limits import Limits
+from tests.events.drawing import CONSTRAINTS
+
+
+def c(name: str, operator: str, constant: object = None) -> Constraint:
+    return Constraint(name, operator, constant)  # type: ignore[arg-type]
+
+
+A, B, C, D = (c(name, "=", 1) for name in "abcd")
+
+CASES: dict[str, tuple[str, list[list[Constraint]]]] = {
+    "one": ("a=1", [[A]]),
+    "and": ("a = 1 and b = 1", [[A, B]]),
+    "or": ("a = 1 or b = 1", [[A], [B]]),
+    "and binds tighter": ("a=1 or b=1 and c=1", [[A], [B, C]]),
+    "parentheses": ("(a=1 or b=1) and c=1", [[A, C], [B, C]]),
+    "parentheses on both sides": ("(a=1 or b=1) and (c=1 or d=1)", [[A, C], [A, D], [B, C], [B, D]]),
+    "parentheses in parentheses": ("((a=1))and(((b=1)or c=1))", [[A, B], [A, C]]),
+    "a constraint twice": ("a=1 and b=1 and a=1", [[A, B]]),
+    "a filter twice": ("a=1 or b=1 or a=1", [[A], [B]]),
+    "one and true are not the same": ("a=1 or a=true", [[A], [c("a", "=", True)]]),
+    "in that order too": ("a in (true) or a in (1)", [[c("a", "in", (True,))], [c("a", "in", (1,))]]),
+    "all orders": (
+        "a<1 and b<=1 and c>1 and d>=1 and e!=1",
+        [[c("a", "<", 1), c("b", "<=", 1), c("c", ">", 1), c("d", ">=", 1), c("e", "!=", 1)]],
+    ),
+    "parts": (
+        'a prefix "x" and a suffix "" and a contains "y"',
+        [[c("a", "prefix", "x"), c("a", "suffix", ""), c("a", "contains", "y")]],
+    ),
+    "exists": ("a exists", [[c("a", "exists")]]),
+    "in": ("a in (1, 2.5,1)", [[c("a", "in", (1, 2.5))]]),
+    "in of several kinds": (
+        'a in (1, "1", true, 2.0) and b = 1',
+        [[c("a", "in", (1, 2.0)), B], [c("a", "in", ("1",)), B], [c("a", "in", (True,)), B]],
+    ),
+    "orders of strings": ('a >= "b"', [[c("a", ">=", "b")]]),
+    "names": ("net.if-0:rx=1 and _x=1", [[c("net.if-0:rx", "=", 1), c("_x", "=", 1)]]),
+    "names of all alphabets": ("größe=1 and 数=1", [[c("größe", "=", 1), c("数", "=", 1)]]),
+    "names in backquotes": ("`a b`=1 and `and`=1 and ```q`=1", [[c("a b", "=", 1), c("and", "=", 1), c("`q", "=", 1)]]),
+    "names that begin with keywords": ("order=1 and android=1", [[c("order", "=", 1), c("android", "=", 1)]]),
+    "escapes": (r'a = "\"\\\n\u00e9\ud83d\ude00"', [[c("a", "=", '"\\\né\U0001f600')]]),
+    "single quotes": (r"""a = 'it\'s "so"'""", [[c("a", "=", 'it\'s "so"')]]),
+    "a string with words of the language": ('a = "x and b = 1 or (" and b = 1', [[c("a", "=", "x and b = 1 or ("), B]]),
+    "numbers": (
+        "a in (0, -0.0, -5, 1e3, 1.5E-3, 9223372036854775807, -9223372036854775808)",
+        [[c("a", "in", (0, -5, 1000.0, 0.0015, 2**63 - 1, -(2**63)))]],
+    ),
+    "integers are exact": ("a = 9007199254740993", [[c("a", "=", 2**53 + 1)]]),
+    "white space": ("\t a\n=\r\n1 ", [[A]]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_meaning(name: str) -> None:
+    expression, expected = CASES[name]
+    found = parse_filters(expression)
+    assert [list(filter) for filter in found] == expected
+    kinds = [[type(constraint.constant) for constraint in filter] for filter in found]
+    assert kinds == [[type(constraint.constant) for constraint in filter] for filter in expected]
+
+
+BAD = [
+    ("", 0, "expected the name of an attribute, found the end", ""),
+    ("temp", 4, "expected an operator (= != < <= > >= prefix suffix contains in exists)", ""),
+    ("temp >", 6, "expected a value, found the end", ""),
+    ("temp > warm", 7, "expected a value, found 'warm'", 'in quotes: "warm"'),
+    ("temp == 1", 5, "found '=='", "write ="),
+    ("temp <> 1", 5, "found '<>'", "write !="),
+    ("a = 1 && b = 2", 6, "expected and, or, or the end, found '&&'", "write and"),
+    ("a = 1 || b = 2", 6, "found '||'", "write or"),
+    ("a = 1 AND b = 2", 6, "found 'AND'", "write and"),
+    ("a = TRUE", 4, "found 'TRUE'", ""),
+    ("not a = 1", 0, "found 'not'", "there is no not"),
+    ("and = 1", 0, "found 'and'", "`and`"),
+    ("a = null", 4, "found 'null'", "write exists"),
+    ("a = NaN", 4, "found 'NaN'", "no constant can be NaN"),
+    ("a = 1 b = 2", 6, "expected and, or, or the end, found 'b'", ""),
+    ("(a = 1", 6, "expected and, or, or ), found the end", ""),
+    ("a = 1)", 5, "expected and, or, or the end, found ')'", ""),
+    ("a = 1 and", 9, "expected the name of an attribute, found the end", ""),
+    ("a in 1", 5, "expected ( and values, found '1'", ""),
+    ("a in ()", 6, "expected a value, found ')'", ""),
+    ("a in (1 2)", 8, "expected , or ), found '2'", ""),
+    ("a < true", 4, "booleans have no order", "write = or !="),
+    ("a prefix 5", 9, "prefix asks for a part of a string, not 5", ""),
+    ("a contains true", 11, "contains asks for a part of a string", ""),
+    ('a = "open', 4, 'there is no " at the end', ""),
+    ("`open = 1", 0, "there is no ` at the end", ""),
+    ("`` = 1", 0, "the name is empty", ""),
+    (r'a = "\x41"', 4, "one of JSON's escapes", r"\\ for a backslash"),
+    (r'a = "\ud800"', 4, "half of a surrogate pair", ""),
+    ("a = '\ud800'", 4, "half of a surrogate pair", ""),
+    ("a = 9223372036854775808", 4, "beyond 64 bits", "1e19"),
+    ("a = -9223372036854775809", 4, "beyond 64 bits", ""),
+    ("a = 1e999", 4, "beyond what a 64-bit float can be", ""),
+    ("a = 007", 4, "'007' is no number", "as in 5"),
+    ("a = 5.", 4, "'5.' is no number", ""),
+    ("a = .5", 4, "'.5' is no number", ""),
+    ("a = +5", 4, "'+5' is no number", ""),
+    ("a = 5x", 4, "'5x' is no number", ""),
+    ("a = $5", 4, "'$' has no meaning here", ""),
+    ("= 1", 0, "expected the name of an attribute, found '='", ""),
+    ("'a' = 1", 0, "expected the name of an attribute", ""),
+    ("a = 1 or or b = 1", 9, "found 'or'", ""),
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "position", "message", "hint"), BAD, ids=[b[0] for b in BAD]
+)
+def test_errors(expression: str, position: int, message: str, hint: str) -> None:
+    with pytest.raises(SubscriptionSyntaxError) as caught:
+        parse_filters(expression)
+    assert message in caught.value.message
+    assert caught.value.position == position
+    assert hint in (caught.value.hint or "")
+
+
+LIMITED = [
+    ("a=1 or b=1", Limits(subscription_chars=9), "10 characters: the limit is 9"),
+    ("((a=1))", Limits(subscription_nesting=1), "nested deeper than 1"),
+    ("a=1 or b=1", Limits(subscription_predicates=1), "more than 1 constraints"),
+    ("a=1 or b=1", Limits(subscription_filters=1), "has 2 filters: the limit is 1"),
+    ("(a=1 or b=1) and (c=1 or d=1)", Limits(subscription_filters=3), "has 4 filters"),
+    ("(" * 60_000, Limits(), "nested deeper than 64"),
+]
+
+
+@pytest.mark.parametrize(("expression", "limits", "message"), LIMITED)
+def test_limits(expression: str, limits: Limits, message: str) -> None:
+    with pytest.raises(SubscriptionLimitError, match=message):
+        parse_filters(expression, limits)
+
+
+def test_a_limit_itself_is_allowed() -> None:
+    limits = Limits(subscription_filters=4, subscription_predicates=4, subscription_nesting=1)
+    assert len(parse_filters("(a=1 or b=1) and (c=1 or d=1)", limits)) == 4
+
+
+def refusal(expression: str) -> SubscriptionError | None:
+    """Why an expression is refused, or None if it means something."""
+    try:
+        found: tuple[Filter, ...] = parse_filters(expression)
+    except SubscriptionError as error:
+        return error
+    assert found
+    return None
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        " and ".join(f"(a{n}=1 or b{n}=1)" for n in range(400)),  # 2**400 filters
+        "(" + " or ".join(f"b{n}=1" for n in range(490)) + ") and " + " and ".join(f"a{n}=1" for n in range(500)),
+        " " * 65_000,
+        f"a in ({', '.join(map(str, range(8_000)))})",
+        'a = "' + "x" * 65_000,
+    ],
+    ids=["exponential", "long filters", "spaces", "a long list", "an open string"],
+)  # fmt: skip
+def test_none_takes_long(expression: str) -> None:
+    start = time.process_time()
+    error = refusal(expression)
+    assert error is None or len(str(error)) < 500
+    assert time.process_time() - start < 5  # some hundredths; minutes, where it is not linear
+
+
+def test_caret() -> None:
+    with pytest.raises(SubscriptionSyntaxError) as caught:
+        parse_filters("temp => 5")
+    assert str(caught.value).splitlines() == [
+        "expected a value, found '>'",
+        "  temp => 5",
+        "        ^",
+    ]
+
+
+@given(st.lists(st.lists(CONSTRAINTS, min_size=1, max_size=4), min_size=1, max_size=4))
+def test_printed_and_read_again(drawn: list[list[Constraint]]) -> None:
+    assume("inf" not in repr(drawn))  # there are no such constants in the language
+    once = parse_filters(print_filters(drawn))
+    assert parse_filters(print_filters(once)) == once
+    assert meaning(once) == meaning(drawn)
+
+
+def meaning(filters: object) -> set[frozenset[str]]:
+    """What filters ask for, in whatever order; lists of equal numbers are the same."""
+    assert isinstance(filters, tuple | list)
+    return {frozenset(repr(_plain(each)) for each in filter) for filter in filters}
+
+
+def _plain(constraint: Constraint) -> Constraint:
+    constant = constraint.constant
+    if isinstance(constant, tuple):
+        constant = tuple(dict.fromkeys(constant))
+    return constraint._replace(constant=constant)
+
+
+WORDS = (
+    'a b ` " \' \\ ( ) , = != < <= > >= and or in exists prefix 1 -1 1.5 e "x" '
+    "'y' true null \n é \ud800"
+)
+
+
+@given(
+    st.lists(st.sampled_from(WORDS.split(" "))),
+    st.sampled_from(["", " "]),
+)
+def test_whatever_is_written(words: list[str], between: str) -> None:
+    """It is read, or refused with a place inside of it."""
+    expression = between.join(words)
+    error = refusal(expression)
+    if error is not None:
+        assert isinstance(error, SubscriptionSyntaxError)
+        assert error.position is not None
+        assert 0 <= error.position <= len(expression)
