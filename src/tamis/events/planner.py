@@ -14,7 +14,7 @@ log = logging.getLogger("tamis.events.planner")
 DEFAULT = "signature"
 
 SEQUENTIAL_BELOW = 1_000
-"""The engine ``pcm`` matches fewer filters by ``sff``: threads and a GPU would wait longer."""
+"""The engine ``pcm`` matches fewer filters by ``sff``: about where its lines cross in Figure 8."""
 
 GPU_FROM = 1_000_000
 """So many by ``ccm``, where there is a GPU, each launch of which takes microseconds at least."""
@@ -50,7 +50,9 @@ def choose(name: str) -> Engine:
 
 
 def pcm_choice(filters: int, has_gpu: bool) -> str:
-    """The engine that the paper's translator (Section 4.3) would switch to.
+    """The engine for so many filters, as the paper's translator (Section 4.3) would switch.
+
+    The paper has no numbers; ours are guesses until a GPU was measured.
 
     >>> pcm_choice(100, True), pcm_choice(250_000, True), pcm_choice(5_000_000, True)
     ('sff', 'ocm', 'ccm')
