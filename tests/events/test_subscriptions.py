@@ -21,6 +21,8 @@ from tamis.errors import (
 )
 from tamis.events import reference
 from tamis.events.building import TableBuilder
+from tamis.events.encode import encode
+from tamis.events.matcher import compile_events
 from tamis.events.model import FilterTable
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint, parse_filters, print_filters
@@ -223,3 +225,21 @@ def test_lists_in_tables_are_of_one_kind() -> None:
         EventSubscriptions.of_table(good._replace(list_kinds=np.array([0, 3], np.uint8)))
     with pytest.raises(UsageError, match="list"):
         EventSubscriptions.of_table(good._replace(list_starts=np.array([0, 0], np.int64)))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("names", np.array([0, 9], np.int32), "names has a number beyond"),
+        ("names", np.array([0, 1], np.int64), "names is of type int64"),
+        ("values", np.array([0, 7], np.int64), "a string that is not there"),
+        ("event_starts", np.array([0, 5], np.int64), "event_starts does not ascend"),
+        ("kinds", np.array([2], np.uint8), "kinds is not as long"),
+    ],
+)
+def test_batches_are_checked(field: str, value: Any, message: str) -> None:
+    matcher = compile_events({"x": 'a = "1" and b = "2"'})
+    good = encode([{"a": "1", "b": "2"}], matcher.table.names)
+    assert matcher.match_batch(good).numbers(0).tolist() == [0]
+    with pytest.raises(UsageError, match=message):
+        matcher.match_batch(good._replace(**{field: value}))

@@ -1,4 +1,4 @@
-"""Whether arrays that somebody else made are a ``FilterTable``: kernels read them unchecked."""
+"""Whether arrays that somebody else made are what engines take: kernels read them unchecked."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tamis.events.model import (
     OPERATORS,
     PREFIX,
     STRING,
+    AttributeBatch,
     Bytes,
     FilterTable,
     Int64,
@@ -42,6 +43,14 @@ _TYPES: dict[str, type[np.generic]] = {
     "subscriptions": np.int32,
     "interfaces": np.int32,
 }
+_BATCH_TYPES: dict[str, type[np.generic]] = {
+    "event_starts": np.int64,
+    "names": np.int32,
+    "kinds": np.uint8,
+    "values": np.int64,
+    "string_starts": np.int64,
+    "string_bytes": np.uint8,
+}
 _CONSTRAINTS_MAX = 1 << 29
 """Engines count them, and twice as many of their parts, in 32 bits."""
 
@@ -52,7 +61,9 @@ def checked_table(table: FilterTable) -> FilterTable:
     Raises:
         UsageError: it is none; with the name of the array, and what is wrong with it.
     """
-    arrays: dict[str, Any] = {name: _array(name, getattr(table, name)) for name in _TYPES}
+    arrays: dict[str, Any] = {
+        name: _array(name, getattr(table, name), type) for name, type in _TYPES.items()
+    }
     table = table._replace(**arrays)
     constraints = len(table.values)
     _require(len(set(table.names)) == len(table.names), "names", "has a name twice")
@@ -78,9 +89,27 @@ def checked_table(table: FilterTable) -> FilterTable:
     return table
 
 
-def _array(name: str, given: Any) -> NDArray[Any]:
+def check_batch(batch: AttributeBatch, names: int) -> None:
+    """See that a batch is one for a table with so many names.
+
+    Raises:
+        UsageError: it is none; with the name of the array, and what is wrong with it.
+    """
+    for name, type in _BATCH_TYPES.items():
+        _array(name, getattr(batch, name), type)
+    attributes = len(batch.values)
+    for name in ("names", "kinds"):
+        _require(len(getattr(batch, name)) == attributes, name, "is not as long as values")
+    _check_starts("event_starts", batch.event_starts, attributes)
+    _check_starts("string_starts", batch.string_starts, len(batch.string_bytes))
+    _check_range("names", batch.names, names)
+    _check_range("kinds", batch.kinds, BOOLEAN + 1)
+    _check_strings("values", batch.values[batch.kinds == STRING], batch.string_starts)
+
+
+def _array(name: str, given: Any, type: type[np.generic]) -> NDArray[Any]:
     _require(isinstance(given, np.ndarray) and given.ndim == 1, name, "is no array")
-    wanted = np.dtype(_TYPES[name])
+    wanted = np.dtype(type)
     _require(given.dtype == wanted, name, f"is of type {given.dtype}, not {wanted}")
     array: NDArray[Any] = np.ascontiguousarray(given)
     if array.flags.writeable:
@@ -113,15 +142,17 @@ def _check_operators(table: FilterTable) -> None:
 
 def _check_values(name: str, kinds: Bytes, values: Int64, table: FilterTable) -> None:
     _check_range(name.replace("values", "kinds"), kinds, BOOLEAN + 1)
-    of_strings = values[kinds == STRING]
-    strings = len(table.string_starts) - 1
-    is_known = not len(of_strings) or (of_strings.min() >= 0 and of_strings.max() < strings)
-    _require(bool(is_known), name, "has the number of a string that is not there")
+    _check_strings(name, values[kinds == STRING], table.string_starts)
     booleans = values[kinds == BOOLEAN]
     _require(bool(((booleans == 0) | (booleans == 1)).all()), name, "has a boolean beyond 0 and 1")
     floats = values[kinds == FLOAT].view(np.float64)
     is_number = not np.isnan(floats).any() and not (numbers(floats)[0] == INTEGER).any()
     _require(bool(is_number), name, "has a float that is NaN, or an integer: see model.number()")
+
+
+def _check_strings(name: str, numbers: Int64, starts: Int64) -> None:
+    is_known = not len(numbers) or (numbers.min() >= 0 and numbers.max() < len(starts) - 1)
+    _require(bool(is_known), name, "has the number of a string that is not there")
 
 
 def _check_lists(table: FilterTable) -> None:
@@ -142,4 +173,4 @@ def _check_lists(table: FilterTable) -> None:
 
 def _require(is_so: bool, name: str, message: str) -> None:
     if not is_so:
-        raise UsageError(f"this is no table of filters: {name} {message}")
+        raise UsageError(f"these arrays cannot be used: {name} {message}")

@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis.documents.batch import freeze
 from tamis.errors import EventError, SubscriptionId, UsageError
+from tamis.events.checking import check_batch
 from tamis.events.columns import Rows, read_rows
 from tamis.events.encode import Encoder
 from tamis.events.engine import Matching
@@ -338,7 +339,7 @@ class EventMatcher:
         return in_order(match_rows, paced, check_threads(threads))
 
     def _paced_match(self, batch: AttributeBatch, by: By, pace: Pace) -> MatchSet:
-        matches = self.match_batch(batch, by)
+        matches = self._match_batch(batch, by)
         pace.note(batch.events, len(matches.set_ids))
         return matches
 
@@ -347,8 +348,15 @@ class EventMatcher:
 
         Document n of the result is event n; its members are numbers of filters, subscriptions or
         interfaces. Errors stay in the batch.
+
+        Raises:
+            UsageError: it is no batch for these names.
         """
-        with self._matching(_check_by(by)) as matching:
+        check_batch(batch, len(self.table.names))
+        return self._match_batch(batch, _check_by(by))
+
+    def _match_batch(self, batch: AttributeBatch, by: By) -> MatchSet:
+        with self._matching(by) as matching:
             return matching.match(batch)
 
     def explain(self, event: Mapping[str, Any], id: SubscriptionId) -> Explanation:
