@@ -191,10 +191,10 @@ def test_limits() -> None:
         (pa.array([b"x"]).dictionary_encode(), "binary, which values cannot be: cast it to a"),
     ],
 )
-@pytest.mark.parametrize("names", [["n"], []])
-def test_types_that_values_cannot_have(array: Any, message: str, names: list[str]) -> None:
+def test_types_that_values_cannot_have(array: Any, message: str) -> None:
+    assert one(array, names=[]) == [None]  # where nobody asks
     with pytest.raises(UsageError) as caught:
-        one(array, names=names)
+        one(array, names=["n"])
     assert str(caught.value).startswith("the column 'n' is of type ")
     assert message in str(caught.value)
 

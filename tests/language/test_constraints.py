@@ -83,10 +83,10 @@ BAD = [
     ("a = 1 && b = 2", 6, "expected and, or, or the end, found '&&'", "write and"),
     ("a = 1 || b = 2", 6, "found '||'", "write or"),
     ("a = 1 AND b = 2", 6, "found 'AND'", "write and"),
-    ("a = TRUE", 4, "found 'TRUE'", ""),
+    ("a = TRUE", 4, "found 'TRUE'", "write true"),
     ("not a = 1", 0, "found 'not'", "there is no not"),
     ("and = 1", 0, "found 'and'", "`and`"),
-    ("a = null", 4, "found 'null'", "write exists"),
+    ("a = null", 4, "found 'null'", "cannot be asked"),
     ("a = NaN", 4, "found 'NaN'", "no constant can be NaN"),
     ("a = 1 b = 2", 6, "expected and, or, or the end, found 'b'", ""),
     ("(a = 1", 6, "expected and, or, or ), found the end", ""),
@@ -104,7 +104,7 @@ BAD = [
     (r'a = "\x41"', 4, "one of JSON's escapes", r"\\ for a backslash"),
     (r'a = "\ud800"', 4, "half of a surrogate pair", ""),
     ("a = '\ud800'", 4, "half of a surrogate pair", ""),
-    ("a = 9223372036854775808", 4, "beyond 64 bits", "1e19"),
+    ("a = 9223372036854775808", 4, "beyond 64 bits", "as a float"),
     ("a = -9223372036854775809", 4, "beyond 64 bits", ""),
     ("a = 1e999", 4, "beyond what a 64-bit float can be", ""),
     ("a = 007", 4, "'007' is no number", "as in 5"),
@@ -115,6 +115,13 @@ BAD = [
     ("a = $5", 4, "'$' has no meaning here", ""),
     ("= 1", 0, "expected the name of an attribute, found '='", ""),
     ("'a' = 1", 0, "expected the name of an attribute", ""),
+    ("a->5", 1, "'-' is no number", ""),
+    ("exists a", 0, "found 'exists'", "the name comes first"),
+    ("contains(a, 'x')", 0, "found 'contains'", "the name comes first"),
+    ("a startswith 'x'", 2, "found 'startswith'", "write prefix"),
+    ("'a' = 1", 0, "expected the name of an attribute", "in backquotes"),
+    ("a = “x”", 4, "has no meaning here", "plain quotes"),
+    ("a and b = 1", 2, "expected an operator", "write = true"),
     ("a = 1 or or b = 1", 9, "found 'or'", ""),
 ]
 
@@ -144,6 +151,12 @@ LIMITED = [
 def test_limits(expression: str, limits: Limits, message: str) -> None:
     with pytest.raises(SubscriptionLimitError, match=message):
         parse_filters(expression, limits)
+
+
+def test_limits_beyond_what_python_can_do() -> None:
+    expression = "(" * 5_000 + "a=1" + ")" * 5_000
+    with pytest.raises(SubscriptionLimitError, match="deeper than Python can follow"):
+        parse_filters(expression, Limits(subscription_nesting=1_000_000))
 
 
 def test_a_limit_itself_is_allowed() -> None:

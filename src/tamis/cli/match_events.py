@@ -80,12 +80,16 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     the row. Of several files, the name of the file comes first.
 
     Values are strings, numbers, booleans and null, which is as if the attribute were not there.
+    Subscriptions compare attributes with = != < <= > >=, prefix, suffix, contains, in (…) and
+    exists, joined with and, or and parentheses; docs/events.md has all of it.
     Files and streams of any size are read while they are matched; what a pipe has is answered
     before more is waited for.
     """
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
     from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
+    if by == "interface" and interfaces is None:
+        raise UsageError("--by interface needs --interfaces: which subscriptions belong to each")
     if events.count("-") > 1:
         raise UsageError("standard input can be read only once: give - once")
     read = read_event_subscriptions(subscriptions, interfaces, skip_bad)

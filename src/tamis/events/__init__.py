@@ -1,1 +1,28 @@
-"""Attribute–value events, matched against disjunctions of filters."""
+"""Attribute–value events, matched against disjunctions of filters.
+
+:func:`tamis.compile_events` makes an :class:`EventMatcher` of :class:`EventSubscriptions`, or of
+what makes these; docs/events.md teaches what they may say.
+"""
+
+from typing import TYPE_CHECKING
+
+from tamis.lazy import importing
+
+if TYPE_CHECKING:
+    from tamis.events.matcher import EventMatch, EventMatcher
+    from tamis.events.subscriptions import EventSubscriptions
+
+__all__ = ["EventMatch", "EventMatcher", "EventSubscriptions"]
+
+__getattr__ = importing(
+    __name__,
+    {
+        "EventMatch": "matcher",
+        "EventMatcher": "matcher",
+        "EventSubscriptions": "subscriptions",
+    },
+)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -157,7 +157,12 @@ def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> Att
     errors: dict[int, EventError] = {}
     count = np.zeros(rows, np.int64)
     for name, values in zip(_checked_names(batch.schema), batch.columns, strict=True):
-        column = _column(name, values, limits.event_string_bytes)
+        try:
+            column = _column(name, values, limits.event_string_bytes)
+        except UsageError:
+            if name in places:
+                raise
+            continue  # nobody asks what is in it
         count += column.is_there
         for row, error in column.errors.items():
             errors.setdefault(row, error)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice, pairwise
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -410,7 +412,8 @@ class EventMatcher:
 def compile_events(
     subscriptions: EventSubscriptions
     | Mapping[SubscriptionId, str]
-    | Iterable[tuple[SubscriptionId, str]],
+    | Iterable[tuple[SubscriptionId, str]]
+    | os.PathLike[str],
     *,
     engine: str = "auto",
     interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
@@ -418,8 +421,13 @@ def compile_events(
 ) -> EventMatcher:
     """Compile subscriptions of events; exported as :func:`tamis.compile_events`.
 
+    An expression is constraints on attributes, joined with ``and``, ``or`` and parentheses:
+    ``name = value``, ``!= < <= > >=``, ``name prefix "…"``, ``suffix``, ``contains``, ``name in
+    (…, …)``, ``name exists``. See docs/events.md, or :mod:`tamis.language.constraints`.
+
     Args:
-        subscriptions: an :class:`EventSubscriptions`, or what makes one: id → expression, or pairs.
+        subscriptions: id → expression, or pairs; the path of a file of such lines; or
+            :class:`tamis.events.EventSubscriptions`, which can leave out bad ones.
         engine: ``"auto"``, or an engine to use.
         interfaces: as for :class:`EventSubscriptions`, where one has to be made.
         limits: bounds on each event and expression.
@@ -429,7 +437,12 @@ def compile_events(
         EngineRefused: there is no engine of that name.
         UsageError: ``interfaces`` is given for subscriptions that were made with theirs.
     """
-    if not isinstance(subscriptions, EventSubscriptions):
+    if isinstance(subscriptions, str):
+        raise UsageError("subscriptions are id → expression, or a pathlib.Path; not a str")
+    if isinstance(subscriptions, os.PathLike):
+        file = Path(subscriptions)
+        subscriptions = EventSubscriptions.from_file(file, interfaces=interfaces, limits=limits)
+    elif not isinstance(subscriptions, EventSubscriptions):
         subscriptions = EventSubscriptions(subscriptions, interfaces=interfaces, limits=limits)
     elif interfaces is not None:
         raise UsageError("give interfaces to EventSubscriptions, which has them already")

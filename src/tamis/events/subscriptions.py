@@ -26,7 +26,8 @@ from tamis.language.reading import bad_ids
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 _PLAIN = re.compile(
-    r"""([A-Za-z_][A-Za-z0-9_.:-]*)\ *(?:(?:=|!=|<=?|>=?)\ *-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?
+    r"""([A-Za-z_](?:[A-Za-z0-9_.:-]*[A-Za-z0-9_])?)\ *
+    (?:(?:=|!=|<=?|>=?)\ *-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?
     |(?:=|!=|<=?|>=?|\ prefix\ |\ suffix\ |\ contains\ )\ *"[^"\\\ud800-\udfff]*")""",
     re.VERBOSE,
 )

@@ -9,7 +9,7 @@ r"""What a subscription of events may say, and what it means: a disjunction of f
                 | name ("prefix" | "suffix" | "contains") string
                 | name "in" "(" value ("," value)* ")"
                 | name "exists"
-    name        = letters, digits and any of _ . : - (a letter or _ first); or any text in `…`
+    name        = letters, digits and _, with . : - inside (no digit first); or any text in `…`
     value       = string | number | "true" | "false"
     string      = JSON's; or the same in single quotes
     number      = JSON's: an integer within 64 bits, or a float
@@ -61,6 +61,7 @@ class Constraint(NamedTuple):
 Filter = tuple[Constraint, ...]
 """A conjunction."""
 
+_JOINS = ("and", "or", ")")
 _SAME = ("=", "!=")
 _ORDER = ("<", "<=", ">", ">=")
 _PARTS = ("prefix", "suffix", "contains")
@@ -69,7 +70,7 @@ _OPERATORS = "= != < <= > >= prefix suffix contains in exists"
 _SHOWN_MAX = 40
 _INT64 = range(-(1 << 63), 1 << 63)
 
-_NAME = r"[^\W\d][\w.:-]*"
+_NAME = r"[^\W\d](?:[\w.:-]*\w)?"
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])"
 _TOKEN = re.compile(
     rf"""[ \t\r\n]*(?:
@@ -82,19 +83,41 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_ABSENT = "whether an attribute is missing or null cannot be asked"
+_STRING_WORDS = {
+    "startswith": "prefix",
+    "starts": "prefix",
+    "endswith": "suffix",
+    "ends": "suffix",
+    "matches": "prefix, suffix or contains",
+    "like": "prefix, suffix or contains",
+    "ilike": "prefix, suffix or contains",
+}
 _HINTS = {
     "==": "write =",
     "<>": "write !=",
     "&&": "write and",
     "||": "write or",
-    "not": "there is no not: write !=, or the opposite constraint; a missing attribute satisfies "
-    "nothing",
-    "!": "write !=",
-    "null": "null is as if the attribute were missing: write exists",
+    "not": f"there is no not: write the opposite of what is in it; {_ABSENT}",
+    "!": f"there is no not: write the opposite of what is in it; {_ABSENT}",
+    "null": _ABSENT,
+    "None": _ABSENT,
     "NaN": "no constant can be NaN",
-    "like": "write prefix, suffix or contains",
+    "Infinity": "no constant can be infinite",
+    "True": "write true",
+    "TRUE": "write true",
+    "False": "write false",
+    "FALSE": "write false",
+    "“": "write plain quotes",
+    "”": "write plain quotes",
+    "≥": "write >=",
+    "≤": "write <=",
+    "≠": "write !=",
+    "~": "write contains",
+    "#": "comments are lines of their own",
     "between": "write two constraints: x >= 1 and x <= 2",
-    "is": "write =, or exists",
+    "is": "write =; or exists, for what is there and not null",
+    **{word: f"write {instead}" for word, instead in _STRING_WORDS.items()},
 }
 
 
@@ -152,7 +175,10 @@ class _Parser:
         self._next()
 
     def parse(self) -> tuple[Filter, ...]:
-        filters = self._disjunction(0)
+        try:
+            filters = self._disjunction(0)
+        except RecursionError:
+            self._reached("parentheses are nested deeper than Python can follow")
         if self.token.kind != "end":
             self._expected("and, or, or the end")
         return tuple(tuple(self.constraints[code] for code in filter) for filter in filters)
@@ -220,7 +246,8 @@ class _Parser:
             return [Constraint(name, "exists")]
         if self._takes("word", "in"):
             return [Constraint(name, "in", items) for items in self._list()]
-        self._expected(f"an operator ({_OPERATORS})")
+        hint = "of a boolean, write = true" if token.kind == "end" or token.text in _JOINS else None
+        self._expected(f"an operator ({_OPERATORS})", hint)
 
     def _list(self) -> Iterable[tuple[Constant, ...]]:
         """The items of a list, by what they can be compared with."""
@@ -244,9 +271,12 @@ class _Parser:
                 self._fail("the name is empty", token)
             return self._encodable(token.text[1:-1].replace("``", "`"), token)
         if token.kind != "word":
-            self._expected("the name of an attribute")
+            hint = "a name is written without quotes, or in backquotes"
+            self._expected("the name of an attribute", hint if token.kind == "string" else None)
         if token.text in KEYWORDS:
             hint = _HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
+            if token.text in ("exists", "in", *_PARTS):
+                hint = f"the name comes first: temp {token.text} …; {hint}"
             self._fail(
                 f"expected the name of an attribute, found {_cut(token.text)!r}", token, hint
             )
@@ -265,7 +295,8 @@ class _Parser:
         else:
             hint = None
             if token.kind == "word" and token.text not in _HINTS:
-                hint = f'a string is written in quotes: "{_cut(token.text)}"'
+                hint = f'a string is written in quotes: "{_cut(token.text)}"; attributes are not '
+                hint += "compared with each other"
             self._expected(expected, hint)
         self._next()
         return value, token
@@ -298,8 +329,7 @@ class _Parser:
                 self._fail("the number is beyond what a 64-bit float can be", token)
             return value
         if len(token.text) > 20 or int(token.text) not in _INT64:
-            hint = "write it as a float: 1e19"
-            self._fail("the integer is beyond 64 bits", token, hint)
+            self._fail("the integer is beyond 64 bits", token, "write it as a float: …e0")
         return int(token.text)
 
     def _takes(self, kind: str, text: str) -> bool:
@@ -328,7 +358,7 @@ class _Parser:
         if word is not None and (found.text.isdecimal() or found.text in "+-."):
             hint = "as in 5, -5, 0.5 and 5e3; a string is written in quotes"
             self._fail(f"{_cut(word[0])!r} is no number", found, hint)
-        self._fail(f"{found.text!r} has no meaning here", found)
+        self._fail(f"{found.text!r} has no meaning here", found, _HINTS.get(found.text))
 
     def _expected(self, what: str, hint: str | None = None) -> NoReturn:
         token = self.token
