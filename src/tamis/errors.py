@@ -4,7 +4,7 @@
 
     TamisError
     ├── SubscriptionError          one subscription cannot be used
-    │   ├── SubscriptionSyntaxError  subscription-syntax       not XPath 1.0
+    │   ├── SubscriptionSyntaxError  subscription-syntax       not in the language
     │   ├── UnsupportedExpression    subscription-unsupported  outside the streamed fragment
     │   ├── SubscriptionIdError      subscription-id           duplicate or unusable id
     │   └── SubscriptionLimitError   subscription-limit        beyond a limit
@@ -103,7 +103,7 @@ class SubscriptionError(TamisError):
 
 
 class SubscriptionSyntaxError(SubscriptionError):
-    """The text is not an XPath 1.0 expression."""
+    """The text is not an XPath 1.0 expression, or not one about events."""
 
     code = "subscription-syntax"
 
