@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import time
 from pathlib import Path
 from typing import Any
 
@@ -184,7 +185,7 @@ def test_a_set_that_is_a_table() -> None:
         EventSubscriptions.of_table(table, ["a"])
 
 
-FAULTS: list[tuple[str, Any, str]] = [
+FAULTS: list[tuple[str, Any, str | None]] = [
     ("starts", np.array([0, 2, 1, 3]), "starts"),
     ("starts", np.array([0, 1, 2, 9]), "starts"),
     ("starts", np.array([0, 1, 2, 3], np.int32), "starts is of type int32"),
@@ -199,15 +200,76 @@ FAULTS: list[tuple[str, Any, str]] = [
     ("subscriptions", np.array([0, 1, 3], np.int32), "subscriptions"),
     ("interfaces", np.array([0, 7, 0], np.int32), "interfaces"),
     ("names", ("a", "a"), "names"),
+    ("names", ("a", 1), "names has what is no str"),
+    ("names", ("a", []), "names has what is no str"),
+    ("names", ["a", "b"], "names is of type list, not tuple"),
+    ("names", "ab", "names is of type str, not tuple"),
+    ("names", None, "names is of type NoneType, not tuple"),
+    ("interface_count", None, "interface_count is None"),
+    ("interface_count", True, "interface_count is True"),
+    ("interface_count", 1.5, "interface_count is 1.5"),
+    ("interface_count", -1, "interface_count is -1"),
+    ("interface_count", 0, "interfaces has a number beyond"),
+    ("starts", np.array([1, 1, 2, 3]), "starts does not ascend"),
+    ("starts", np.zeros(0, np.int64), "starts does not ascend"),
+    ("starts", [0, 1, 2, 3], "starts is no array"),
+    ("values", np.array([[1, 2, 3]], np.int64), "values is no array"),
+    ("constraint_names", np.array([0, -1, 0], np.int32), "constraint_names has a number beyond"),
+    ("operators", np.array([0, 0], np.uint8), "operators is not as long as values"),
+    ("operators", np.array([0, 0, 9], np.uint8), "a list that is not there"),
+    ("list_starts", np.array([0, 1], np.int64), "list_starts does not ascend from 0 to 0"),
+    ("list_values", np.array([1], np.int64), "list_starts does not ascend from 0 to 1"),
+    ("list_kinds", np.array([0], np.uint8), "list_kinds is of another length"),
+    ("string_starts", np.array([0, 5], np.int64), "string_starts does not ascend from 0 to 0"),
+    ("subscriptions", np.array([0, 1], np.int32), "subscriptions is not one a filter"),
+    ("subscriptions", np.array([-1, 1, 2], np.int32), "subscriptions has a number beyond"),
+    ("kinds", np.array([3, 0, 0], np.uint8), None),  # 1 is true
+    ("values", np.array([2, 2, 3], np.int64), None),
 ]
 
 
 @pytest.mark.parametrize(("field", "value", "message"), FAULTS)
-def test_tables_are_checked(field: str, value: Any, message: str) -> None:
+def test_tables_are_checked(field: str, value: Any, message: str | None) -> None:
     good = EventSubscriptions({"x": "a = 1", "y": "a < 2", "z": "b = 3"}, interfaces=dict.fromkeys("xyz", 0)).table  # fmt: skip  # noqa: E501
     EventSubscriptions.of_table(good)
+    changed = good._replace(**{field: value})
+    if message is None:
+        assert EventSubscriptions.of_table(changed).table.filters == 3
+        return
     with pytest.raises(UsageError, match=message):
-        EventSubscriptions.of_table(good._replace(**{field: value}))
+        EventSubscriptions.of_table(changed)
+
+
+def test_booleans_in_tables_are_0_or_1() -> None:
+    good = EventSubscriptions({"x": "a = true", "y": "a in (true, false)"}).table
+    EventSubscriptions.of_table(good)
+    with pytest.raises(UsageError, match="values has a boolean beyond 0 and 1"):
+        EventSubscriptions.of_table(good._replace(values=np.array([2, 0])))
+    with pytest.raises(UsageError, match="list_values has a boolean beyond 0 and 1"):
+        EventSubscriptions.of_table(good._replace(list_values=np.array([1, 2])))
+
+
+def test_tables_keep_no_array_that_can_be_written(tmp_path: Path) -> None:
+    good = EventSubscriptions({"x": "a = 1", "y": "b = 2"}).table
+    plain = np.array([1, 2], np.int64)
+    strided = np.array([1, 9, 2, 9], np.int64)[::2]
+    mapped = np.memmap(tmp_path / "values", np.int64, "w+", shape=2)
+    mapped[:] = 1, 2
+    for array in (plain, strided, mapped):
+        values = EventSubscriptions.of_table(good._replace(values=array)).table.values
+        array[0] = 9
+        assert values.tolist() == [1, 2]
+        assert values.flags.c_contiguous
+        assert not values.flags.writeable
+        assert array.flags.writeable
+    assert EventSubscriptions.of_table(good).table.values is good.values  # frozen: no copy
+
+
+def test_large_tables_are_checked_in_no_time() -> None:
+    table = EventWorkload(interfaces=4, filters=(25_000, 25_000)).table()
+    start = time.process_time()
+    EventSubscriptions.of_table(table)
+    assert time.process_time() - start < 1  # some thousandths; seconds, one by one in Python
 
 
 def test_floats_in_tables_are_no_integers_and_numbers() -> None:

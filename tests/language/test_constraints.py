@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import assume, given
@@ -144,6 +146,11 @@ LIMITED = [
     ("a=1 or b=1", Limits(subscription_filters=1), "has 2 filters: the limit is 1"),
     ("(a=1 or b=1) and (c=1 or d=1)", Limits(subscription_filters=3), "has 4 filters"),
     ("(" * 60_000, Limits(), "nested deeper than 64"),
+    ("(" * 100_000, Limits(subscription_chars=10**6), "nested deeper than 64"),
+    ("a=1", Limits(subscription_filters=0), "has 1 filters: the limit is 0"),
+    ('a in (1, "x", true)', Limits(subscription_filters=2), "has 3 filters: the limit is 2"),
+    ('(a in (1, "x", true))', Limits(subscription_filters=2), "has 3 filters: the limit is 2"),
+    ('a in (1, "x") and b=1', Limits(subscription_filters=1), "has 2 filters: the limit is 1"),
 ]
 
 
@@ -190,6 +197,38 @@ def test_none_takes_long(expression: str) -> None:
     error = refusal(expression)
     assert error is None or len(str(error)) < 500
     assert time.process_time() - start < 5  # some hundredths; minutes, where it is not linear
+
+
+def test_long_conjunctions_are_read_in_linear_time() -> None:
+    limits = Limits(subscription_chars=10**7, subscription_predicates=10**6)
+    expression = " and ".join(f"a{number}=1" for number in range(20_000))
+    start = time.process_time()
+    assert len(parse_filters(expression, limits)[0]) == 20_000
+    assert time.process_time() - start < 2  # some tenths; several seconds, where it is quadratic
+
+
+GOLDEN = Path(__file__).with_name("constraint_errors.txt")
+
+
+def golden_blocks() -> list[tuple[str, str]]:
+    """Expression and message, of each block of the file."""
+    text = GOLDEN.read_text(encoding="utf-8")
+    pairs = [block.partition("\n") for block in text.strip("\n").split("\n\n")]
+    return [(first.removeprefix("> "), rest) for first, _, rest in pairs]
+
+
+def test_whole_messages() -> None:
+    """As in ``test_errors.py``: ``TAMIS_WRITE_GOLDEN=1`` writes the present ones."""
+    blocks = golden_blocks()
+    assert len(blocks) >= 30
+    found = []
+    for expression, _ in blocks:
+        error = refusal(expression)
+        assert error is not None, expression
+        found.append((expression, f"{error.code}: {error}"))
+    if os.environ.get("TAMIS_WRITE_GOLDEN"):
+        GOLDEN.write_text("\n\n".join(f"> {e}\n{m}" for e, m in found) + "\n", encoding="utf-8")
+    assert found == golden_blocks()
 
 
 def test_caret() -> None:

@@ -66,8 +66,7 @@ def checked_table(table: FilterTable) -> FilterTable:
     }
     table = table._replace(**arrays)
     constraints = len(table.values)
-    _require(len(set(table.names)) == len(table.names), "names", "has a name twice")
-    _require(all(isinstance(name, str) for name in table.names), "names", "has what is no str")
+    _check_names(table)
     _require(constraints <= _CONSTRAINTS_MAX, "values", "is too long: divide the filters")
     for name in ("constraint_names", "operators", "kinds"):
         _require(len(arrays[name]) == constraints, name, "is not as long as values")
@@ -111,11 +110,22 @@ def _array(name: str, given: Any, type: type[np.generic]) -> NDArray[Any]:
     _require(isinstance(given, np.ndarray) and given.ndim == 1, name, "is no array")
     wanted = np.dtype(type)
     _require(given.dtype == wanted, name, f"is of type {given.dtype}, not {wanted}")
-    array: NDArray[Any] = np.ascontiguousarray(given)
-    if array.flags.writeable:
-        array = array.copy() if array is given else array
-        freeze(array)
+    if given.flags.writeable:  # also a memmap, whose plain view would still be the file
+        array: NDArray[Any] = np.array(given, order="C")
+    else:
+        array = np.ascontiguousarray(given)
+    freeze(array)
     return array
+
+
+def _check_names(table: FilterTable) -> None:
+    names: Any = table.names
+    _require(isinstance(names, tuple), "names", f"is of type {type(names).__name__}, not tuple")
+    _require(all(isinstance(name, str) for name in names), "names", "has what is no str")
+    _require(len(set(names)) == len(names), "names", "has a name twice")
+    count: Any = table.interface_count
+    is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
+    _require(is_count, "interface_count", f"is {count!r:.40}: it is a whole number from 0")
 
 
 def _check_starts(name: str, starts: Int64, end: int) -> None:

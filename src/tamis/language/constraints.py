@@ -147,7 +147,7 @@ def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Fil
     tamis.errors.SubscriptionSyntaxError: expected a value, found 'warm'
       temp > warm
              ^
-      hint: a string is written in quotes: "warm"
+      hint: a string is written in quotes: "warm"; attributes are not compared with each other
     """
     if len(expression) > limits.subscription_chars:
         raise SubscriptionLimitError(
@@ -186,6 +186,7 @@ class _Parser:
     def _disjunction(self, depth: int) -> Sequence[_Codes]:
         start = self.token.start
         found = dict.fromkeys(self._conjunction(depth))
+        self._check_filters(len(found), start)  # one `in` may already be several
         while self._takes("word", "or"):
             found.update(dict.fromkeys(self._conjunction(depth)))
             self._check_filters(len(found), start)
@@ -194,9 +195,11 @@ class _Parser:
     def _conjunction(self, depth: int) -> Iterable[_Codes]:
         start = self.token.start
         terms = [self._term(depth)]
+        count = len(terms[0])
         while self._takes("word", "and"):
             terms.append(self._term(depth))
-            self._check_filters(math.prod(map(len, terms)), start)
+            count *= len(terms[-1])
+            self._check_filters(count, start)
         if len(terms) == 1:
             return terms[0]
         return (tuple(dict.fromkeys(chain(*chosen))) for chosen in product(*terms))
