@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.events.model import number
 from tamis.language.constraints import Constraint, Filter, parse_filters, print_filters
 from tamis.limits import Limits
 from tests.events.drawing import CONSTRAINTS
@@ -249,17 +250,21 @@ def test_printed_and_read_again(drawn: list[list[Constraint]]) -> None:
     assert meaning(once) == meaning(drawn)
 
 
-def meaning(filters: object) -> set[frozenset[str]]:
-    """What filters ask for, in whatever order; lists of equal numbers are the same."""
+def meaning(filters: object) -> set[frozenset[object]]:
+    """What filters ask for, in whatever order; equal numbers are the same."""
     assert isinstance(filters, tuple | list)
-    return {frozenset(repr(_plain(each)) for each in filter) for filter in filters}
+    return {frozenset(map(_plain, filter)) for filter in filters}
 
 
-def _plain(constraint: Constraint) -> Constraint:
+def _plain(constraint: Constraint) -> object:
     constant = constraint.constant
-    if isinstance(constant, tuple):
-        constant = tuple(dict.fromkeys(constant))
-    return constraint._replace(constant=constant)
+    values = constant if isinstance(constant, tuple) else (constant,)
+    return constraint.name, constraint.operator, frozenset(map(_value, values))
+
+
+def _value(value: object) -> object:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number(value) if is_number else (type(value), value)  # type: ignore[arg-type]
 
 
 WORDS = (
