@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import freeze
 from tamis.events.model import BOOLEAN, OPERATORS, STRING, FilterTable, number
 from tamis.language.constraints import Constant, Constraint, constraint_key
 
@@ -84,7 +83,7 @@ class TableBuilder:
         """The arrays, read-only."""
         string_starts, string_bytes = packed(text.encode() for text in self._strings)
         pool = np.array(self._pool, np.int64).reshape(-1, 4)[np.array(self._constraints, np.int32)]
-        table = FilterTable(
+        return FilterTable(
             names=tuple(self._names),
             starts=np.array(self._starts, np.int64),
             constraint_names=pool[:, 0].astype(np.int32),
@@ -99,9 +98,7 @@ class TableBuilder:
             subscriptions=np.array(self._subscriptions, np.int32),
             interfaces=np.array(self._interfaces, np.int32),
             interface_count=max(self._interfaces, default=-1) + 1,
-        )
-        freeze(*(field for field in table if isinstance(field, np.ndarray)))
-        return table
+        ).frozen()
 
 
 def packed(strings: Iterable[bytes]) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:

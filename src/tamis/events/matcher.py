@@ -167,14 +167,11 @@ class EventMatcher:
         engine: str,
         limits: Limits,
     ) -> None:
-        freeze(
-            *(field for field in table if isinstance(field, np.ndarray))
-        )  # not so when unpickled
         self.ids = ids if isinstance(ids, Ids) else Ids.of(ids)
         self.interface_ids = (
             interface_ids if isinstance(interface_ids, Ids) else Ids.of(interface_ids)
         )
-        self.table = table
+        self.table = table.frozen()  # which it is not when it is unpickled
         self.limits = limits
         self.named_engine = engine
         self._engine = choose(engine)

@@ -25,6 +25,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.documents.batch import freeze
 from tamis.errors import EventError
 
 Int32 = NDArray[np.int32]
@@ -89,6 +90,11 @@ class FilterTable(NamedTuple):
     def filters(self) -> int:
         """How many filters there are."""
         return len(self.starts) - 1
+
+    def frozen(self) -> FilterTable:
+        """The same, its arrays made read-only."""
+        freeze(*(field for field in self if isinstance(field, np.ndarray)))
+        return self
 
     def owners(self, by: By) -> Owners:
         """What each filter stands for in results."""

@@ -25,7 +25,7 @@ from tamis.events.signature.kernels.filters import (
 )
 from tamis.events.signature.kernels.words import LANES
 from tamis.events.signature.program import KEYS_MAX, Cells, SignatureProgram, Tests, UInt64
-from tamis.events.signature.ranking import Ranges, rank_constraints
+from tamis.events.signature.ranking import Ranges, empty_slots, rank_constraints
 
 _SEEDS = 100
 LARGE = 24
@@ -57,7 +57,7 @@ def compile_filters(table: FilterTable) -> SignatureProgram:
     ranks, ranges = rank_constraints(table)
     merged = _merge(table, ranges)
     total = table.filters
-    slots, firsts = _slots(total), np.zeros(total, np.int32)
+    slots, firsts = empty_slots(total), np.zeros(total, np.int32)
     numbers = np.zeros(total, np.int32)
     distinct = intern_filters(*merged, slots, firsts, numbers)
     filters = firsts[:distinct]
@@ -196,7 +196,7 @@ def _group(merged: _Merged, filters: Int32, key_hashes: UInt64, constants: Int64
         *merged[:2],
         key_hashes,
         constants,
-        _slots(distinct),
+        empty_slots(distinct),
         groups.firsts,
         groups.hashes,
         groups.counts,
@@ -225,7 +225,7 @@ def _divide(
         groups.hashes,
         constants,
         LARGE,
-        _slots(distinct),
+        empty_slots(distinct),
         hashes,
         owners,
         counts,
@@ -306,8 +306,3 @@ def _hashes(keys: int, seed: int) -> UInt64:
         word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return word ^ (word >> np.uint64(31))
-
-
-def _slots(items: int) -> Int32:
-    """An empty hash table for so many."""
-    return np.full(1 << max(2 * items, 1).bit_length(), -1, np.int32)

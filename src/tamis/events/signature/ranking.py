@@ -174,7 +174,7 @@ def _find_operands(
 def _ordered(operands: _Operands, keys: int) -> tuple[Int64, Int64, Bytes, Int64]:
     """The place of each operand among those of its key; and the constants of keys, in order."""
     count = len(operands.keys)
-    table = np.full(_power_above(2 * count), -1, np.int32)
+    table = empty_slots(count)
     firsts = np.zeros(count, np.int32)
     numbers = np.zeros(count, np.int32)
     distinct = intern_constants(*operands[:3], table, firsts, numbers)
@@ -345,6 +345,11 @@ def _ranked_lists(
         values[constraint] = found.setdefault(tuple(sorted(set(ranks))), len(found))
     starts = np.cumsum([0, *map(len, found)], dtype=np.int64)
     return starts, np.array([rank for ranks in found for rank in ranks], np.int32)
+
+
+def empty_slots(items: int) -> Int32:
+    """An empty hash table for so many."""
+    return np.full(_power_above(2 * items), -1, np.int32)
 
 
 def _power_above(count: int) -> int:

@@ -135,8 +135,7 @@ class EventWorkload:
             interfaces=np.repeat(np.arange(self.interfaces, dtype=np.int32), sizes),
             interface_count=self.interfaces,
         )
-        freeze(*(column for column in table if isinstance(column, np.ndarray)))
-        return table
+        return table.frozen()
 
     def events(self, count: int, first: int = 0) -> AttributeBatch:
         """So many events, from the number ``first`` on; names are those of :meth:`table`.

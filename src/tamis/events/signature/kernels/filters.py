@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -109,6 +111,30 @@ def merge_constraints(
 
 
 @inlined
+def same_rows(
+    one: int,
+    other: int,
+    starts: Int64,
+    keys: Int32,
+    firsts: NDArray[Any],
+    seconds: NDArray[Any],
+) -> bool:
+    """Whether the rows of two filters are the same, in the same order."""
+    a, b = starts[one], starts[other]
+    size = starts[one + 1] - a
+    if starts[other + 1] - b != size:
+        return False
+    for place in range(size):
+        if (
+            keys[a + place] != keys[b + place]
+            or firsts[a + place] != firsts[b + place]
+            or seconds[a + place] != seconds[b + place]
+        ):
+            return False
+    return True
+
+
+@inlined
 def same_filter(
     one: int,
     other: int,
@@ -122,29 +148,9 @@ def same_filter(
     tested: Int64,
 ) -> bool:
     """Whether two filters ask for the same, in the same order."""
-    a, b = column_starts[one], column_starts[other]
-    size = column_starts[one + 1] - a
-    if column_starts[other + 1] - b != size:
-        return False
-    for place in range(size):
-        if (
-            column_keys[a + place] != column_keys[b + place]
-            or column_lows[a + place] != column_lows[b + place]
-            or column_widths[a + place] != column_widths[b + place]
-        ):
-            return False
-    a, b = test_starts[one], test_starts[other]
-    size = test_starts[one + 1] - a
-    if test_starts[other + 1] - b != size:
-        return False
-    for place in range(size):
-        if (
-            test_keys[a + place] != test_keys[b + place]
-            or test_operators[a + place] != test_operators[b + place]
-            or tested[a + place] != tested[b + place]
-        ):
-            return False
-    return True
+    return same_rows(
+        one, other, column_starts, column_keys, column_lows, column_widths
+    ) and same_rows(one, other, test_starts, test_keys, test_operators, tested)
 
 
 @kernel
