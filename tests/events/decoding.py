@@ -33,6 +33,17 @@ def decoded(batch: AttributeBatch, names: list[str]) -> list[dict[str, Any] | st
     return found
 
 
+def canonical(events: list[Any]) -> list[Any]:
+    """Events with each float that an integer is equal to as that integer."""
+
+    def value(given: Any) -> Any:
+        if isinstance(given, float) and given.is_integer() and -(2**63) <= given < 2**63:
+            return int(given)
+        return given
+
+    return [{name: value(given) for name, given in event.items()} for event in events]
+
+
 def _value(batch: AttributeBatch, place: int) -> Any:
     kind, bits = int(batch.kinds[place]), int(batch.values[place])
     if kind == INTEGER:

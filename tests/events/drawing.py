@@ -67,6 +67,18 @@ SUBSCRIPTIONS = st.lists(
 )
 EVENTS = st.lists(st.dictionaries(_NAME, VALUES), max_size=8)
 
+_TEXTS = st.sampled_from(["", "a:b", '"', "\\", '\\"', "]", "}{", '"n0": [', "é"])
+JSON = st.recursive(
+    st.one_of(st.none(), BOOLEANS, st.sampled_from([0.5, -1e300, 7, 2**63, -(10**40)]), _TEXTS),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.one_of(_NAME, _TEXTS), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+"""Values that are JSON, also nested ones, with names that events have."""
+OTHERS = st.dictionaries(st.one_of(st.just("x"), _TEXTS), JSON, max_size=3)
+"""Attributes that no filter names."""
+
 
 @st.composite
 def tables(draw: st.DrawFn) -> FilterTable:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import math
 import pickle
 import subprocess
 import sys
@@ -35,7 +36,10 @@ from tamis.events.model import By, FilterTable
 from tamis.events.planner import engines
 from tamis.language.constraints import Constraint
 from tamis.limits import DEFAULT_LIMITS, Limits
-from tests.events.drawing import EVENTS, answers, tables
+from tests.events.drawing import EVENTS, NAMES, OTHERS, VALUES, answers, tables
+
+FINITE = VALUES.filter(lambda value: not isinstance(value, float) or math.isfinite(value))
+"""Values that JSON has."""
 
 BYS: list[By] = ["filter", "subscription", "interface"]
 
@@ -86,6 +90,25 @@ def test_drawn(table: FilterTable, events: list[dict[str, Any]], by: By) -> None
     assert [batch.numbers(number).tolist() for number in range(len(events))] == expected
 
 
+@given(tables(), st.lists(st.tuples(st.dictionaries(st.sampled_from(NAMES), FINITE), OTHERS)))
+def test_what_no_filter_names_is_passed_over(
+    table: FilterTable, drawn: list[tuple[dict[str, Any], dict[str, Any]]]
+) -> None:
+    """By dicts, by lines one at a time, and by lines that are read together."""
+    matcher = of_table(table)
+    expected = [match.indices.tolist() for match in matcher.match_many(event for event, _ in drawn)]
+    events = [
+        {**others, **event} if number % 2 else {**event, **others}
+        for number, (event, others) in enumerate(drawn)
+    ]
+    assert [match.indices.tolist() for match in matcher.match_many(events)] == expected
+    lines = [json.dumps(event).encode() + b"\n" for event in events]
+    singly = [next(matcher.match_ndjson(line)) for line in lines]
+    assert [match.indices.tolist() for match in singly] == expected
+    together = matcher.match_ndjson(b"".join(lines))
+    assert [match.indices.tolist() for match in together] == expected
+
+
 @given(tables(), EVENTS)
 def test_explained_as_answered(table: FilterTable, events: list[dict[str, Any]]) -> None:
     matcher = of_table(table)
@@ -113,7 +136,7 @@ def test_match() -> None:
 
 
 def test_an_event_in_error_raises_it_when_it_is_asked() -> None:
-    _, bad, good = MATCHER.match_many([{}, {"x": b""}, EVENT])
+    _, bad, good = MATCHER.match_many([{}, {"wind": b""}, EVENT])
     assert repr(bad) == "<EventMatch: event-malformed>"
     for ask in (bool, len, list, lambda match: match.indices):
         with pytest.raises(MalformedEvent):
@@ -154,6 +177,7 @@ def test_explain() -> None:
     assert str(MATCHER.explain({}, "s2")).splitlines() == ["true: s2", "  true: every event"]
     with pytest.raises(MalformedEvent):
         MATCHER.explain({"area": {}}, "s0")
+    assert MATCHER.explain({"area": "a1", "temp": 31, "tags": ["x"], "n": 2**64}, "s0")
 
 
 # ---------------------------------------------------------------------- many, in order, threads
@@ -255,7 +279,8 @@ def test_wide_matches_are_not_listed_together(monkeypatch: pytest.MonkeyPatch) -
 
 LINES = (
     b'\xef\xbb\xbf{"area": "a1", "temp": 35}\r\n\n{"area": 1, "area": 2}\n[1]\n'
-    b'{"wind": 1e30}\n{"x": 99999999999999999999}\n{"on": true, "area": "a2"}'
+    b'{"wind": 1e30}\n{"wind": 99999999999999999999}\n{"on": true, "area": "a2"}\n'
+    b'{"x": 99999999999999999999, "wind": 21}\n{"x": [{"wind": 21}], "area": "a1"}'
 )
 ANSWERS = [
     (1, ["s0", 1, "s2"]),
@@ -264,6 +289,8 @@ ANSWERS = [
     (5, ["s0", "s2"]),
     (6, "event-malformed"),
     (7, ["s2", 3]),
+    (8, ["s0", "s2"]),
+    (9, [1, "s2"]),
 ]
 
 

@@ -17,13 +17,17 @@ from hypothesis import strategies as st
 
 from tamis.errors import EventLimitError, MalformedEvent, UnreadableEvents, UsageError
 from tamis.events.encode import Encoder
-from tamis.events.ndjson.kernels import join_lines
+from tamis.events.ndjson.kernels import DEPTH_MAX, join_lines
 from tamis.events.ndjson.lines import Chunk, chunks
 from tamis.events.ndjson.reader import read_lines
 from tamis.limits import Limits
 from tamis.matching.threads import Flush
+from tests.events.decoding import canonical, decoded
 
 LIMITS = Limits(event_bytes=200, event_attributes=4, event_string_bytes=60)
+
+ASKED = ["a", "b", "c", "d", "b:c", "t", "f", "é", ""]
+"""What filters name: not x, y and z."""
 
 FLAT = [
     b"{}",
@@ -43,7 +47,67 @@ FLAT = [
     b'{"a": 9223372036854775808.0, "b": 1e-999}',
     b'{"a": "12345678901234567890"}',
 ]
+NESTED = [
+    b'{"x": [1]}',
+    b'{"a": 1, "x": {}, "b": 2}',
+    b'{"x": {"a": 1, "a": 2}, "a": 3}',
+    b'{"x": {"y": 1, "y": [2]}, "a": 3}',
+    b'{"a": 1, "x": {"a": [2], "b": {"a": 3}}} ',
+    b'{"x": ["]", "}{", "\\"]", "\\\\"], "a": 1}',
+    b'{"x": {"y:z": ":"}, "a": ":"}',
+    b'{"x": {"\\"": [{"}": "{"}]}, "a": "]"}',
+    b'{"x": [12345678901234567890, 9e99], "a": 1}',
+    b'\t{ "x" : [ [ ] , { } ] , "y" : { "z" : [ ] } }\r',
+    b'{"x":' + b"[" * 25 + b"]" * 25 + b"}",
+]
+"""Lines that can be read together, as flat ones can."""
+PASSED = [
+    b'{"a": 1, "x": 9223372036854775808}',
+    b'{"a": 1, "x": -9223372036854775809}',
+    b'{"z": 123456789012345678901234567890}',
+    b'{"x": {"y": 1, "y": [2]}, "z": 99999999999999999999, "a": 5}',
+    b'{"z": 99999999999999999999, "x": ["\\"]", {"{": "\\\\"}], "a": "["}',
+    b'{"x": "' + b"x" * 61 + b'", "a": 1}',
+    b'{"x": "' + b"x" * 61 + b'", "y": [{"y": 1, "y": 1}]}',
+    b'{"x":' + b"[" * 90 + b"]" * 90 + b"}",
+]
+"""Lines that are read by themselves, and in no error."""
+UNFIT = [
+    b'{"x": {"a": 1}, "a": [1]}',
+    b'{"x": 99999999999999999999, "a": {"b": 1}}',
+    b'{"a": [1]}',
+    b'{"a": {"b": 1}}',
+    b'{"a": {"b": 1, "b": 2}}',
+    b'{"a": 9223372036854775808}',
+    b'{"a": -9223372036854775809}',
+    b'{"a": 18446744073709551616}',
+    b'{"a": 1' + b"0" * 150 + b"}",
+    b'{"a": "' + b"x" * 61 + b'"}',
+    b'{"a": ' + b"[" * 90 + b"]" * 90 + b"}",
+]
+"""Lines in error because of the value of an attribute that is asked for."""
 BAD = [
+    b'{"a": [1}',
+    b'{"b": 2]}',
+    b'{"x": [1}',
+    b'{"x": 2]}',
+    b'{"x": 1]',
+    b'{"x": [1}]',
+    b'{"x": {1]}',
+    b'{"x": [1]',
+    b'{"x": [}',
+    b'{"a": 1}, {"b": 2}',
+    b'{"x": [1,]}',
+    b'{"x": [1] "a": 1}',
+    b'{"x": {"y" 1}}',
+    b'{"x": {1: 2}}',
+    b'{"x": ["\\ud800"]}',
+    b'{"x": [1e999]}',
+    b'{"x": ["\xff"]}',
+    b'{"x": [1], "x": [1]}',
+    b'{"x": {"x": 1}, "x": 2}',
+    b'{"x": {"x": 1}, "y": 1, "\\u0078": 2}',
+    b'{"x": [{"x": 1}], "x": 99999999999999999999}',
     b'{"a":1',
     b'"b":2}',
     b"{},{}",
@@ -90,59 +154,44 @@ BAD = [
     b'{"a": 1, "a": 1}',
     b'{"a": 1, "\\u0061": 2}',
     b'{"a": 1, "a": 2, "a": [3]}',
-    b'{"a": [1]}',
-    b'{"a": {"b": 1}}',
-    b'{"a": {"b": 1, "b": 2}}',
-    b'{"a": 9223372036854775808}',
-    b'{"a": -9223372036854775809}',
-    b'{"a": 18446744073709551616}',
-    b'{"a": 1' + b"0" * 150 + b"}",
-    b'{"z": 123456789012345678901234567890}',
-    b'{"a": "' + b"x" * 61 + b'"}',
     b'{"a": "' + b"x" * 200 + b'"}',
     b'{"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}',
-    b'{"a": ' + b"[" * 90 + b"]" * 90 + b"}",
 ]
 BLANK = [b"", b" ", b"\t\r"]
 
 
+class Pairs(list[Any]):
+    """The names and values of an object."""
+
+
 def oracle(line: bytes) -> dict[str, Any] | None:
-    """What the standard library makes of a line; None where it is in error."""
+    """What the standard library makes of a line: what was asked for; None if it is in error."""
     try:
-        found = json.loads(line.decode(), object_pairs_hook=list, parse_constant=lambda _: [])
-    except (ValueError, RecursionError):
+        found = json.loads(line.decode(), object_pairs_hook=Pairs)
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError:  # also of lone surrogates, and of numbers that are infinite
         return None
-    if len(line) > LIMITS.event_bytes or not isinstance(found, list) or len(found) > 4:
-        return None
-    if found == [] and not line.strip().startswith(b"{"):
-        return None
-    if not all(isinstance(pair, tuple) for pair in found):
+    if len(line) > LIMITS.event_bytes or not isinstance(found, Pairs) or len(found) > 4:
         return None
     attributes = dict(found)
     if len(attributes) < len(found):
         return None
-    for value in [*attributes, *attributes.values()]:
-        if isinstance(value, list) or value in (float("inf"), float("-inf")):
+    asked = {name: attributes[name] for name in ASKED if attributes.get(name) is not None}
+    for value in asked.values():
+        if isinstance(value, list):
             return None
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             return None
-        if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        if isinstance(value, str) and len(value.encode()) > 60:
             return None
-    if any(isinstance(v, str) and len(v.encode()) > 60 for v in attributes.values()):
-        return None
-    return attributes
+    (plain,) = canonical([asked])
+    return dict(plain)
 
 
 def read(data: bytes) -> list[tuple[int, Any]]:
-    """The line and the attributes, or the error, of each event."""
-    found = read_lines(data, 1, LIMITS)
-    assert all(found.events[number] == {} for number in found.errors)
-    return [
-        (line, str(found.errors[number]) if number in found.errors else repr(attributes))
-        for number, (line, attributes) in enumerate(
-            zip(found.lines.tolist(), found.events, strict=True)
-        )
-    ]
+    """The line and what was asked for, or the error, of each event."""
+    batch, lines = Encoder(ASKED, LIMITS).ndjson(data)
+    return list(zip(lines.tolist(), decoded(batch, ASKED), strict=True))
 
 
 def read_singly(lines: list[bytes]) -> list[tuple[int, Any]]:
@@ -150,17 +199,25 @@ def read_singly(lines: list[bytes]) -> list[tuple[int, Any]]:
     found = []
     for number, line in enumerate(lines, 1):
         for _, said in read(line + b"\n"):
-            found.append((number, said.replace("line 1: ", f"line {number}: ", 1)))
+            is_error = isinstance(said, str)
+            found.append((number, said.replace("1", str(number), 1) if is_error else said))
     return found
 
 
-LINES = st.lists(st.sampled_from([*FLAT, *BAD, *BLANK]), max_size=8)
+LINES = st.lists(st.sampled_from([*FLAT, *NESTED, *PASSED, *UNFIT, *BAD, *BLANK]), max_size=8)
 
 
 @given(LINES)
 @example([b'{"a":1', b'"b":2}', b"{},{}"])
 @example([b'{"a": "', b'"}'])
 @example([b'{"a": "x\\', b'"b": 1}'])
+@example([b'{"a": [1}', b'{"b": 2]}'])
+@example([b'{"x": [1}', b'{"x": 2]}'])
+@example([b'{"x": [', b"]}"])
+@example([b'{"x": [{"y": 1}', b'{"z": 1}]}'])
+@example([b"[", b"]"])
+@example([b'{"a": 1}, {"b": 2}'])
+@example([b'{"x": 1]', b'{"x": [2}'])
 def test_many_are_read_as_each_by_itself(lines: list[bytes]) -> None:
     expected = read_singly(lines)
     assert read(b"".join(line + b"\n" for line in lines)) == expected
@@ -170,27 +227,40 @@ def test_many_are_read_as_each_by_itself(lines: list[bytes]) -> None:
 
 @given(st.lists(st.sampled_from([*FLAT, *BLANK]), min_size=1, max_size=20))
 def test_flat_objects_need_no_second_reading(lines: list[bytes]) -> None:
-    found = read_lines(b"\n".join(lines) + b"\n", 1, LIMITS)
+    found = read_lines(b"\n".join(lines) + b"\n", 1, ASKED, LIMITS)
     assert not found.errors
     assert found.events == [json.loads(line) for line in lines if line.strip()]
+
+
+def test_nested_ones_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tamis.events.ndjson.reader.read_line", None)
+    found = read_lines(b"\n".join(NESTED), 1, ASKED, LIMITS)
+    assert found.events == [json.loads(line) for line in NESTED]
 
 
 PIECES = [b"{", b"}", b"[", b"]", b'"', b'"a"', b'"b"', b":", b",", b"\\", b" ", b"\r", b"1", b"\n"]
 
 
-@given(st.lists(st.sampled_from([*PIECES, b'{"a":', b'{"a":1}', b'{"b":"x"}']), max_size=24))
+LARGER = [b'{"a":', b'{"a":1}', b'{"b":"x"}', b'{"x":[', b'{"x":{"a":', b'"x":', b"]}", b"}}"]
+
+
+@given(st.lists(st.sampled_from([*PIECES, *LARGER]), max_size=24))
+@example([b'{"x":[', b'{"x":[', b"]}", b"]}", b"\n", b'{"a":1}'])
 def test_soup(pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     lines = data.split(b"\n")
-    assert read(data + b"\n") == read_singly(lines)
+    found = read(data + b"\n")
+    assert found == read_singly(lines)
+    for line, said in found:
+        assert (None if isinstance(said, str) else said) == oracle(lines[line - 1])
 
 
-@pytest.mark.parametrize("line", [*FLAT, *BAD])
+@pytest.mark.parametrize("line", [*FLAT, *NESTED, *PASSED, *UNFIT, *BAD])
 def test_one_line_against_the_standard_library(line: bytes) -> None:
     ((_, found),) = read(line)
     expected = oracle(line)
-    assert (found == repr(expected)) if line in FLAT else (expected is None)
-    assert found.startswith("line 1: ") == (line in BAD)
+    assert (expected is None) == (line in [*UNFIT, *BAD])
+    assert found.startswith("line 1: ") if expected is None else repr(found) == repr(expected)
 
 
 @pytest.mark.parametrize(
@@ -229,32 +299,73 @@ def test_one_line_against_the_standard_library(line: bytes) -> None:
     ],
 )
 def test_messages(line: bytes, message: str) -> None:
-    found = read_lines(b'{"a": 1}\n\n' + line + b"\n", 8, LIMITS)
-    error = found.errors[1]
+    found = Encoder(ASKED, LIMITS).ndjson(b'{"a": 1}\n\n' + line + b"\n", 8)
+    error = found.batch.errors[1]
     assert error.message.startswith(message)
     assert error.line == found.lines[1] == 10
     assert isinstance(error, EventLimitError if "limit" in message else MalformedEvent)
 
 
-def test_deep_nesting() -> None:
-    for depth in (500, 990, 1_020, 5_000, 100_000):
-        for line in (b"[" * depth + b"]" * depth, b'{"a":' * depth + b"1" + b"}" * depth):
-            found = read_lines(b'{"a":' + line + b"}", 1, Limits())
-            assert type(found.errors[0]) is MalformedEvent
-            doubled = read_lines(b'{"a":' + line + b',"a":1}', 1, Limits())
-            assert type(doubled.errors[0]) is MalformedEvent
+DEPTHS = [2, 62, 63, 64, 65, 500, 990, DEPTH_MAX - 1, DEPTH_MAX, DEPTH_MAX + 1, 1_024]
+TOO_DEEP = [1_025, 1_100, 5_000, 100_000]  # for the library
 
 
-def test_demand_does_not_change_what_is_in_error() -> None:
-    data = b"\n".join([*FLAT, *BAD])
-    some, none = (Encoder(names, LIMITS).ndjson(data) for names in (["a", "b"], []))
-    assert list(some.batch.errors) == list(none.batch.errors)
-    assert len(some.batch.errors) == len(BAD)
+def deep(depth: int, others: str = "") -> list[bytes]:
+    """Lines that are so deep in an attribute x."""
+    inner = depth - 1
+    values = ("[" * inner + "]" * inner, '{"y":' * inner + "1" + "}" * inner)
+    return [f'{{"a": 7, "x": {value}{others}}}'.encode() for value in values]
+
+
+@pytest.mark.parametrize("depth", [*DEPTHS, *TOO_DEEP])
+@pytest.mark.parametrize("others", ["", ', "z": 99999999999999999999'])
+def test_depth(depth: int, others: str) -> None:
+    """Also where the standard library's recursion would not do."""
+    data = b'{"a": 1}\n%b\n{"a": 2}\n%b' % tuple(deep(depth, others))
+    expected = ["not JSON: depth"] if depth in TOO_DEEP else [{"a": 7}]
+    found = decoded(Encoder(["a"]).ndjson(data).batch, ["a"])
+    cut = [each.split(": ", 1)[1][:15] if isinstance(each, str) else each for each in found]
+    assert cut == [{"a": 1}, *expected, {"a": 2}, *expected]
+
+
+@pytest.mark.parametrize("depth", [*DEPTHS, *TOO_DEEP])
+def test_depth_hides_no_error(depth: int) -> None:
+    doubled, asked = b"\n".join(deep(depth, ', "x": 1')), b"\n".join(deep(depth))
+    oversized = b"\n".join(deep(depth, ', "b": 99999999999999999999'))
+    for data, message in (
+        (doubled, "there are several attributes 'x'"),
+        (asked, "the attribute 'x' is of type "),
+        (oversized, "the attribute 'b' is an oversized integer"),
+    ):
+        names = ["x"] if data is asked else ["b"]
+        errors = Encoder(names).ndjson(data).batch.errors
+        assert list(errors) == [0, 1]
+        for error in errors.values():
+            assert type(error) is MalformedEvent
+            assert error.message.startswith("not JSON" if depth in TOO_DEEP else message)
+
+
+def test_where_there_are_several_errors_the_first_one_is_told() -> None:
+    data = b'{"a": 1, "b": {"a": 1}, "c": [2], "a:": []}\n{"x": [], "c": 3}\n{"c": []}'
+    found = Encoder(["c", "b"]).ndjson(data, 5).batch
+    advice = "make what is in it attributes of their own"
+    assert decoded(found, ["c", "b"]) == [
+        f"line 5: the attribute 'b' is of type dict: {advice}",
+        {"c": 3},
+        f"line 7: the attribute 'c' is of type list: {advice}",
+    ]
+
+
+def test_what_is_in_error_whatever_is_asked_for() -> None:
+    data = b"\n".join([*BAD, *UNFIT, *FLAT, *NESTED, *PASSED])
+    some, none = (Encoder(names, LIMITS).ndjson(data).batch for names in (ASKED, []))
+    assert sorted(some.errors) == list(range(len(BAD) + len(UNFIT)))
+    assert sorted(none.errors) == list(range(len(BAD)))
 
 
 def test_one_specialisation() -> None:
-    read_lines(b"{}", 1, LIMITS)
-    read_lines(b"{}\n" * 3, 7, Limits(event_bytes=0))
+    read_lines(b"{}", 1, ASKED, LIMITS)
+    read_lines(b"{}\n" * 3, 7, [], Limits(event_bytes=0))
     assert len(join_lines.signatures) == 1
 
 
@@ -316,7 +427,7 @@ def test_lines_that_are_too_long(size: int) -> None:
                 assert chunk.error.message == too_long
                 yield chunk.line, True
             elif isinstance(chunk, Chunk):
-                found = read_lines(chunk.data, chunk.line, LIMITS)
+                found = read_lines(chunk.data, chunk.line, ASKED, LIMITS)
                 for number, error in found.errors.items():
                     yield int(found.lines[number]), error.message == too_long
 

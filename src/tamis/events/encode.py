@@ -22,16 +22,18 @@ from tamis.events.model import (
     Int64,
     numbers,
 )
-from tamis.events.values import Value, checked
+from tamis.events.values import checked, of_no_kind
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-_NULL = 255
+_NESTED, _NULL = 254, 255
 _KINDS: dict[type, int] = {
     int: INTEGER,
     float: FLOAT,
     str: STRING,
     bool: BOOLEAN,
     type(None): _NULL,
+    list: _NESTED,
+    dict: _NESTED,
 }
 
 
@@ -50,15 +52,14 @@ class EncodedLines(NamedTuple):
 class Encoder:
     """Encodes events for a filter table. It is immutable, and threads may share it.
 
-    Every attribute is checked, also those that no filter names: which events are in error does not
-    depend on the filters.
+    Attributes that no filter names are passed over, whatever their values are.
 
     Args:
         names: of the filter table.
         limits: bounds on each event.
 
     >>> encoder = Encoder(["temp", "area"])
-    >>> batch = encoder.events([{"area": "area1", "temp": 35, "unknown": 1}, {"area": b"1"}])
+    >>> batch = encoder.events([{"area": "area1", "temp": 35, "unknown": [1]}, {"area": b"1"}])
     >>> batch.names, batch.kinds, batch.values
     (array([1, 0], dtype=int32), array([2, 0], dtype=uint8), array([ 0, 35]))
     >>> print(batch.errors[1])
@@ -73,17 +74,26 @@ class Encoder:
     def events(self, events: Iterable[Mapping[str, Any]]) -> AttributeBatch:
         """Events as Python has them.
 
-        Values are str, int within 64 bits, float, bool and None, or such scalars of NumPy's.
+        Values that filters name are str, int within 64 bits, float, bool and None, or such scalars
+        of NumPy's.
         """
-        plain: list[dict[str, Value]] = []
+        plain: list[dict[str, Any]] = []
         errors: dict[int, EventError] = {}
         for number, event in enumerate(events):
             try:
-                plain.append(checked(event, self.limits))
+                plain.append(self.checked(event))
             except EventError as error:
                 errors[number] = error
                 plain.append({})
-        return self._plain(plain, errors)
+        return self._encoded(plain, errors)
+
+    def checked(self, event: object) -> dict[str, Any]:
+        """An event whose values that filters name are all plain.
+
+        Raises:
+            EventError: there are none such, or it is beyond a limit.
+        """
+        return checked(event, self._numbers, self.limits)
 
     def ndjson(self, data: bytes, first_line: int = 1) -> EncodedLines:
         r"""Whole lines of JSON, each an object; blank ones are no events.
@@ -93,8 +103,8 @@ class Encoder:
         """
         from tamis.events.ndjson.reader import read_lines  # noqa: PLC0415 - has a kernel
 
-        events, lines, errors = read_lines(data, first_line, self.limits)
-        return EncodedLines(self._plain(events, errors), lines)
+        events, lines, errors = read_lines(data, first_line, self._numbers, self.limits)
+        return EncodedLines(self._encoded(events, errors, lines), lines)
 
     def arrow(self, batch: Any) -> AttributeBatch:
         """The rows of a record batch of pyarrow's; its columns are attributes.
@@ -113,25 +123,41 @@ class Encoder:
 
         return encode_columns(batch, self._numbers, self.limits)
 
-    def _plain(
-        self, events: list[dict[str, Value]], errors: Mapping[int, EventError]
+    def _encoded(
+        self,
+        events: list[dict[str, Any]],
+        errors: dict[int, EventError],
+        lines: Int64 | None = None,
     ) -> AttributeBatch:
-        """Events whose attributes are all plain; of those in error, there are none."""
+        """Events whose values that filters name are plain, lists or dicts.
+
+        Args:
+            errors: of events that have no attributes; gets those of events with lists and dicts.
+            lines: which each event is in.
+        """
         sizes = np.fromiter(map(len, events), np.int64, len(events))
         total = int(sizes.sum())
         names = np.fromiter(
             map(self._numbers.get, chain.from_iterable(events), repeat(-1)), np.int32, total
         )
         values = np.fromiter(chain.from_iterable(map(dict.values, events)), object, total)
-        kinds = np.fromiter(map(_KINDS.__getitem__, map(type, values)), np.uint8, total)
-        wanted = (names >= 0) & (kinds != _NULL)
-        if not wanted.all():
-            names, values, kinds = names[wanted], values[wanted], kinds[wanted]
-            owners = np.repeat(np.arange(len(events)), sizes)[wanted]
-            sizes = np.bincount(owners, minlength=len(events))
+        wanted = names >= 0
+        kinds = np.full(total, _NULL, np.uint8)
+        types = map(type, values[wanted])
+        kinds[wanted] = np.fromiter(map(_KINDS.__getitem__, types), np.uint8, wanted.sum())
+        if (kinds >= _NESTED).any():
+            owners = np.repeat(np.arange(len(events)), sizes)
+            nested = np.flatnonzero(kinds == _NESTED)
+            for place, owner in zip(nested.tolist(), owners[nested].tolist(), strict=True):
+                line = None if lines is None else int(lines[owner])
+                error = of_no_kind(self.names[names[place]], values[place], line)
+                errors.setdefault(owner, error)
+            kept = (kinds < _NESTED) & ~np.isin(owners, owners[nested])
+            names, values, kinds = names[kept], values[kept], kinds[kept]
+            sizes = np.bincount(owners[kept], minlength=len(events))
         starts = np.zeros(len(events) + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
-        kinds, bits, strings = _encoded(kinds, values)
+        kinds, bits, strings = _bits(kinds, values)
         batch = AttributeBatch(starts, names, kinds, bits, *_packed(strings), errors)
         freeze(*batch[:6])
         return batch
@@ -152,7 +178,7 @@ def encode(
     return Encoder(names, limits).events(events)
 
 
-def _encoded(kinds: Bytes, values: NDArray[np.object_]) -> tuple[Bytes, Int64, list[str]]:
+def _bits(kinds: Bytes, values: NDArray[np.object_]) -> tuple[Bytes, Int64, list[str]]:
     """Kinds and bits of plain values, and the strings that are numbered in these."""
     if (kinds == INTEGER).all():  # as it often is
         return kinds, values.astype(np.int64), []

@@ -23,7 +23,6 @@ from tamis.events.ndjson.lines import Chunk, Source, chunks
 from tamis.events.pace import Pace
 from tamis.events.planner import choose
 from tamis.events.subscriptions import EventSubscriptions
-from tamis.events.values import checked
 from tamis.language.columns import Ids
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation
@@ -198,7 +197,7 @@ class EventMatcher:
 
         Args:
             event: names and values: str, int within 64 bits, float, bool or None, which is as if
-                the name were not there.
+                the name were not there. What no filter names may be anything.
             by: what is reported: each "filter" by its number, each "subscription" by its id, or
                 each "interface" that has one that matches, which may take less work.
 
@@ -377,7 +376,7 @@ class EventMatcher:
         number = self.ids.find(id)
         if number < 0:
             raise UsageError(f"there is no subscription {id!r}")
-        return explain(self.table, number, id, checked(event, self.limits))
+        return explain(self.table, number, id, self._encoder.checked(event))
 
     def _each(self, found: Generator[EventAnswers, None, None], by: By) -> Iterator[EventMatch]:
         ids = {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]

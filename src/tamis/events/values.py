@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Container, Mapping, Sequence, Set
 from datetime import date, time, timedelta
 from numbers import Number
 from typing import Any
@@ -24,16 +24,17 @@ _ADVICE: list[tuple[tuple[type, ...], str]] = [
 ]
 
 
-def checked(event: object, limits: Limits) -> dict[str, Value]:
-    """An event whose names and values are all plain: itself, or a copy.
+def checked(event: object, names: Container[str], limits: Limits) -> dict[str, Any]:
+    """An event whose values of these names are plain: itself, or a copy with just these.
 
-    NumPy's scalars, and instances of subclasses of the plain types, become plain.
+    NumPy's scalars, and instances of subclasses of the plain types, become plain. What has another
+    name may be anything.
 
     Raises:
-        MalformedEvent: it is no set of attributes, or a name or value is none.
+        MalformedEvent: it is no set of attributes, or a value of these names is none.
         EventLimitError: it is beyond a limit.
 
-    >>> checked({"a": np.int64(7), "b": "x"}, Limits())
+    >>> checked({"a": np.int64(7), "b": "x", "c": [1]}, ["a", "b"], Limits())
     {'a': 7, 'b': 'x'}
     """
     attributes = event if type(event) is dict else _attributes(event)
@@ -43,6 +44,8 @@ def checked(event: object, limits: Limits) -> dict[str, Value]:
     for name, value in attributes.items():
         if type(name) is not str or not name.isascii():
             break
+        if name not in names:
+            continue
         kind = type(value)
         if kind is str:
             if len(value) > string_max or not value.isascii():
@@ -54,7 +57,12 @@ def checked(event: object, limits: Limits) -> dict[str, Value]:
             break
     else:
         return attributes
-    return {_name(name): _plain(name, value, string_max) for name, value in attributes.items()}
+    plain: dict[str, Value] = {}
+    for given, value in attributes.items():
+        name = _name(given)
+        if name in names:
+            plain[name] = _plain(name, value, string_max)
+    return plain
 
 
 def _attributes(event: object) -> dict[Any, Any]:
@@ -91,6 +99,15 @@ def oversized(name: str) -> MalformedEvent:
     return MalformedEvent(
         f"the attribute {shown(name)} is an oversized integer, beyond 64 bits: make it a float or "
         "a str"
+    )
+
+
+def of_no_kind(name: str, value: object, line: int | None = None) -> MalformedEvent:
+    """The error of an event with a value that is no string, number or boolean."""
+    found = (advice for types, advice in _ADVICE if isinstance(value, types))
+    advice = next(found, "values are str, int, float, bool and None")
+    return MalformedEvent(
+        f"the attribute {shown(name)} is of type {type(value).__name__}: {advice}", line
     )
 
 
@@ -131,9 +148,7 @@ def _plain(name: str, value: Any, string_max: int) -> Value:
         return _within_64_bits(name, int(value))
     if isinstance(value, float | np.float16 | np.float32):
         return float(value)
-    raise MalformedEvent(
-        f"the attribute {shown(name)} is of type {type(value).__name__}: {_advice(value)}"
-    )
+    raise of_no_kind(name, value)
 
 
 def _within_64_bits(name: str, value: int) -> int:
@@ -149,8 +164,3 @@ def _encoded(text: str, what: str) -> bytes:
         raise MalformedEvent(
             f"{what} has a surrogate without the other one: that is no character"
         ) from None
-
-
-def _advice(value: object) -> str:
-    found = (advice for types, advice in _ADVICE if isinstance(value, types))
-    return next(found, "values are str, int, float, bool and None")
