@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from tamis.events import reference, signature
 from tamis.events.building import TableBuilder
@@ -114,6 +115,23 @@ def test_many_constants(name: str) -> None:
     given += [float("nan"), 1e300, -1e300, 0.25, "", "zz", 2**63 - 1, -(2**63), True]
     assert check(table, encode([{"a": each, "b": None} for each in given], table.names)) == 0
     assert check(table, encode([{"a": each, "b": 0} for each in given], table.names)) > 0
+
+
+# Strings of few letters, around the seven bytes that are compared first, with and without a
+# beginning that all of them have.
+WORDS = st.text("\0aé\U0010ffff", max_size=17)
+ALIKE = st.one_of(st.lists(WORDS), st.lists(WORDS.map("a long beginning ".__add__), min_size=1))
+
+
+@given(constants=ALIKE, others=ALIKE)
+def test_strings_that_begin_alike(constants: list[str], others: list[str]) -> None:
+    filters = [
+        [Constraint("a", operator, constant)]
+        for constant in constants
+        for operator in ("=", "!=", "<", "<=", ">", ">=", "prefix")
+    ]
+    given = [*constants, *others, *(constant[:-1] for constant in constants), "", "a long"]
+    check(table_of(*filters), encode([{"a": string} for string in given], ("a",)))
 
 
 @pytest.mark.parametrize("operators", ["=!<", "=!"])

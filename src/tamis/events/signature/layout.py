@@ -38,6 +38,8 @@ CANDIDATES = 1 << 16
 ENUMERATED_MAX = 1 << 15
 """So many subsets of an event's keys at most are looked up."""
 ENUMERATED_KEYS_MAX = 64
+FEW_KEYS = 8
+"""Of so few keys, the sums of all subsets are made, where most of these are wanted."""
 
 NO_CELL = -1
 ABSENT = -1
@@ -81,11 +83,15 @@ class Work(NamedTuple):
         found_starts: int64[n + 1]; found: int32[]; what each event matched.
         ranks: int32[k]; the rank of the present event's value in each key, or ABSENT.
         tile_starts: int64[TILE + 1]; tile_keys, tile_ranks: int32[]; the keys of the events of a
-            tile, and the ranks of their values; tile_places: int64[]; their attributes.
+            tile, and the ranks of their values; tile_places: int64[]; their attributes, ``~`` of
+            those of keys that accept anything. Events without candidates have none.
         candidate_starts: int64[TILE + 1]; candidates: uint64[]; hashes of cells that there may be;
             found_cells: int32[]; where these are, or NO_CELL.
         is_wide: uint8[TILE]; events with so many keys that their subsets are not looked up.
-        sums: uint64[], chosen: int32[]; a subset while it is made: of its first keys each.
+        sums: uint64[]; of the hashes of subsets; chosen: int32[]; a subset while it is made.
+        few_subsets: uint8[]; the subsets of FEW_KEYS whose sizes there are, as masks, ascending;
+            few_counts: int64[FEW_KEYS + 1]; how many of these are of so many keys, or -1 where it
+            is better to make them one by one.
         own_ranks: int32[]; those that a cell asks for.
         sizes: uint8[]; see ``SignatureProgram``; subsets: int64[]; how many subsets of up to
             SIZE_MAX keys there are of so many keys.
@@ -105,6 +111,8 @@ class Work(NamedTuple):
     is_wide: Bytes
     sums: UInt64
     chosen: Int32
+    few_subsets: Bytes
+    few_counts: Int64
     own_ranks: Int32
     sizes: NDArray[np.uint8]
     subsets: Int64

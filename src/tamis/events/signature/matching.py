@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from math import comb
@@ -10,7 +11,7 @@ import numpy as np
 
 from tamis.arrays import note
 from tamis.documents.batch import freeze
-from tamis.events.model import AttributeBatch, Int32, Int64, Owners
+from tamis.events.model import AttributeBatch, Bytes, Int32, Int64, Owners
 from tamis.events.signature.kernels.matching import match_events
 from tamis.events.signature.layout import (
     ABSENT,
@@ -24,6 +25,7 @@ from tamis.events.signature.layout import (
     ENUMERATED_MAX,
     EVENT,
     EVENTS,
+    FEW_KEYS,
     FOUND_COUNT,
     OWNERS,
     RANKS,
@@ -158,6 +160,7 @@ def _new_work(program: SignatureProgram, owners: Owners) -> Work:
         min(sum(comb(keys, size) for size in range(min(keys, size_max) + 1)), 2 * ENUMERATED_MAX)
         for keys in range(ENUMERATED_KEYS_MAX)
     ]
+    few_subsets, few_counts = _few_subsets(program, subsets)
     return Work(
         found_starts=np.zeros(1, np.int64),
         found=np.zeros(_FOUND_AT_FIRST, np.int32),
@@ -170,13 +173,27 @@ def _new_work(program: SignatureProgram, owners: Owners) -> Work:
         candidates=np.zeros(CANDIDATES + 1, np.uint64),
         found_cells=np.zeros(CANDIDATES, np.int32),
         is_wide=np.zeros(TILE, np.uint8),
-        sums=np.zeros(ENUMERATED_KEYS_MAX + 1, np.uint64),
+        sums=np.zeros(1 << FEW_KEYS, np.uint64),
         chosen=np.zeros(ENUMERATED_KEYS_MAX + 1, np.int32),
+        few_subsets=few_subsets,
+        few_counts=few_counts,
         own_ranks=np.zeros(max(size_max, 1), np.int32),
         sizes=program.sizes.astype(np.uint8),
         subsets=np.array([*subsets, 2 * ENUMERATED_MAX], np.int64),
         reported_in=np.zeros(owners.total if owners.are_interfaces else 0, np.int64),
     )
+
+
+def _few_subsets(program: SignatureProgram, subsets: list[int]) -> tuple[Bytes, Int64]:
+    """``Work.few_subsets`` and ``few_counts``, where there are so many subsets of so many keys."""
+    masks = range(1, 1 << FEW_KEYS)
+    own = [mask for mask in masks if program.sizes[mask.bit_count() :][:1].any()]
+    counts = []
+    for keys in range(FEW_KEYS + 1):
+        count = bisect(own, (1 << keys) - 1)
+        pays = 1 << keys <= 2 * subsets[keys]
+        counts.append(count if pays or not count else -1)
+    return np.array(own, np.uint8), np.array(counts, np.int64)
 
 
 def _events(batch: AttributeBatch) -> Events:

@@ -24,6 +24,9 @@ DENSE, SEARCHED, HASHED, FIXED = range(4)
 keys without an order; or it is given: that of a boolean, and of a key that accepts anything.
 """
 
+HEAD_BYTES, SIZE_BITS = 7, 4
+"""So many bytes of a string are compared first, as one number with their own number behind them."""
+
 HOLE = 32
 """The operator of a test that a rank is not the one given; the others are those of the model."""
 
@@ -41,7 +44,10 @@ class Ranks(NamedTuple):
         starts: int64[k + 1]; the constants of each key.
         kinds: uint8[], values: int64[]; constants. The value of a string is its number below.
         string_starts: int64[], string_bytes: uint8[]; the strings among them, each once.
-        string_heads: uint64[]; their first eight bytes, as numbers that are ordered alike.
+        string_skips: int32[k]; how many bytes the strings of a key begin with that are the same in
+            all of them; string_heads: uint64[] or []; of each constant that is a string, the next
+            HEAD_BYTES bytes as a number, and in its last SIZE_BITS how many there are, or that
+            there are more.
         table_starts: int64[k + 1]; table_bases: int64[k]; tables: int32[]. Of dense keys, the rank
             of each integer from the base on; of hashed keys, an open hash table of the places of
             constants, or -1.
@@ -54,6 +60,7 @@ class Ranks(NamedTuple):
     values: Int64
     string_starts: Int64
     string_bytes: Bytes
+    string_skips: Int32
     string_heads: UInt64
     table_starts: Int64
     table_bases: Int64

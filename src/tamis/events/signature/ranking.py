@@ -37,8 +37,10 @@ from tamis.events.signature.program import (
     DENSE,
     FIXED,
     HASHED,
+    HEAD_BYTES,
     NUMBERS,
     SEARCHED,
+    SIZE_BITS,
     STRINGS,
     Ranks,
     UInt64,
@@ -237,7 +239,7 @@ def _make_tables(
         values,
         string_starts,
         string_bytes,
-        _heads(strings),
+        *_heads(strings, starts, values, accepts),
         table_starts,
         bases,
         tables,
@@ -276,10 +278,27 @@ def _owners(starts: Int64) -> Int64:
     return np.repeat(np.arange(len(starts) - 1), np.diff(starts))
 
 
-def _heads(strings: list[bytes]) -> UInt64:
-    """The first eight bytes of each, as numbers that are ordered alike."""
-    data = b"".join(string[:8].ljust(8, b"\0") for string in strings)
-    return np.frombuffer(data, ">u8").astype(np.uint64)
+def _heads(
+    strings: list[bytes], starts: Int64, values: Int64, accepts: Bytes
+) -> tuple[Int32, UInt64]:
+    """``Ranks.string_skips`` and ``string_heads``."""
+    skips = np.zeros(len(accepts), np.int32)
+    heads = np.zeros(len(values) if strings else 0, np.uint64)
+    for key in np.flatnonzero((accepts == STRINGS) & (np.diff(starts) > 0)).tolist():
+        start, end = starts[key : key + 2].tolist()
+        own = [strings[value] for value in values[start:end].tolist()]
+        first, last = own[0], own[-1]
+        differs = (
+            place
+            for place, (one, other) in enumerate(zip(first, last, strict=False))
+            if one != other
+        )
+        skip = skips[key] = next(differs, min(len(first), len(last)))
+        parts = [string[skip : skip + HEAD_BYTES + 1] for string in own]
+        data = b"".join(b"\0" + part[:HEAD_BYTES].ljust(HEAD_BYTES, b"\0") for part in parts)
+        sizes = np.fromiter(map(len, parts), np.uint64, len(parts))
+        heads[start:end] = np.frombuffer(data, ">u8").astype(np.uint64) << SIZE_BITS | sizes
+    return skips, heads
 
 
 def _find_ranges(

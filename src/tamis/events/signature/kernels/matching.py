@@ -7,7 +7,7 @@ import numpy as np
 from tamis.arrays import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.events import kernels as shared
 from tamis.events.model import IN, Int64
-from tamis.events.signature.kernels.ranks import rank_of
+from tamis.events.signature.kernels.ranks import find_ranks
 from tamis.events.signature.kernels.words import (
     ALL,
     LANES,
@@ -31,6 +31,7 @@ from tamis.events.signature.layout import (
     ENUMERATED_MAX,
     EVENT,
     EVENTS,
+    FEW_KEYS,
     FOUND_COUNT,
     FULL_FOUND,
     KEYS_END,
@@ -47,9 +48,20 @@ from tamis.events.signature.layout import (
     TILE,
     WORK,
 )
-from tamis.events.signature.program import ANYTHING, HAS_EQUALS, HAS_TESTS, HOLE, IS_WIDE, KEYS_MAX
+from tamis.events.signature.program import (
+    ANYTHING,
+    HAS_EQUALS,
+    HAS_TESTS,
+    HOLE,
+    IS_WIDE,
+    KEYS_MAX,
+    UInt64,
+)
 from tamis.jit import called, inlined, kernel
 from tamis.words import first
+
+SINGLE_KEYS = 5
+"""A filter alone in its cell is compared in so many keys at once."""
 
 has_part = called(shared.has_part)
 
@@ -82,14 +94,10 @@ def gather(state: Int64, start: int, end: int) -> int:
 
     Returns the first event that there was no room for, or the end.
     """
-    event_starts, names = int64s(state, EVENTS.event_starts), int32s(state, EVENTS.names)
-    kinds, values = uint8s(state, EVENTS.kinds), int64s(state, EVENTS.values)
-    key_of, under_starts = int32s(state, RANKS.key_of), int64s(state, CELLS.under_starts)
-    tile_starts, tile_keys = int64s(state, WORK.tile_starts), int32s(state, WORK.tile_keys)
-    tile_ranks, is_wide = int32s(state, WORK.tile_ranks), uint8s(state, WORK.is_wide)
-    tile_places = int64s(state, WORK.tile_places)
-    candidate_starts, subsets = int64s(state, WORK.candidate_starts), int64s(state, WORK.subsets)
-    room = len(uint64s(state, WORK.candidates))
+    event_starts = int64s(state, EVENTS.event_starts)
+    tile_keys, tile_starts = int32s(state, WORK.tile_keys), int64s(state, WORK.tile_starts)
+    candidate_starts = int64s(state, WORK.candidate_starts)
+    is_wide, room = uint8s(state, WORK.is_wide), len(uint64s(state, WORK.candidates))
     state[CANDIDATE_COUNT] = 0
     count = 0
     tile_starts[0] = candidate_starts[0] = 0
@@ -99,43 +107,95 @@ def gather(state: Int64, start: int, end: int) -> int:
         if count + most > len(tile_keys) or state[CANDIDATE_COUNT] + ENUMERATED_MAX > room:
             return event
         before = count
-        listed = 0
-        for place in range(event_starts[event], event_starts[event + 1]):
-            kind = np.int64(kinds[place])
-            accepts = (kind >> 1) + (kind == 3)
-            name = 4 * np.int64(names[place])
-            key = np.int64(key_of[name + accepts])
-            if key >= 0:
-                tile_keys[count], tile_places[count] = key, place
-                tile_ranks[count] = rank_of(state, key, kind, values[place])
-                listed += under_starts[key + 1] - under_starts[key]
-                count += 1
-            key = np.int64(key_of[name + ANYTHING])
-            if key >= 0:
-                tile_keys[count], tile_ranks[count], tile_places[count] = key, 0, place
-                listed += under_starts[key + 1] - under_starts[key]
-                count += 1
-        tile_starts[tile + 1] = count
-        keys = count - before
-        looked_up = subsets[min(keys, ENUMERATED_KEYS_MAX)]
-        # To look up a subset takes a little longer than to hold a listed signature against it.
-        is_wide[tile] = looked_up > ENUMERATED_MAX or looked_up > 64 + listed // 2
+        count = find_keys(state, event, before)
+        is_wide[tile] = is_listed(state, before, count)
         if not is_wide[tile]:
-            enumerate_subsets(state, before, keys)
+            enumerate_subsets(state, before, count - before)
+        if is_wide[tile] or state[CANDIDATE_COUNT] > candidate_starts[tile]:
+            find_ranks(state, before, count)
+        else:
+            count = before  # nobody will ask for its values
+        tile_starts[tile + 1] = count
         candidate_starts[tile + 1] = state[CANDIDATE_COUNT]
     return end
+
+
+@inlined
+def find_keys(state: Int64, event: int, count: int) -> int:
+    """Note the keys of an event behind so many; how many there are then."""
+    event_starts, names = int64s(state, EVENTS.event_starts), int32s(state, EVENTS.names)
+    kinds, key_of = uint8s(state, EVENTS.kinds), int32s(state, RANKS.key_of)
+    tile_keys, tile_places = int32s(state, WORK.tile_keys), int64s(state, WORK.tile_places)
+    for place in range(event_starts[event], event_starts[event + 1]):
+        kind, name = np.int64(kinds[place]), 4 * np.int64(names[place])
+        key = np.int64(key_of[name + (kind >> 1) + (kind == 3)])
+        if key >= 0:
+            tile_keys[count], tile_places[count] = key, place
+            count += 1
+        key = np.int64(key_of[name + ANYTHING])
+        if key >= 0:
+            tile_keys[count], tile_places[count] = key, ~place
+            count += 1
+    return count
+
+
+@inlined
+def is_listed(state: Int64, start: int, end: int) -> bool:
+    """Whether to go over the lists of an event's keys takes less than to look up their subsets."""
+    tile_keys, under_starts = int32s(state, WORK.tile_keys), int64s(state, CELLS.under_starts)
+    looked_up = int64s(state, WORK.subsets)[min(end - start, ENUMERATED_KEYS_MAX)]
+    # To look up a subset takes a little longer than to hold a listed signature against it.
+    if looked_up <= 64:
+        return False
+    listed = 0
+    for at in range(start, end):
+        listed += under_starts[tile_keys[at] + 1] - under_starts[tile_keys[at]]
+    return looked_up > ENUMERATED_MAX or looked_up > 64 + listed // 2
 
 
 @called
 def enumerate_subsets(state: Int64, start: int, keys: int) -> None:
     """Note the hashes of the subsets of an event's keys that may have cells."""
+    table, candidates = uint64s(state, CELLS.table), uint64s(state, WORK.candidates)
+    few = np.int64(-1)
+    if keys <= FEW_KEYS:
+        few = int64s(state, WORK.few_counts)[keys]
+    before = state[CANDIDATE_COUNT]
+    if few > 0:
+        add_all_sums(state, start, keys, few)
+    elif few < 0:
+        add_sums(state, start, keys)
+    for candidate in range(before, state[CANDIDATE_COUNT]):
+        prefetch(table, np.int64(candidates[candidate] >> U(state[TABLE_SHIFT])))
+
+
+@inlined
+def add_all_sums(state: Int64, start: int, keys: int, few: int) -> None:
+    """The same of few keys: the sums of all subsets, and then those whose sizes there are."""
+    tile_keys, key_hashes = int32s(state, WORK.tile_keys), uint64s(state, CELLS.key_hashes)
+    sums, subsets = uint64s(state, WORK.sums), uint8s(state, WORK.few_subsets)
+    sums[0] = U(0)
+    size = 1
+    for place in range(keys):
+        own = key_hashes[tile_keys[start + place]]
+        for subset in range(size):
+            sums[size + subset] = sums[subset] + own
+        size *= 2
+    bloom, candidates = uint64s(state, CELLS.bloom), uint64s(state, WORK.candidates)
+    shift, count = U(state[BLOOM_SHIFT]), state[CANDIDATE_COUNT]
+    for place in range(few):
+        count = add_candidate(bloom, shift, candidates, count, sums[subsets[place]])
+    state[CANDIDATE_COUNT] = count
+
+
+@called
+def add_sums(state: Int64, start: int, keys: int) -> None:
+    """The same of any number of keys, depth first, without the subsets that are too large."""
     tile_keys, key_hashes = int32s(state, WORK.tile_keys), uint64s(state, CELLS.key_hashes)
     sums, chosen = uint64s(state, WORK.sums), int32s(state, WORK.chosen)
-    sizes, bloom = uint8s(state, WORK.sizes), uint64s(state, CELLS.bloom)
-    table, candidates = uint64s(state, CELLS.table), uint64s(state, WORK.candidates)
-    table_shift, bloom_shift = U(state[TABLE_SHIFT]), U(state[BLOOM_SHIFT])
-    size_max = state[SIZE_MAX]
-    count = state[CANDIDATE_COUNT]
+    sizes, size_max = uint8s(state, WORK.sizes), state[SIZE_MAX]
+    bloom, candidates = uint64s(state, CELLS.bloom), uint64s(state, WORK.candidates)
+    shift, count = U(state[BLOOM_SHIFT]), state[CANDIDATE_COUNT]
     size = place = 0
     sums[0] = U(0)
     while True:
@@ -145,18 +205,24 @@ def enumerate_subsets(state: Int64, start: int, keys: int) -> None:
             sums[size], chosen[size] = found, place
             place += 1
             if sizes[size]:
-                word = bloom[found >> bloom_shift]
-                candidates[U(count)] = found  # nobody can foretell whether: it is kept, or not
-                bits = (word >> (found & U(63))) & (word >> ((found >> U(6)) & U(63)))
-                count += np.int64(bits & U(1))
+                count = add_candidate(bloom, shift, candidates, count, found)
         elif size > 0:
             place = chosen[size] + 1
             size -= 1
         else:
             break
-    for candidate in range(state[CANDIDATE_COUNT], count):
-        prefetch(table, np.int64(candidates[candidate] >> table_shift))
     state[CANDIDATE_COUNT] = count
+
+
+@inlined
+def add_candidate(
+    bloom: UInt64, shift: np.uint64, candidates: UInt64, count: int, found: np.uint64
+) -> int:
+    """Note a hash behind so many, if the Bloom filter has it; how many there are then."""
+    word = bloom[found >> shift]
+    candidates[U(count)] = found  # nobody can foretell whether: it is kept, or not
+    bits = (word >> (found & U(63))) & (word >> ((found >> U(6)) & U(63)))
+    return count + np.int64(bits & U(1))
 
 
 @called
@@ -298,6 +364,8 @@ def evaluate_filters(state: Int64, cell: int) -> bool:
     own = int32s(state, WORK.own_ranks)
     head, count = np.int64(arena[cell]), np.int64(arena[cell + 1])
     keys = head & KEYS_MAX
+    if count == 1 and keys <= SINGLE_KEYS and not head & (HAS_EQUALS | IS_WIDE):
+        return evaluate_single(state, cell, keys)
     at = cell + 2
     for place in range(keys):
         own[place] = ranks[arena[at + place]]
@@ -309,7 +377,7 @@ def evaluate_filters(state: Int64, cell: int) -> bool:
     if head & IS_WIDE:
         return evaluate_wide(state, at, head, count)
     numbers = at + keys * count
-    if count <= 2:  # most are so small
+    if count <= 2:
         for row in range(count):
             place = 0
             column = at + row
@@ -328,6 +396,18 @@ def evaluate_filters(state: Int64, cell: int) -> bool:
         if matching != U(0) and not report_block(state, numbers + row, matching, head & HAS_TESTS):
             return False
     return True
+
+
+@inlined
+def evaluate_single(state: Int64, cell: int, keys: int) -> bool:
+    """The same of one filter, as most cells have: without branches, as its values are as random."""
+    arena, ranks = int32s(state, CELLS.arena), int32s(state, WORK.ranks)
+    matches = True
+    for place in range(SINGLE_KEYS):
+        at = cell + 2 + min(place, keys - 1)
+        rank = np.int64(ranks[arena[at]])
+        matches &= (rank != ABSENT) & is_within(np.int64(arena[at + keys]), rank)
+    return not matches or report(state, np.int64(arena[cell + 2 + 2 * keys]))
 
 
 @called

@@ -71,6 +71,31 @@ def within_wide(_typing: Any, array: Any, _low: Any, _width: Any, _rank: Any) ->
     return types.uint64(array, types.int64, types.int64, types.int64), generate
 
 
+@intrinsic
+def big_endian(_typing: Any, array: Any, _place: Any) -> Any:
+    """Eight bytes from a place on, the first of them in the highest bits."""
+
+    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        address = _address(context, builder, array, values[0], values[1])
+        word = builder.load(builder.bitcast(address, _WORD.as_pointer()), align=1)
+        return builder.bswap(word)
+
+    return types.uint64(array, types.int64), generate
+
+
+@intrinsic
+def if_less(_typing: Any, _one: Any, _other: Any, _value: Any, _otherwise: Any) -> Any:
+    """A value if one word is less than another, otherwise another one; never by a branch."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        chosen = builder.select(builder.icmp_unsigned("<", *values[:2]), *values[2:])
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    of = (types.uint64, types.uint64, types.int64, types.int64)
+    return types.int64(*of), generate
+
+
 @inlined
 def is_within(bounds: int, rank: int) -> bool:
     """The same of one range of 16 bits."""
