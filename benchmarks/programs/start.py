@@ -266,8 +266,10 @@ def _use_nfa() -> None:
 
 def _use_events() -> None:
     """Ask every engine of events the same."""
+    import pyarrow  # noqa: PLC0415
+
     from tamis.events.building import TableBuilder  # noqa: PLC0415
-    from tamis.events.encode import encode  # noqa: PLC0415
+    from tamis.events.encode import Encoder, encode  # noqa: PLC0415
     from tamis.events.planner import runnable  # noqa: PLC0415
     from tamis.language.constraints import Constraint  # noqa: PLC0415
 
@@ -285,6 +287,8 @@ def _use_events() -> None:
     builder.add([[Constraint("n", "!=", "b")], [Constraint("n", ">", 0.5)]])
     table = builder.freeze()
     batch = encode([{"n": "ab"}, {"n": 1.0}, {"n": False}], table.names)
+    rows = pyarrow.record_batch({"n": ["ab", None]})
+    assert Encoder(table.names).arrow(rows).event_starts.tolist() == [0, 1, 1]
     for engine in runnable():
         matches = engine.open(engine.compile(table), table.owners("subscription"), 1).match(batch)
         found = [matches.numbers(event).tolist() for event in range(batch.events)]

@@ -267,7 +267,7 @@ def test_wide_matches_are_not_listed_together(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(matcher_module, "_WORTH_LISTING", 0)
     monkeypatch.setattr(matcher_module.EventAnswers, "__len__", lambda self: 0)
     batch = encode(EVENTS_OF_ALL_KINDS, MATCHER.table.names)
-    found = matcher_module.EventAnswers(MATCHER.match_batch(batch, "filter"), batch.errors)
+    found = matcher_module.EventAnswers(MATCHER.match_batch(batch, "filter"), batch.errors, None)
     numbers = [found.numbers(number).tolist() for number in range(batch.events)]
     assert found._listed is not None
     assert found._listed[0] == []

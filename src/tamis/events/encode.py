@@ -119,7 +119,7 @@ class Encoder:
         >>> Encoder(["temp", "area"]).arrow(rows).event_starts
         array([0, 2, 3])
         """
-        from tamis.events.columns import encode_columns  # noqa: PLC0415 - seldom needed
+        from tamis.events.arrow.columns import encode_columns  # noqa: PLC0415 - seldom needed
 
         return encode_columns(batch, self._numbers, self.limits)
 

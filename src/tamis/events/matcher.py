@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
-from itertools import islice, pairwise
+from itertools import islice, pairwise, repeat
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,8 +13,8 @@ import numpy as np
 
 from tamis.documents.batch import freeze
 from tamis.errors import EventError, SubscriptionId, UsageError
+from tamis.events.arrow.rows import Rows, read_rows
 from tamis.events.checking import check_batch
-from tamis.events.columns import Rows, read_rows
 from tamis.events.encode import Encoder
 from tamis.events.engine import Matching
 from tamis.events.explain import explain
@@ -38,6 +38,9 @@ _WORTH_LISTING = 1 << 16
 """So many matches of a batch at most are listed together, or as many as there are events."""
 
 
+_NO_NUMBERS = np.zeros(0, np.int32)
+
+
 class EventMatch:
     """What matched one event; indices and ids are made only when asked for.
 
@@ -49,12 +52,11 @@ class EventMatch:
     (True, 1, ['hot'])
     """
 
-    __slots__ = ("_answers", "_ids", "_number")
+    __slots__ = ("_answers", "_number")
 
-    def __init__(self, answers: EventAnswers, number: int, ids: Ids | None) -> None:
+    def __init__(self, answers: EventAnswers, number: int) -> None:
         self._answers = answers
         self._number = number
-        self._ids = ids
 
     @property
     def error(self) -> EventError | None:
@@ -70,19 +72,13 @@ class EventMatch:
     @property
     def indices(self) -> Int32:
         """The numbers of what matched: int32, ascending, read-only."""
-        if self._number in self._answers.errors:
-            raise self._answers.errors[self._number]
         return self._answers.numbers(self._number)
 
-    def __bool__(self) -> bool:
-        return len(self.indices) > 0
-
     def __len__(self) -> int:
-        return len(self.indices)
+        return self._answers.count(self._number)
 
     def __iter__(self) -> Iterator[SubscriptionId]:
-        indices = self.indices
-        return iter(indices.tolist() if self._ids is None else self._ids.take(indices))
+        return iter(self._answers.ids(self._number))
 
     def __repr__(self) -> str:
         error = self.error
@@ -90,7 +86,7 @@ class EventMatch:
 
 
 class EventAnswers:
-    """What matched in a batch.
+    """What matched in a batch. To ask about an event in error raises its error.
 
     Attributes:
         matches: document n is event n, and members are numbers of filters, subscriptions or
@@ -99,56 +95,85 @@ class EventAnswers:
         lines: int64[]; the line or row of each event, where they are of a file.
     """
 
-    __slots__ = ("_listed", "errors", "lines", "matches")
+    __slots__ = ("_found", "_ids", "_numbers", "_starts", "errors", "lines", "matches")
 
     def __init__(
-        self, matches: MatchSet, errors: Mapping[int, EventError], lines: Int64 | None = None
+        self,
+        matches: MatchSet,
+        errors: Mapping[int, EventError],
+        ids: Ids | None,
+        lines: Int64 | None = None,
     ) -> None:
         self.matches = matches
         self.errors = errors
         self.lines = lines
-        self._listed: tuple[list[int], Int32] | None = None
+        self._ids = ids
+        self._starts: list[int] | None = None  # [] if it is too much to be listed
+        self._numbers = _NO_NUMBERS
+        self._found: list[SubscriptionId] | None = None
 
     def __len__(self) -> int:
         return self.matches.documents
 
+    def __iter__(self) -> Iterator[EventMatch]:
+        return map(EventMatch, repeat(self), range(len(self)))
+
+    def count(self, event: int) -> int:
+        """How many matched an event."""
+        if self.errors and event in self.errors:
+            raise self.errors[event]
+        starts = self._list() if self._starts is None else self._starts
+        return starts[event + 1] - starts[event] if starts else len(self.matches.numbers(event))
+
     def numbers(self, event: int) -> Int32:
         """What matched an event: ascending, each once, read-only."""
-        if self._listed is None:
-            self._listed = self._list()
-        starts, numbers = self._listed
+        if self.errors and event in self.errors:
+            raise self.errors[event]
+        starts = self._list() if self._starts is None else self._starts
         if not starts:
             return self.matches.numbers(event)
-        return numbers[starts[event] : starts[event + 1]]
+        return self._numbers[starts[event] : starts[event + 1]]
 
-    def lists(self) -> Iterator[list[int]]:
-        """The same of every event, as lists."""
-        starts, numbers = self._listed or self._list()
-        if starts:
-            every = numbers.tolist()
-            yield from (every[start:end] for start, end in pairwise(starts))
-        else:
-            yield from (self.matches.numbers(event).tolist() for event in range(len(self)))
+    def ids(self, event: int) -> list[SubscriptionId]:
+        """The same as ids; of filters, as numbers."""
+        starts = self._list() if self._starts is None else self._starts
+        if self.errors or not starts:
+            return self._named(self.numbers(event))
+        if self._found is None:  # of all events together: to take a few takes nearly as long
+            self._found = self._named(self._numbers)
+        return self._found[starts[event] : starts[event + 1]]
 
-    def _list(self) -> tuple[list[int], Int32]:
-        """What matched every event, and where each begins; no starts if that is too much."""
+    def _named(self, numbers: Int32) -> list[SubscriptionId]:
+        found: list[SubscriptionId] = numbers.tolist()
+        return found if self._ids is None else self._ids.take(numbers)
+
+    def _list(self) -> list[int]:
+        """Note what matched every event; where each begins in it, or [] if that is too much."""
         matches = self.matches
         sizes = (
             matches.set_starts[matches.set_ids + np.int64(1)] - matches.set_starts[matches.set_ids]
         )
         if len(matches.sliced) or sizes.sum() > max(_WORTH_LISTING, len(self)):
-            return [], _NO_NUMBERS
-        events, numbers = matches.pairs(0, len(self))
-        freeze(numbers)
-        return np.searchsorted(events, np.arange(len(self) + 1)).tolist(), numbers
+            self._starts = []
+        else:
+            events, self._numbers = matches.pairs(0, len(self))
+            freeze(self._numbers)
+            self._starts = np.searchsorted(events, np.arange(len(self) + 1)).tolist()
+        return self._starts
 
-
-_NO_NUMBERS = np.zeros(0, np.int32)
+    def lists(self) -> Iterator[list[int]]:
+        """The numbers that matched every event, none of those in error."""
+        starts = self._list() if self._starts is None else self._starts
+        if starts:
+            every = self._numbers.tolist()
+            yield from (every[start:end] for start, end in pairwise(starts))
+        else:
+            yield from (self.matches.numbers(event).tolist() for event in range(len(self)))
 
 
 def _unread(line: int, error: EventError) -> EventAnswers:
     """The answers of a line that could not even be read."""
-    return EventAnswers(match_set([_NO_NUMBERS], {}), {0: error}, np.array([line]))
+    return EventAnswers(match_set([_NO_NUMBERS], {}), {0: error}, None, np.array([line]))
 
 
 class EventMatcher:
@@ -236,16 +261,15 @@ class EventMatcher:
         """
         if isinstance(events, Mapping | str | bytes):
             raise UsageError("match_many() takes many events: give one to match()")
-        _check_by(by)
-
+        ids = self._ids(by)
         pace = Pace(GROUP_EVENTS)
 
         def match_group(group: list[Mapping[str, Any]]) -> EventAnswers:
             batch = self._encoder.events(group)
-            return EventAnswers(self._paced_match(batch, by, pace), batch.errors)
+            return EventAnswers(self._paced_match(batch, by, pace), batch.errors, ids)
 
         groups = _groups(events, pace)
-        return self._each(in_order(match_group, groups, check_threads(threads)), by)
+        return _matches(in_order(match_group, groups, check_threads(threads)))
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -271,21 +295,20 @@ class EventMatcher:
         3 line 3: the attribute 'temp' is of type list: make what is in it attributes of their own
         4 []
         """
-        return self._each(self.ndjson_answers(source, by, threads), by)
+        return _matches(self.ndjson_answers(source, by, threads))
 
     def ndjson_answers(
         self, source: Source, by: By = "subscription", threads: int = 1
     ) -> Generator[EventAnswers, None, None]:
         """What :meth:`match_ndjson` says, many lines at a time."""
-        _check_by(by)
-
+        ids = self._ids(by)
         pace = Pace(_EVENTS_MAX)
 
         def match_chunk(chunk: Chunk) -> EventAnswers:
             if chunk.error is not None:
                 return _unread(chunk.line, chunk.error)
             batch, lines = self._encoder.ndjson(chunk.data, chunk.line)
-            return EventAnswers(self._paced_match(batch, by, pace), batch.errors, lines)
+            return EventAnswers(self._paced_match(batch, by, pace), batch.errors, ids, lines)
 
         paced = _parts(chunks(source, self.limits), pace)
         return in_order(match_chunk, paced, check_threads(threads))
@@ -312,14 +335,13 @@ class EventMatcher:
         >>> [list(match) for match in compile_events({"hot": "temp > 30"}).match_arrow(rows)]
         [['hot'], [], ['hot']]
         """
-        return self._each(self.arrow_answers(source, by, threads), by)
+        return _matches(self.arrow_answers(source, by, threads))
 
     def arrow_answers(
         self, source: object, by: By = "subscription", threads: int = 1
     ) -> Generator[EventAnswers, None, None]:
         """What :meth:`match_arrow` says, many rows at a time."""
-        _check_by(by)
-
+        ids = self._ids(by)
         pace = Pace(_EVENTS_MAX)
 
         def match_rows(rows: Rows) -> EventAnswers:
@@ -331,7 +353,7 @@ class EventMatcher:
                 event: type(error)(error.message, rows.row + event)
                 for event, error in batch.errors.items()
             }
-            return EventAnswers(self._paced_match(batch, by, pace), errors, numbers)
+            return EventAnswers(self._paced_match(batch, by, pace), errors, ids, numbers)
 
         paced = _slices(read_rows(source), pace)
         return in_order(match_rows, paced, check_threads(threads))
@@ -378,9 +400,10 @@ class EventMatcher:
             raise UsageError(f"there is no subscription {id!r}")
         return explain(self.table, number, id, self._encoder.checked(event))
 
-    def _each(self, found: Generator[EventAnswers, None, None], by: By) -> Iterator[EventMatch]:
-        ids = {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
-        return _matches(found, ids)
+    def _ids(self, by: By) -> Ids | None:
+        """What matches are called; filters have numbers alone."""
+        _check_by(by)
+        return {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
 
     @contextmanager
     def _matching(self, by: By) -> Iterator[Matching]:
@@ -499,8 +522,7 @@ def _groups(events: Iterable[Mapping[str, Any]], pace: Pace) -> Iterator[list[Ma
         raise
 
 
-def _matches(found: Generator[EventAnswers, None, None], ids: Ids | None) -> Iterator[EventMatch]:
+def _matches(found: Generator[EventAnswers, None, None]) -> Iterator[EventMatch]:
     with closing(found):
         for answers in found:
-            for number in range(len(answers)):
-                yield EventMatch(answers, number, ids)
+            yield from answers

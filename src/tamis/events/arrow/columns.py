@@ -1,0 +1,320 @@
+"""Columns of Arrow → ``AttributeBatch``: each is an attribute, each row an event."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.documents.batch import freeze
+from tamis.errors import EventError, MalformedEvent, UsageError
+from tamis.events.arrow.kernels import find_ones, join_columns
+from tamis.events.model import (
+    BOOLEAN,
+    INT64_MAX,
+    INTEGER,
+    STRING,
+    AttributeBatch,
+    Bytes,
+    Int32,
+    Int64,
+    numbers,
+)
+from tamis.events.values import oversized, shown, string_too_long, too_many
+from tamis.limits import Limits
+
+_ADVICE = {
+    "binary": "cast it to a string",
+    "date": "cast it to an integer or a string",
+    "decimal": "cast it to a float or a string",
+    "duration": "cast it to an integer",
+    "extension": "cast it to its storage type",
+    "fixed_size_list": "make its items columns of their own",
+    "fixed_size_binary": "cast it to a string",
+    "list": "make its items columns of their own",
+    "run_end_encoded": "decode it",
+    "struct": "make its fields columns of their own",
+    "time": "cast it to an integer or a string",
+}
+"""What to do about types, by what their names begin with, but for ``large_``."""
+
+
+class _Column(NamedTuple):
+    """What is not null in a column.
+
+    Attributes:
+        rows: int64[n]; where it is, ascending.
+        kinds: uint8[n], bits: int64[n]; the values; of strings, their numbers in the column.
+        string_starts, string_bytes: the column's strings, as in a batch.
+        errors: of values.
+    """
+
+    rows: Int64
+    kinds: Bytes
+    bits: Int64
+    string_starts: Int64
+    string_bytes: Bytes
+    errors: Mapping[int, EventError]
+
+
+def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> AttributeBatch:
+    """Encode a record batch.
+
+    Args:
+        places: of the names in the filter table. Nobody looks at other columns.
+
+    Raises:
+        UsageError: there are two columns of a name, or one of these is of a type that values cannot
+            have, or is damaged.
+    """
+    errors: dict[int, EventError] = {}
+    if batch.num_columns > limits.event_attributes:
+        count = sum(map(_are_there, batch.columns), start=np.zeros(batch.num_rows, np.int64))
+        for row in np.flatnonzero(count > limits.event_attributes).tolist():
+            errors[row] = too_many(int(count[row]), limits)
+    names, columns = [], []
+    for place, name in enumerate(_checked_names(batch.schema)):
+        if name in places:
+            column = _column(name, batch.column(place), limits.event_string_bytes)
+            names.append(places[name])
+            columns.append(column)
+            for value, error in column.errors.items():
+                errors.setdefault(int(column.rows[value]), error)
+    return _joined(batch.num_rows, np.array(names, np.int32), columns, errors)
+
+
+def _are_there(values: Any) -> Int64:
+    """1 where a column is not null."""
+    found: Int64 = values.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
+
+
+def _checked_names(schema: Any) -> list[str]:
+    names: list[str] = schema.names
+    if len(set(names)) < len(names):
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise UsageError(f"there are several columns {shown(twice)}: rename all but one")
+    return names
+
+
+def _joined(
+    rows: int, names: Int32, columns: list[_Column], errors: Mapping[int, EventError]
+) -> AttributeBatch:
+    """Columns beside each other, as events behind each other."""
+    is_bad = np.zeros(rows, np.uint8)
+    is_bad[list(errors)] = 1
+    sizes = np.fromiter((len(column.rows) for column in columns), np.int64, len(columns))
+    bits, string_starts = [], []
+    strings = size = 0
+    for column in columns:
+        own = len(column.string_starts) - 1
+        bits.append(column.bits + strings if own else column.bits)
+        string_starts.append(column.string_starts[:-1] + size)
+        strings += own
+        size += len(column.string_bytes)
+    starts = np.zeros(rows + 1, np.int64)
+    total = int(sizes.sum())
+    row_names, kinds = np.empty(total, np.int32), np.empty(total, np.uint8)
+    row_bits = np.empty(total, np.int64)
+    kept = join_columns(
+        np.concatenate([[0], np.cumsum(sizes)]),
+        np.concatenate([*(column.rows for column in columns), _NO_ROWS]),
+        names,
+        np.concatenate([*(column.kinds for column in columns), _NO_BYTES]),
+        np.concatenate([*bits, _NO_ROWS]),
+        is_bad,
+        starts,
+        row_names,
+        kinds,
+        row_bits,
+    )
+    batch = AttributeBatch(
+        starts,
+        row_names[:kept],
+        kinds[:kept],
+        row_bits[:kept],
+        np.concatenate([*string_starts, np.array([size], np.int64)]),
+        np.concatenate([*(column.string_bytes for column in columns), _NO_BYTES]),
+        errors,
+    )
+    freeze(*batch[:6])
+    return batch
+
+
+_NO_BYTES = np.zeros(0, np.uint8)
+_NO_ROWS = np.zeros(0, np.int64)
+_NO_STRINGS = np.zeros(1, np.int64)
+
+
+def _column(name: str, values: Any, string_max: int) -> _Column:
+    """Read a column.
+
+    Raises:
+        UsageError: values cannot have its type, or it is damaged.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    kind = values.type
+    if pa.types.is_dictionary(kind):
+        return _coded(name, values, string_max)
+    if _is_string(kind):
+        return _strings(name, values, string_max)
+    rows = _rows(values)
+    kinds = np.full(len(rows), INTEGER, np.uint8)
+    errors: dict[int, EventError] = {}
+    if pa.types.is_null(kind):
+        bits = _NO_ROWS
+    elif pa.types.is_boolean(kind):
+        kinds[:] = BOOLEAN
+        bits = values.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    elif pa.types.is_integer(kind):
+        given = _numbers(values)[rows]
+        if kind == pa.uint64():
+            for value in np.flatnonzero(given > INT64_MAX).tolist():
+                errors[value] = oversized(name)
+        bits = given.astype(np.int64, copy=False)
+    elif pa.types.is_floating(kind):
+        kinds, bits = numbers(_numbers(values)[rows].astype(np.float64, copy=False))
+    else:
+        raise _unusable(name, kind)
+    return _Column(rows, kinds, bits, _NO_STRINGS, _NO_BYTES, errors)
+
+
+def _numbers(values: Any) -> NDArray[Any]:
+    """Numbers of whatever width; anything where they are null."""
+    dtype = np.dtype(values.type.to_pandas_dtype())
+    buffer = values.buffers()[1]
+    if not len(values):  # it may have no buffer
+        return np.zeros(0, dtype)
+    return np.frombuffer(buffer, dtype, len(values), values.offset * dtype.itemsize)
+
+
+def _rows(values: Any) -> Int64:
+    """Where a column is not null."""
+    nulls = values.null_count
+    if nulls == 0:
+        return np.arange(len(values))
+    if nulls == len(values):
+        return _NO_ROWS
+    rows = np.empty(len(values), np.int64)
+    bitmap = np.frombuffer(values.buffers()[0], np.uint8)
+    bitmap.flags.writeable = False  # as kernels want it, and some are not
+    return rows[: find_ones(bitmap, values.offset, rows)]
+
+
+def _is_string(kind: Any) -> bool:
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def _strings(name: str, values: Any, string_max: int) -> _Column:
+    """A column of strings."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    rows = _rows(values)
+    values, is_text = _checked_strings(name, values)
+    if pa.types.is_binary_view(values.type):
+        values = values.cast(pa.large_binary())
+    values = values.drop_null()
+    _, starts_buffer, bytes_buffer = values.buffers()
+    starts, every = _NO_STRINGS, _NO_BYTES
+    if rows.size:  # or there may be no buffer
+        is_wide = values.type == pa.large_binary()
+        dtype = np.dtype(np.int64 if is_wide else np.int32)
+        starts = np.frombuffer(starts_buffer, dtype, len(rows) + 1, values.offset * dtype.itemsize)
+        starts = starts.astype(np.int64)
+    if bytes_buffer is not None:
+        every = np.frombuffer(bytes_buffer, np.uint8)
+    sizes = np.diff(starts)
+    errors: dict[int, EventError] = {
+        value: string_too_long(name, int(sizes[value]), string_max)
+        for value in np.flatnonzero(sizes > string_max).tolist()
+    }
+    not_text = [] if is_text else _not_text(values)
+    for value in not_text:
+        errors.setdefault(value, MalformedEvent(f"the attribute {shown(name)} is no UTF-8"))
+    return _Column(
+        rows,
+        np.full(len(rows), STRING, np.uint8),
+        np.arange(len(rows)),
+        starts - starts[0],
+        every[starts[0] : starts[-1]],
+        errors,
+    )
+
+
+def _coded(name: str, values: Any, string_max: int) -> _Column:
+    """A column by numbers of a dictionary.
+
+    Raises:
+        UsageError: values cannot have its type, or it is damaged.
+    """
+    rows = _rows(values.indices)
+    codes = _numbers(values.indices)[rows].astype(np.int64, copy=False)
+    if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(values.dictionary):
+        raise UsageError(f"the column {shown(name)} is damaged: its dictionary is too small")
+    if len(values.dictionary) > len(values):
+        return _column(name, values.dictionary_decode(), string_max)
+    words = _column(name, values.dictionary, string_max)
+    if len(words.rows) < len(values.dictionary):  # some of it is null
+        of_words = np.full(len(values.dictionary), -1, np.int64)
+        of_words[words.rows] = np.arange(len(words.rows))
+        codes = of_words[codes]
+        rows, codes = rows[codes >= 0], codes[codes >= 0]
+    errors = {
+        value: words.errors[code]
+        for code in words.errors
+        for value in np.flatnonzero(codes == code).tolist()
+    }
+    return words._replace(
+        rows=rows, kinds=words.kinds[codes], bits=words.bits[codes], errors=errors
+    )
+
+
+def _checked_strings(name: str, values: Any) -> tuple[Any, bool]:
+    """Strings as binary data, and whether all are UTF-8.
+
+    Raises:
+        UsageError: they are damaged otherwise.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    if pa.types.is_string_view(values.type):
+        raw = values.cast(pa.binary_view())
+    else:
+        raw = values.view(pa.binary() if values.type == pa.string() else pa.large_binary())
+    try:
+        raw.validate(full=True)
+    except pa.ArrowInvalid as error:
+        raise UsageError(f"the column {shown(name)} is damaged: {error}") from None
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        return raw, False
+    return raw, True
+
+
+def _not_text(values: Any) -> list[int]:
+    """The values that are not UTF-8."""
+    found = []
+    for value, data in enumerate(values.to_pylist()):
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            found.append(value)
+    return found
+
+
+def _unusable(name: str, kind: Any) -> UsageError:
+    text = str(kind)
+    word = text.removeprefix("large_")
+    found = (advice for prefix, advice in _ADVICE.items() if word.startswith(prefix))
+    advice = next(found, "make it numbers, strings or booleans, or leave it out")
+    shortened = text if len(text) <= 80 else f"{text[:79]}…"
+    return UsageError(
+        f"the column {shown(name)} is of type {shortened}, which values cannot be: {advice}"
+    )
