@@ -185,12 +185,11 @@ def test_room_is_made(parallel: Any) -> None:
             assert np.array_equal(matches.numbers(199), np.arange(100))
 
 
-@pytest.mark.parametrize("parallel", ["tables", "events"])
-def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> None:
+def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """The others do not wait for it, and the next batch is answered."""
     table = of_numbers(3, 8, 60)
     batch = encode(events_of(4, 8, 50, 4), table.names)
-    program = compile_filters(table, PcmOptions(parallel=parallel))
+    program = compile_filters(table, PcmOptions(parallel="tables"))
     matching = OcmMatching(program, table.owners("interface"), 4)
     start, started = threading.Thread.start, []
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from threading import Thread
-from typing import TypeVar
 
 import numpy as np
 
 from tamis.arrays import note
 from tamis.documents.batch import Int32, Int64, freeze
+from tamis.events.crew import Crew
 from tamis.events.model import AttributeBatch, Owners
 from tamis.events.pcm.kernels.matching import match_events
 from tamis.events.pcm.layout import (
@@ -54,8 +53,6 @@ from tamis.matching.threads import check_threads
 _SHARE = 16
 """Events that a thread takes at once, where threads share events."""
 
-Result = TypeVar("Result")
-
 
 class OcmMatching:
     """Matches batches with the tables of a program, in threads of its own.
@@ -81,6 +78,7 @@ class OcmMatching:
             _Part(shared if self._in_step or number == 0 else _new_work(program, owners))
             for number in range(check_threads(threads))
         ]
+        self._crew = Crew(threads)
         for number, part in enumerate(self._threads):
             state = part.state
             state[IN_STEP] = self._in_step
@@ -109,7 +107,8 @@ class OcmMatching:
         self._events_before += batch.events
         parts = self._threads
         while parts:
-            statuses = self._run([partial(match_events, part.state) for part in parts])
+            calls = [partial(match_events, part.state) for part in parts]
+            statuses = self._crew.run(calls, self._abort)
             is_full = FULL in statuses
             parts = [
                 part
@@ -126,42 +125,9 @@ class OcmMatching:
         freeze(*matches[:5])
         return matches
 
-    def _run(self, calls: Sequence[Callable[[], int]]) -> list[int]:
-        """What calls return, each in a thread, the first in this one.
-
-        Whatever goes wrong in one of them, or in starting them, ends the waiting of the others.
-        """
-        words = self._meeting.words
-        statuses = [0] * len(calls)
-        failures: list[BaseException] = []
-
-        def run(number: int) -> None:
-            try:
-                statuses[number] = calls[number]()
-            except BaseException as failure:
-                words[ABORT] = 1
-                failures.append(failure)
-
-        others = [
-            Thread(target=run, args=(number,), name=f"tamis-ocm-{number}", daemon=True)
-            for number in range(1, len(calls))
-        ]
-        started: list[Thread] = []
-        try:
-            for thread in others:
-                thread.start()
-                started.append(thread)
-            run(0)
-            for thread in started:
-                thread.join()
-        except BaseException:
-            words[ABORT] = 1
-            for thread in started:
-                thread.join()
-            raise
-        if failures:
-            raise failures[0]
-        return statuses
+    def _abort(self) -> None:
+        """Let no thread wait for others."""
+        self._meeting.words[ABORT] = 1
 
     def memory_usage(self) -> int:
         """Bytes of the room for work."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from tamis.arrays import note
 from tamis.documents.batch import freeze
+from tamis.events.crew import Crew
 from tamis.events.model import AttributeBatch, Int32, Int64, Owners
 from tamis.events.sff.kernels.matching import match_events
 from tamis.events.sff.layout import (
@@ -50,7 +52,7 @@ class SffMatching:
         self.program = program
         reported = _reported(program, owners)
         self._workers = [_Worker(program, owners, reported) for _ in range(threads)]
-        self._pool = ThreadPoolExecutor(threads, "tamis-sff") if threads > 1 else None
+        self._crew = Crew(threads)
         # A set of each owner alone, and behind them one of all that are always found.
         self._set_starts = np.arange(owners.total + 2)
         self._set_starts[-1] += len(reported.always) - 1
@@ -85,17 +87,19 @@ class SffMatching:
         """The sets that events found, and where those of each begin."""
         count = len(events.in_error)
         used = min(len(self._workers), count)
-        if self._pool is None or used <= 1:
+        if used <= 1:
             return self._workers[0].match(events, 0, count)
         bounds = [count * number // used for number in range(used + 1)]
-        tasks = [
-            self._pool.submit(worker.match, events, first, end)
-            for worker, first, end in zip(self._workers, bounds[:-1], bounds[1:], strict=False)
-        ]
-        parts = [task.result() for task in tasks]
+        spans = list(pairwise(bounds))
+        parts = self._crew.run(
+            [
+                partial(worker.match, events, first, end)
+                for worker, (first, end) in zip(self._workers, spans, strict=False)
+            ]
+        )
         starts = np.zeros(count + 1, np.int64)
         before = 0
-        for first, end, (own_starts, own) in zip(bounds[:-1], bounds[1:], parts, strict=True):
+        for (first, end), (own_starts, own) in zip(spans, parts, strict=True):
             starts[first + 1 : end + 1] = own_starts[1:] + before
             before += len(own)
         return starts, np.concatenate([own for _, own in parts])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import pairwise
 from math import comb
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from tamis.arrays import note
 from tamis.documents.batch import freeze
+from tamis.events.crew import Crew
 from tamis.events.model import AttributeBatch, Bytes, Int32, Int64, Owners
 from tamis.events.signature.kernels.matching import match_events
 from tamis.events.signature.layout import (
@@ -60,6 +61,7 @@ class SignatureMatching:
         self._reported = _reported(program, owners)
         self._workers = [_Worker(program, owners, self._reported)]
         self._threads = threads
+        self._crew = Crew(threads)
         self._sets = self._reported[:2]
         if owners.are_interfaces:  # they are reported themselves
             self._sets = np.arange(owners.total + 1), np.arange(owners.total, dtype=np.int32)
@@ -80,12 +82,12 @@ class SignatureMatching:
         while len(self._workers) < shares:
             self._workers.append(_Worker(self.program, self._owners, self._reported))
         bounds = [events * share // shares for share in range(shares + 1)]
-        with ThreadPoolExecutor(shares) as pool:
-            tasks = [
-                pool.submit(worker.match, given, *bound)
-                for worker, bound in zip(self._workers, pairwise(bounds), strict=False)
+        parts = self._crew.run(
+            [
+                partial(worker.match, given, start, end)
+                for worker, (start, end) in zip(self._workers, pairwise(bounds), strict=False)
             ]
-            parts = [task.result() for task in tasks]
+        )
         starts = np.zeros(events + 1, np.int64)
         np.cumsum(np.concatenate([np.diff(starts) for starts, _ in parts]), out=starts[1:])
         return starts, np.concatenate([found for _, found in parts])
