@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import stat
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -43,6 +44,35 @@ def test_every_kernel() -> None:
     for answers in ("drawn", "parsed", "read", "filtered", "asked"):
         assert checked[answers] == first[answers] == second[answers]
     assert checked["folder"] != first["folder"] == second["folder"]
+
+
+_ANNOUNCED = """
+import logging, sys
+import numba, numpy
+logging.basicConfig(level=logging.INFO, stream=sys.stdout, format="%(name)s: %(message)s")
+logging.getLogger("numba").setLevel(logging.WARNING)
+from tests.kernels import canary
+numba.njit(lambda: 1)()
+print("ours:")
+for size in (3, 4):
+    canary(numpy.zeros(size, numpy.int64), 0)
+canary(numpy.zeros(3, numpy.int32), 0)
+"""
+
+
+def test_compiling_is_announced_once_and_only_where_it_is_done(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", _ANNOUNCED], capture_output=True, check=True, text=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert said[0].startswith("ours:\ntamis.jit: compiling, for this version of Tamis")
+    assert said[0].count("tamis.jit") == 1
+    assert said[1] == "ours:\n"  # it was in the cache
 
 
 @pytest.fixture

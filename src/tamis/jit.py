@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 import llvmlite
 import numba
+from numba.core import event as numba_events
 
 log = logging.getLogger("tamis.jit")
 
@@ -31,7 +32,9 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _config: Any = numba.config
 _cache_folder_is_set = threading.Lock()
+_kernels: set[Any] = set()
 _types: Any = numba.types
+_register: Any = numba_events.register
 
 
 # Kernels get arrays and make none, so the counting of references to arrays is left out (it took
@@ -55,6 +58,7 @@ def kernel(function: F) -> F:
             compiled: F = numba.njit(nogil=True, cache=True, **_OPTIONS)(function)
         finally:
             _config.CACHE_DIR = before
+    _kernels.add(compiled)
     return compiled
 
 
@@ -91,15 +95,23 @@ def _wide(type: Any) -> Any:
     return _types.int64 if is_signed else plain
 
 
-@cache
-def announce(module: str) -> None:
-    """Log, on ``tamis.jit``, that kernels are about to be compiled, unless they were before.
+class _Announcer(numba_events.Listener):
+    """Logs, on ``tamis.jit``, once, that kernels are compiled: that one was not in the cache."""
 
-    Args:
-        module: the name of the folder that they are in.
-    """
-    if next(cache_folder().glob(f"{module}_*/*.nbi"), None) is None:
-        log.info("compiling, for this version of Tamis and this machine: about a minute, once")
+    def on_start(self, event: Any) -> None:
+        if event.data["dispatcher"] in _kernels:
+            _announce()
+
+    def on_end(self, event: Any) -> None:
+        pass
+
+
+@cache
+def _announce() -> None:
+    log.info("compiling, for this version of Tamis and this machine: about a minute, once")
+
+
+_register("numba:compile", _Announcer())
 
 
 @cache

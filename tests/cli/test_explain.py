@@ -137,6 +137,40 @@ def test_an_expression_that_cannot_be_used_is_told(expression: str) -> None:
     assert "^" in outcome.err
 
 
+def test_an_event_is_explained(write: Write) -> None:
+    expression = 'area = "a1" and temp > 30 or wind > 20'
+    outcome = run("explain", "--events", expression)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == 'any of\n  area = "a1" and temp > 30\n  wind > 20\n'
+    write({"event.json": '{\n  "area": "a1",\n  "temp": 25, "tags": []\n}\n'})
+    outcome = run("explain", "--events", expression, "event.json")
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == (
+        "false: expression\n"
+        '  false: area = "a1" and temp > 30\n'
+        '    area = "a1"  found: "a1"\n'
+        "    temp > 30    found: 25  ← fails here\n"
+        "  false: wind > 20\n"
+        "    wind > 20  found: no such attribute  ← fails here\n"
+    )
+    assert run("explain", "--events", "a = 1", "-", stdin=b'{"a": 1}').out.startswith("true: ")
+
+
+@pytest.mark.parametrize(
+    ("args", "status", "message"),
+    [
+        (("a >",), 2, "tamis: expected a value"),
+        (("a = 1", "none.json"), 2, "tamis: cannot read none.json: No such file"),
+        (("a = 1", "--namespaces", "x"), 2, "tamis: --events: --namespaces is about documents"),
+        (("a = 1", "-"), 3, "tamis: -: the attribute 'a' is of type list"),
+    ],
+)
+def test_what_is_no_event_is_told(args: tuple[str, ...], status: int, message: str) -> None:
+    outcome = run("explain", "--events", *args, stdin=b'{"a": []}')
+    assert (outcome.status, outcome.out) == (status, "")
+    assert outcome.err.startswith(message)
+
+
 def test_any_encoding_of_the_terminal_will_do() -> None:
     outcome = run_process(
         "explain", "//é", env={"PYTHONIOENCODING": "ascii", "PATH": "/usr/bin:/bin"}

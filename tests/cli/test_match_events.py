@@ -72,6 +72,36 @@ def test_status_is_zero_when_all_events_are_answered() -> None:
     assert (outcome.status, outcome.out) == (0, '{"line": 1, "matches": ["wiñd"]}\n')
 
 
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_parquet_is_no_lines(threads: str, pack: Callable[[bytes], bytes]) -> None:
+    pyarrow.parquet.write_table(pyarrow.table({"temp": [31] * 5_000}), "events.dat")
+    Path("events.dat").write_bytes(pack(Path("events.dat").read_bytes()))
+    outcome = run(*ALARMS, "--threads", threads, "events.dat")
+    message = "this is Parquet: name it *.parquet, or give it to match_arrow()"
+    assert (outcome.status, outcome.results) == (3, [{"line": 1, "error": message}])
+
+
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
+def test_an_array_is_no_lines(threads: str, mark: bytes) -> None:
+    message = (
+        "an event is an object of names and values, and this is a list: write one object a line; "
+        "jq -c '.[]' makes lines of an array"
+    )
+    for array in (b'[{"temp": 31}, {"temp": 3}]', b"[", b"[\n"):
+        outcome = run(*ALARMS, "--threads", threads, "-", stdin=mark + array)
+        assert (outcome.status, outcome.results) == (3, [{"line": 1, "error": message}])
+    lines = b'[\n{"temp": 31},\n{"temp": 32}\n]'
+    found = run(*ALARMS, "--threads", threads, "-", stdin=mark + lines).results
+    assert [result["line"] for result in found] == [1, 2, 3, 4]
+    assert found[0]["error"] == message
+    assert found[2] == {"line": 3, "matches": ["hot"]}
+    assert "jq" not in found[1]["error"] + found[3]["error"]
+    found = run(*ALARMS, "--threads", threads, "-", stdin=b"{}\n[]").results
+    assert "jq" not in found[1]["error"]
+
+
 def test_several_files_have_names() -> None:
     outcome = run(*ALARMS, "good.ndjson", "none.ndjson", "-", stdin=b'{"temp": 31}')
     assert outcome.status == 3
@@ -105,6 +135,40 @@ def test_by() -> None:
         outcome = run(*ALARMS, "--interfaces", "groups.tsv", "--by", by, "-", stdin=b'{"wind":99}')
         found[by] = outcome.results[0]["matches"]
     assert found == {"subscription": ["wiñd"], "filter": [1], "interface": ["north"]}
+
+
+def test_interfaces_in_json(write: Write) -> None:
+    rules = (
+        '{"id": 1, "expression": "temp > 30", "interface": "north"}\n'
+        '{"id": "x", "expression": "temp > 3", "interface": 7}\n'
+    )
+    plain = rules.replace(', "interface": "north"', "").replace(', "interface": 7', "")
+    groups = '{"id": 1, "interface": "north"}\n\n{"id": "x", "interface": 7}\n'
+    write({"with.ndjson": rules, "plain.ndjson": plain, "groups.ndjson": groups})
+    by = ("--by", "interface", "-")
+    for options in (
+        ("--subscriptions", "with.ndjson"),
+        ("--subscriptions", "plain.ndjson", "--interfaces", "groups.ndjson"),
+    ):
+        outcome = run("match-events", *options, *by, stdin=b'{"temp": 31}\n{"temp": 4}')
+        assert [result["matches"] for result in outcome.results] == [["north", 7], [7]]
+    for options, message in (
+        (("plain.ndjson",), "--by interface needs to know which subscriptions belong to each"),
+        (("with.ndjson", "--interfaces", "groups.ndjson"), "the file has interfaces, and others"),
+    ):
+        outcome = run("match-events", "--subscriptions", *options, *by, stdin=b"")
+        assert (outcome.status, outcome.out) == (2, "")
+        assert outcome.err.startswith(f"tamis: {message}")
+    write({"some.ndjson": rules + '{"id": "y", "expression": "temp > 3"}'})
+    outcome = run("match-events", "--subscriptions", "some.ndjson", *by, stdin=b"")
+    assert "'y' of the subscriptions have no interface" in outcome.err
+    for line in ('{"id": 1}', "[]", '{"id": 1, "interface": true}', "{"):
+        write({"groups.ndjson": line})
+        options = ("--subscriptions", "plain.ndjson", "--interfaces", "groups.ndjson")
+        outcome = run("match-events", *options, "-", stdin=b"")
+        assert outcome.err == ('tamis: groups.ndjson, line 1: write {"id": …, "interface": …}\n'), (
+            line
+        )
 
 
 @pytest.mark.parametrize(
@@ -190,13 +254,31 @@ def test_long_lines_are_passed_over() -> None:
 
 def test_check() -> None:
     outcome = run("check", "--events", "--subscriptions", "alarms.tsv")
-    assert (outcome.status, outcome.results) == (0, [{"subscriptions": 2, "ok": 2, "bad": 0}])
+    assert (outcome.status, outcome.results) == (
+        0,
+        [{"subscriptions": 2, "ok": 2, "bad": 0, "never": 0}],
+    )
+
+
+def test_check_tells_what_contradicts_itself(write: Write) -> None:
+    write({"alarms.tsv": "hot\ttemp > 30\nno\ttemp > 3 and temp < 2\n"})
+    outcome = run("check", "--events", "--subscriptions", "alarms.tsv")
+    assert (outcome.status, outcome.results) == (
+        0,
+        [
+            {"id": "no", "never": "temp > 3 and temp < 2 exclude each other"},
+            {"subscriptions": 2, "ok": 2, "bad": 0, "never": 1},
+        ],
+    )
 
 
 def test_check_lists_what_is_bad(write: Write) -> None:
     write({"alarms.tsv": "hot\ttemp > 30\none\ttemp >> 30\n"})
     outcome = run("check", "--events", "--subscriptions", "alarms.tsv")
-    assert (outcome.status, outcome.results) == (2, [{"subscriptions": 2, "ok": 1, "bad": 1}])
+    assert (outcome.status, outcome.results) == (
+        2,
+        [{"subscriptions": 2, "ok": 1, "bad": 1, "never": 0}],
+    )
     assert "alarms.tsv, line 2: subscription 'one': " in outcome.err
     outcome = run("check", "--events", "--subscriptions", "alarms.tsv", "--dtd", "x.dtd")
     assert (outcome.status, outcome.out) == (2, "")

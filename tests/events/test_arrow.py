@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.errors import EventLimitError, MissingExtra, UnreadableEvents, UsageError
+from tamis.events.answers import EventMatch
 from tamis.events.arrow import rows
 from tamis.events.arrow.rows import read_rows
 from tamis.events.encode import Encoder, encode
-from tamis.events.matcher import EventMatch, compile_events
+from tamis.events.matcher import compile_events
 from tamis.limits import Limits
 from tests.events.decoding import decoded
 

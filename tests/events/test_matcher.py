@@ -28,10 +28,12 @@ from tamis.errors import (
     UnreadableEvents,
     UsageError,
 )
+from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
+from tamis.events.answers import EventAnswers, EventMatch
 from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
-from tamis.events.matcher import EventMatch, EventMatcher, compile_events
+from tamis.events.matcher import EventMatcher, compile_events
 from tamis.events.model import By, FilterTable
 from tamis.events.planner import engines
 from tamis.language.constraints import Constraint
@@ -264,10 +266,10 @@ def test_memory_usage() -> None:
 
 def test_wide_matches_are_not_listed_together(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by="filter"))
-    monkeypatch.setattr(matcher_module, "_WORTH_LISTING", 0)
-    monkeypatch.setattr(matcher_module.EventAnswers, "__len__", lambda self: 0)
+    monkeypatch.setattr(answers_module, "_WORTH_LISTING", 0)
+    monkeypatch.setattr(EventAnswers, "__len__", lambda self: 0)
     batch = encode(EVENTS_OF_ALL_KINDS, MATCHER.table.names)
-    found = matcher_module.EventAnswers(MATCHER.match_batch(batch, "filter"), batch.errors, None)
+    found = EventAnswers(MATCHER.match_batch(batch, "filter"), batch.errors, None)
     good = [number for number in range(batch.events) if number not in batch.errors]
     numbers = {number: found.numbers(number).tolist() for number in good}
     assert found._starts == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -78,7 +79,7 @@ EventSubscriptionsFile = Annotated[
         metavar="FILE",
         help="One subscription a line: id, tab, and what it asks of an event's attributes, such as "
         'area = "area1" and temp > 30; a line without a tab is an expression whose id is its line '
-        'number. In *.ndjson: one {"id": …, "expression": "…"} a line.',
+        'number. In *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".',
     ),
 ]
 InterfacesFile = Annotated[
@@ -87,7 +88,7 @@ InterfacesFile = Annotated[
         "--interfaces",
         metavar="FILE",
         help="What subscriptions belong to, for --by interface: the id of one, tab, and the id of "
-        "its interface a line.",
+        'its interface a line. In *.ndjson: one {"id": …, "interface": …} a line.',
     ),
 ]
 EventEngineName = Annotated[
@@ -330,17 +331,35 @@ def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', error)}") from None
+    is_json = file.suffix == ".ndjson"
     found: dict[SubscriptionId, SubscriptionId] = {}
     for number, line in enumerate(lines, 1):
-        if not line.strip() or line.startswith("#"):
+        if not line.strip() or (line.startswith("#") and not is_json):
             continue
-        id, *interface = line.split("\t")
-        if len(interface) != 1 or not interface[0].strip():
-            raise UsageError(f"{file}, line {number}: write id, tab, interface")
+        pair = _json_interface(line) if is_json else _text_interface(line)
+        if pair is None:
+            form = '{"id": …, "interface": …}' if is_json else "id, tab, interface"
+            raise UsageError(f"{file}, line {number}: write {form}")
+        id, interface = pair
         if id in found:
             raise UsageError(f"{file}, line {number}: the id is there before")
-        found[id] = interface[0].strip()
+        found[id] = interface
     return found
+
+
+def _text_interface(line: str) -> tuple[str, str] | None:
+    id, *interface = line.split("\t")
+    return (id, interface[0].strip()) if len(interface) == 1 and interface[0].strip() else None
+
+
+def _json_interface(line: str) -> tuple[SubscriptionId, SubscriptionId] | None:
+    try:
+        found = json.loads(line)
+        pair = found["id"], found["interface"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    are_ids = all(isinstance(one, str | int) and not isinstance(one, bool) for one in pair)
+    return pair if are_ids else None
 
 
 class _ReadingShown:

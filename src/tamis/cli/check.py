@@ -81,6 +81,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     the DTD says it by which element may stand in which: attributes, order and number are not asked.
     They can be used all the same: documents may break their DTD.
 
+    With --events, those that contradict themselves are such lines too.
+
     With --against lxml, those that are ok are matched with Tamis and with lxml, and each
     difference is a line of the results. Where they differ about a number such as 1e3, lxml is
     wrong: XPath 1.0 has no exponents.
@@ -121,11 +123,17 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
 
 def _check_events(file: Path) -> int:
     """Check subscriptions of events; gives the exit status."""
+    from tamis.events.contradictions import contradictions  # noqa: PLC0415 - keeps --help fast
+
     found = parse_event_subscriptions(file)
     list_bad(found, file, say)
     total = len(found) + len(found.errors)
+    never = contradictions(found.table)
+    summary = {"subscriptions": total, "ok": len(found), "bad": len(found.errors)}
     with open_results() as results:
-        results.write({"subscriptions": total, "ok": len(found), "bad": len(found.errors)})
+        for subscription, reason in never.items():
+            results.write({"id": found.ids[subscription], "never": reason})
+        results.write({**summary, "never": len(never)})
     return Status.USAGE if found.errors else 0
 
 

@@ -25,7 +25,8 @@ from tamis.errors import UsageError
 
 if TYPE_CHECKING:
     from tamis.errors import SubscriptionId
-    from tamis.events.matcher import EventAnswers, EventMatcher
+    from tamis.events.answers import EventAnswers
+    from tamis.events.matcher import EventMatcher
 
 EXAMPLES = """\b
 Examples:
@@ -88,11 +89,14 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
     from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
-    if by == "interface" and interfaces is None:
-        raise UsageError("--by interface needs --interfaces: which subscriptions belong to each")
     if events.count("-") > 1:
         raise UsageError("standard input can be read only once: give - once")
     read = read_event_subscriptions(subscriptions, interfaces, skip_bad)
+    if by == "interface" and read.interface_ids is read.ids:
+        raise UsageError(
+            "--by interface needs to know which subscriptions belong to each: give --interfaces, "
+            'or an "interface" in each line of *.ndjson'
+        )
     matcher = compile_events(read, engine=engine)
     ids: dict[str, Sequence[SubscriptionId]] = {
         "subscription": matcher.ids,

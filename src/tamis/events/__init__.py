@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from tamis.lazy import importing
 
 if TYPE_CHECKING:
-    from tamis.events.matcher import EventMatch, EventMatcher
+    from tamis.events.answers import EventMatch
+    from tamis.events.matcher import EventMatcher
     from tamis.events.subscriptions import EventSubscriptions
 
 __all__ = ["EventMatch", "EventMatcher", "EventSubscriptions"]
@@ -17,7 +18,7 @@ __all__ = ["EventMatch", "EventMatcher", "EventSubscriptions"]
 __getattr__ = importing(
     __name__,
     {
-        "EventMatch": "matcher",
+        "EventMatch": "answers",
         "EventMatcher": "matcher",
         "EventSubscriptions": "subscriptions",
     },

@@ -56,7 +56,7 @@ def _explained(
     }
     for filter, constraints in enumerate(compile_filters(table).filters):
         first, end = table.starts[filter : filter + 2].tolist()
-        texts = [_written(table, place) for place in range(first, end)]
+        texts = [written(table, place) for place in range(first, end)]
         truths = [constraint.holds(attributes) for constraint in constraints]
         width = max(map(len, texts), default=0)
         details = []
@@ -69,7 +69,7 @@ def _explained(
         yield all(truths), " and ".join(texts) or "every event", details
 
 
-def _written(table: FilterTable, place: int) -> str:
+def written(table: FilterTable, place: int) -> str:
     """A constraint, as it is written."""
     name = print_name(table.names[table.constraint_names[place]])
     operator = int(table.operators[place])

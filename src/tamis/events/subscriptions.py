@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -90,6 +90,8 @@ class EventSubscriptions:
     ) -> EventSubscriptions:
         """Read ``id<TAB>expression`` lines, or ``{"id", "expression"}`` objects from ``*.ndjson``.
 
+        These may have an ``"interface"`` too, or all of them must.
+
         In a text file ``#`` comments and blank lines are skipped, and a line without a tab is an
         expression whose id is its line number.
 
@@ -141,6 +143,10 @@ class EventSubscriptions:
     ) -> None:
         refused = [(error.line or 0, error) for error in entries.refused]
         bad = dict(bad_ids(entries))
+        if entries.interfaces:
+            if interfaces is not None:
+                raise UsageError("the file has interfaces, and others are given: leave one out")
+            interfaces = cast(Mapping[SubscriptionId, SubscriptionId], entries.interfaces)
         given = _Interfaces(interfaces, entries, bad)
         reader = _Reader(limits)
         kept: list[int] = []

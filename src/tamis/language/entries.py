@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -32,12 +33,14 @@ class Entries(NamedTuple):
     Attributes:
         lines: the lines of a file that they are in, from 1; or None.
         refused: errors of other lines.
+        interfaces: what lines of JSON say of that, by id; only events have it.
     """
 
     ids: Ids
     expressions: Texts
     lines: Int64 | None
     refused: list[SubscriptionError]
+    interfaces: Mapping[SubscriptionId, object] = MappingProxyType({})
 
 
 def given_entries(items: SubscriptionItems) -> Entries:
@@ -78,7 +81,10 @@ def file_entries(path: str | Path) -> Entries:
     return _text_entries(data)
 
 
-_Entry = tuple[SubscriptionId, str | SubscriptionError]
+class _Entry(NamedTuple):
+    id: SubscriptionId
+    expression: str | SubscriptionError
+    interface: object = None
 
 
 def _line_by_line(data: bytes, read: Callable[[int, bytes], _Entry | None]) -> Entries:
@@ -86,18 +92,22 @@ def _line_by_line(data: bytes, read: Callable[[int, bytes], _Entry | None]) -> E
     expressions: list[str] = []
     lines: list[int] = []
     refused: list[SubscriptionError] = []
+    interfaces: dict[SubscriptionId, object] = {}
     for number, line in enumerate(data.split(b"\n"), start=1):
         found = read(number, line.removesuffix(b"\r"))
         if found is None:
             continue
-        id, expression = found
+        id, expression, interface = found
         if isinstance(expression, SubscriptionError):
             refused.append(expression.located(id, number))
             continue
         ids.append(id)
         expressions.append(expression)
         lines.append(number)
-    return Entries(Ids.of(ids), Texts.of(expressions), np.array(lines, np.int64), refused)
+        if interface is not None:
+            interfaces[id] = interface
+    texts = Texts.of(expressions)
+    return Entries(Ids.of(ids), texts, np.array(lines, np.int64), refused, interfaces)
 
 
 def _text_entries(data: bytes) -> Entries:
@@ -117,10 +127,10 @@ def _text_entries(data: bytes) -> Entries:
         line = int(found.lines[number])
         start, end = int(found.starts[number]), int(found.ends[number])
         entry = _read_text_line(line, data[start:end])
-        if entry is None or isinstance(entry[1], SubscriptionError):
+        if entry is None or isinstance(entry.expression, SubscriptionError):
             kept[number] = False
-            if entry is not None and isinstance(entry[1], SubscriptionError):
-                refused.append(entry[1].located(entry[0], line))
+            if entry is not None and isinstance(entry.expression, SubscriptionError):
+                refused.append(entry.expression.located(entry.id, line))
             continue
         tab = data.find(b"\t", start, end)
         found.tabs[number] = tab if tab >= 0 else NUMBERED
@@ -151,15 +161,15 @@ def _read_text_line(number: int, line: bytes) -> _Entry | None:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        return str(number), SubscriptionSyntaxError(f"the line is not UTF-8: {error}")
+        return _Entry(str(number), SubscriptionSyntaxError(f"the line is not UTF-8: {error}"))
     id, tab, expression = text.partition("\t")
     if tab:
-        return id, expression
+        return _Entry(id, expression)
     spaced = _SPACED.match(text)
     if spaced is None:
-        return str(number), text
+        return _Entry(str(number), text)
     # As XPath it would be a path that begins with the id, and never be true.
-    return (
+    return _Entry(
         str(number),
         SubscriptionSyntaxError(
             "an id and its expression are divided by a tab, and this line has none",
@@ -174,16 +184,11 @@ def _read_json_line(number: int, line: bytes) -> _Entry | None:
     if not line.strip():
         return None
     try:
-        id, expression = _checked_pair(_id_and_expression(json.loads(line)))
+        given = json.loads(line)
+        id, expression = _checked_pair((given["id"], given["expression"]))
+        return _Entry(id, expression, given.get("interface"))
     except (ValueError, RecursionError) as error:
-        return str(number), SubscriptionSyntaxError(f"the line is not JSON: {error}")
+        return _Entry(str(number), SubscriptionSyntaxError(f"the line is not JSON: {error}"))
     except (KeyError, TypeError, UsageError):
-        return (
-            str(number),
-            SubscriptionSyntaxError('expected an object {"id": …, "expression": "…"}'),
-        )
-    return id, expression
-
-
-def _id_and_expression(value: dict[str, object]) -> tuple[object, object]:
-    return value["id"], value["expression"]
+        expected = 'expected an object {"id": …, "expression": "…"}'
+        return _Entry(str(number), SubscriptionSyntaxError(expected))

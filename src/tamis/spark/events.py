@@ -33,7 +33,8 @@ from pyspark.sql.types import (
 import tamis
 from tamis.documents.batch import Int32, Int64
 from tamis.errors import EventError, SubscriptionId, UsageError
-from tamis.events.matcher import EventAnswers, EventMatcher
+from tamis.events.answers import EventAnswers
+from tamis.events.matcher import EventMatcher
 from tamis.events.model import By
 from tamis.spark.artifacts import send
 from tamis.spark.event_program import (

@@ -14,7 +14,6 @@ from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.index import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
 from tamis.documents.tokenizer.names import NameTable
-from tamis.jit import announce
 from tamis.limits import Limits
 
 PADDING = bytes(layout.PADDING)
@@ -52,7 +51,6 @@ class Scanner:
     """
 
     def __init__(self, names: NameTable, demand: Demand, limits: Limits) -> None:
-        announce("kernels")
         self.names = names
         self.demand = demand
         depth_max = min(max(limits.depth, 0), DEPTH_MAX)

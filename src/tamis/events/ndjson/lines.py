@@ -11,7 +11,13 @@ from typing import IO, Any, NamedTuple
 
 from tamis.documents.gzipped import MAGIC, gunzipped
 from tamis.documents.source import raw_chunks
-from tamis.errors import EventError, UnreadableDocument, UnreadableEvents, UsageError
+from tamis.errors import (
+    EventError,
+    MalformedEvent,
+    UnreadableDocument,
+    UnreadableEvents,
+    UsageError,
+)
 from tamis.events.ndjson.reader import too_long
 from tamis.limits import Limits
 from tamis.matching.threads import Flush
@@ -23,6 +29,12 @@ CHUNK_BYTES = 1 << 18
 """What is read at a time."""
 
 _MARK = b"\xef\xbb\xbf"
+
+_IS_PARQUET = "this is Parquet: name it *.parquet, or give it to match_arrow()"
+_IS_ARRAY = (
+    "an event is an object of names and values, and this is a list: write one object a line; "
+    "jq -c '.[]' makes lines of an array"
+)
 
 
 class Chunk(NamedTuple):
@@ -57,7 +69,7 @@ def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
             f"{type(source).__name__}"
         )
     if not isinstance(source, os.PathLike):
-        yield from _cut(_pieces(source), limits, _readiness(source))
+        yield from _recognised(_cut(_pieces(source), limits, _readiness(source)))
         return
     try:
         file = open(source, "rb", buffering=0)  # noqa: SIM115 - it is closed below
@@ -67,7 +79,24 @@ def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
         yield Chunk(b"", 1, UnreadableEvents(message, 1))
         return
     with file:
-        yield from _cut(_pieces(file), limits, _readiness(file))
+        yield from _recognised(_cut(_pieces(file), limits, _readiness(file)))
+
+
+def _recognised(found: Iterator[Chunk | Flush]) -> Iterator[Chunk | Flush]:
+    """Lines; where they are Parquet, or begin as an array does, the error says what to do."""
+    for chunk in found:
+        if isinstance(chunk, Flush) or chunk.line > 1:
+            yield chunk
+        elif chunk.data.startswith(b"PAR1"):
+            yield Chunk(b"", 1, UnreadableEvents(_IS_PARQUET, 1))
+            return
+        elif chunk.data.startswith(b"["):
+            yield Chunk(b"", 1, MalformedEvent(_IS_ARRAY, 1))
+            _, _, others = chunk.data.partition(b"\n")
+            if others:
+                yield Chunk(others, 2)
+        else:
+            yield chunk
 
 
 def _pieces(source: Any) -> Iterator[bytes]:

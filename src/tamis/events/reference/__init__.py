@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,13 +41,22 @@ _IS_SO: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-class _Constraint(NamedTuple):
+class Constraint(NamedTuple):
+    """A constraint with Python's own values.
+
+    Attributes:
+        name: its number.
+        kind: what values are compared as: bytes, float or bool.
+        constant: of ``in``, a list.
+    """
+
     name: int
     operator: str
     kind: type
     constant: Any
 
-    def holds(self, attributes: dict[int, Value]) -> bool:
+    def holds(self, attributes: Mapping[int, Value]) -> bool:
+        """Whether it is satisfied by the attributes of an event, by the numbers of names."""
         if self.name not in attributes:
             return False
         value = attributes[self.name]
@@ -59,7 +68,7 @@ class _Constraint(NamedTuple):
 class ReferenceProgram(NamedTuple):
     """Constraints as Python's objects, of each filter."""
 
-    filters: list[list[_Constraint]]
+    filters: list[list[Constraint]]
 
     def memory_usage(self) -> int:
         """Not known."""
@@ -98,12 +107,13 @@ class ReferenceMatching:
 
 def compile_filters(table: FilterTable) -> ReferenceProgram:
     """Python's objects for the constraints."""
-    constraints = [_constraint(table, place) for place in range(len(table.values))]
+    constraints = [constraint_of(table, place) for place in range(len(table.values))]
     starts = table.starts.tolist()
     return ReferenceProgram([constraints[starts[i] : starts[i + 1]] for i in range(table.filters)])
 
 
-def _constraint(table: FilterTable, place: int) -> _Constraint:
+def constraint_of(table: FilterTable, place: int) -> Constraint:
+    """The constraint at a place of a table."""
     code = int(table.operators[place])
     constant: Any = None
     kind: type = bool
@@ -116,7 +126,7 @@ def _constraint(table: FilterTable, place: int) -> _Constraint:
     elif code != EXISTS:
         constant = _value(table, table.kinds, table.values, place)
         kind = _kind(constant)
-    return _Constraint(int(table.constraint_names[place]), OPERATORS[code], kind, constant)
+    return Constraint(int(table.constraint_names[place]), OPERATORS[code], kind, constant)
 
 
 def _kind(value: Value) -> type:

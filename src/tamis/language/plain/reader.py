@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from tamis.arrays import note
-from tamis.jit import announce
 from tamis.language.grammar import is_ncname
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries
@@ -34,7 +33,6 @@ class PlainReader:
     """
 
     def __init__(self, namespaces: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
-        announce("kernels")
         self._namespaces = {"xml": XML_NAMESPACE, **namespaces}
         self._tests: dict[tuple[bool, NodeTest], int] = {}
         self._tables = {place: _empty() for place in _ROOM}

@@ -1,0 +1,154 @@
+"""What matched events: of many at a time, and of each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise, repeat
+
+import numpy as np
+
+from tamis.documents.batch import freeze
+from tamis.errors import EventError, SubscriptionId
+from tamis.events.model import Int32, Int64
+from tamis.language.columns import Ids
+from tamis.matching.matchset import MatchSet, match_set
+
+_WORTH_LISTING = 1 << 16
+"""So many matches of a batch at most are listed together, or as many as there are events."""
+_NO_NUMBERS = np.zeros(0, np.int32)
+
+
+class EventMatch:
+    """What matched one event; indices and ids are made only when asked for.
+
+    An event in error has ``error``, and raises it when its matches are asked for, so that it cannot
+    pass for an event without matches.
+
+    >>> import tamis
+    >>> match = tamis.compile_events({"hot": "temp > 30", "cold": "temp < 5"}).match({"temp": 35})
+    >>> bool(match), len(match), list(match)
+    (True, 1, ['hot'])
+    """
+
+    __slots__ = ("_answers", "_number")
+
+    def __init__(self, answers: EventAnswers, number: int) -> None:
+        self._answers = answers
+        self._number = number
+
+    @property
+    def error(self) -> EventError | None:
+        """The event's error, or None."""
+        return self._answers.errors.get(self._number)
+
+    @property
+    def line(self) -> int | None:
+        """The line or row that it is in, from 1; None where it is not of a file."""
+        lines = self._answers.lines
+        return None if lines is None else int(lines[self._number])
+
+    @property
+    def indices(self) -> Int32:
+        """The numbers of what matched: int32, ascending, read-only."""
+        return self._answers.numbers(self._number)
+
+    def __len__(self) -> int:
+        return self._answers.count(self._number)
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        return iter(self._answers.ids(self._number))
+
+    def __repr__(self) -> str:
+        error = self.error
+        return f"<EventMatch: {f'{len(self):,} matches' if error is None else error.code}>"
+
+
+class EventAnswers:
+    """What matched in a batch. To ask about an event in error raises its error.
+
+    Attributes:
+        matches: document n is event n, and members are numbers of filters, subscriptions or
+            interfaces.
+        errors: by event number.
+        lines: int64[]; the line or row of each event, where they are of a file.
+    """
+
+    __slots__ = ("_found", "_ids", "_numbers", "_starts", "errors", "lines", "matches")
+
+    def __init__(
+        self,
+        matches: MatchSet,
+        errors: Mapping[int, EventError],
+        ids: Ids | None,
+        lines: Int64 | None = None,
+    ) -> None:
+        self.matches = matches
+        self.errors = errors
+        self.lines = lines
+        self._ids = ids
+        self._starts: list[int] | None = None  # [] if it is too much to be listed
+        self._numbers = _NO_NUMBERS
+        self._found: list[SubscriptionId] | None = None
+
+    def __len__(self) -> int:
+        return self.matches.documents
+
+    def __iter__(self) -> Iterator[EventMatch]:
+        return map(EventMatch, repeat(self), range(len(self)))
+
+    def count(self, event: int) -> int:
+        """How many matched an event."""
+        if self.errors and event in self.errors:
+            raise self.errors[event]
+        starts = self._list() if self._starts is None else self._starts
+        return starts[event + 1] - starts[event] if starts else len(self.matches.numbers(event))
+
+    def numbers(self, event: int) -> Int32:
+        """What matched an event: ascending, each once, read-only."""
+        if self.errors and event in self.errors:
+            raise self.errors[event]
+        starts = self._list() if self._starts is None else self._starts
+        if not starts:
+            return self.matches.numbers(event)
+        return self._numbers[starts[event] : starts[event + 1]]
+
+    def ids(self, event: int) -> list[SubscriptionId]:
+        """The same as ids; of filters, as numbers."""
+        starts = self._list() if self._starts is None else self._starts
+        if self.errors or not starts:
+            return self._named(self.numbers(event))
+        if self._found is None:  # of all events together: to take a few takes nearly as long
+            self._found = self._named(self._numbers)
+        return self._found[starts[event] : starts[event + 1]]
+
+    def _named(self, numbers: Int32) -> list[SubscriptionId]:
+        found: list[SubscriptionId] = numbers.tolist()
+        return found if self._ids is None else self._ids.take(numbers)
+
+    def _list(self) -> list[int]:
+        """Note what matched every event; where each begins in it, or [] if that is too much."""
+        matches = self.matches
+        sizes = (
+            matches.set_starts[matches.set_ids + np.int64(1)] - matches.set_starts[matches.set_ids]
+        )
+        if len(matches.sliced) or sizes.sum() > max(_WORTH_LISTING, len(self)):
+            self._starts = []
+        else:
+            events, self._numbers = matches.pairs(0, len(self))
+            freeze(self._numbers)
+            self._starts = np.searchsorted(events, np.arange(len(self) + 1)).tolist()
+        return self._starts
+
+    def lists(self) -> Iterator[list[int]]:
+        """The numbers that matched every event, none of those in error."""
+        starts = self._list() if self._starts is None else self._starts
+        if starts:
+            every = self._numbers.tolist()
+            yield from (every[start:end] for start, end in pairwise(starts))
+        else:
+            yield from (self.matches.numbers(event).tolist() for event in range(len(self)))
+
+
+def unread(line: int, error: EventError) -> EventAnswers:
+    """The answers of a line that could not even be read."""
+    return EventAnswers(match_set([_NO_NUMBERS], {}), {0: error}, None, np.array([line]))
