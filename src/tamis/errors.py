@@ -15,6 +15,8 @@
     │   ├── DocumentLimitError       document-limit            beyond a limit
     │   ├── UnreadableDocument       document-unreadable       the file cannot be read
     │   └── SlowLaneError            document-slow-lane        lxml could not evaluate it
+    ├── MessageError               message                   one message cannot be made
+    │   └── MessageLimitError        message-limit             beyond a limit
     ├── EventError                 one event cannot be answered
     │   ├── MalformedEvent           event-malformed           not a JSON object of plain values
     │   ├── EventLimitError          event-limit               beyond a limit
@@ -210,6 +212,18 @@ class SlowLaneError(DocumentError):
     """lxml, which answers the subscriptions outside the fragment, failed on this document."""
 
     code = "document-slow-lane"
+
+
+class MessageError(TamisError):
+    """What one subscription makes of one document is no message; the others are not concerned."""
+
+    code = "message"
+
+
+class MessageLimitError(MessageError):
+    """A message reaches a limit of :class:`tamis.limits.Limits`, which the text names."""
+
+    code = "message-limit"
 
 
 class EventError(TamisError):

@@ -36,6 +36,7 @@ class Limits:
         event_string_bytes: one attribute's value.
         matched_nodes: nodes of one subscription and document, where nodes are asked for; of more,
             the first ones are given, and it is said that there are more.
+        message_bytes: one message, as a subscription transforms a document.
         memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
             and begins anew. It is at least twice what the open elements of a document need.
         schema_chars: characters of the files of a DTD and of what its entities expand to, all
@@ -65,6 +66,7 @@ class Limits:
     event_attributes: int = 10_000
     event_string_bytes: int = 1 << 20
     matched_nodes: int = 1 << 20
+    message_bytes: int = 1 << 24
     memo_bytes: int = 1 << 28
     schema_chars: int = 1 << 23
     schema_entities: int = 100

@@ -11,7 +11,18 @@ from typing import Annotated
 import typer
 
 from tamis import __version__
-from tamis.cli import check, compile, explain, match, match_events, run, schema, select, workload
+from tamis.cli import (
+    check,
+    compile,
+    explain,
+    match,
+    match_events,
+    run,
+    schema,
+    select,
+    transform,
+    workload,
+)
 from tamis.cli.console import Commands
 
 __all__ = ["app", "main"]
@@ -36,6 +47,7 @@ app = typer.Typer(
 )
 app.command(epilog=match.EXAMPLES)(match.match)
 app.command(epilog=match_events.EXAMPLES)(match_events.match_events)
+app.command(epilog=transform.EXAMPLES)(transform.transform)
 app.command(epilog=compile.EXAMPLES)(compile.compile)
 app.command(epilog=check.EXAMPLES)(check.check)
 app.command(epilog=select.EXAMPLES)(select.select)

@@ -10,7 +10,7 @@ Source: XML Path Language 1.0, W3C Recommendation 16 November 1999, sections 2 a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, NoReturn
@@ -64,6 +64,11 @@ class Token(NamedTuple):
     kind: str
     text: str
     position: int
+
+    @property
+    def end(self) -> int:
+        """Where what follows begins."""
+        return self.position + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +175,7 @@ def parse_syntax(text: str, limits: Limits) -> Syntax:
         raise SubscriptionSyntaxError(
             f"the character {foreign[0]!a} is in no XML document", text, foreign.start()
         )
-    parser = _Parser(text, limits)
+    parser = Parser(text, limits, _tokenize(text))
     try:
         return parser.whole()
     except RecursionError:
@@ -179,13 +184,19 @@ def parse_syntax(text: str, limits: Limits) -> Syntax:
         ) from None
 
 
-class _Parser:
-    """Recursive descent with one token of look-ahead (and one more for names)."""
+class Parser:
+    """Recursive descent with one token of look-ahead (and one more for names).
 
-    def __init__(self, text: str, limits: Limits) -> None:
+    Args:
+        text: what the tokens are of, for messages.
+        tokens: ending with one of kind ``end``, whose text is empty, or what stands there that is
+            not XPath.
+    """
+
+    def __init__(self, text: str, limits: Limits, tokens: Sequence[Token]) -> None:
         self.text = text
         self.limits = limits
-        self.tokens = _tokenize(text)
+        self.tokens = tokens
         self.index = 0
         self.nesting = 0
         self.predicate_count = 0
@@ -399,34 +410,43 @@ class _Parser:
 
     def fail(self, message: str, hint: str | None = None) -> NoReturn:
         token = self.token
-        found = "the end" if token.kind == "end" else f"'{_shortened(token.text)}'"
+        found = f"'{_shortened(token.text)}'" if token.text else "the end"
         if message.startswith("expected"):
             message = f"{message}, found {found}"
         raise SubscriptionSyntaxError(message, self.text, token.position, hint)
 
 
 def _tokenize(text: str) -> list[Token]:
-    tokens = []
-    position = 0
-    while True:
-        match = _TOKEN.match(text, position)
-        if match is None:
-            position += len(text[position:]) - len(text[position:].lstrip(" \t\r\n"))
-            character = text[position]
-            if character in "\"'":
-                raise SubscriptionSyntaxError("the string is not closed", text, position)
-            raise SubscriptionSyntaxError(
-                f"{character!r} cannot stand in an XPath expression", text, position
-            )
-        kind = match.lastgroup
-        assert kind is not None
-        token = Token(kind, match[kind], match.start(kind))
-        if kind == "name" and not token.text.isascii():
-            _check_name(token, text)
-        tokens.append(token)
-        if kind == "end":
-            return tokens
-        position = match.end()
+    tokens = [read_token(text, 0)]
+    while tokens[-1].kind != "end":
+        tokens.append(read_token(text, tokens[-1].end))
+    return tokens
+
+
+def read_token(text: str, position: int) -> Token:
+    """The token that begins at a position, or behind white space there.
+
+    Raises:
+        SubscriptionSyntaxError: none does.
+
+    >>> read_token("a >= 1", 1)
+    Token(kind='symbol', text='>=', position=2)
+    """
+    match = _TOKEN.match(text, position)
+    if match is None:
+        position += len(text[position:]) - len(text[position:].lstrip(" \t\r\n"))
+        character = text[position]
+        if character in "\"'":
+            raise SubscriptionSyntaxError("the string is not closed", text, position)
+        raise SubscriptionSyntaxError(
+            f"{character!r} cannot stand in an XPath expression", text, position
+        )
+    kind = match.lastgroup
+    assert kind is not None
+    token = Token(kind, match[kind], match.start(kind))
+    if kind == "name" and not token.text.isascii():
+        _check_name(token, text)
+    return token
 
 
 def is_ncname(text: str) -> bool:

@@ -142,7 +142,7 @@ test=NameTest(namespace='', local='order'), predicates=()),)),))
           ^
     """
     syntax = parse_syntax(text, limits)
-    meaning = _Meaning(text, namespaces or {})
+    meaning = Meaning(text, namespaces or {})
     try:
         return meaning.query(syntax)
     except UnsupportedExpression:
@@ -169,11 +169,11 @@ def parse_for_slow_lane(
     '/a/b[last()]'
     """
     syntax = parse_syntax(text, limits)
-    _Meaning(text, namespaces or {}).check(syntax)
+    Meaning(text, namespaces or {}).check(syntax)
     return absolute_text(text, syntax)
 
 
-class _Meaning:
+class Meaning:
     """Gives syntax trees their meaning; methods are named after what they return."""
 
     def __init__(self, text: str, namespaces: Mapping[str, str]) -> None:
@@ -202,8 +202,8 @@ class _Meaning:
                     if operator.text == "|":
                         for operand in operands:
                             self.check_node_set(operand, "'|'")
-                case Variable(position=position):
-                    self.unsupported_variable(position)
+                case Variable():
+                    self.variable(node)
 
     # -- expressions ---------------------------------------------------------------------------
 
@@ -226,8 +226,8 @@ class _Meaning:
                 return -value if odd else value
             case Negation(position=position):
                 self.unsupported("arithmetic is not supported", position)
-            case Variable(position=position):
-                self.unsupported_variable(position)
+            case Variable():
+                return Nodes((self.variable(syntax),))
             case LocationPath():
                 return Nodes((self.path(syntax),))
             case FilterExpression():
@@ -409,6 +409,10 @@ class _Meaning:
             )
         return Path(syntax.absolute, tuple(self.step(step) for step in syntax.steps))
 
+    def variable(self, syntax: Variable) -> Path:
+        """The nodes that a variable stands for, relative to the context: there is none."""
+        self.unsupported("variables are not supported", syntax.position, "write the value itself")
+
     def filtered(self, syntax: FilterExpression) -> Path:
         """``(path)/more``: what needs no parentheses is accepted, the rest refused."""
         self.check_continued(syntax.primary)
@@ -497,9 +501,6 @@ class _Meaning:
 
     def unsupported(self, message: str, position: int, hint: str | None = None) -> NoReturn:
         raise UnsupportedExpression(message, self.text, position, hint)
-
-    def unsupported_variable(self, position: int) -> NoReturn:
-        self.unsupported("variables are not supported", position, "write the value itself")
 
     def syntax_error(self, message: str, position: int, hint: str | None = None) -> NoReturn:
         raise SubscriptionSyntaxError(message, self.text, position, hint)

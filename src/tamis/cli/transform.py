@@ -1,0 +1,121 @@
+"""``tamis transform``: what subscriptions make of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tamis.cli.arguments import (
+    DOCUMENT_HELP,
+    NamespacesFile,
+    Output,
+    SkipBad,
+    find_documents,
+    read_prefixes,
+)
+from tamis.cli.console import Status, progress, say, warn
+from tamis.cli.results import Results, of_error, open_results
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tamis.errors import SubscriptionId
+    from tamis.language.flwr import Transformation
+    from tamis.transform.transformer import Messages
+
+EXAMPLES = """\b
+Examples:
+  tamis transform --subscriptions queries/ incoming/ > messages.ndjson
+  tamis transform --subscriptions queries.ndjson order.xml
+  gunzip -c order.xml.gz | tamis transform --subscriptions late.xq -
+
+\b
+Results:
+  {"document": "1.xml", "subscription": "late", "message": "<late>…</late>"}
+  {"document": "1.xml", "subscription": "all", "error": "the message is longer than the limit …"}
+  {"document": "2.xml", "error": "mismatched tag", "line": 3, "column": 7}
+"""
+
+
+def transform(
+    documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
+    subscriptions: Annotated[
+        Path,
+        typer.Option(
+            "--subscriptions",
+            metavar="DIR|FILE",
+            help="A folder of ID.xq, one such file, or *.ndjson with an object "
+            '{"id": …, "query": "…"} a line.',
+        ),
+    ],
+    namespaces: NamespacesFile = None,
+    skip_bad: SkipBad = False,
+    output: Output = None,
+) -> None:
+    """Transform documents: make of each the messages that subscriptions want.
+
+    A subscription is a FLWR expression of XQuery in a constant element: for $s in a path, where a
+    condition, order by, return what is made of each $s. docs/transform.md has all of it.
+
+    Prints one JSON object a message, in the order of the documents, and for each in the order of
+    the subscriptions. A subscription that a document gives nothing to has no message. A document
+    in error, or a message that cannot be made, is reported for itself, and makes the exit status 3.
+    """
+    from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
+
+    targets = find_documents(documents)
+    transformer = Transformer(_read(subscriptions, read_prefixes(namespaces), skip_bad))
+    errors = 0
+    with (
+        open_results(output) as results,
+        progress(len(targets), results.is_terminal) as advance,
+    ):
+        found = transformer.transform_many(target.document for target in targets)
+        for target, messages in zip(targets, found, strict=True):
+            errors += _write(results, target.name, messages)
+            advance()
+    if errors:
+        raise typer.Exit(Status.DOCUMENTS)
+
+
+def _read(
+    file: Path, prefixes: Mapping[str, str], skip_bad: bool
+) -> Mapping[SubscriptionId, Transformation]:
+    """The subscriptions that can be used; the others are listed on standard error.
+
+    Raises:
+        typer.Exit: there are others, and ``skip_bad`` is false.
+    """
+    from tamis.language.flwr.files import read_transformations  # noqa: PLC0415
+
+    found = read_transformations(file, prefixes)
+    tell = warn if skip_bad else say
+    for refused in found.refused:
+        tell(f"{refused.file}, {refused.error}")
+    if found.refused:
+        bad, total = len(found.refused), len(found.refused) + len(found.transformations)
+        tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
+        if not skip_bad:
+            raise typer.Exit(Status.USAGE)
+    if not found.transformations:
+        warn(f"{file} has no subscriptions{' that can be used' if found.refused else ''}")
+    return found.transformations
+
+
+def _write(results: Results, document: str, messages: Messages) -> int:
+    """Write the messages of a document, and say how many errors there are."""
+    if messages.error is not None:
+        results.write(of_error(document, messages.error))
+        return 1
+    errors = 0
+    for message in messages:
+        line: dict[str, object] = {"document": document, "subscription": message.subscription}
+        if message.error is None:
+            line["message"] = message.text
+        else:
+            line["error"] = str(message.error)
+            errors += 1
+        results.write(line)
+    return errors

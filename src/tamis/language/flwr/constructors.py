@@ -1,0 +1,239 @@
+"""XQuery's direct constructors: elements that are written as XML, with expressions in braces."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+
+from tamis.language.flwr.characters import NOT_XML, Characters
+from tamis.language.flwr.model import Attribute, Constructor, Content, Enclosed, Flwr, Markup
+from tamis.language.grammar import is_ncname
+from tamis.limits import Limits
+
+_ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
+_REFERENCE = re.compile(r"&(?:#x(?P<hex>[0-9a-fA-F]+)|#(?P<decimal>[0-9]+)|(?P<name>[a-z]+));")
+_TEXT = re.compile(r"[^<{}&]+")
+
+
+class Constructors(Characters):
+    """Reads constructors; what stands in braces is left to others.
+
+    Attributes:
+        scope: prefix → URI, of all that are declared here.
+        carried: those of them that constructed elements around this place declare in the output.
+    """
+
+    def __init__(self, text: str, namespaces: Mapping[str, str], limits: Limits) -> None:
+        super().__init__(text, limits)
+        self.scope = {"": "", **namespaces}
+        self.carried: dict[str, str] = {}
+
+    @abstractmethod
+    def enclosed(self) -> Enclosed | Flwr:
+        """Read what is in braces in the content of an element, from the opening one on."""
+
+    @abstractmethod
+    def enclosed_in_value(self) -> Enclosed:
+        """Read what is in braces in the value of an attribute."""
+
+    def element(self) -> Constructor:
+        """``<name …>…</name>``, from its ``<`` on."""
+        self.at += 1
+        with self.nested():
+            start = self.at
+            name = self.name("expected the name of an element")
+            outer = self.scope, self.carried
+            self.scope, self.carried = dict(self.scope), dict(self.carried)
+            declared: dict[str, str] = {}
+            attributes = tuple(self.attributes(declared))
+            self.carry(name, start, declared)
+            for attribute, position in attributes:
+                self.carry(attribute.name, position, declared)
+            content = self.inside(name)
+            self.scope, self.carried = outer
+        return Constructor(
+            name,
+            tuple(sorted(declared.items())),
+            tuple(attribute for attribute, _ in attributes),
+            content,
+        )
+
+    def carry(self, name: str, position: int, declared: dict[str, str]) -> None:
+        """Have an element declare the prefix of a name, unless one around it does."""
+        prefix, colon, _ = name.rpartition(":")
+        if not colon or prefix == "xml":
+            return
+        if prefix not in self.scope:
+            self.syntax(
+                f"the prefix '{prefix}' is not declared",
+                position,
+                f'declare it: xmlns:{prefix}="URI" in a tag, or declare namespace at the beginning',
+            )
+        if self.carried.get(prefix) != self.scope[prefix]:
+            declared[prefix] = self.carried[prefix] = self.scope[prefix]
+
+    def attributes(self, declared: dict[str, str]) -> Iterator[tuple[Attribute, int]]:
+        """The attributes of a tag, and where they are; declarations of namespaces apply at once."""
+        seen: set[str] = set()
+        while True:
+            before = self.at
+            self.skip_space()
+            if self.text[self.at : self.at + 1] in ("/", ">"):
+                return
+            start = self.at
+            name = self.name("expected an attribute, '/>' or '>'")
+            if start == before:
+                self.fail("expected white space before the attribute", start)
+            if name in seen:
+                self.fail(f"the attribute '{name}' is there twice", start)
+            seen.add(name)
+            self.skip_space()
+            self.expect("=")
+            self.skip_space()
+            value = self.value()
+            prefix, _, local = name.rpartition(":")
+            if prefix == "xmlns" or name == "xmlns":
+                if not all(isinstance(part, str) for part in value):
+                    self.fail("the URI of a namespace must be constant", start)
+                self.declare(local if prefix else "", "".join(map(str, value)), start, declared)
+            else:
+                yield Attribute(name, value), start
+
+    def declare(self, prefix: str, uri: str, position: int, declared: dict[str, str]) -> None:
+        if prefix in ("xml", "xmlns") or (prefix and not uri):
+            self.fail(f"the prefix {prefix!r} cannot be declared so", position)
+        self.scope[prefix] = uri
+        if self.carried.get(prefix, "") != uri:
+            declared[prefix] = self.carried[prefix] = uri
+
+    def value(self) -> tuple[str | Enclosed, ...]:
+        """The value of an attribute: text, and what is enclosed in braces."""
+        quote = self.text[self.at : self.at + 1]
+        if quote not in ("'", '"') or not quote:
+            self.fail(f"expected the value of an attribute in quotes, found {self.found()}")
+        start = self.at
+        self.at += 1
+        parts: list[str | Enclosed] = []
+        while True:
+            if self.at >= len(self.text):
+                self.fail("the value of the attribute is not closed", start)
+            character = self.text[self.at]
+            if self.text.startswith(quote * 2, self.at):
+                parts.append(quote)
+                self.at += 2
+            elif character == quote:
+                self.at += 1
+                return _merged(parts)
+            elif character == "{" and not self.text.startswith("{{", self.at):
+                parts.append(self.enclosed_in_value())
+            elif character == "<":
+                self.fail("'<' cannot stand in the value of an attribute", hint="write &lt;")
+            else:
+                part = self.characters()
+                parts.append(part if part != character else re.sub("[\t\r\n]", " ", part))
+
+    def inside(self, name: str) -> tuple[Content, ...]:
+        """What follows the attributes of a tag, to the end of the element."""
+        if self.text.startswith("/>", self.at):
+            self.at += 2
+            return ()
+        self.expect(">")
+        start = self.at
+        parts: list[Content] = []
+        is_blank = True  # what is pending is white space as it is written, and nothing else
+        pending = ""
+        while not self.text.startswith("</", self.at):
+            if self.at >= len(self.text):
+                self.fail(f"the element <{name}> is not closed", start - 1)
+            written = self.written_text()
+            if written is not None:
+                text, is_space = written
+                pending += text
+                is_blank &= is_space
+                continue
+            parts += [] if is_blank else [pending]
+            pending, is_blank = "", True
+            parts.append(self.part())
+        parts += [] if is_blank else [pending]
+        self.at += 2
+        end = self.at
+        if self.name("expected the name of an element") != name:
+            self.fail(f"expected </{name}>", end)
+        self.skip_space()
+        self.expect(">")
+        return tuple(parts)
+
+    def written_text(self) -> tuple[str, bool] | None:
+        """Some constant text, and whether XQuery strips it between tags; None for all else."""
+        if self.text.startswith("<![CDATA[", self.at):
+            return self.up_to("]]>", "<![CDATA["), False
+        character = self.text[self.at]
+        if character == "<" or (character == "{" and not self.text.startswith("{{", self.at)):
+            return None
+        found = _TEXT.match(self.text, self.at)
+        if found is None:
+            return self.characters(), False
+        self.at = found.end()
+        text = re.sub("\r\n?", "\n", found[0])
+        return text, not text.strip(" \t\r\n")
+
+    def part(self) -> Content:
+        """A comment, a processing instruction, an element, or what is enclosed in braces."""
+        start = self.at
+        if self.text.startswith("<!--", start):
+            comment = self.up_to("-->", "<!--")
+            if "--" in comment or comment.endswith("-"):
+                self.fail("'--' cannot stand in a comment", start)
+            return Markup(f"<!--{comment}-->")
+        if self.text.startswith("<?", start):
+            instruction = self.up_to("?>", "<?")
+            target = re.split(r"\s", instruction, maxsplit=1)[0]
+            if not is_ncname(target) or target.lower() == "xml":
+                self.fail("expected the name of a processing instruction", start)
+            return Markup(f"<?{instruction}?>")
+        if self.text[start] == "<":
+            return self.element()
+        return self.enclosed()
+
+    def up_to(self, end: str, beginning: str) -> str:
+        """What stands between a beginning, which is here, and an end."""
+        start = self.at + len(beginning)
+        stop = self.text.find(end, start)
+        if stop < 0:
+            self.fail(f"'{beginning}' is not closed by '{end}'")
+        self.at = stop + len(end)
+        return self.text[start:stop]
+
+    def characters(self) -> str:
+        """One character of text, which may be written as a reference or a double brace."""
+        character = self.text[self.at]
+        if character in "{}":
+            if not self.text.startswith(character * 2, self.at):
+                self.fail(f"'{character}' does not stand for itself", hint=f"write {character * 2}")
+            self.at += 2
+            return character
+        if character != "&":
+            self.at += 1
+            return character
+        found = _REFERENCE.match(self.text, self.at)
+        if found is None or (found["name"] and found["name"] not in _ENTITIES):
+            self.fail("'&' begins no reference that XQuery knows", hint="write &amp; for & itself")
+        start, self.at = self.at, found.end()
+        if found["name"]:
+            return _ENTITIES[found["name"]]
+        number = int(found["hex"], 16) if found["hex"] else int(found["decimal"])
+        if number > 0x10FFFF or NOT_XML.match(chr(number)):
+            self.fail(f"the character {found[0]} is in no XML document", start)
+        return chr(number)
+
+
+def _merged(parts: list[str | Enclosed]) -> tuple[str | Enclosed, ...]:
+    """Parts of a value, with the text that follows each other as one."""
+    merged: list[str | Enclosed] = []
+    for part in parts:
+        if isinstance(part, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += part
+        else:
+            merged.append(part)
+    return tuple(merged)

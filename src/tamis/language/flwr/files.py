@@ -1,0 +1,114 @@
+"""Transforming subscriptions in files: a folder of ``ID.xq``, one such file, or NDJSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from tamis.errors import (
+    SubscriptionError,
+    SubscriptionId,
+    SubscriptionIdError,
+    SubscriptionSyntaxError,
+    UsageError,
+)
+from tamis.language.flwr.model import Transformation
+from tamis.language.flwr.reader import parse_transformation
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+SUFFIX = ".xq"
+
+
+class Refused(NamedTuple):
+    """A subscription that cannot be used, and the file that it is in."""
+
+    file: Path
+    error: SubscriptionError
+
+
+class TransformationSet(NamedTuple):
+    """Subscriptions that were read, in their order, and those that cannot be used."""
+
+    transformations: Mapping[SubscriptionId, Transformation]
+    refused: tuple[Refused, ...]
+
+
+class _Entry(NamedTuple):
+    file: Path
+    line: int | None
+    id: SubscriptionId
+    text: str | SubscriptionError
+
+
+def read_transformations(
+    path: str | Path,
+    namespaces: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> TransformationSet:
+    """Read the subscriptions of a folder, of a file, or of NDJSON.
+
+    Args:
+        path: a folder, of which each ``ID.xq`` is one, sorted by name; one such file; or
+            ``*.ndjson``, with an object ``{"id": …, "query": "…"}`` a line.
+        namespaces: prefix → URI, of prefixes that the texts do not declare.
+
+    Raises:
+        UsageError: the file or the folder cannot be read, or has no subscriptions.
+    """
+    found: dict[SubscriptionId, Transformation] = {}
+    refused: list[Refused] = []
+    for entry in _entries(Path(path)):
+        try:
+            if isinstance(entry.text, SubscriptionError):
+                raise entry.text
+            if entry.id in found:
+                raise SubscriptionIdError("the id is used twice: ids must be unique")
+            found[entry.id] = parse_transformation(entry.text, namespaces, limits)
+        except SubscriptionError as error:
+            refused.append(Refused(entry.file, error.located(entry.id, entry.line)))
+    return TransformationSet(found, tuple(refused))
+
+
+def _entries(path: Path) -> Iterator[_Entry]:
+    try:
+        if path.is_dir():
+            files = sorted(file for file in path.iterdir() if file.suffix == SUFFIX)
+            if not files:
+                raise UsageError(f"there is no *{SUFFIX} in {path}: each of them is a subscription")
+            for file in files:
+                yield _Entry(file, None, file.name.removesuffix(SUFFIX), _text(file.read_bytes()))
+            return
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename or path}: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the path
+        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    if path.suffix != ".ndjson":
+        yield _Entry(path, None, path.name.removesuffix(SUFFIX), _text(data))
+        return
+    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if line.strip():
+            yield _json_entry(path, number, line)
+
+
+def _text(data: bytes) -> str | SubscriptionError:
+    try:
+        return data.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        return SubscriptionSyntaxError(f"the file is not UTF-8: {error}")
+
+
+def _json_entry(file: Path, number: int, line: bytes) -> _Entry:
+    try:
+        given = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        refused = SubscriptionSyntaxError(f"the line is not JSON: {error}")
+        return _Entry(file, number, str(number), refused)
+    if isinstance(given, dict):
+        id, query = given.get("id"), given.get("query")
+        if isinstance(id, str | int) and not isinstance(id, bool) and isinstance(query, str):
+            return _Entry(file, number, id, query)
+    expected = SubscriptionSyntaxError('expected an object {"id": …, "query": "…"}')
+    return _Entry(file, number, str(number), expected)

@@ -1,0 +1,66 @@
+"""What paths and conditions mean in a FLWR expression, where they begin with its variable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tamis.language.grammar import FilterExpression, LocationPath, StepSyntax, Variable
+from tamis.language.model import Axis, KindTest, NameTest, Path, Step
+from tamis.language.xpath import Meaning
+
+
+class MeaningOfBinding(Meaning):
+    """Gives syntax trees their meaning, relative to the bound node.
+
+    Args:
+        bound: the name of the variable; None for the binding path itself, where there is none yet.
+        used: takes the prefixes that the text uses.
+    """
+
+    def __init__(
+        self, text: str, namespaces: Mapping[str, str], used: dict[str, str], bound: str | None
+    ) -> None:
+        super().__init__(text, namespaces)
+        self.used = used
+        self.bound = bound
+
+    def variable(self, syntax: Variable) -> Path:
+        if syntax.name != self.bound:
+            here = f"only ${self.bound} is" if self.bound else "none is here"
+            self.syntax_error(f"the variable ${syntax.name} is not bound: {here}", syntax.position)
+        if self.inside_predicate:
+            self.unsupported(
+                "a variable in a predicate is not supported",
+                syntax.position,
+                "put the condition into where",
+            )
+        return Path(False, ())
+
+    def name_test(self, syntax: StepSyntax) -> NameTest:
+        """A constructed element's default namespace is that of the names inside, as in XQuery."""
+        test = super().name_test(syntax)
+        default = self.namespaces.get("")
+        if default and test.namespace == "" and test.prefix is None and syntax.axis != "attribute":
+            return NameTest(default, test.local)
+        return test
+
+    def path(self, syntax: LocationPath) -> Path:
+        if self.bound and not self.inside_predicate:
+            self.unsupported(
+                f"a path that does not begin with ${self.bound} is not supported",
+                syntax.position,
+                f"write ${self.bound}/… for what is inside of what was bound",
+            )
+        return super().path(syntax)
+
+    def filtered(self, syntax: FilterExpression) -> Path:
+        """``$s[@id]/title`` too: the predicates are those of a step to the node itself."""
+        if isinstance(syntax.primary, Variable) and syntax.predicates:
+            start = self.variable(syntax.primary)
+            self.inside_predicate += 1
+            predicates = tuple(self.predicate(each, Axis.SELF) for each in syntax.predicates)
+            self.inside_predicate -= 1
+            here = Step(Axis.SELF, KindTest.NODE, predicates)
+            steps = tuple(self.step(step) for step in syntax.steps)
+            return Path(False, (*start.steps, here, *steps))
+        return super().filtered(syntax)

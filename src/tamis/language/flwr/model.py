@@ -1,0 +1,140 @@
+"""What a transforming subscription means: which nodes of a message, and what is made of them.
+
+A *transformation* is a FLWR expression (Diao and Franklin, *Query Processing for High-Volume XML
+Message Brokering*, VLDB 2003) within constant elements. All classes are frozen and hashable; equal
+transformations are equal objects. Paths, and what is asked of them, are those of
+:mod:`tamis.language.model`: the binding path begins at the document node, all others at the node
+that it bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tamis.language.model import Expression, Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnPath:
+    """``{ $s/title }``: copies of the nodes that a path selects, in document order."""
+
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A number: ``count``, ``sum``, ``min``, ``max`` or ``avg`` of the nodes of a path."""
+
+    function: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """``{ …, … }``: what is made of a binding, one item after the other."""
+
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Markup:
+    """A comment or a processing instruction, as it is written."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """A constructed attribute; its value is constant text and the strings of what is enclosed."""
+
+    name: str
+    value: tuple[str | Enclosed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Constructor:
+    """A constructed element.
+
+    Attributes:
+        name: as it is written, with its prefix.
+        namespaces: the declarations that it has to carry, as (prefix, URI); ``""`` is the prefix of
+            the default namespace.
+        content: constant text (as characters, not escaped) and what is constructed inside.
+    """
+
+    name: str
+    namespaces: tuple[tuple[str, str], ...]
+    attributes: tuple[Attribute, ...]
+    content: tuple[Content, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """``order by $s/title descending``: the string, or the number, of the first node of a path.
+
+    Attributes:
+        is_number: it was written ``number(…)``.
+        is_greatest: no node, or no number, is more than any (``empty greatest``), not less.
+    """
+
+    path: Path
+    is_number: bool = False
+    is_descending: bool = False
+    is_greatest: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Flwr:
+    """``for … where … order by … return …``.
+
+    Attributes:
+        variable: without its ``$``.
+        binding: absolute, ending with an element.
+        where: true of the bound nodes that something is made of, or None.
+        result: what is made of each of these.
+    """
+
+    variable: str = field(compare=False)
+    binding: Path
+    where: Expression | None
+    order: tuple[OrderKey, ...]
+    result: tuple[Item, ...]
+
+
+Item = ReturnPath | Aggregate | Constructor
+Content = str | Markup | Enclosed | Constructor | Flwr
+
+
+@dataclass(frozen=True, slots=True)
+class Transformation:
+    """A parsed subscription: a constant element, with one FLWR expression somewhere inside.
+
+    ``namespaces`` holds the prefixes that its paths used, as sorted (prefix, URI) pairs.
+    """
+
+    element: Constructor
+    flwr: Flwr
+    namespaces: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
+
+    def return_paths(self) -> tuple[Path, ...]:
+        """The paths that something is made of for each binding, each once, as they come."""
+        return tuple(dict.fromkeys(item.path for item in _leaves(self.flwr.result)))
+
+
+def _leaves(items: tuple[Content | Item, ...]) -> Iterator[ReturnPath | Aggregate]:
+    """The paths and aggregates in some content."""
+    for item in items:
+        match item:
+            case ReturnPath() | Aggregate():
+                yield item
+            case Enclosed(inner):
+                yield from _leaves(inner)
+            case Constructor(attributes=attributes, content=content):
+                for attribute in attributes:
+                    for part in attribute.value:
+                        if isinstance(part, Enclosed):
+                            yield from _leaves(part.items)
+                yield from _leaves(content)
+            case _:
+                pass

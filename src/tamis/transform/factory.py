@@ -1,0 +1,188 @@
+"""The message factory: groups and templates → messages."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from tamis.documents.batch import Int64
+from tamis.errors import MessageError, MessageLimitError
+from tamis.language.flwr.model import OrderKey
+from tamis.language.values import xpath_number
+from tamis.transform.fragments import Fragments
+from tamis.transform.numbers import aggregate
+from tamis.transform.templates import Attributes, Copies, Number, Part, Strings, Template
+
+Lists = Sequence[Int64]
+_IN_VALUE = {b"&": b"&amp;", b"<": b"&lt;", b'"': b"&quot;", b"\t": b"&#9;", b"\n": b"&#10;"}
+
+
+def make_message(
+    template: Template,
+    groups: Iterator[tuple[int, Lists]],
+    fragments: Fragments,
+    bytes_max: int,
+) -> bytes:
+    """The message of a transformation, in UTF-8.
+
+    Args:
+        groups: of one document, in document order.
+        fragments: of the document.
+        bytes_max: how long it may be.
+
+    Raises:
+        MessageError: two attributes of one element would have the same name.
+        MessageLimitError: it would be longer.
+    """
+    ordered = groups if not template.order else _in_order(template, groups, fragments)
+    message = _Message(fragments, bytes_max)
+    message.add(template.head)
+    write = message.write_plain if template.is_plain else message.write
+    for _, lists in ordered:
+        write(template.body, lists)
+    message.add(template.tail)
+    return b"".join(message.pieces)
+
+
+class _Message:
+    """A message that is being written."""
+
+    def __init__(self, fragments: Fragments, bytes_max: int) -> None:
+        self.fragments = fragments
+        self.pieces: list[bytes] = []
+        self.size = 0
+        self.bytes_max = bytes_max
+        self.is_behind_number = False
+
+    def add(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.size > self.bytes_max:
+            raise MessageLimitError(
+                f"the message is longer than the limit message_bytes = {self.bytes_max:,}"
+            )
+        self.pieces.append(piece)
+
+    def write_plain(self, body: Sequence[Part], lists: Lists) -> None:
+        """A group of constants and copies."""
+        for part in body:
+            if isinstance(part, bytes):
+                self.add(part)
+            else:
+                assert isinstance(part, Copies)
+                self.copy(part, lists)
+
+    def copy(self, part: Copies, lists: Lists) -> None:
+        for place in lists[part.list].tolist():
+            self.add(self.fragments.copy(place, has_default=part.has_default))
+
+    def write(self, body: Sequence[Part], lists: Lists) -> None:
+        """Any group."""
+        for part in body:
+            match part:
+                case bytes():
+                    self.add(part)
+                    self.is_behind_number = False
+                case Copies():
+                    self.copy(part, lists)
+                    self.is_behind_number &= not len(lists[part.list])
+                case Number():
+                    number = self.number(part, lists)
+                    if number is not None:
+                        self.add(b" " + number if self.is_behind_number else number)
+                        self.is_behind_number = True
+                case Strings(parts):
+                    self.add(_escaped(b" ".join(self.strings(parts, lists))))
+                case Attributes():
+                    self.add_attributes(part, lists)
+
+    def number(self, part: Number, lists: Lists) -> bytes | None:
+        places = lists[part.list].tolist()
+        if part.function == "count":
+            return b"%d" % len(places)
+        text = aggregate(part.function, [self.fragments.string(place) for place in places])
+        return None if text is None else text.encode()
+
+    def strings(self, parts: Sequence[int | Number], lists: Lists) -> Iterator[bytes]:
+        for part in parts:
+            if isinstance(part, Number):
+                number = self.number(part, lists)
+                if number is not None:
+                    yield number
+            else:
+                for place in lists[part].tolist():
+                    yield self.fragments.string(place)
+
+    def add_attributes(self, part: Attributes, lists: Lists) -> None:
+        """Copies of attributes, with the declarations of their prefixes."""
+        seen = {("", name) for name in part.names}
+        declared = dict(part.prefixes)
+        for index in part.lists:
+            for place in lists[index].tolist():
+                namespace, local, prefix = self.fragments.attribute(place)
+                if (namespace, local) in seen:
+                    raise MessageError(
+                        f"an element of the message would have two attributes {local!r}: "
+                        "what is copied into it has several"
+                    )
+                seen.add((namespace, local))
+                name = local
+                if prefix == "xml":
+                    name = f"xml:{local}"
+                elif namespace:
+                    prefix = _free_prefix(prefix or "ns", namespace, declared)
+                    name = f"{prefix}:{local}"
+                    if declared.get(prefix) != namespace:
+                        declared[prefix] = namespace
+                        self.add(
+                            b' xmlns:%s="%s"' % (prefix.encode(), _escaped(namespace.encode()))
+                        )
+                value = _escaped(self.fragments.string(place))
+                self.add(b' %s="%s"' % (name.encode(), value))
+
+
+def _free_prefix(prefix: str, namespace: str, declared: dict[str, str]) -> str:
+    """A prefix like one, which is not declared for something else."""
+    number, found = 0, prefix
+    while declared.get(found, namespace) != namespace:
+        number += 1
+        found = f"{prefix}_{number}"
+    return found
+
+
+def _escaped(value: bytes) -> bytes:
+    for character, reference in _IN_VALUE.items():
+        value = value.replace(character, reference)
+    return value.replace(b"\r", b"&#13;")
+
+
+def _in_order(
+    template: Template, groups: Iterator[tuple[int, Lists]], fragments: Fragments
+) -> list[tuple[int, Lists]]:
+    """Groups as ``order by`` has them; of equal ones, those that come first in the document."""
+    found = list(groups)
+    keys = zip(template.order, template.transformation.flwr.order, strict=True)
+    for index, key in reversed(list(keys)):
+        found.sort(
+            key=lambda group: _sort_key(key, group[1][index], fragments),
+            reverse=key.is_descending,
+        )
+    return found
+
+
+def _sort_key(key: OrderKey, places: Int64, fragments: Fragments) -> tuple[Any, ...]:
+    """What a group is compared by: the first node's value, or that there is none.
+
+    Strings are compared by code points, which is how their UTF-8 compares; NaN is above nothing
+    and below all numbers, or above all with ``empty greatest``.
+    """
+    least, greatest = (0, b""), (3, b"")
+    if not len(places):
+        return greatest if key.is_greatest else least
+    value = fragments.string(int(places[0]))
+    if not key.is_number:
+        return 2, value
+    number = xpath_number(value)
+    if math.isnan(number):
+        return (2.5, 0.0) if key.is_greatest else (1, 0.0)
+    return 2, number

@@ -1,0 +1,204 @@
+"""The nodes of a document as text: each serialised once, and shared by all messages.
+
+An element of a plain document (:mod:`tamis.documents.plain`) is a slice of its bytes; it only needs
+the declarations of namespaces that are in scope there and stand further out.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+
+import numpy as np
+
+from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, EventBatch, Int64
+from tamis.documents.demand import Demand
+from tamis.documents.parser import parse
+from tamis.documents.plain import is_plain, plain
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.limits import Limits
+
+_KIND = (1 << KIND_BITS) - 1
+_TAG = re.compile(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
+_NAME = re.compile(rb"<[^ \t\r\n/>]++")
+_ATTRIBUTE = re.compile(
+    rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+("[^"]*+"|'[^']*+')"""
+)
+_SPECIAL = re.compile(rb"[&<>\r]")
+_ESCAPES = {b"&": b"&amp;", b"<": b"&lt;", b">": b"&gt;", b"\r": b"&#13;"}
+
+Scope = dict[bytes, bytes]
+"""Prefix (empty for the default) → URI as it is written, in its quotes."""
+
+
+class Fragments:
+    """The nodes of one document of a batch.
+
+    Args:
+        batch: parsed with offsets; with the prefixes of attributes, if these are copied.
+        document: which of the batch.
+        source: its bytes.
+        vocabulary: that the batch was parsed with.
+    """
+
+    def __init__(
+        self, batch: EventBatch, document: int, source: Source, vocabulary: Vocabulary
+    ) -> None:
+        self.batch = batch
+        self.vocabulary = vocabulary
+        self.first = int(batch.document_starts[document])
+        self.last = int(batch.document_starts[document + 1])
+        self._source = source
+        self._elements: dict[int, bytes] = {}
+        self._inside_default: dict[int, bytes] = {}
+        self._scopes: dict[int, Scope] = {}
+
+    def copy(self, place: int, *, has_default: bool = False) -> bytes:
+        """A node, as it stands in the content of a constructed element.
+
+        Args:
+            has_default: whether elements around it declare a default namespace.
+        """
+        kind, number = place & _KIND, place >> KIND_BITS
+        if kind == ELEMENT:
+            known = self._inside_default if has_default else self._elements
+            found = known.get(number)
+            if found is None:
+                found = known[number] = self._element(number, has_default)
+            return found
+        value = self.string(place)
+        if kind == TEXT:
+            return _SPECIAL.sub(lambda match: _ESCAPES[match[0]], value)
+        assert kind == MISC, "attributes are copied into tags"
+        target = int(self.batch.misc_name[number])
+        if target < 0:
+            return b"<!--%s-->" % value
+        return b"<?%s %s?>" % (self.vocabulary.expanded(target)[1].encode(), value)
+
+    def string(self, place: int) -> bytes:
+        """The string value of a node."""
+        batch = self.batch
+        kind, number = place & _KIND, place >> KIND_BITS
+        if kind == ATTRIBUTE:
+            start, end = batch.value_start[number], batch.value_end[number]
+            return batch.attribute_values[start:end].tobytes()
+        if kind == TEXT:
+            return batch.text_values[batch.text_start[number] : batch.text_end[number]].tobytes()
+        if kind == MISC:
+            return batch.misc_values[batch.misc_start[number] : batch.misc_end[number]].tobytes()
+        first, last = np.searchsorted(batch.text_event, [number, self._end(number)])
+        if first == last:
+            return b""
+        return batch.text_values[batch.text_start[first] : batch.text_end[last - 1]].tobytes()
+
+    def attribute(self, place: int) -> tuple[str, str, str | None]:
+        """The name of an attribute: namespace, local name, and the prefix that was written."""
+        number = place >> KIND_BITS
+        namespace, local = self.vocabulary.expanded(int(self.batch.attribute_name[number]))
+        prefix = int(self.batch.attribute_prefixes[number]) if namespace else -1
+        return namespace, local, self.vocabulary.prefix(prefix) if prefix >= 0 else None
+
+    def _element(self, event: int, has_default: bool) -> bytes:
+        start, end = self._offsets[event - self.first], self._offsets[self._end(event) - self.first]
+        text = self._data[start:end]
+        if not self._has_namespaces and not has_default:
+            return text
+        own = self._declared(event)
+        missing = {prefix: uri for prefix, uri in self._scope(event).items() if prefix not in own}
+        if has_default and b"" not in own:
+            missing.setdefault(b"", b'""')
+        elif not has_default and missing.get(b"") in (b'""', b"''"):
+            del missing[b""]
+        if not missing:
+            return text
+        name = _NAME.match(text)
+        assert name is not None
+        added = b"".join(
+            b" xmlns%s%s=%s" % (b":" if prefix else b"", prefix, uri)
+            for prefix, uri in missing.items()
+        )
+        return text[: name.end()] + added + text[name.end() :]
+
+    # -- where things stand ------------------------------------------------------------------------
+
+    @cached_property
+    def _plain(self) -> tuple[bytes, Int64]:
+        """The bytes of the document, made plain if need be, and where its events stand there."""
+        source = self._source
+        if is_plain(source):
+            return bytes(source.data), self.batch.offsets[self.first : self.last]
+        source = plain(source)
+        limits = Limits(document_bytes=len(source.data), depth=self.last, attributes=1 << 40)
+        batch, errors = parse([source], Vocabulary(), Demand(offsets=True), limits)
+        assert not errors, "a document that is written anew is well-formed"
+        assert len(batch.tags) == self.last - self.first, "the elements are the same"
+        return bytes(source.data), batch.offsets
+
+    @property
+    def _data(self) -> bytes:
+        return self._plain[0]
+
+    @property
+    def _offsets(self) -> Int64:
+        return self._plain[1]
+
+    def _end(self, event: int) -> int:
+        """The end event of an element."""
+        return self._partners[event - self.first] + self.first
+
+    @cached_property
+    def _partners(self) -> list[int]:
+        """For each start event of the document its end event, and the other way around."""
+        partners = [0] * (self.last - self.first)
+        open_events: list[int] = []
+        for event, tag in enumerate(self.batch.tags[self.first : self.last].tolist()):
+            if tag >= 0:
+                open_events.append(event)
+            else:
+                begun = open_events.pop()
+                partners[begun], partners[event] = event, begun
+        return partners
+
+    @cached_property
+    def _parents(self) -> list[int]:
+        """For each start event that of the parent, or -1; counted from the document's first."""
+        parents = [-1] * (self.last - self.first)
+        open_events = [-1]
+        for event, tag in enumerate(self.batch.tags[self.first : self.last].tolist()):
+            if tag >= 0:
+                parents[event] = open_events[-1]
+                open_events.append(event)
+            else:
+                open_events.pop()
+        return parents
+
+    # -- namespaces --------------------------------------------------------------------------------
+
+    @cached_property
+    def _has_namespaces(self) -> bool:
+        return b"xmlns" in self._data
+
+    def _declared(self, event: int) -> Scope:
+        """What the start tag of an element declares."""
+        if not self._has_namespaces:
+            return {}
+        tag = _TAG.match(self._data, int(self._offsets[event - self.first]))
+        assert tag is not None
+        return {
+            name[6:]: value
+            for name, value in _ATTRIBUTE.findall(tag[0])
+            if name == b"xmlns" or name.startswith(b"xmlns:")
+        }
+
+    def _scope(self, event: int) -> Scope:
+        """All that is declared at an element, there or further out."""
+        outward: list[int] = []
+        while event >= self.first and event not in self._scopes:
+            outward.append(event)
+            event = self._parents[event - self.first] + self.first
+        scope = self._scopes.get(event, {})
+        for inner in reversed(outward):
+            own = self._declared(inner)
+            scope = self._scopes[inner] = {**scope, **own} if own else scope
+        return scope

@@ -1,0 +1,63 @@
+"""The reference strategy: each transformation by itself, as its definition reads.
+
+The oracle of all others, and what answers whatever these do not support: paths and conditions are
+evaluated by the reference engine, for one bound node after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tamis.documents.batch import KIND_BITS, EventBatch, Int64, freeze
+from tamis.documents.vocabulary import Vocabulary
+from tamis.matching.reference import Evaluator, build_nodes
+from tamis.transform.groups import Groups
+from tamis.transform.plan import Task
+
+
+def find_groups(tasks: Sequence[Task], batch: EventBatch, vocabulary: Vocabulary) -> Groups:
+    """What some transformations find in the documents of a batch."""
+    nodes = build_nodes(batch)
+    evaluator = Evaluator(batch, nodes, vocabulary)
+    places = nodes.source << KIND_BITS | nodes.kind
+    answers: list[tuple[int, int, Int64, list[Int64]]] = []
+    for number, task in enumerate(tasks):
+        bound = evaluator.selected((task.binding,), nodes.documents)
+        if task.where is not None:
+            bound = bound[evaluator.where(task.where, bound)]
+        owners = nodes.numbers[np.searchsorted(nodes.documents, bound, side="right") - 1]
+        for owner in np.unique(owners).tolist():
+            mine = bound[owners == owner]
+            lists = [
+                places[evaluator.selected((path,), mine[row : row + 1])]
+                for row in range(len(mine))
+                for path in task.paths
+            ]
+            answers.append((owner, number, nodes.source[mine], lists))
+    answers.sort(key=lambda answer: answer[:2])
+    return _groups(answers)
+
+
+def _groups(answers: Sequence[tuple[int, int, Int64, list[Int64]]]) -> Groups:
+    """Answers as arrays: for each its document, transformation, bound nodes and lists."""
+    lists = [nodes for answer in answers for nodes in answer[3]]
+    ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    counts = [len(answer[3]) for answer in answers]
+    groups = Groups(
+        documents=np.array([answer[0] for answer in answers], np.int32),
+        transformations=np.array([answer[1] for answer in answers], np.int32),
+        group_starts=np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64),
+        bound=_joined([answer[2] for answer in answers]),
+        first_list=np.cumsum([0, *counts])[:-1].astype(np.int64),
+        list_starts=ends[:-1],
+        list_ends=ends[1:],
+        nodes=_joined(lists),
+    )
+    freeze(*groups)
+    return groups
+
+
+def _joined(arrays: Sequence[Int64]) -> Int64:
+    return np.concatenate(arrays).astype(np.int64) if arrays else np.zeros(0, np.int64)
