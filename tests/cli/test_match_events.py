@@ -159,9 +159,18 @@ def test_interfaces_in_json(write: Write) -> None:
         outcome = run("match-events", "--subscriptions", *options, *by, stdin=b"")
         assert (outcome.status, outcome.out) == (2, "")
         assert outcome.err.startswith(f"tamis: {message}")
-    write({"some.ndjson": rules + '{"id": "y", "expression": "temp > 3"}'})
+    some = '{"id": "y", "expression": "temp > 3"}\n'
+    some += '{"id": "z", "expression": "temp > 3", "interface": ""}'
+    write({"some.ndjson": rules + some})
     outcome = run("match-events", "--subscriptions", "some.ndjson", *by, stdin=b"")
-    assert "'y' of the subscriptions have no interface" in outcome.err
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(
+        "tamis: some.ndjson, line 3: subscription 'y': there is no \"interface\", and other lines "
+        "have one\ntamis: some.ndjson, line 4: subscription 'z': the interface is no id: ''\n"
+    )
+    options = ("--subscriptions", "some.ndjson", "--skip-bad")
+    outcome = run("match-events", *options, *by, stdin=b'{"temp": 31}')
+    assert [result["matches"] for result in outcome.results] == [["north", 7]]
     for line in ('{"id": 1}', "[]", '{"id": 1, "interface": true}', "{"):
         write({"groups.ndjson": line})
         options = ("--subscriptions", "plain.ndjson", "--interfaces", "groups.ndjson")
@@ -302,6 +311,8 @@ def test_parquet_has_rows() -> None:
         {"file": "good.ndjson", "line": 1, "matches": ["wiñd"]},
     ]
     pyarrow.parquet.write_table(pyarrow.table({"temp": [[1]]}), "events.parquet")
-    outcome = run(*ALARMS, "events.parquet")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert outcome.err.startswith("tamis: the column 'temp' is of type list<")
+    outcome = run(*ALARMS, "events.parquet", "good.ndjson")
+    assert outcome.status == 3
+    error, answer = outcome.results
+    assert error["error"].startswith("events.parquet: the column 'temp' is of type list<")
+    assert answer == {"file": "good.ndjson", "line": 1, "matches": ["wiñd"]}

@@ -76,6 +76,8 @@ def check(filter: list[Constraint], values: list[Any]) -> None:
         ('n prefix "ab" and n >= "ac"', "exclude each other"),
         ("n > 1 and n < 1 or n > 5", None),
         ('n suffix "a" and n contains "b"', None),
+        ('n suffix "a" and n suffix "ba"', None),
+        ('n suffix "ab" and n suffix "a"', "exclude each other"),
         ("n >= 1 and n <= 1", None),
         ("b != true and b != false", "b != true and b != false exclude each other"),
         ("n exists and n > 2", None),

@@ -112,9 +112,15 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
         for name in events:
             file = f'"file": {_json(name)}, ' if len(events) > 1 else ""
             place = "row" if name.endswith(_PARQUET) else "line"
-            for answers in _answers(matcher, name, by, threads or usable_cores()):
-                results.write_bytes(lines.of(answers, f'{{{file}"{place}": '))
-                errors += len(answers.errors)
+            try:
+                for answers in _answers(matcher, name, by, threads or usable_cores()):
+                    results.write_bytes(lines.of(answers, f'{{{file}"{place}": '))
+                    errors += len(answers.errors)
+            except UsageError as error:  # a column that filters name is of a type that none can be
+                if not name.endswith(_PARQUET):
+                    raise
+                results.write_bytes(f'{{{file}"error": {_json(f"{name}: {error}")}}}\n'.encode())
+                errors += 1
             advance()
     if errors:
         raise typer.Exit(Status.DOCUMENTS)

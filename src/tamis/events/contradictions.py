@@ -79,6 +79,8 @@ def _can_be(constraints: Sequence[Constraint]) -> bool:
     kinds = {one.kind for one in constraints}
     if len(kinds) != 1:
         return not kinds
+    if not _can_end_so([one.constant for one in constraints if one.operator == "suffix"]):
+        return False
     is_given = any(one.operator in ("=", "in") for one in constraints)
     if kinds == {bytes} and not is_given:
         constraints = [one for one in constraints if one.operator not in ("suffix", "contains")]
@@ -89,6 +91,12 @@ def _can_be(constraints: Sequence[Constraint]) -> bool:
     else:
         values = _strings(constraints) if kinds == {bytes} else _numbers(constraints)
     return any(all(one.holds({one.name: value}) for one in constraints) for value in values)
+
+
+def _can_end_so(suffixes: Sequence[bytes]) -> bool:
+    """Whether some string ends with all of these."""
+    longest = max(suffixes, key=len, default=b"")
+    return all(longest.endswith(suffix) for suffix in suffixes)
 
 
 def _constants(constraints: Sequence[Constraint]) -> Iterator[bytes | float]:

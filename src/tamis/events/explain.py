@@ -61,8 +61,9 @@ def _explained(
         width = max(map(len, texts), default=0)
         details = []
         for place, text, holds in zip(range(first, end), texts, truths, strict=True):
-            value = event.get(table.names[table.constraint_names[place]])
-            found = "no such attribute" if value is None else _value(value)
+            name = table.names[table.constraint_names[place]]
+            value = event.get(name)
+            found = "no such attribute" if name not in event else _value(value)
             details.append(f"{text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
             if not holds:
                 break
@@ -95,7 +96,7 @@ def _constant(table: FilterTable, kind: int, value: int) -> str:
     return _value(bool(value) if kind == BOOLEAN else value)
 
 
-def _value(value: Value) -> str:
+def _value(value: Value | None) -> str:
     """A value as constraints write it; long ones are cut."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:79]}…"

@@ -146,7 +146,11 @@ class EventSubscriptions:
         if entries.interfaces:
             if interfaces is not None:
                 raise UsageError("the file has interfaces, and others are given: leave one out")
-            interfaces = cast(Mapping[SubscriptionId, SubscriptionId], entries.interfaces)
+            bad |= _bad_interfaces(entries)
+            interfaces = cast(
+                Mapping[SubscriptionId, SubscriptionId],
+                {id: given for id, given in entries.interfaces.items() if _is_interface(given)},
+            )
         given = _Interfaces(interfaces, entries, bad)
         reader = _Reader(limits)
         kept: list[int] = []
@@ -203,8 +207,7 @@ class _Interfaces:
             return
         given: Mapping[SubscriptionId, Any] = interfaces
         for id, interface in given.items():
-            is_id = isinstance(interface, str | int) and not isinstance(interface, bool)
-            if not is_id or not str(interface) or not str(interface).isprintable():
+            if not _is_interface(interface):
                 raise UsageError(f"the interface of {id!r:.80} is no id: {interface!r:.80}")
         ids = list(entries.ids)
         lost = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
@@ -221,6 +224,24 @@ class _Interfaces:
         if self._of is None:
             return subscription
         return self.found.setdefault(self._of[entry], len(self.found))
+
+
+def _is_interface(interface: object) -> bool:
+    """Whether something can be what an interface is called."""
+    is_id = isinstance(interface, str | int) and not isinstance(interface, bool)
+    return is_id and bool(str(interface)) and str(interface).isprintable()
+
+
+def _bad_interfaces(entries: Entries) -> dict[int, SubscriptionIdError]:
+    """The entries of a file that have no interface, though others do, or one that is no id."""
+    found: dict[int, SubscriptionIdError] = {}
+    for number, id in enumerate(entries.ids):
+        if id not in entries.interfaces:
+            found[number] = SubscriptionIdError('there is no "interface", and other lines have one')
+        elif not _is_interface(entries.interfaces[id]):
+            shown = f"{entries.interfaces[id]!r:.80}"
+            found[number] = SubscriptionIdError(f"the interface is no id: {shown}")
+    return found
 
 
 def _some(ids: Sequence[SubscriptionId]) -> str:
