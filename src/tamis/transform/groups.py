@@ -18,27 +18,31 @@ from tamis.documents.batch import Int32, Int64
 class Groups(NamedTuple):
     """The answers of a batch: for each document, the transformations that have a message.
 
-    Nodes are *places*, ``number << KIND_BITS | kind`` as in :mod:`tamis.documents.batch`. Lists are
-    shared by reference: those of different answers may be the same range of ``nodes``.
+    Nodes are *places*, ``number << KIND_BITS | kind`` as in :mod:`tamis.documents.batch`. What
+    answers have in common is there once: ranges of groups, lists of a path for these, and lists.
 
     Attributes:
         documents: int32[a]; the document of each answer, ascending.
         transformations: int32[a]; its transformation, ascending within a document.
-        group_starts: int64[a + 1]; the groups of answer i are ``starts[i]:starts[i + 1]``.
+        group_starts, group_ends: int64[a]; the groups of each answer, a range of ``bound``.
         bound: int64[g]; the start event of each group's bound element, in document order.
-        list_starts, list_ends: int64[l]; ranges of ``nodes``. The lists of answer i begin at
-            ``first_list[i]``, group after group, and in each in the order of the paths.
-        first_list: int64[a].
+        column_starts: int64[a]; for each path of answer i, from ``columns[column_starts[i]]`` on,
+            where its lists begin in ``lists``, one for each group.
+        columns: int64[c].
+        lists: int32[]; the numbers of lists.
+        list_starts: int64[l + 1]; list i is ``nodes[list_starts[i]:list_starts[i + 1]]``.
         nodes: int64[]; places.
     """
 
     documents: Int32
     transformations: Int32
     group_starts: Int64
+    group_ends: Int64
     bound: Int64
-    first_list: Int64
+    column_starts: Int64
+    columns: Int64
+    lists: Int32
     list_starts: Int64
-    list_ends: Int64
     nodes: Int64
 
     def of(self, answer: int, paths: int) -> Iterator[tuple[int, list[Int64]]]:
@@ -47,11 +51,15 @@ class Groups(NamedTuple):
         Args:
             paths: how many lists each group has.
         """
-        first, last = self.group_starts[answer : answer + 2].tolist()
-        at = int(self.first_list[answer])
-        for group in range(first, last):
-            ranges = zip(
-                self.list_starts[at : at + paths], self.list_ends[at : at + paths], strict=True
+        first, last = int(self.group_starts[answer]), int(self.group_ends[answer])
+        start = int(self.column_starts[answer])
+        columns = self.columns[start : start + paths].tolist()
+        for group in range(last - first):
+            numbers = [int(self.lists[column + group]) for column in columns]
+            yield (
+                int(self.bound[first + group]),
+                [
+                    self.nodes[self.list_starts[number] : self.list_starts[number + 1]]
+                    for number in numbers
+                ],
             )
-            yield int(self.bound[group]), [self.nodes[start:end] for start, end in ranges]
-            at += paths

@@ -22,7 +22,7 @@ def find_groups(tasks: Sequence[Task], batch: EventBatch, vocabulary: Vocabulary
     nodes = build_nodes(batch)
     evaluator = Evaluator(batch, nodes, vocabulary)
     places = nodes.source << KIND_BITS | nodes.kind
-    answers: list[tuple[int, int, Int64, list[Int64]]] = []
+    answers: list[tuple[int, int, Int64, list[list[Int64]]]] = []
     for number, task in enumerate(tasks):
         bound = evaluator.selected((task.binding,), nodes.documents)
         if task.where is not None:
@@ -31,8 +31,10 @@ def find_groups(tasks: Sequence[Task], batch: EventBatch, vocabulary: Vocabulary
         for owner in np.unique(owners).tolist():
             mine = bound[owners == owner]
             lists = [
-                places[evaluator.selected((path,), mine[row : row + 1])]
-                for row in range(len(mine))
+                [
+                    places[evaluator.selected((path,), mine[row : row + 1])]
+                    for row in range(len(mine))
+                ]
                 for path in task.paths
             ]
             answers.append((owner, number, nodes.source[mine], lists))
@@ -40,19 +42,22 @@ def find_groups(tasks: Sequence[Task], batch: EventBatch, vocabulary: Vocabulary
     return _groups(answers)
 
 
-def _groups(answers: Sequence[tuple[int, int, Int64, list[Int64]]]) -> Groups:
-    """Answers as arrays: for each its document, transformation, bound nodes and lists."""
-    lists = [nodes for answer in answers for nodes in answer[3]]
-    ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    counts = [len(answer[3]) for answer in answers]
+def _groups(answers: Sequence[tuple[int, int, Int64, list[list[Int64]]]]) -> Groups:
+    """Answers as arrays: for each its document, transformation, bound nodes, and lists by path."""
+    lists = [nodes for answer in answers for column in answer[3] for nodes in column]
+    columns = [column for answer in answers for column in answer[3]]
+    group_ends = np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64)
+    column_ends = np.cumsum([0, *(len(answer[3]) for answer in answers)]).astype(np.int64)
     groups = Groups(
         documents=np.array([answer[0] for answer in answers], np.int32),
         transformations=np.array([answer[1] for answer in answers], np.int32),
-        group_starts=np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64),
+        group_starts=group_ends[:-1],
+        group_ends=group_ends[1:],
         bound=_joined([answer[2] for answer in answers]),
-        first_list=np.cumsum([0, *counts])[:-1].astype(np.int64),
-        list_starts=ends[:-1],
-        list_ends=ends[1:],
+        column_starts=column_ends[:-1],
+        columns=np.cumsum([0, *map(len, columns)])[:-1].astype(np.int64),
+        lists=np.arange(len(lists), dtype=np.int32),
+        list_starts=np.cumsum([0, *map(len, lists)]).astype(np.int64),
         nodes=_joined(lists),
     )
     freeze(*groups)

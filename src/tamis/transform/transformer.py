@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, overload
 
 from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
@@ -24,8 +24,8 @@ from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
 from tamis.transform.groups import Groups
-from tamis.transform.plan import Task, demand_of_transformation, task_of
-from tamis.transform.reference import find_groups
+from tamis.transform.plan import demand_of_transformation, task_of
+from tamis.transform.planner import STRATEGIES, Plans
 from tamis.transform.templates import Template, template_of
 
 
@@ -54,32 +54,77 @@ class Message(NamedTuple):
         return self.content.decode()
 
 
+class Planned(NamedTuple):
+    """A subscription, as its messages are made."""
+
+    id: SubscriptionId
+    template: Template
+
+
+class Found(NamedTuple):
+    """That a document has something for a subscription: an answer of some groups."""
+
+    planned: Planned
+    groups: Groups
+    answer: int
+
+
 class Messages(Sequence[Message]):
     """The messages of one document, in the order of the subscriptions; or its error.
 
-    Those that the document gives nothing to have none.
+    Those that the document gives nothing to have none. A message is made when it is asked for;
+    until then there are only numbers of nodes.
 
     Attributes:
         error: why the document cannot be answered, or None.
     """
 
-    def __init__(self, messages: Sequence[Message], error: DocumentError | None = None) -> None:
-        self._messages = messages
+    def __init__(
+        self,
+        found: Sequence[Found] = (),
+        fragments: Fragments | None = None,
+        bytes_max: int = 0,
+        error: DocumentError | None = None,
+    ) -> None:
         self.error = error
+        self._found = found
+        self._fragments = fragments
+        self._bytes_max = bytes_max
 
-    def _found(self) -> Sequence[Message]:
+    @property
+    def subscriptions(self) -> list[SubscriptionId]:
+        """The ids of those that have a message, or whose message cannot be made."""
+        return [found.planned.id for found in self._answers()]
+
+    def _answers(self) -> Sequence[Found]:
         if self.error is not None:
             raise self.error
-        return self._messages
+        return self._found
 
     def __len__(self) -> int:
-        return len(self._found())
+        return len(self._answers())
 
-    def __getitem__(self, index):  # type: ignore[no-untyped-def]
-        return self._found()[index]
+    @overload
+    def __getitem__(self, index: int) -> Message: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Message]: ...
+    def __getitem__(self, index: int | slice) -> Message | list[Message]:
+        found = self._answers()[index]
+        return self._made(found) if isinstance(found, Found) else list(map(self._made, found))
+
+    def _made(self, found: Found) -> Message:
+        planned, groups, answer = found
+        assert self._fragments is not None
+        template = planned.template
+        try:
+            listed = groups.of(answer, template.lists)
+            content = make_message(template, listed, self._fragments, self._bytes_max)
+        except MessageError as error:
+            return Message(planned.id, b"", error)
+        return Message(planned.id, content)
 
     def __repr__(self) -> str:
-        what = repr(self.error) if self.error is not None else f"{len(self._messages):,} messages"
+        what = repr(self.error) if self.error is not None else f"{len(self._found):,} messages"
         return f"<Messages: {what}>"
 
 
@@ -89,10 +134,13 @@ class Transformer:
     Args:
         subscriptions: id → text.
         namespaces: prefix → URI, of prefixes in the texts that these do not declare.
+        strategy: how nodes are found: "relative" or "reference"; "auto" is the first of these that
+            supports a subscription.
         limits: bounds on subscriptions, documents and messages.
 
     Raises:
         BadSubscriptions: some cannot be used; with all of these.
+        UsageError: there is no such strategy.
 
     >>> transformer = Transformer(
     ...     {"t": "<r>{ for $b in //book where $b/price < 50 return <b>{ $b/title }</b> }</r>"}
@@ -110,12 +158,19 @@ class Transformer:
         subscriptions: Mapping[SubscriptionId, str | Transformation] | None = None,
         *,
         namespaces: Mapping[str, str] | None = None,
+        strategy: str = "auto",
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        if strategy not in STRATEGIES:
+            raise UsageError(
+                f"there is no strategy {strategy!r}: choose from {', '.join(STRATEGIES)}"
+            )
         self.namespaces = dict(namespaces or {})
         self.limits = limits
-        self._templates: dict[SubscriptionId, Template] = {}
-        self._tasks: list[Task] = []
+        self.strategy = strategy
+        self._plans = Plans(strategy)
+        self._numbers: dict[SubscriptionId, int] = {}
+        self._planned: list[Planned | None] = []
         self._parser: Parser | None = None
         self._demand = Demand()
         errors: list[SubscriptionError] = []
@@ -130,21 +185,39 @@ class Transformer:
     def add(self, id: SubscriptionId, transformation: str | Transformation) -> None:
         """Add a subscription, which all documents from now on are transformed for.
 
+        The others are not compiled again.
+
         Raises:
             SubscriptionError: it cannot be used, or there is one with this id.
         """
-        if id in self._templates:
+        if id in self._numbers:
             raise SubscriptionIdError("the id is there already", id=id)
-        if isinstance(transformation, str):
-            try:
+        try:
+            if isinstance(transformation, str):
                 transformation = parse_transformation(transformation, self.namespaces, self.limits)
-            except SubscriptionError as error:
-                raise error.located(id, None) from None
-        self._templates[id] = template_of(transformation)
-        self._tasks.append(task_of(transformation))
+            self._plans.add(task_of(transformation), len(self._planned))
+        except SubscriptionError as error:
+            raise error.located(id, None) from None
+        self._numbers[id] = len(self._planned)
+        self._planned.append(Planned(id, template_of(transformation)))
         demand = self._demand | demand_of_transformation(transformation)
         if demand != self._demand:
             self._demand, self._parser = demand, None
+
+    def remove(self, id: SubscriptionId) -> None:
+        """Remove a subscription, which no document from now on is transformed for.
+
+        Raises:
+            UsageError: there is none with this id.
+        """
+        number = self._numbers.pop(id, None)
+        if number is None:
+            raise UsageError(f"there is no subscription {id!r}")
+        self._planned[number] = None
+        self._plans.remove(number)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
 
     def transform(self, document: Document) -> Messages:
         """The messages of one document.
@@ -169,37 +242,21 @@ class Transformer:
 
     def _transform(self, document: Document | DocumentError) -> Messages:
         try:
-            source = (
-                document if isinstance(document, DocumentError) else read(document, self.limits)
-            )
+            if isinstance(document, DocumentError):
+                raise document
+            source = read(document, self.limits)
+            if self._parser is None or self._parser.is_full:
+                self._parser = Parser(Vocabulary(), self._demand, self.limits)
+            batch, errors = self._parser.parse([source])
+            for error in errors.values():
+                raise error
         except DocumentError as error:
-            source = error
-        if isinstance(source, DocumentError):
-            return Messages((), source)
-        if self._parser is None or self._parser.is_full:
-            self._parser = Parser(Vocabulary(), self._demand, self.limits)
-        batch, errors = self._parser.parse([source])
-        if errors:
-            return Messages((), errors[0])
+            return Messages(error=error)
         vocabulary = self._parser.vocabulary
-        groups = find_groups(self._tasks, batch, vocabulary)
-        return Messages(self._messages(groups, Fragments(batch, 0, source, vocabulary)))
-
-    def _messages(self, groups: Groups, fragments: Fragments) -> list[Message]:
-        """The messages of a document."""
-        ids, templates = list(self._templates), list(self._templates.values())
-        found: list[Message] = []
-        for answer, number in enumerate(groups.transformations.tolist()):
-            template = templates[number]
-            try:
-                content = make_message(
-                    template,
-                    groups.of(answer, template.lists),
-                    fragments,
-                    self.limits.message_bytes,
-                )
-            except MessageError as error:
-                found.append(Message(ids[number], b"", error))
-            else:
-                found.append(Message(ids[number], content))
-        return found
+        found = [
+            Found(planned, groups, answer)
+            for number, groups, answer in self._plans.find_groups(batch, vocabulary)
+            if (planned := self._planned[number]) is not None
+        ]
+        fragments = Fragments(batch, 0, source, vocabulary)
+        return Messages(found, fragments, self.limits.message_bytes)

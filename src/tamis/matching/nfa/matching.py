@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from tamis.arrays import note
 from tamis.documents.batch import EventBatch, Int32, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentLimitError
 from tamis.language.model import Query
-from tamis.matching.filters import ElementLabels
 from tamis.matching.matchset import MatchSet, Which
-from tamis.matching.nfa import layout
 from tamis.matching.nfa.conditions import DOCUMENT_STATE
 from tamis.matching.nfa.evaluating import Evaluation, Occurrences
-from tamis.matching.nfa.kernels.running import run
 from tamis.matching.nfa.kernels.tuples import LAST, USED, list_tuples
-from tamis.matching.nfa.layout import AT, DONE, ENTRY, LEVEL, OCCURRENCE, START, Arrays
+from tamis.matching.nfa.layout import DONE, START
 from tamis.matching.nfa.program import NfaProgram
+from tamis.matching.nfa.running import NfaRun
 
 TUPLES_MAX = 1 << 20
 """Path-tuples of one filter in one document, unless the caller says how many."""
-_ROOM = 1 << 10
 
 
 class PathTuples(NamedTuple):
@@ -50,22 +46,7 @@ class NfaMatching:
     def __init__(self, program: NfaProgram) -> None:
         self._program = program
         self._is_own = False
-        self._element_labels = ElementLabels(program.labels.names)
-        self._known_labels = len(program.labels.names)
-        self._state = np.zeros(layout.STATE_SIZE, np.int64)
-        self._arrays: dict[str, Any] = {
-            "here": np.zeros(_ROOM * ENTRY, np.int32),
-            "pending": np.zeros(_ROOM * ENTRY, np.int32),
-            "levels": np.zeros(_ROOM * LEVEL, np.int64),
-            "targets": np.zeros(_ROOM, np.int32),
-            "probes": np.zeros(_ROOM, np.int32),
-            "is_pending": np.zeros(0, np.uint8),
-            "reached_in": np.zeros(0, np.int32),
-            "tops": np.zeros(0, np.int64),
-            "found": np.zeros(_ROOM, np.int32),
-            "found_starts": np.zeros(1, np.int64),
-            "occurrences": np.zeros(_ROOM * OCCURRENCE, np.int64),
-        }
+        self._nfa_run = NfaRun()
 
     @property
     def program(self) -> NfaProgram:
@@ -75,8 +56,7 @@ class NfaMatching:
     def memory_usage(self) -> int:
         """The bytes of the workspace, and of a program of its own."""
         own = self._program.memory_usage() if self._is_own else 0
-        workspace: int = sum(array.nbytes for array in self._arrays.values())
-        return own + workspace
+        return own + self._nfa_run.memory_usage()
 
     def add(self, query: Query) -> int:
         """Add a query, of which all batches are asked from now on, and say its number.
@@ -98,9 +78,8 @@ class NfaMatching:
     ) -> MatchSet:
         """Which queries are true of which documents."""
         rows = self._run(batch, vocabulary)
-        program, state = self._program, self._state
-        found = self._arrays["found"][: state[layout.FOUND_USED]].copy()
-        starts = self._arrays["found_starts"].copy()
+        program = self._program
+        starts, found = self._nfa_run.found()
         if program.twigs:
             evaluation = Evaluation(batch, vocabulary, Occurrences(rows), program.conditions)
             starts, found = _with_twigs(starts, found, *self._true_twigs(evaluation, batch))
@@ -132,60 +111,8 @@ class NfaMatching:
 
     def _run(self, batch: EventBatch, vocabulary: Vocabulary) -> Int64:
         """Run the NFA over a batch; the nodes that reached watched states, by start event."""
-        program, state = self._program, self._state
-        if len(program.labels.names) > self._known_labels:
-            self._known_labels = len(program.labels.names)
-            self._element_labels = ElementLabels(program.labels.names)
-        own, of_namespace = self._element_labels.of(vocabulary)
-        self._arrays["found_starts"] = np.zeros(batch.documents + 1, np.int64)
-        self._reserve("is_pending", len(program.nfa), 0)
-        self._reserve("tops", len(program.nfa), -1)
-        self._reserve("reached_in", len(program.nfa), 0)
-        serial = int(state[layout.SERIAL])
-        if serial + batch.documents > np.iinfo(np.int32).max:
-            self._arrays["reached_in"][:] = serial = 0
-        state[: AT.records] = 0
-        state[layout.SERIAL] = serial
-        state[layout.SETS] = program.nfa.sets
-        state[layout.IS_WATCHING] = program.nfa.is_watching
-        read: dict[str, Any] = {
-            "records": program.nfa.records.reshape(-1),
-            "table": program.nfa.table,
-            "next_set": program.nfa.next_set,
-            "document_starts": batch.document_starts,
-            "tags": batch.tags,
-            "labels": own,
-            "namespace_labels": of_namespace,
-        }
-        note(state, AT.records, Arrays(**read, **self._arrays))
-        while run(state) != DONE:
-            self._make_room()
-            note(state, AT.records, Arrays(**read, **self._arrays))
-        used = int(state[layout.OCCURRENCES_USED])
-        rows: Int64 = self._arrays["occurrences"][: used * OCCURRENCE].reshape(used, OCCURRENCE)
-        return rows
-
-    def _make_room(self) -> None:
-        """Make room for what the next event may add to stacks and lists."""
-        state = self._state
-        needed = int(state[layout.NEEDED])
-        self._reserve("here", (int(state[layout.HERE_USED]) + needed) * ENTRY, 0)
-        self._reserve("pending", (int(state[layout.PENDING_USED]) + needed) * ENTRY, 0)
-        self._reserve("targets", needed, 0)
-        self._reserve("probes", needed, 0)
-        self._reserve("levels", (int(state[layout.DEPTH]) + 2) * LEVEL, 0)
-        self._reserve("found", int(state[layout.FOUND_USED] + state[layout.SETS]), 0)
-        if state[layout.IS_WATCHING]:
-            occurrences = int(state[layout.OCCURRENCES_USED]) + needed
-            self._reserve("occurrences", occurrences * OCCURRENCE, 0)
-
-    def _reserve(self, name: str, size: int, filled_with: int) -> None:
-        """Make an array as long as asked, and half as long again, unless it is."""
-        array = self._arrays[name]
-        if size > len(array):
-            wide = np.full(size + size // 2, filled_with, array.dtype)
-            wide[: len(array)] = array
-            self._arrays[name] = wide
+        program = self._program
+        return self._nfa_run.run(program.nfa, program.labels.names, batch, vocabulary)
 
     # -- path-tuples -------------------------------------------------------------------------------
 

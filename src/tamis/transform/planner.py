@@ -1,0 +1,95 @@
+"""Chooses a strategy for each transformation, and has all of them find their groups.
+
+The only place that knows which strategies there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tamis.documents.batch import EventBatch
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import UnsupportedExpression
+from tamis.transform import reference
+from tamis.transform.groups import Groups
+from tamis.transform.plan import Task
+from tamis.transform.relative.strategy import RelativeStrategy
+from tamis.transform.shapes import shape_of
+
+STRATEGIES = ("auto", "relative", "reference")
+
+
+class Plans:
+    """All transformations, by strategy.
+
+    Args:
+        strategy: one of ``STRATEGIES``.
+    """
+
+    def __init__(self, strategy: str) -> None:
+        self._strategy = strategy
+        self._relative = RelativeStrategy()
+        self._relative_numbers: list[int] = []  # the transformation of each of its own
+        self._own_numbers: dict[int, int] = {}  # the other way around
+        self._left: dict[int, Task] = {}
+        self._tasks: list[Task] = []  # of the relative strategy
+
+    def add(self, task: Task, number: int) -> None:
+        """Add a transformation; numbers ascend.
+
+        Raises:
+            UnsupportedExpression: the strategy that was named does not support it.
+        """
+        shape = None
+        if self._strategy != "reference":
+            shape = shape_of(task, self._relative.labels)
+        if shape is not None:
+            self._own_numbers[number] = self._relative.add(shape)
+            self._relative_numbers.append(number)
+            self._tasks.append(task)
+        elif self._strategy == "relative":
+            raise UnsupportedExpression(
+                "the strategy 'relative' takes steps to elements, and comparisons of what is there",
+                hint="leave the strategy to Tamis: strategy='auto'",
+            )
+        else:
+            self._left[number] = task
+
+    def remove(self, number: int) -> None:
+        """Forget a transformation."""
+        if number in self._left:
+            del self._left[number]
+        else:
+            self._relative.remove(self._own_numbers.pop(number))
+
+    def find_groups(
+        self, batch: EventBatch, vocabulary: Vocabulary
+    ) -> Iterator[tuple[int, Groups, int]]:
+        """What is found in a document, which is a batch of its own.
+
+        Yields:
+            Transformation after transformation its number, and which answer of some groups it has.
+        """
+        left = self._left
+        found: list[tuple[int, Groups, int]] = []
+        if self._own_numbers:
+            groups = self._relative.find_groups(batch, vocabulary)
+            if groups is None:  # it has a number that kernels cannot read
+                left = left | {
+                    number: self._tasks[own] for number, own in self._own_numbers.items()
+                }
+            else:
+                own = groups.transformations.tolist()
+                found = [
+                    (self._relative_numbers[number], groups, answer)
+                    for answer, number in enumerate(own)
+                ]
+        if left:
+            numbers = sorted(left)
+            groups = reference.find_groups([left[number] for number in numbers], batch, vocabulary)
+            found += [
+                (numbers[number], groups, answer)
+                for answer, number in enumerate(groups.transformations.tolist())
+            ]
+            found.sort(key=lambda answer: answer[0])
+        return iter(found)

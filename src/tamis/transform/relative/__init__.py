@@ -1,0 +1,1 @@
+"""The default strategy: relative paths are matched once, whatever they are relative to."""

@@ -1,0 +1,114 @@
+"""From an occurrence back to those that a path's earlier steps bound, as a set.
+
+Tuples of all steps may be exponentially many; the occurrences of each step are at most as many as
+there are elements around, so sets of these are followed, step by step, and each is met once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.arrays import int32s, int64s
+from tamis.documents.batch import Int64
+from tamis.jit import called
+from tamis.matching.nfa.layout import ABOVE, CODE, OCCURRENCE, OUTER, PARENT, RECORD, START, STATE
+from tamis.transform.relative.kernels.values import holds
+from tamis.transform.relative.layout import (
+    FRONTIER_FROM,
+    FULL,
+    NO_ROOM,
+    NONE,
+    PLANS,
+    READ,
+    SERIAL,
+    WORK,
+    Work,
+)
+
+ALL_LEVELS = 1 << 40
+_FRONTIER = Work._fields.index("frontier")
+
+
+@called
+def passes(state: Int64, tests: int, row: int) -> int:
+    """Whether an occurrence passes the tests of its step: 1, 0, or a status, negated."""
+    listed = int32s(state, PLANS.tests)
+    event = int64s(state, READ.rows)[row * OCCURRENCE + START]
+    found = 1
+    while found == 1 and listed[tests] != NONE:
+        found = holds(state, np.int64(listed[tests]), event)
+        tests += 1
+    return found
+
+
+@called
+def following_tests(state: Int64, tests: int) -> int:
+    """Where the tests of the step before begin."""
+    listed = int32s(state, PLANS.tests)
+    while listed[tests] != NONE:
+        tests += 1
+    return tests + 1
+
+
+@called
+def climb(state: Int64, row: int, tests: int, levels: int) -> int:
+    """Follow an occurrence back, to the first step of its path or so many steps.
+
+    The occurrences that it leads to are in ``frontier``, from ``FRONTIER_FROM`` on, innermost
+    first.
+
+    Args:
+        tests: that all on the way have to pass, or ``NONE``.
+
+    Returns:
+        How many there are, or a status, negated.
+    """
+    rows, records = int64s(state, READ.rows), int32s(state, READ.records)
+    frontier = int64s(state, WORK.frontier)
+    state[SERIAL] += 1
+    first, last = 0, 1
+    frontier[0] = row
+    if tests != NONE:
+        found = passes(state, tests, row)
+        if found <= 0:
+            return found
+        tests = following_tests(state, tests)
+    at = rows[row * OCCURRENCE + STATE]
+    while levels > 0 and last > first and records[at * RECORD + PARENT] > 0:
+        descends = records[at * RECORD + CODE] & 1
+        end = last
+        for place in range(first, last):
+            above = rows[frontier[place] * OCCURRENCE + ABOVE]
+            end = climb_from(state, above, descends, tests, end)
+            if end < 0:
+                return end
+        first, last = last, end
+        at = np.int64(records[at * RECORD + PARENT])
+        levels -= 1
+        if tests != NONE:
+            tests = following_tests(state, tests)
+    state[FRONTIER_FROM] = first
+    return last - first
+
+
+@called
+def climb_from(state: Int64, above: int, descends: int, tests: int, end: int) -> int:
+    """Append an occurrence, and for a descendant step all further out: where the frontier ends."""
+    rows, stamps = int64s(state, READ.rows), int64s(state, WORK.row_stamp)
+    frontier = int64s(state, WORK.frontier)
+    serial = state[SERIAL]
+    while above >= 0 and stamps[above] != serial:  # what is further out was met with it
+        stamps[above] = serial
+        found = 1 if tests == NONE else passes(state, tests, above)
+        if found < 0:
+            return found
+        if found:
+            if end == len(frontier):
+                state[FULL] = _FRONTIER
+                return -NO_ROOM
+            frontier[end] = above
+            end += 1
+        if not descends:
+            break
+        above = rows[above * OCCURRENCE + OUTER]
+    return end

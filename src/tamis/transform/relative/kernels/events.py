@@ -1,0 +1,49 @@
+"""What is inside what: ends, parents, attributes and text of each event of a document."""
+
+from __future__ import annotations
+
+from tamis.arrays import int32s, int64s
+from tamis.documents.batch import Int64
+from tamis.jit import called
+from tamis.transform.relative.layout import EVENTS, NONE, READ, WORK
+
+
+@called
+def index_events(state: Int64) -> None:
+    """Walk over the events once, with a stack of open elements."""
+    tags = int32s(state, READ.tags)
+    attribute_event, text_event = (
+        int64s(state, READ.attribute_event),
+        int64s(state, READ.text_event),
+    )
+    ends, parents, stack = (
+        int64s(state, WORK.ends),
+        int64s(state, WORK.parents),
+        int64s(state, WORK.stack),
+    )
+    attributes_from, texts_from = (
+        int64s(state, WORK.attributes_from),
+        int64s(state, WORK.texts_from),
+    )
+    depth = attribute = text = 0
+    for event in range(state[EVENTS]):
+        attributes_from[event], texts_from[event] = attribute, text
+        while attribute < len(attribute_event) and attribute_event[attribute] == event:
+            attribute += 1
+        while text < len(text_event) and text_event[text] == event:
+            text += 1
+        if tags[event] < 0:
+            depth -= 1
+            ends[stack[depth]] = event
+        parents[event] = stack[depth - 1] if depth > 0 else NONE
+        if tags[event] >= 0:
+            stack[depth] = event
+            depth += 1
+    attributes_from[state[EVENTS]], texts_from[state[EVENTS]] = attribute, text
+
+
+@called
+def parent_of_text(state: Int64, text: int) -> int:
+    """The element that a text node is a child of."""
+    event = int64s(state, READ.text_event)[text]
+    return event if int32s(state, READ.tags)[event] >= 0 else int64s(state, WORK.parents)[event]

@@ -1,0 +1,337 @@
+"""Strings of nodes: the leaves that they make true, and the tests of steps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays import float64s, int32s, int64s, uint8s
+from tamis.documents.batch import Bytes, Int64
+from tamis.jit import called, inlined
+from tamis.matching.automaton.kernels.values import parse_number
+from tamis.transform.relative.kernels.events import parent_of_text
+from tamis.transform.relative.kernels.tables import hash_of_number, hash_of_text, next_slot
+from tamis.transform.relative.layout import (
+    COMPARISON,
+    COMPARISON_KIND,
+    COMPARISON_NAME,
+    COMPARISON_OPERATOR,
+    COMPARISON_TEXT,
+    COMPARISON_TEXT_END,
+    EQUAL,
+    EXISTS,
+    FULL,
+    LEAF,
+    LEAF_NEXT,
+    LEAF_SOURCE,
+    LEAF_TEXT,
+    LEAF_TEXT_END,
+    LESS,
+    LESS_EQUAL,
+    MORE,
+    MORE_EQUAL,
+    NO_ROOM,
+    NONE,
+    ODD_NUMBER,
+    PLANS,
+    READ,
+    SOURCE,
+    SOURCE_EXISTS,
+    SOURCE_KIND,
+    SOURCE_NAME,
+    SOURCE_NUMBERS,
+    SOURCE_RANGES,
+    SOURCE_TEXTS,
+    SOURCE_UNEQUAL,
+    UNEQUAL,
+    WORK,
+    Work,
+)
+from tamis.transform.shapes import ATTRIBUTE, VALUE
+
+Float64 = NDArray[np.float64]
+
+_FOUND_LEAVES = Work._fields.index("found_leaves")
+
+
+@inlined
+def is_same(one: Bytes, start: int, end: int, other: Bytes, first: int, last: int) -> bool:
+    """Whether two strings are equal."""
+    if end - start != last - first:
+        return False
+    for place in range(end - start):  # noqa: SIM110 - Numba has no all()
+        if one[start + place] != other[first + place]:
+            return False
+    return True
+
+
+# -- the strings of an end -------------------------------------------------------------------------
+
+
+@called
+def first_string(state: Int64, kind: int, event: int) -> int:
+    """Where the strings of an element begin: the number of its first attribute or text node."""
+    if kind == ATTRIBUTE:
+        return int64s(state, WORK.attributes_from)[event]
+    return int64s(state, WORK.texts_from)[event]
+
+
+@called
+def next_string(state: Int64, kind: int, name: int, event: int, number: int) -> int:
+    """The first string from a number on that is of the end, or ``NONE``.
+
+    Of the element itself (``VALUE``) there is one, whatever its number.
+    """
+    if kind == VALUE:
+        return number
+    if kind == ATTRIBUTE:
+        last = int64s(state, WORK.attributes_from)[event + 1]
+        names = int32s(state, READ.attribute_name)
+        while number < last and name >= 0 and names[number] != name:
+            number += 1
+        return number if number < last else NONE
+    last = int64s(state, WORK.texts_from)[int64s(state, WORK.ends)[event]]
+    while number < last and parent_of_text(state, number) != event:
+        number += 1
+    return number if number < last else NONE
+
+
+@called
+def string_start(state: Int64, kind: int, event: int, number: int) -> int:
+    """Where a string begins in its buffer."""
+    if kind == ATTRIBUTE:
+        return int64s(state, READ.value_start)[number]
+    if kind == VALUE:
+        number = int64s(state, WORK.texts_from)[event]
+        if number == int64s(state, WORK.texts_from)[int64s(state, WORK.ends)[event]]:
+            return 0  # it has no text
+    return int64s(state, READ.text_start)[number]
+
+
+@called
+def string_end(state: Int64, kind: int, event: int, number: int) -> int:
+    """Where a string ends in its buffer."""
+    if kind == ATTRIBUTE:
+        return int64s(state, READ.value_end)[number]
+    if kind == VALUE:
+        number = int64s(state, WORK.texts_from)[int64s(state, WORK.ends)[event]] - 1
+        if number < int64s(state, WORK.texts_from)[event]:
+            return 0
+    return int64s(state, READ.text_end)[number]
+
+
+@inlined
+def buffer_of(kind: int) -> int:
+    """The place of the buffer that strings are in."""
+    return READ.attribute_values if kind == ATTRIBUTE else READ.text_values
+
+
+@called
+def name_of(state: Int64, name: int) -> int:
+    """The vocabulary's id of the name of attributes; ``NONE`` is any, and -2 one of no document."""
+    if name < 0:
+        return NONE
+    found = np.int64(int32s(state, READ.names)[name])
+    return found if found >= 0 else -2
+
+
+# -- leaves ----------------------------------------------------------------------------------------
+
+
+@called
+def find_leaves(state: Int64, source: int, event: int) -> int:
+    """List the leaves of a source that an element makes true: how many, or a status, negated."""
+    sources = int32s(state, PLANS.sources)
+    row = source * SOURCE
+    kind, name = np.int64(sources[row + SOURCE_KIND]), np.int64(sources[row + SOURCE_NAME])
+    name = name_of(state, name)
+    if name == -2:
+        return 0
+    found = 0
+    number = next_string(state, kind, name, event, first_string(state, kind, event))
+    while number != NONE:
+        start = string_start(state, kind, event, number)
+        end = string_end(state, kind, event, number)
+        found = add_leaves(state, source, found, buffer_of(kind), start, end)
+        if found < 0 or kind == VALUE:
+            return found
+        number = next_string(state, kind, name, event, number + 1)
+    return found
+
+
+@called
+def add_leaves(state: Int64, source: int, found: int, buffer: int, start: int, end: int) -> int:
+    """Append the leaves that a string makes true: how many there are, or a status, negated."""
+    sources = int32s(state, PLANS.sources)
+    row = source * SOURCE
+    leaf = np.int64(sources[row + SOURCE_EXISTS])
+    if leaf >= 0:
+        found = push(state, found, leaf)
+    if found >= 0 and sources[row + SOURCE_TEXTS] > 0:
+        found = add_equal_text(state, source, found, buffer, start, end)
+    has_numbers = sources[row + SOURCE_NUMBERS] > 0
+    for operator in range(4):
+        has_numbers |= sources[row + SOURCE_RANGES + operator] >= 0
+    unequal = np.int64(sources[row + SOURCE_UNEQUAL])
+    if found < 0 or (not has_numbers and unequal < 0):
+        return found
+    number = float64s(state, WORK.number)
+    if not parse_number(uint8s(state, buffer), start, end, number):
+        return -ODD_NUMBER
+    value = number[0]
+    if sources[row + SOURCE_NUMBERS] > 0 and not np.isnan(value):
+        found = add_equal_number(state, source, found, value)
+    for operator in range(4):
+        range_ = np.int64(sources[row + SOURCE_RANGES + operator])
+        if range_ >= 0 and found >= 0 and not np.isnan(value):
+            found = add_range(state, found, range_, operator, value)
+    while found >= 0 and unequal >= 0:
+        if differs(state, unequal, buffer, start, end, value):
+            found = push(state, found, unequal)
+        unequal = np.int64(int32s(state, PLANS.leaves)[unequal * LEAF + LEAF_NEXT])
+    return found
+
+
+@called
+def push(state: Int64, found: int, leaf: int) -> int:
+    """Append a leaf: how many there are, or a status, negated."""
+    leaves = int32s(state, WORK.found_leaves)
+    if found == len(leaves):
+        state[FULL] = _FOUND_LEAVES
+        return -NO_ROOM
+    leaves[found] = leaf
+    return found + 1
+
+
+@called
+def add_equal_text(state: Int64, source: int, found: int, buffer: int, start: int, end: int) -> int:
+    """Append the leaf that compares with this string, if there is one."""
+    table, leaves = int64s(state, PLANS.equals), int32s(state, PLANS.leaves)
+    values, texts = uint8s(state, buffer), uint8s(state, PLANS.texts)
+    hash = hash_of_text(values, start, end, source)
+    slot = next_slot(table, hash, NONE)
+    while table[2 * slot] != 0:
+        leaf = table[2 * slot + 1]
+        row = leaf * LEAF
+        first, last = leaves[row + LEAF_TEXT], leaves[row + LEAF_TEXT_END]
+        if (
+            leaves[row + LEAF_SOURCE] == source
+            and first >= 0
+            and is_same(values, start, end, texts, first, last)
+        ):
+            return push(state, found, leaf)
+        slot = next_slot(table, hash, slot)
+    return found
+
+
+@called
+def add_equal_number(state: Int64, source: int, found: int, value: np.float64) -> int:
+    """Append the leaf that compares with this number, if there is one."""
+    table, leaves = int64s(state, PLANS.equals), int32s(state, PLANS.leaves)
+    literals = float64s(state, PLANS.literals)
+    number = float64s(state, WORK.number)
+    number[0] = value + 0.0  # there is one zero
+    hash = hash_of_number(int64s(state, WORK.number)[0], source)
+    slot = next_slot(table, hash, NONE)
+    while table[2 * slot] != 0:
+        leaf = table[2 * slot + 1]
+        row = leaf * LEAF
+        if (
+            leaves[row + LEAF_SOURCE] == source
+            and leaves[row + LEAF_TEXT] < 0
+            and literals[leaf] == value
+        ):
+            return push(state, found, leaf)
+        slot = next_slot(table, hash, slot)
+    return found
+
+
+@called
+def add_range(state: Int64, found: int, range_: int, operator: int, value: np.float64) -> int:
+    """Append the leaves of a range of thresholds that a number satisfies."""
+    thresholds = float64s(state, PLANS.thresholds)
+    leaves = int32s(state, PLANS.range_leaves)
+    start = int64s(state, PLANS.range_starts)[range_]
+    end = start + int64s(state, PLANS.range_counts)[range_]
+    low, high = start, end  # of the first threshold that is above, or not below
+    is_strict = operator in (LESS - LESS, MORE_EQUAL - LESS)
+    while low < high:
+        middle = (low + high) // 2
+        if thresholds[middle] < value or (is_strict and thresholds[middle] == value):
+            low = middle + 1
+        else:
+            high = middle
+    if operator >= MORE - LESS:
+        end = low
+    else:
+        start = low
+    for place in range(start, end):
+        found = push(state, found, np.int64(leaves[place]))
+        if found < 0:
+            return found
+    return found
+
+
+@called
+def differs(state: Int64, leaf: int, buffer: int, start: int, end: int, value: np.float64) -> bool:
+    """Whether a string differs from what a leaf compares with."""
+    leaves = int32s(state, PLANS.leaves)
+    first, last = leaves[leaf * LEAF + LEAF_TEXT], leaves[leaf * LEAF + LEAF_TEXT_END]
+    if first < 0:
+        return value != float64s(state, PLANS.literals)[leaf]
+    texts = uint8s(state, PLANS.texts)
+    return not is_same(uint8s(state, buffer), start, end, texts, first, last)
+
+
+# -- tests of steps --------------------------------------------------------------------------------
+
+
+@called
+def holds(state: Int64, comparison: int, event: int) -> int:
+    """Whether a comparison is true of an element: 1, 0, or a status, negated."""
+    comparisons = int32s(state, PLANS.comparisons)
+    row = comparison * COMPARISON
+    kind = np.int64(comparisons[row + COMPARISON_KIND])
+    name = name_of(state, np.int64(comparisons[row + COMPARISON_NAME]))
+    if name == -2:
+        return 0
+    number = next_string(state, kind, name, event, first_string(state, kind, event))
+    while number != NONE:
+        start = string_start(state, kind, event, number)
+        end = string_end(state, kind, event, number)
+        found = compares(state, comparison, buffer_of(kind), start, end)
+        if found != 0 or kind == VALUE:
+            return found
+        number = next_string(state, kind, name, event, number + 1)
+    return 0
+
+
+@called
+def compares(state: Int64, comparison: int, buffer: int, start: int, end: int) -> int:
+    """Whether a string compares so: 1, 0, or a status, negated."""
+    comparisons = int32s(state, PLANS.comparisons)
+    row = comparison * COMPARISON
+    operator = np.int64(comparisons[row + COMPARISON_OPERATOR])
+    if operator == EXISTS:
+        return 1
+    values = uint8s(state, buffer)
+    first = np.int64(comparisons[row + COMPARISON_TEXT])
+    if first >= 0:
+        last = np.int64(comparisons[row + COMPARISON_TEXT_END])
+        is_equal = is_same(values, start, end, uint8s(state, PLANS.texts), first, last)
+        return np.int64(is_equal == (operator == EQUAL))
+    number = float64s(state, WORK.number)
+    if not parse_number(values, start, end, number):
+        return -ODD_NUMBER
+    value, literal = number[0], float64s(state, PLANS.comparison_literals)[comparison]
+    if operator == EQUAL:
+        return np.int64(value == literal)
+    if operator == UNEQUAL:
+        return np.int64(value != literal)
+    if operator == LESS:
+        return np.int64(value < literal)
+    if operator == LESS_EQUAL:
+        return np.int64(value <= literal)
+    if operator == MORE:
+        return np.int64(value > literal)
+    return np.int64(value >= literal)

@@ -1,0 +1,179 @@
+"""``RelativeStrategy``: the default strategy; see README.md."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.arrays import note
+from tamis.documents.batch import EventBatch, Int32, freeze
+from tamis.documents.vocabulary import Vocabulary
+from tamis.matching.nfa.running import NfaRun
+from tamis.transform.groups import Groups
+from tamis.transform.relative import layout
+from tamis.transform.relative.building import Building
+from tamis.transform.relative.kernels.answers import find_groups
+from tamis.transform.relative.layout import DONE, ODD_NUMBER, PLANS, READ, WORK, Read, Work
+from tamis.transform.shapes import Shape
+
+_ROOM = 256
+
+
+class RelativeStrategy:
+    """The plans of all transformations, and the workspace of one thread.
+
+    >>> from tamis.language.flwr import parse_transformation
+    >>> from tamis.transform.plan import task_of
+    >>> from tamis.transform.shapes import shape_of
+    >>> strategy = RelativeStrategy()
+    >>> text = "<r>{ for $b in //b where $b/@n > 1 return $b/c }</r>"
+    >>> strategy.add(shape_of(task_of(parse_transformation(text)), strategy.labels))
+    0
+    """
+
+    def __init__(self) -> None:
+        self._building = Building()
+        self._run = NfaRun()
+        self._state = np.zeros(layout.STATE_SIZE, np.int64)
+        self._work: dict[str, NDArray[Any]] = {
+            name: np.zeros(_SIZES.get(name, _ROOM), _DTYPES.get(name, np.int64))
+            for name in Work._fields
+        }
+
+    @property
+    def labels(self) -> Any:
+        """The labels that shapes have to be made with."""
+        return self._building.labels
+
+    def add(self, shape: Shape) -> int:
+        """Add a transformation: its number."""
+        return self._building.add(shape)
+
+    def remove(self, number: int) -> None:
+        """Forget a transformation."""
+        self._building.remove(number)
+
+    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups | None:
+        """What the transformations find in a document.
+
+        Args:
+            batch: of this document alone.
+
+        Returns:
+            None where it has a number of so many digits that only Python reads it.
+        """
+        building = self._building
+        rows = self._run.run(building.nfa, building.labels.names, batch, vocabulary)
+        read = Read(
+            rows=rows.reshape(-1),
+            records=building.nfa.records.reshape(-1),
+            tags=batch.tags,
+            attribute_event=batch.attribute_event,
+            attribute_name=batch.attribute_name,
+            value_start=batch.value_start,
+            value_end=batch.value_end,
+            attribute_values=batch.attribute_values,
+            text_event=batch.text_event,
+            text_start=batch.text_start,
+            text_end=batch.text_end,
+            text_values=batch.text_values,
+            names=self._names(vocabulary),
+        )
+        self._fit(len(batch.tags), len(rows))
+        state = self._state
+        state[layout.EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
+        plans = building.plans()
+        note(state, PLANS.is_binding, plans)
+        note(state, READ.rows, read)
+        note(state, WORK.ends, Work(**self._work))
+        while (status := find_groups(state)) != DONE:
+            if status == ODD_NUMBER:
+                return None
+            self._widen(Work._fields[state[layout.FULL]])
+            note(state, WORK.ends, Work(**self._work))
+        return self._groups()
+
+    def _names(self, vocabulary: Vocabulary) -> Int32:
+        """The ids that the names of attributes have in a vocabulary."""
+        found = [vocabulary.find(*name) for name in self._building.attributes]
+        return np.array(found, np.int32)
+
+    def _fit(self, events: int, rows: int) -> None:
+        """Have the arrays be long enough that are about events, occurrences and what is planned."""
+        building = self._building
+        for name in _BY_EVENT:
+            self._reserve(name, events + 2)
+        self._reserve("row_stamp", rows)
+        self._reserve("frontier", 64)
+        self._reserve("leaf_stamp", building.leaves)
+        for name in ("binding_stamp", "binding_row"):
+            self._reserve(name, len(building.nfa))
+        for name in _BY_SELECTION:
+            self._reserve(name, building.selections)
+        self._reserve("is_answer", building.queries // 64 + 1)
+        if len(self._work["is_answer"]) != building.queries // 64 + 1:
+            self._work["is_answer"] = np.zeros(building.queries // 64 + 1, np.uint64)
+
+    def _reserve(self, name: str, size: int) -> None:
+        if len(self._work[name]) < size:
+            self._replace(name, size + size // 2)
+
+    def _widen(self, name: str) -> None:
+        """Make an array longer that was full, and those that go with it."""
+        for each in _TOGETHER.get(name, (name,)):
+            self._replace(each, 2 * len(self._work[each]))
+
+    def _replace(self, name: str, size: int) -> None:
+        """A longer array; nothing that is kept from document to document is in it."""
+        self._work[name] = np.zeros(size, self._work[name].dtype)
+
+    def _groups(self) -> Groups:
+        """What was found, copied."""
+        state, work = self._state, self._work
+        answers = int(state[layout.ANSWERS_USED])
+        groups = Groups(
+            documents=np.zeros(answers, np.int32),
+            transformations=work["answers"][:answers].copy(),
+            group_starts=work["group_starts"][:answers].copy(),
+            group_ends=work["group_ends"][:answers].copy(),
+            bound=work["bound"][: state[layout.BOUND_USED]].copy(),
+            column_starts=work["column_starts"][:answers].copy(),
+            columns=work["columns"][: state[layout.COLUMNS_USED]].copy(),
+            lists=work["lists"][: state[layout.LISTS_USED]].copy(),
+            list_starts=work["list_starts"][: state[layout.LIST_COUNT] + 1].copy(),
+            nodes=work["nodes"][: state[layout.NODES_USED]].copy(),
+        )
+        freeze(*groups)
+        return groups
+
+
+_DTYPES: dict[str, Any] = {
+    "is_bound": np.uint8,
+    "found_leaves": np.int32,
+    "matched": np.int32,
+    "is_answer": np.uint64,
+    "number": np.float64,
+    "answers": np.int32,
+    "lists": np.int32,
+}
+_SIZES = {
+    "lists_of": layout.LIST_SLOT * _ROOM,
+    "columns_of": layout.COLUMN_SLOT * _ROOM,
+    "number": 1,
+}
+_BY_EVENT = ("ends", "parents", "attributes_from", "texts_from", "stack", "is_bound", "first_hit")
+_BY_SELECTION = (
+    "selection_stamp",
+    "selection_node",
+    "selection_first",
+    "selection_last",
+    "matched",
+    "bound_from",
+    "bound_to",
+)
+_TOGETHER = {
+    "groups": ("groups", "bound"),
+    "answers": ("answers", "column_starts", "group_starts", "group_ends"),
+}

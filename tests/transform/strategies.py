@@ -1,0 +1,47 @@
+"""What strategies find, in a form that can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tamis.documents.batch import EventBatch
+from tamis.documents.demand import Demand
+from tamis.documents.parser import Parser
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.flwr import parse_transformation
+from tamis.limits import Limits
+from tamis.transform.groups import Groups
+from tamis.transform.plan import Task, demand_of_transformation, task_of
+
+Found = dict[int, list[tuple[int, list[list[int]]]]]
+
+
+def tasks_of(queries: Sequence[str]) -> tuple[list[Task], Demand]:
+    """The tasks of some transformations, and what all of them read."""
+    demand = Demand()
+    tasks = []
+    for query in queries:
+        transformation = parse_transformation(query)
+        tasks.append(task_of(transformation))
+        demand |= demand_of_transformation(transformation)
+    return tasks, demand
+
+
+def parsed(document: str, demand: Demand) -> tuple[EventBatch, Vocabulary]:
+    """A document as a batch of its own."""
+    parser = Parser(Vocabulary(), demand, Limits())
+    batch, errors = parser.parse([Source(document.encode(), "utf-8")])
+    assert not errors
+    return batch, parser.vocabulary
+
+
+def listed(groups: Groups, tasks: Sequence[Task]) -> Found:
+    """By transformation its groups: each the bound event, and the places in its lists."""
+    return {
+        number: [
+            (bound, [places.tolist() for places in lists])
+            for bound, lists in groups.of(answer, len(tasks[number].paths))
+        ]
+        for answer, number in enumerate(groups.transformations.tolist())
+    }

@@ -1,0 +1,45 @@
+"""The relative strategy against the reference, on drawn and on real documents."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tamis.transform.plan import Task
+from tamis.transform.reference import find_groups
+from tamis.transform.relative.strategy import RelativeStrategy
+from tamis.transform.shapes import shape_of
+from tests.transform.cases import CASES
+from tests.transform.drawing import documents, transformations
+from tests.transform.strategies import listed, parsed, tasks_of
+
+
+def check(queries: list[str], document: str) -> int:
+    """Compare both strategies; how many transformations the relative one supports."""
+    tasks, demand = tasks_of(queries)
+    strategy = RelativeStrategy()
+    supported: list[Task] = []
+    for task in tasks:
+        shape = shape_of(task, strategy.labels)
+        if shape is not None:
+            assert strategy.add(shape) == len(supported)
+            supported.append(task)
+    batch, vocabulary = parsed(document, demand)
+    expected = listed(find_groups(supported, batch, vocabulary), supported)
+    for _ in range(2):  # what was found before does not matter
+        found = strategy.find_groups(batch, vocabulary)
+        assert found is not None
+        assert listed(found, supported) == expected
+        assert list(listed(found, supported)) == sorted(expected)
+    return len(supported)
+
+
+@settings(max_examples=400)
+@given(document=documents(), queries=st.lists(transformations(), min_size=1, max_size=12))
+def test_drawn(document: str, queries: list[str]) -> None:
+    check(queries, document)
+
+
+def test_cases() -> None:
+    supported = sum(check([case.query], case.document) for case in CASES)
+    assert supported > len(CASES) * 2 // 3
