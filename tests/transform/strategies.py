@@ -11,7 +11,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.flwr import parse_transformation
 from tamis.limits import Limits
-from tamis.transform.groups import Groups
+from tamis.transform.groups import GroupReader, Groups
 from tamis.transform.plan import Task, demand_of_transformation, task_of
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
@@ -38,10 +38,8 @@ def parsed(document: str, demand: Demand) -> tuple[EventBatch, Vocabulary]:
 
 def listed(groups: Groups, tasks: Sequence[Task]) -> Found:
     """By transformation its groups: each the bound event, and the places in its lists."""
+    reader = GroupReader(groups)
     return {
-        number: [
-            (bound, [places.tolist() for places in lists])
-            for bound, lists in groups.of(answer, len(tasks[number].paths))
-        ]
+        number: list(reader.read(answer, len(tasks[number].paths)))
         for answer, number in enumerate(groups.transformations.tolist())
     }

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tamis.documents.batch import Int64
 from tamis.errors import MessageError, MessageLimitError
 from tamis.language.flwr.model import OrderKey
 from tamis.language.values import xpath_number
@@ -14,7 +13,7 @@ from tamis.transform.fragments import Fragments
 from tamis.transform.numbers import aggregate
 from tamis.transform.templates import Attributes, Copies, Number, Part, Strings, Template
 
-Lists = Sequence[Int64]
+Lists = Sequence[Sequence[int]]
 _IN_VALUE = {b"&": b"&amp;", b"<": b"&lt;", b'"': b"&quot;", b"\t": b"&#9;", b"\n": b"&#10;"}
 
 
@@ -73,7 +72,7 @@ class _Message:
                 self.copy(part, lists)
 
     def copy(self, part: Copies, lists: Lists) -> None:
-        for place in lists[part.list].tolist():
+        for place in lists[part.list]:
             self.add(self.fragments.copy(place, has_default=part.has_default))
 
     def write(self, body: Sequence[Part], lists: Lists) -> None:
@@ -97,7 +96,7 @@ class _Message:
                     self.add_attributes(part, lists)
 
     def number(self, part: Number, lists: Lists) -> bytes | None:
-        places = lists[part.list].tolist()
+        places = lists[part.list]
         if part.function == "count":
             return b"%d" % len(places)
         text = aggregate(part.function, [self.fragments.string(place) for place in places])
@@ -110,7 +109,7 @@ class _Message:
                 if number is not None:
                     yield number
             else:
-                for place in lists[part].tolist():
+                for place in lists[part]:
                     yield self.fragments.string(place)
 
     def add_attributes(self, part: Attributes, lists: Lists) -> None:
@@ -118,7 +117,7 @@ class _Message:
         seen = {("", name) for name in part.names}
         declared = dict(part.prefixes)
         for index in part.lists:
-            for place in lists[index].tolist():
+            for place in lists[index]:
                 namespace, local, prefix = self.fragments.attribute(place)
                 if (namespace, local) in seen:
                     raise MessageError(
@@ -170,7 +169,7 @@ def _in_order(
     return found
 
 
-def _sort_key(key: OrderKey, places: Int64, fragments: Fragments) -> tuple[Any, ...]:
+def _sort_key(key: OrderKey, places: Sequence[int], fragments: Fragments) -> tuple[Any, ...]:
     """What a group is compared by: the first node's value, or that there is none.
 
     Strings are compared by code points, which is how their UTF-8 compares; NaN is above nothing

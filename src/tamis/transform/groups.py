@@ -19,18 +19,20 @@ class Groups(NamedTuple):
     """The answers of a batch: for each document, the transformations that have a message.
 
     Nodes are *places*, ``number << KIND_BITS | kind`` as in :mod:`tamis.documents.batch`. What
-    answers have in common is there once: ranges of groups, lists of a path for these, and lists.
+    answers have in common is there once: groups, and the lists of a path, of which all
+    transformations that have this path read their own.
 
     Attributes:
         documents: int32[a]; the document of each answer, ascending.
         transformations: int32[a]; its transformation, ascending within a document.
         group_starts, group_ends: int64[a]; the groups of each answer, a range of ``bound``.
         bound: int64[g]; the start event of each group's bound element, in document order.
-        column_starts: int64[a]; for each path of answer i, from ``columns[column_starts[i]]`` on,
-            where its lists begin in ``lists``, one for each group.
-        columns: int64[c].
-        lists: int32[]; the numbers of lists.
-        list_starts: int64[l + 1]; list i is ``nodes[list_starts[i]:list_starts[i + 1]]``.
+        path_starts: int64[a]; the paths of answer i are ``paths[path_starts[i]]`` and so on.
+        paths: int32[]; numbers of paths.
+        of_path: int64[p + 1]; the lists of path i are those from ``of_path[i]`` on, up to
+            ``of_path[i + 1]``: one for each bound node for which it is not empty.
+        list_bound: int64[l]; the bound node of each list, ascending for each path.
+        list_starts, list_ends: int64[l]; ranges of ``nodes``.
         nodes: int64[]; places.
     """
 
@@ -39,27 +41,54 @@ class Groups(NamedTuple):
     group_starts: Int64
     group_ends: Int64
     bound: Int64
-    column_starts: Int64
-    columns: Int64
-    lists: Int32
+    path_starts: Int64
+    paths: Int32
+    of_path: Int64
+    list_bound: Int64
     list_starts: Int64
+    list_ends: Int64
     nodes: Int64
 
-    def of(self, answer: int, paths: int) -> Iterator[tuple[int, list[Int64]]]:
+
+class GroupReader:
+    """Reads the groups of answers; each list is looked for once.
+
+    Args:
+        groups: of some documents.
+    """
+
+    def __init__(self, groups: Groups) -> None:
+        self.groups = groups
+        self._lists: dict[int, dict[int, list[int]]] = {}  # by path, then by bound node
+
+    def read(self, answer: int, paths: int) -> Iterator[tuple[int, list[list[int]]]]:
         """The groups of an answer: each bound event, with the places in its lists.
 
         Args:
             paths: how many lists each group has.
         """
-        first, last = int(self.group_starts[answer]), int(self.group_ends[answer])
-        start = int(self.column_starts[answer])
-        columns = self.columns[start : start + paths].tolist()
-        for group in range(last - first):
-            numbers = [int(self.lists[column + group]) for column in columns]
-            yield (
-                int(self.bound[first + group]),
-                [
-                    self.nodes[self.list_starts[number] : self.list_starts[number + 1]]
-                    for number in numbers
-                ],
+        groups = self.groups
+        first, last = int(groups.group_starts[answer]), int(groups.group_ends[answer])
+        start = int(groups.path_starts[answer])
+        columns = [self._of_path(path) for path in groups.paths[start : start + paths].tolist()]
+        for bound in groups.bound[first:last].tolist():
+            yield bound, [column.get(bound, _NOTHING) for column in columns]
+
+    def _of_path(self, path: int) -> dict[int, list[int]]:
+        """The lists of a path, by bound node."""
+        found = self._lists.get(path)
+        if found is None:
+            groups = self.groups
+            lists = slice(*groups.of_path[path : path + 2].tolist())
+            ranges = zip(
+                groups.list_bound[lists].tolist(),
+                groups.list_starts[lists].tolist(),
+                groups.list_ends[lists].tolist(),
+                strict=True,
             )
+            found = {bound: groups.nodes[start:end].tolist() for bound, start, end in ranges}
+            self._lists[path] = found
+        return found
+
+
+_NOTHING: list[int] = []

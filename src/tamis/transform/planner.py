@@ -11,7 +11,7 @@ from tamis.documents.batch import EventBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import UnsupportedExpression
 from tamis.transform import reference
-from tamis.transform.groups import Groups
+from tamis.transform.groups import GroupReader
 from tamis.transform.plan import Task
 from tamis.transform.relative.strategy import RelativeStrategy
 from tamis.transform.shapes import shape_of
@@ -64,14 +64,14 @@ class Plans:
 
     def find_groups(
         self, batch: EventBatch, vocabulary: Vocabulary
-    ) -> Iterator[tuple[int, Groups, int]]:
+    ) -> Iterator[tuple[int, GroupReader, int]]:
         """What is found in a document, which is a batch of its own.
 
         Yields:
             Transformation after transformation its number, and which answer of some groups it has.
         """
         left = self._left
-        found: list[tuple[int, Groups, int]] = []
+        found: list[tuple[int, GroupReader, int]] = []
         if self._own_numbers:
             groups = self._relative.find_groups(batch, vocabulary)
             if groups is None:  # it has a number that kernels cannot read
@@ -79,16 +79,17 @@ class Plans:
                     number: self._tasks[own] for number, own in self._own_numbers.items()
                 }
             else:
-                own = groups.transformations.tolist()
+                reader, numbers = GroupReader(groups), self._relative_numbers
                 found = [
-                    (self._relative_numbers[number], groups, answer)
-                    for answer, number in enumerate(own)
+                    (numbers[number], reader, answer)
+                    for answer, number in enumerate(groups.transformations.tolist())
                 ]
         if left:
             numbers = sorted(left)
             groups = reference.find_groups([left[number] for number in numbers], batch, vocabulary)
+            reader = GroupReader(groups)
             found += [
-                (numbers[number], groups, answer)
+                (numbers[number], reader, answer)
                 for answer, number in enumerate(groups.transformations.tolist())
             ]
             found.sort(key=lambda answer: answer[0])

@@ -43,21 +43,27 @@ def find_groups(tasks: Sequence[Task], batch: EventBatch, vocabulary: Vocabulary
 
 
 def _groups(answers: Sequence[tuple[int, int, Int64, list[list[Int64]]]]) -> Groups:
-    """Answers as arrays: for each its document, transformation, bound nodes, and lists by path."""
-    lists = [nodes for answer in answers for column in answer[3] for nodes in column]
-    columns = [column for answer in answers for column in answer[3]]
+    """Answers as arrays: for each its document, transformation, bound nodes, and lists by path.
+
+    Each path of each answer has a number of its own.
+    """
+    columns = [(bound, column) for _, _, bound, lists in answers for column in lists]
+    lists = [nodes for _, column in columns for nodes in column]
+    list_ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
     group_ends = np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64)
-    column_ends = np.cumsum([0, *(len(answer[3]) for answer in answers)]).astype(np.int64)
+    path_ends = np.cumsum([0, *(len(answer[3]) for answer in answers)]).astype(np.int64)
     groups = Groups(
         documents=np.array([answer[0] for answer in answers], np.int32),
         transformations=np.array([answer[1] for answer in answers], np.int32),
         group_starts=group_ends[:-1],
         group_ends=group_ends[1:],
         bound=_joined([answer[2] for answer in answers]),
-        column_starts=column_ends[:-1],
-        columns=np.cumsum([0, *map(len, columns)])[:-1].astype(np.int64),
-        lists=np.arange(len(lists), dtype=np.int32),
-        list_starts=np.cumsum([0, *map(len, lists)]).astype(np.int64),
+        path_starts=path_ends[:-1],
+        paths=np.arange(len(columns), dtype=np.int32),
+        of_path=np.cumsum([0, *(len(column) for _, column in columns)]).astype(np.int64),
+        list_bound=_joined([bound for bound, _ in columns]),
+        list_starts=list_ends[:-1],
+        list_ends=list_ends[1:],
         nodes=_joined(lists),
     )
     freeze(*groups)

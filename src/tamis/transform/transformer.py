@@ -23,7 +23,7 @@ from tamis.language.flwr import Transformation, parse_transformation
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
-from tamis.transform.groups import Groups
+from tamis.transform.groups import GroupReader
 from tamis.transform.plan import demand_of_transformation, task_of
 from tamis.transform.planner import STRATEGIES, Plans
 from tamis.transform.templates import Template, template_of
@@ -65,7 +65,7 @@ class Found(NamedTuple):
     """That a document has something for a subscription: an answer of some groups."""
 
     planned: Planned
-    groups: Groups
+    reader: GroupReader
     answer: int
 
 
@@ -113,11 +113,11 @@ class Messages(Sequence[Message]):
         return self._made(found) if isinstance(found, Found) else list(map(self._made, found))
 
     def _made(self, found: Found) -> Message:
-        planned, groups, answer = found
+        planned, reader, answer = found
         assert self._fragments is not None
         template = planned.template
         try:
-            listed = groups.of(answer, template.lists)
+            listed = reader.read(answer, template.lists)
             content = make_message(template, listed, self._fragments, self._bytes_max)
         except MessageError as error:
             return Message(planned.id, b"", error)
@@ -254,8 +254,8 @@ class Transformer:
             return Messages(error=error)
         vocabulary = self._parser.vocabulary
         found = [
-            Found(planned, groups, answer)
-            for number, groups, answer in self._plans.find_groups(batch, vocabulary)
+            Found(planned, reader, answer)
+            for number, reader, answer in self._plans.find_groups(batch, vocabulary)
             if (planned := self._planned[number]) is not None
         ]
         fragments = Fragments(batch, 0, source, vocabulary)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from tamis.workload.observed.generator import draw_from_documents
     from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
     from tamis.workload.queries.queries import Queries
+    from tamis.workload.queries.transformations import (
+        TransformationOptions,
+        transformations_from_dtd,
+    )
     from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
     from tamis.workload.values import Values
 
@@ -31,11 +35,13 @@ __all__ = [
     "EventWorkload",
     "Queries",
     "QueryOptions",
+    "TransformationOptions",
     "TwigOptions",
     "Values",
     "dblp",
     "draw_from_documents",
     "queries_from_dtd",
+    "transformations_from_dtd",
     "twigs_from_dtd",
 ]
 
@@ -47,11 +53,13 @@ __getattr__ = importing(
         "EventWorkload": "events.generator",
         "Queries": "queries.queries",
         "QueryOptions": "queries.paths",
+        "TransformationOptions": "queries.transformations",
         "TwigOptions": "queries.twigs",
         "Values": "values",
         "dblp": "documents.dblp",
         "draw_from_documents": "observed.generator",
         "queries_from_dtd": "queries.paths",
+        "transformations_from_dtd": "queries.transformations",
         "twigs_from_dtd": "queries.twigs",
     },
 )

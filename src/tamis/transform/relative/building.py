@@ -33,8 +33,6 @@ from tamis.transform.relative.layout import (
     LESS,
     NONE,
     OPERATORS,
-    QUERY,
-    QUERY_IS_LIVE,
     RULE,
     SOURCE,
     SOURCE_EXISTS,
@@ -148,7 +146,7 @@ class Building:
         self._literals = Rows(1, np.float64)
         self._texts = Rows(1, np.uint8)
         self._equals = Table()
-        self._ranges = Ranges()
+        self._ranges = Slabs()
         self._tests = Rows(1)
         self._comparisons = Rows(COMPARISON)
         self._comparison_literals = Rows(1, np.float64)
@@ -156,14 +154,26 @@ class Building:
         self._rule_leaves = Rows(1)
         self._rule_pairs = Table()
         self._pair_rules: dict[tuple[int, int], int] = {}
-        self._first_query = Rows(1, fill=NONE)
-        self._queries = Rows(QUERY)
+        self._queries_of = Slabs()
+        self._selection_of = Rows(1)
+        self._path_starts = Rows(1, np.int64)
+        self._is_live = Rows(1, np.uint64)
         self._paths = Rows(1)
 
     @property
     def queries(self) -> int:
         """How many transformations were added."""
-        return self._queries.count
+        return self._selection_of.count
+
+    @property
+    def sources(self) -> int:
+        """How many ends of paths there are."""
+        return self._sources.count
+
+    @property
+    def paths(self) -> Int32:
+        """The sources of all transformations, behind each other."""
+        return self._paths.view
 
     @property
     def leaves(self) -> int:
@@ -184,17 +194,20 @@ class Building:
             equals=self._equals.array,
             range_starts=self._ranges.starts.view,
             range_counts=self._ranges.counts.view,
-            thresholds=self._ranges.thresholds.view,
-            range_leaves=self._ranges.leaves.view,
+            thresholds=self._ranges.keys.view,
+            range_leaves=self._ranges.numbers.view,
             tests=self._tests.view,
             comparisons=self._comparisons.view,
             comparison_literals=self._comparison_literals.view,
             rules=self._rules.view,
             rule_leaves=self._rule_leaves.view,
             rule_pairs=self._rule_pairs.array,
-            first_query=self._first_query.view,
-            queries=self._queries.view,
-            paths=self._paths.view,
+            query_starts=self._queries_of.starts.view,
+            query_counts=self._queries_of.counts.view,
+            selection_queries=self._queries_of.numbers.view,
+            selection_of=self._selection_of.view,
+            path_starts=self._path_starts.view,
+            is_live=self._is_live.view,
         )
 
     # -- transformations ---------------------------------------------------------------------------
@@ -208,15 +221,16 @@ class Building:
         paths = [self._source(end) for end in shape.ends]
         for source in paths:
             self._sources.array[source * SOURCE + SOURCE_IS_LIST] = 1
-        start = self._paths.extend(paths)
-        first = int(self._first_query.array[selection])
-        query = self._queries.add([selection, first, start, start + len(paths), 1])
-        self._first_query.array[selection] = query
+        self._path_starts.add([self._paths.extend(paths)])
+        query = self._selection_of.add([selection])
+        self._queries_of.add(selection, query)
+        self._is_live.stretch(query // 64 + 1)
+        self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
 
     def remove(self, query: int) -> None:
         """Forget a transformation; the room that it takes stays."""
-        self._queries.array[query * QUERY + QUERY_IS_LIVE] = 0
+        self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)
 
     def _selection(self, binding: int, shape: Shape) -> int:
         key = ("selection", shape.binding, frozenset(shape.conditions))
@@ -224,7 +238,7 @@ class Building:
         if found is None:
             found = self._numbers[key] = self.selections
             self.selections += 1
-            self._first_query.stretch(self.selections)
+            self._queries_of.new()
             for conjunction in shape.conditions:
                 self._add_rule(binding, found, shape.binding, conjunction)
         return found
@@ -386,52 +400,61 @@ class Building:
             number = SOURCE_RANGES + operator - LESS
             if row[number] == NONE:
                 row[number] = self._ranges.new()
-            self._ranges.add(int(row[number]), _number(literal), leaf)
+            self._ranges.insert(int(row[number]), _number(literal), leaf)
 
 
-class Ranges:
-    """Thresholds, each range ascending; a range that is full moves to where there is more room."""
+class Slabs:
+    """Lists of numbers that grow; one that is full moves to where there is more room.
+
+    Attributes:
+        starts, counts: int64; where each list is.
+        numbers: int32; what they hold.
+        keys: float64; of lists that are kept in their order, the keys of the numbers.
+    """
 
     def __init__(self) -> None:
         self.starts = Rows(1, np.int64)
         self.counts = Rows(1, np.int64)
-        self.thresholds = Rows(1, np.float64)
-        self.leaves = Rows(1)
+        self.numbers = Rows(1)
+        self.keys = Rows(1, np.float64)
         self._rooms: list[int] = []
 
     def new(self) -> int:
-        """An empty range."""
-        self.starts.extend([0])
+        """An empty list: its number."""
+        self.starts.add([0])
         self._rooms.append(0)
-        return self.counts.extend([0])
+        return self.counts.add([0])
 
-    def add(self, range: int, threshold: float, leaf: int) -> None:
-        """Add a threshold where it belongs."""
-        start, count = int(self.starts.array[range]), int(self.counts.array[range])
-        if count == self._rooms[range]:
-            start = self._moved(range, start, count)
+    def add(self, slab: int, number: int) -> None:
+        """Add a number at the end of a list."""
+        count = int(self.counts.array[slab])
+        if count == self._rooms[slab]:
+            self._move(slab, count)
+        self.numbers.array[int(self.starts.array[slab]) + count] = number
+        self.counts.array[slab] = count + 1
+
+    def insert(self, slab: int, key: float, number: int) -> None:
+        """Add a number to a list that ascends by keys."""
+        count = int(self.counts.array[slab])
+        if count == self._rooms[slab]:
+            self._move(slab, count)
+        start = int(self.starts.array[slab])
         end = start + count
-        thresholds, leaves = self.thresholds.array, self.leaves.array
-        place = start + int(np.searchsorted(thresholds[start:end], threshold))
-        thresholds[place + 1 : end + 1] = thresholds[place:end].copy()
-        leaves[place + 1 : end + 1] = leaves[place:end].copy()
-        thresholds[place], leaves[place] = threshold, leaf
-        self.counts.array[range] = count + 1
+        keys, numbers = self.keys.array, self.numbers.array
+        place = start + int(np.searchsorted(keys[start:end], key))
+        keys[place + 1 : end + 1] = keys[place:end].copy()
+        numbers[place + 1 : end + 1] = numbers[place:end].copy()
+        keys[place], numbers[place] = key, number
+        self.counts.array[slab] = count + 1
 
-    def _moved(self, range: int, start: int, count: int) -> int:
-        room = self._rooms[range] = max(2 * count, 4)
-        old: tuple[NDArray[Any], Int32]
-        old = (
-            self.thresholds.array[start : start + count],
-            self.leaves.array[start : start + count],
-        )
-        moved = self.thresholds.count
-        self.thresholds.stretch(moved + room)
-        self.leaves.stretch(moved + room)
-        self.thresholds.array[moved : moved + count] = old[0]
-        self.leaves.array[moved : moved + count] = old[1]
-        self.starts.array[range] = moved
-        return moved
+    def _move(self, slab: int, count: int) -> None:
+        room = self._rooms[slab] = max(2 * count, 4)
+        start = int(self.starts.array[slab])
+        moved = self.numbers.count
+        for rows in (self.numbers, self.keys):
+            rows.stretch(moved + room)
+            rows.array[moved : moved + count] = rows.array[start : start + count].copy()
+        self.starts.array[slab] = moved
 
 
 def _number(literal: bytes | float | None) -> float:

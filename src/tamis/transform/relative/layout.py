@@ -66,14 +66,6 @@ COMPARISON = 8
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, EXISTS = range(7)
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "exists")
 
-QUERY_SELECTION, QUERY_NEXT, QUERY_PATHS, QUERY_PATHS_END, QUERY_IS_LIVE = range(5)
-QUERY = 8
-"""A transformation.
-
-``NEXT``   the next one of the same selection.
-``PATHS``, ``PATHS_END``  its sources, in ``paths``.
-"""
-
 (
     EVENTS,
     ROWS,
@@ -85,16 +77,12 @@ QUERY = 8
     GROUPS_USED,
     MATCHED_USED,
     ANSWERS_USED,
-    COLUMNS_USED,
-    COLUMN_KEYS,
-    LISTS_USED,
     LIST_KEYS,
-    LIST_COUNT,
     NODES_USED,
     BOUND_USED,
     FULL,
     _SCALARS,
-) = range(19)
+) = range(15)
 """What is counted while a document is looked at.
 
 ``EVENTS``, ``ROWS``  of the document, and how many occurrences the NFA gave.
@@ -132,9 +120,12 @@ class Plans(NamedTuple):
         rules: int32[RULE * n].
         rule_leaves: int32[]; lists, each ended by ``NONE``.
         rule_pairs: int64[2 * slots]; by binding and leaf: the first rule plus one, 0 for none.
-        first_query: int32[selections]; ``NONE`` for none.
-        queries: int32[QUERY * n].
-        paths: int32[].
+        query_starts, query_counts: int64[selections]; the transformations of a selection, in
+            ``selection_queries``.
+        selection_queries: int32[].
+        selection_of: int32[queries]; the selection of each transformation.
+        path_starts: int64[queries]; its sources, in ``paths``.
+        is_live: uint64[queries / 64]; a bit for each one that was not removed.
     """
 
     is_binding: Bytes
@@ -156,9 +147,12 @@ class Plans(NamedTuple):
     rules: Int32
     rule_leaves: Int32
     rule_pairs: Int64
-    first_query: Int32
-    queries: Int32
-    paths: Int32
+    query_starts: Int64
+    query_counts: Int64
+    selection_queries: Int32
+    selection_of: Int32
+    path_starts: Int64
+    is_live: Any
 
 
 class Read(NamedTuple):
@@ -195,6 +189,7 @@ class Work(NamedTuple):
         stack: int64[]; open elements.
         is_bound: uint8[events]; whether some binding path leads there.
         first_hit: int64[events]; the first of the hits of a bound node, or ``NONE``.
+        first_list: int64[events]; the slot of the first of its lists, or ``NONE``.
         row_stamp: int64[rows].
         frontier: int64[]; occurrences that a path leads back to.
         found_leaves: int32[]; leaves that are true of a node.
@@ -208,12 +203,12 @@ class Work(NamedTuple):
         groups: int64[2 * n]; a bound node, and the next group of the selection.
         matched: int32[]; the selections that have groups.
         is_answer: uint64[]; a bit for each query.
-        columns_of: int64[COLUMN_SLOT * n]; by selection and source: the column.
         bound_from, bound_to: int64[selections]; where its bound nodes are.
         number: float64[1].
         answers: int32[n]; the queries that have groups.
-        column_starts, group_starts, group_ends: int64[n]; columns, lists, list_starts, nodes,
-            bound: see ``Groups``.
+        group_starts, group_ends, answer_paths: int64[n]; of answers.
+        of_path, list_bound, list_starts, list_ends, nodes, bound: see ``Groups``.
+        path_at: int64[sources]; where the next list of each goes.
     """
 
     ends: Int64
@@ -223,6 +218,7 @@ class Work(NamedTuple):
     stack: Int64
     is_bound: Bytes
     first_hit: Int64
+    first_list: Int64
     row_stamp: Int64
     frontier: Int64
     found_leaves: Int32
@@ -239,25 +235,25 @@ class Work(NamedTuple):
     groups: Int64
     matched: Int32
     is_answer: Any
-    columns_of: Int64
     bound_from: Int64
     bound_to: Int64
     number: Any
     answers: Int32
-    column_starts: Int64
     group_starts: Int64
     group_ends: Int64
-    columns: Int64
-    lists: Int32
+    answer_paths: Int64
+    of_path: Int64
+    path_at: Int64
+    list_bound: Int64
     list_starts: Int64
+    list_ends: Int64
     nodes: Int64
     bound: Int64
 
 
-LIST_SLOT = 5
-"""Key, document, first pair, last pair, and the number of the list, 0 until it is written."""
-COLUMN_SLOT = 3
-"""Key, document, and where the column begins in ``lists``."""
+LIST_SLOT = 6
+"""Source and bound node as a key, document, first pair, last pair, the source, and the next slot of
+the bound node."""
 
 PLANS: Any = places(Plans, _SCALARS)
 READ: Any = places(Read, _SCALARS + 2 * len(Plans._fields))

@@ -112,9 +112,11 @@ class RelativeStrategy:
             self._reserve(name, len(building.nfa))
         for name in _BY_SELECTION:
             self._reserve(name, building.selections)
-        self._reserve("is_answer", building.queries // 64 + 1)
-        if len(self._work["is_answer"]) != building.queries // 64 + 1:
-            self._work["is_answer"] = np.zeros(building.queries // 64 + 1, np.uint64)
+        for name in ("of_path", "path_at"):
+            self._reserve(name, building.sources + 1)
+        words = len(building.plans().is_live)
+        if len(self._work["is_answer"]) != words:
+            self._work["is_answer"] = np.zeros(words, np.uint64)
 
     def _reserve(self, name: str, size: int) -> None:
         if len(self._work[name]) < size:
@@ -132,17 +134,19 @@ class RelativeStrategy:
     def _groups(self) -> Groups:
         """What was found, copied."""
         state, work = self._state, self._work
-        answers = int(state[layout.ANSWERS_USED])
+        answers, lists = int(state[layout.ANSWERS_USED]), int(state[layout.LIST_KEYS])
         groups = Groups(
             documents=np.zeros(answers, np.int32),
             transformations=work["answers"][:answers].copy(),
             group_starts=work["group_starts"][:answers].copy(),
             group_ends=work["group_ends"][:answers].copy(),
             bound=work["bound"][: state[layout.BOUND_USED]].copy(),
-            column_starts=work["column_starts"][:answers].copy(),
-            columns=work["columns"][: state[layout.COLUMNS_USED]].copy(),
-            lists=work["lists"][: state[layout.LISTS_USED]].copy(),
-            list_starts=work["list_starts"][: state[layout.LIST_COUNT] + 1].copy(),
+            path_starts=work["answer_paths"][:answers].copy(),
+            paths=self._building.paths.copy(),
+            of_path=work["of_path"][: self._building.sources + 1].copy(),
+            list_bound=work["list_bound"][:lists].copy(),
+            list_starts=work["list_starts"][:lists].copy(),
+            list_ends=work["list_ends"][:lists].copy(),
             nodes=work["nodes"][: state[layout.NODES_USED]].copy(),
         )
         freeze(*groups)
@@ -156,14 +160,21 @@ _DTYPES: dict[str, Any] = {
     "is_answer": np.uint64,
     "number": np.float64,
     "answers": np.int32,
-    "lists": np.int32,
 }
 _SIZES = {
     "lists_of": layout.LIST_SLOT * _ROOM,
-    "columns_of": layout.COLUMN_SLOT * _ROOM,
     "number": 1,
 }
-_BY_EVENT = ("ends", "parents", "attributes_from", "texts_from", "stack", "is_bound", "first_hit")
+_BY_EVENT = (
+    "ends",
+    "parents",
+    "attributes_from",
+    "texts_from",
+    "stack",
+    "is_bound",
+    "first_hit",
+    "first_list",
+)
 _BY_SELECTION = (
     "selection_stamp",
     "selection_node",
@@ -175,5 +186,6 @@ _BY_SELECTION = (
 )
 _TOGETHER = {
     "groups": ("groups", "bound"),
-    "answers": ("answers", "column_starts", "group_starts", "group_ends"),
+    "answers": ("answers", "answer_paths", "group_starts", "group_ends"),
+    "list_bound": ("list_bound", "list_starts", "list_ends"),
 }

@@ -54,9 +54,10 @@ def mark_bound(state: Int64) -> None:
     """Mark the elements that some binding path leads to."""
     rows, is_binding = int64s(state, READ.rows), uint8s(state, PLANS.is_binding)
     is_bound, first_hit = uint8s(state, WORK.is_bound), int64s(state, WORK.first_hit)
+    first_list = int64s(state, WORK.first_list)
     for event in range(state[EVENTS]):
         is_bound[event] = 0
-        first_hit[event] = NONE
+        first_hit[event] = first_list[event] = NONE
     for row in range(state[ROWS]):
         if is_binding[rows[row * OCCURRENCE + STATE]]:
             is_bound[rows[row * OCCURRENCE + START]] = 1
@@ -174,7 +175,9 @@ def add_node(state: Int64, source: int, bound: int, place: int) -> bool:
             return False
         state[LIST_KEYS] += 1
         slots[slot], slots[slot + 1] = pair_key(bound, source), state[DOCUMENT]
-        slots[slot + 2], slots[slot + 4] = used, 0
+        slots[slot + 2], slots[slot + 4] = used, source
+        slots[slot + 5] = int64s(state, WORK.first_list)[bound]
+        int64s(state, WORK.first_list)[bound] = slot
     slots[slot + 3] = used
     state[PAIRS_USED] = used + 1
     return True
