@@ -12,7 +12,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.flwr import parse_transformation
 from tamis.limits import Limits
 from tamis.transform.groups import GroupReader, Groups
-from tamis.transform.plan import Task, demand_of_transformation, task_of
+from tamis.transform.plan import Task, demand_of_task, task_of
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
 
@@ -24,7 +24,7 @@ def tasks_of(queries: Sequence[str]) -> tuple[list[Task], Demand]:
     for query in queries:
         transformation = parse_transformation(query)
         tasks.append(task_of(transformation))
-        demand |= demand_of_transformation(transformation)
+        demand |= demand_of_task(tasks[-1])
     return tasks, demand
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tamis.transform.plan import Task
 from tamis.transform.reference import find_groups
 from tamis.transform.relative.strategy import RelativeStrategy
-from tamis.transform.shapes import shape_of
+from tamis.transform.shapes import Shapes
 from tests.transform.cases import CASES
 from tests.transform.drawing import documents, transformations
 from tests.transform.strategies import listed, parsed, tasks_of
@@ -18,9 +18,10 @@ def check(queries: list[str], document: str) -> int:
     """Compare both strategies; how many transformations the relative one supports."""
     tasks, demand = tasks_of(queries)
     strategy = RelativeStrategy()
+    shapes = Shapes(strategy.labels)
     supported: list[Task] = []
     for task in tasks:
-        shape = shape_of(task, strategy.labels)
+        shape = shapes.of(task)
         if shape is not None:
             assert strategy.add(shape) == len(supported)
             supported.append(task)

@@ -5,15 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.documents.demand import Demand
-from tamis.language.flwr.model import (
-    Aggregate,
-    Constructor,
-    Content,
-    Enclosed,
-    Item,
-    Transformation,
-)
-from tamis.language.model import Axis, Compare, Exists, Expression, KindTest, Nodes, Path, Step
+from tamis.language.flwr.model import Transformation
+from tamis.language.model import Axis, Compare, Exists, Expression, Nodes, Path, Step
 from tamis.matching.demand import demand_of
 
 
@@ -23,13 +16,14 @@ class Task(NamedTuple):
     Attributes:
         binding: absolute; the groups.
         where: true of the bound nodes that have a group, or None.
-        paths: relative to the bound node; the lists of a group: the return paths, each once, and
-            then those that only the order reads.
+        paths: relative to the bound node; the lists of a group.
+        are_read: for each of these, whether the strings of its nodes are read.
     """
 
     binding: Path
     where: Expression | None
     paths: tuple[Path, ...]
+    are_read: tuple[bool, ...]
 
 
 def task_of(transformation: Transformation) -> Task:
@@ -37,64 +31,29 @@ def task_of(transformation: Transformation) -> Task:
 
     >>> from tamis.language.flwr import parse_transformation
     >>> text = "<r>{ for $b in //b order by $b/k return <x>{ $b/t, count($b/t) }</x> }</r>"
-    >>> len(task_of(parse_transformation(text)).paths)
-    2
+    >>> task_of(parse_transformation(text)).are_read
+    (False, True)
     """
     flwr = transformation.flwr
-    keys = (key.path for key in flwr.order)
-    paths = tuple(dict.fromkeys((*transformation.return_paths(), *keys)))
-    return Task(flwr.binding, flwr.where, paths)
+    return Task(flwr.binding, flwr.where, flwr.paths, flwr.are_read)
 
 
-def demand_of_transformation(transformation: Transformation) -> Demand:
-    """What finding a transformation's nodes, and making its message, reads of documents."""
-    flwr = transformation.flwr
-    steps = flwr.binding.steps
-    if flwr.where is not None:
+def demand_of_task(task: Task) -> Demand:
+    """What finding a task's nodes, and making messages of them, reads of documents."""
+    steps = task.binding.steps
+    if task.where is not None:
         last = steps[-1]
-        steps = (*steps[:-1], Step(last.axis, last.test, (*last.predicates, flwr.where)))
+        steps = (*steps[:-1], Step(last.axis, last.test, (*last.predicates, task.where)))
     demand = demand_of(Exists((Path(True, steps),))) | Demand(offsets=True)
-    for path in transformation.return_paths():
-        demand |= demand_of(Exists((_below(flwr.binding, path),)))
-    read = [*_read_as_strings(flwr.result), *(key.path for key in flwr.order)]
-    for path in read:
-        demand |= demand_of(Compare("=", Nodes((_below(flwr.binding, path),)), ""))
-    if any(_copies_attributes(path) for path in transformation.return_paths()):
-        demand |= Demand(prefixes=True)
+    for path, is_read in zip(task.paths, task.are_read, strict=True):
+        demand |= demand_of_path(task.binding, path, is_read)
     return demand
 
 
-def _below(binding: Path, path: Path) -> Path:
-    return Path(True, binding.steps + path.steps)
-
-
-def _copies_attributes(path: Path) -> bool:
-    return bool(path.steps) and path.steps[-1].axis is Axis.ATTRIBUTE
-
-
-def _read_as_strings(items: tuple[Item | Content, ...]) -> list[Path]:
-    """The paths whose nodes' string values are in the message: but for copies of elements."""
-    found: list[Path] = []
-    for item in items:
-        match item:
-            case Aggregate(function, path) if function != "count":
-                found.append(path)
-            case Enclosed(inner):
-                found += _read_as_strings(inner)
-            case Constructor(attributes=attributes, content=content):
-                for attribute in attributes:
-                    for part in attribute.value:
-                        if isinstance(part, Enclosed):
-                            found += [inner.path for inner in part.items if hasattr(inner, "path")]
-                found += _read_as_strings(content)
-            case _:
-                pass
-    return found
-
-
-def is_of_elements(path: Path) -> bool:
-    """Whether a path selects elements alone."""
-    if not path.steps:
-        return True
-    last = path.steps[-1]
-    return last.axis is not Axis.ATTRIBUTE and not isinstance(last.test, KindTest)
+def demand_of_path(binding: Path, path: Path, is_read: bool) -> Demand:
+    """What a path of a task reads; with the strings of its nodes, or without."""
+    whole = Path(True, binding.steps + path.steps)
+    demand = demand_of(Compare("=", Nodes((whole,)), "") if is_read else Exists((whole,)))
+    if path.steps and path.steps[-1].axis is Axis.ATTRIBUTE:
+        demand |= Demand(prefixes=True)  # it may be copied, as it is written
+    return demand

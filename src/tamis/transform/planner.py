@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tamis.documents.batch import EventBatch
+from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import UnsupportedExpression
 from tamis.transform import reference
 from tamis.transform.groups import GroupReader
-from tamis.transform.plan import Task
+from tamis.transform.plan import Task, demand_of_task
 from tamis.transform.relative.strategy import RelativeStrategy
-from tamis.transform.shapes import shape_of
+from tamis.transform.shapes import Shapes
 
 STRATEGIES = ("auto", "relative", "reference")
 
@@ -29,6 +30,8 @@ class Plans:
     def __init__(self, strategy: str) -> None:
         self._strategy = strategy
         self._relative = RelativeStrategy()
+        self._shapes = Shapes(self._relative.labels)
+        self._left_demand = Demand()
         self._relative_numbers: list[int] = []  # the transformation of each of its own
         self._own_numbers: dict[int, int] = {}  # the other way around
         self._left: dict[int, Task] = {}
@@ -42,7 +45,7 @@ class Plans:
         """
         shape = None
         if self._strategy != "reference":
-            shape = shape_of(task, self._relative.labels)
+            shape = self._shapes.of(task)
         if shape is not None:
             self._own_numbers[number] = self._relative.add(shape)
             self._relative_numbers.append(number)
@@ -54,6 +57,12 @@ class Plans:
             )
         else:
             self._left[number] = task
+            self._left_demand |= demand_of_task(task)
+
+    @property
+    def demand(self) -> Demand:
+        """What the transformations read of documents."""
+        return self._shapes.demand | self._left_demand
 
     def remove(self, number: int) -> None:
         """Forget a transformation."""

@@ -9,11 +9,12 @@ strategy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import product
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-from tamis.language.filters import Codes, Labels
+from tamis.documents.demand import ALL_NAMES, Demand, Names
+from tamis.language.filters import ANY, Codes, Labels, is_open
 from tamis.language.model import (
     DESCEND,
     And,
@@ -101,85 +102,183 @@ class _NoShapeError(Exception):
     """The task is more than a shape can say."""
 
 
-def shape_of(task: Task, labels: Labels) -> Shape | None:
-    """The shape of a task, or None where it has none.
+class Shapes:
+    """Makes shapes of tasks, and knows what these read of documents.
+
+    Paths that are the same object, as the reader makes them of the same text, are looked at once.
 
     >>> from tamis.language.flwr import parse_transformation
     >>> from tamis.transform.plan import task_of
     >>> text = "<r>{ for $b in //b where $b/@n > 1 or $b/c = 'x' return $b/c/text() }</r>"
-    >>> shape = shape_of(task_of(parse_transformation(text)), Labels())
+    >>> shapes = Shapes(Labels())
+    >>> shape = shapes.of(task_of(parse_transformation(text)))
     >>> shape.binding.codes, [leaf.operator for (leaf,) in shape.conditions]
     ((3,), ['>', '='])
+    >>> shapes.demand[:2]
+    (Names([('', 'n')]), Names([('', 'c')]))
+
+    Attributes:
+        labels: what steps test for.
+        demand: what all shapes so far read.
     """
-    try:
-        steps, condition = _with_last_predicates(task)
-        return Shape(
-            _route(steps, labels, is_relative=False),
-            ((),) if condition is None else _disjunction(condition, labels),
-            tuple(_end(path, labels) for path in task.paths),
-        )
-    except _NoShapeError:
-        return None
 
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
+        self.demand = Demand(offsets=True)
+        self._ends: dict[int, tuple[Path, End]] = {}
+        self._bindings: dict[int, tuple[Path, Route, Expression | None]] = {}
+        self._demanded: set[tuple[int, End, bool]] = set()
 
-def _with_last_predicates(task: Task) -> tuple[tuple[Step, ...], Expression | None]:
-    """The steps of the binding without the last one's predicates, and these with the condition."""
-    *inner, last = task.binding.steps
-    operands: list[Expression] = []
-    for predicate in last.predicates:
-        if not isinstance(predicate, Expression):
+    def of(self, task: Task) -> Shape | None:
+        """The shape of a task, or None where it has none."""
+        try:
+            binding, condition = self._binding(task)
+            conditions = ((),) if condition is None else self._disjunction(condition)
+            shape = Shape(binding, conditions, tuple(map(self._end, task.paths)))
+        except _NoShapeError:
+            return None
+        self._add_demand(shape, task.are_read)
+        return shape
+
+    def _binding(self, task: Task) -> tuple[Route, Expression | None]:
+        """The binding without the predicates of its last step, and these with the condition."""
+        known = self._bindings.get(id(task.binding))
+        if known is None:
+            *inner, last = task.binding.steps
+            if not all(isinstance(predicate, Expression) for predicate in last.predicates):
+                raise _NoShapeError
+            route = self._route((*inner, Step(last.axis, last.test)), is_relative=False)
+            known = task.binding, route, _joined(cast(tuple[Expression, ...], last.predicates))
+            self._bindings[id(task.binding)] = known
+        _, route, own = known
+        return route, _joined(tuple(one for one in (own, task.where) if one is not None))
+
+    # -- conditions --------------------------------------------------------------------------------
+
+    def _disjunction(self, expression: Expression) -> tuple[Conjunction, ...]:
+        """An expression as a disjunction of conjunctions, each once."""
+        found = self._conjunctions(expression)
+        if len(found) == 1 and len(found[0]) == 1:
+            return tuple(found)
+        unique = dict.fromkeys(tuple(dict.fromkeys(each)) for each in found)
+        if len(unique) > CONJUNCTIONS_MAX:
             raise _NoShapeError
-        operands.append(predicate)
-    if task.where is not None:
-        operands.append(task.where)
-    condition = (
-        None if not operands else operands[0] if len(operands) == 1 else And(tuple(operands))
-    )
-    return (*inner, Step(last.axis, last.test)), condition
+        return tuple(unique)
 
-
-def _disjunction(expression: Expression, labels: Labels) -> tuple[Conjunction, ...]:
-    """An expression as a disjunction of conjunctions, each once."""
-    found = dict.fromkeys(tuple(dict.fromkeys(each)) for each in _conjunctions(expression, labels))
-    if len(found) > CONJUNCTIONS_MAX:
+    def _conjunctions(self, expression: Expression) -> list[Conjunction]:
+        match expression:
+            case Compare(operator, Nodes(paths), literal):
+                wanted = literal.encode() if isinstance(literal, str) else literal
+                return [(Leaf(self._end(path), operator, wanted),) for path in paths]
+            case Exists(paths):
+                return [(Leaf(self._end(path), EXISTS, None),) for path in paths]
+            case Or(operands):
+                return [found for operand in operands for found in self._conjunctions(operand)]
+            case And(operands):
+                parts = [self._conjunctions(operand) for operand in operands]
+                size = 1
+                for part in parts:
+                    size *= len(part)
+                    if size > CONJUNCTIONS_MAX:
+                        raise _NoShapeError
+                return [sum(chosen, ()) for chosen in product(*parts)]
         raise _NoShapeError
-    return tuple(found)
 
+    # -- paths -------------------------------------------------------------------------------------
 
-def _conjunctions(expression: Expression, labels: Labels) -> list[Conjunction]:
-    match expression:
-        case Compare(operator, Nodes(paths), literal):
-            wanted = literal.encode() if isinstance(literal, str) else literal
-            return [(Leaf(_end(path, labels), operator, wanted),) for path in paths]
-        case Exists(paths):
-            return [(Leaf(_end(path, labels), EXISTS, None),) for path in paths]
-        case Or(operands):
-            return [found for operand in operands for found in _conjunctions(operand, labels)]
-        case And(operands):
-            parts = [_conjunctions(operand, labels) for operand in operands]
-            size = 1
-            for part in parts:
-                size *= len(part)
-                if size > CONJUNCTIONS_MAX:
-                    raise _NoShapeError
-            return [sum(chosen, ()) for chosen in product(*parts)]
-    raise _NoShapeError
+    def _end(self, path: Path) -> End:
+        """What a relative path selects."""
+        known = self._ends.get(id(path))
+        if known is None:
+            known = self._ends[id(path)] = path, self._read_end(path)
+        return known[1]
 
+    def _read_end(self, path: Path) -> End:
+        steps = path.steps
+        kind, name = VALUE, None
+        if steps and steps[-1].axis is Axis.ATTRIBUTE:
+            kind, name = ATTRIBUTE, _attribute(steps[-1])
+        elif steps and steps[-1].test is KindTest.TEXT:
+            kind = TEXT
+            _check_text(steps[-1])
+        if kind != VALUE:
+            steps = steps[:-1]
+            if steps and steps[-1] == DESCEND:
+                raise _NoShapeError
+        return End(self._route(steps, is_relative=True), kind, name)
 
-def _end(path: Path, labels: Labels) -> End:
-    """What a relative path selects."""
-    steps = path.steps
-    kind, name = VALUE, None
-    if steps and steps[-1].axis is Axis.ATTRIBUTE:
-        kind, name = ATTRIBUTE, _attribute(steps[-1])
-    elif steps and steps[-1].test is KindTest.TEXT:
-        kind = TEXT
-        _check_text(steps[-1])
-    if kind != VALUE:
-        steps = steps[:-1]
-        if steps and steps[-1] == DESCEND:
+    def _route(self, steps: tuple[Step, ...], *, is_relative: bool) -> Route:
+        tests: list[tuple[Comparison, ...]] = []
+        own: tuple[Comparison, ...] = ()
+        if is_relative and steps and steps[0].axis is Axis.SELF:
+            if steps[0].test is not KindTest.NODE:
+                raise _NoShapeError
+            own = _tests(steps[0])
+            steps = steps[1:]
+        bare: list[Step] = []
+        for step in steps:
+            bare.append(Step(step.axis, step.test))
+            if step != DESCEND:
+                tests.append(_tests(step))
+        codes = self.labels.codes(bare) if bare else ()
+        if codes is None or len(codes) != len(tests):
             raise _NoShapeError
-    return End(_route(steps, labels, is_relative=True), kind, name)
+        return Route(codes, (*reversed(tests), own))
+
+    # -- demand ------------------------------------------------------------------------------------
+
+    def _add_demand(self, shape: Shape, are_read: Sequence[bool]) -> None:
+        """Note what a shape reads, of which most was noted with others."""
+        binding = shape.binding
+        cover = self._cover(binding.codes, ANY)
+        if any(binding.tests):
+            self.demand |= self._demand_of_tests(binding, ANY)
+        asked = [(leaf.end, leaf.operator != EXISTS) for each in shape.conditions for leaf in each]
+        for end, is_read in (*asked, *zip(shape.ends, are_read, strict=True)):
+            key = cover, end, is_read
+            if key not in self._demanded:
+                self._demanded.add(key)
+                reached = self._cover(end.route.codes, cover)
+                self.demand |= self._demand_of_strings(end.kind, end.name, is_read, reached)
+                self.demand |= self._demand_of_tests(end.route, cover)
+                if end.kind == ATTRIBUTE:
+                    self.demand |= Demand(prefixes=True)  # it may be copied, as it is written
+
+    def _demand_of_tests(self, route: Route, cover: int) -> Demand:
+        """What the tests of a route's steps read."""
+        demand = Demand()
+        for level, tests in enumerate(route.tests):
+            codes = route.codes[: max(0, len(route.codes) - level)]
+            for kind, name, operator, _ in tests:
+                reached = self._cover(codes, cover)
+                demand |= self._demand_of_strings(kind, name, operator != EXISTS, reached)
+        return demand
+
+    def _demand_of_strings(
+        self, kind: int, name: tuple[str, str] | None, is_read: bool, cover: int
+    ) -> Demand:
+        """What the strings at an end are made of; ``cover`` is the last label on the way there."""
+        if kind == ATTRIBUTE:
+            return Demand(attributes=ALL_NAMES if name is None else Names([name]))
+        if kind == VALUE and not is_read:
+            return Demand()
+        test = self.labels.test(cover)
+        if test.namespace is None or test.local is None:
+            return Demand(text=ALL_NAMES)
+        return Demand(text=Names([(test.namespace, test.local)]))
+
+    def _cover(self, codes: Codes, cover: int) -> int:
+        """The last label of some steps that names an element, in which all behind it is."""
+        for code in reversed(codes):
+            if not is_open(self.labels.names[code >> 1]):
+                return code >> 1
+        return cover
+
+
+def _joined(expressions: tuple[Expression, ...]) -> Expression | None:
+    if len(expressions) < 2:
+        return expressions[0] if expressions else None
+    return And(expressions)
 
 
 def _attribute(step: Step) -> tuple[str, str] | None:
@@ -196,25 +295,6 @@ def _attribute(step: Step) -> tuple[str, str] | None:
 def _check_text(step: Step) -> None:
     if step.axis is not Axis.CHILD or step.predicates:
         raise _NoShapeError
-
-
-def _route(steps: tuple[Step, ...], labels: Labels, *, is_relative: bool) -> Route:
-    tests: list[tuple[Comparison, ...]] = []
-    own: tuple[Comparison, ...] = ()
-    if is_relative and steps and steps[0].axis is Axis.SELF:
-        if steps[0].test is not KindTest.NODE:
-            raise _NoShapeError
-        own = _tests(steps[0])
-        steps = steps[1:]
-    bare: list[Step] = []
-    for step in steps:
-        bare.append(Step(step.axis, step.test))
-        if step != DESCEND:
-            tests.append(_tests(step))
-    codes = labels.codes(bare) if bare else ()
-    if codes is None or len(codes) != len(tests):
-        raise _NoShapeError
-    return Route(codes, (*reversed(tests), own))
 
 
 def _tests(step: Step) -> tuple[Comparison, ...]:

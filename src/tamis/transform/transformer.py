@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import NamedTuple, overload
 
-from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
 from tamis.documents.source import Document, read
 from tamis.documents.vocabulary import Vocabulary
@@ -24,7 +24,7 @@ from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
 from tamis.transform.groups import GroupReader
-from tamis.transform.plan import demand_of_transformation, task_of
+from tamis.transform.plan import task_of
 from tamis.transform.planner import STRATEGIES, Plans
 from tamis.transform.templates import Template, template_of
 
@@ -54,11 +54,17 @@ class Message(NamedTuple):
         return self.content.decode()
 
 
-class Planned(NamedTuple):
+class Planned:
     """A subscription, as its messages are made."""
 
-    id: SubscriptionId
-    template: Template
+    def __init__(self, id: SubscriptionId, transformation: Transformation) -> None:
+        self.id = id
+        self._transformation = transformation
+
+    @cached_property
+    def template(self) -> Template:
+        """Made for the first message: most subscriptions seldom have one."""
+        return template_of(self._transformation)
 
 
 class Found(NamedTuple):
@@ -172,7 +178,6 @@ class Transformer:
         self._numbers: dict[SubscriptionId, int] = {}
         self._planned: list[Planned | None] = []
         self._parser: Parser | None = None
-        self._demand = Demand()
         errors: list[SubscriptionError] = []
         for id, text in (subscriptions or {}).items():
             try:
@@ -199,10 +204,7 @@ class Transformer:
         except SubscriptionError as error:
             raise error.located(id, None) from None
         self._numbers[id] = len(self._planned)
-        self._planned.append(Planned(id, template_of(transformation)))
-        demand = self._demand | demand_of_transformation(transformation)
-        if demand != self._demand:
-            self._demand, self._parser = demand, None
+        self._planned.append(Planned(id, transformation))
 
     def remove(self, id: SubscriptionId) -> None:
         """Remove a subscription, which no document from now on is transformed for.
@@ -245,8 +247,9 @@ class Transformer:
             if isinstance(document, DocumentError):
                 raise document
             source = read(document, self.limits)
-            if self._parser is None or self._parser.is_full:
-                self._parser = Parser(Vocabulary(), self._demand, self.limits)
+            demand = self._plans.demand
+            if self._parser is None or self._parser.demand != demand or self._parser.is_full:
+                self._parser = Parser(Vocabulary(), demand, self.limits)
             batch, errors = self._parser.parse([source])
             for error in errors.values():
                 raise error

@@ -8,6 +8,16 @@ from tamis.language.grammar import FilterExpression, LocationPath, StepSyntax, V
 from tamis.language.model import Axis, KindTest, NameTest, Path, Step
 from tamis.language.xpath import Meaning
 
+_PATHS_MAX = 1 << 16
+_paths: dict[Path, Path] = {}
+
+
+def interned(path: Path) -> Path:
+    """One object for paths that are equal, so that what is known of it can be kept by identity."""
+    if len(_paths) > _PATHS_MAX:
+        _paths.clear()
+    return _paths.setdefault(path, path)
+
 
 class MeaningOfBinding(Meaning):
     """Gives syntax trees their meaning, relative to the bound node.
@@ -62,5 +72,5 @@ class MeaningOfBinding(Meaning):
             self.inside_predicate -= 1
             here = Step(Axis.SELF, KindTest.NODE, predicates)
             steps = tuple(self.step(step) for step in syntax.steps)
-            return Path(False, (*start.steps, here, *steps))
-        return super().filtered(syntax)
+            return interned(Path(False, (*start.steps, here, *steps)))
+        return interned(super().filtered(syntax))

@@ -9,7 +9,7 @@ that it bound.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from tamis.language.model import Expression, Path
@@ -93,6 +93,9 @@ class Flwr:
         binding: absolute, ending with an element.
         where: true of the bound nodes that something is made of, or None.
         result: what is made of each of these.
+        paths: all that ``result`` has, each once, as they come; and then what only ``order`` reads.
+        are_read: for each of these, whether the strings of its nodes are read, to write or to
+            compare them; else they are counted, or copied as they are.
     """
 
     variable: str = field(compare=False)
@@ -100,6 +103,15 @@ class Flwr:
     where: Expression | None
     order: tuple[OrderKey, ...]
     result: tuple[Item, ...]
+    paths: tuple[Path, ...] = field(init=False, compare=False, repr=False)
+    are_read: tuple[bool, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        leaves = dict.fromkeys([*_leaves(self.result), *((key.path, True) for key in self.order)])
+        paths = tuple(dict.fromkeys(path for path, _ in leaves))
+        read = {path for path, is_read in leaves if is_read}
+        object.__setattr__(self, "paths", paths)
+        object.__setattr__(self, "are_read", tuple(path in read for path in paths))
 
 
 Item = ReturnPath | Aggregate | Constructor
@@ -117,24 +129,22 @@ class Transformation:
     flwr: Flwr
     namespaces: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
 
-    def return_paths(self) -> tuple[Path, ...]:
-        """The paths that something is made of for each binding, each once, as they come."""
-        return tuple(dict.fromkeys(item.path for item in _leaves(self.flwr.result)))
 
-
-def _leaves(items: tuple[Content | Item, ...]) -> Iterator[ReturnPath | Aggregate]:
-    """The paths and aggregates in some content."""
+def _leaves(
+    items: Iterable[Content | Item], *, in_value: bool = False
+) -> Iterator[tuple[Path, bool]]:
+    """The paths in some content, and whether the strings of their nodes are read there."""
     for item in items:
         match item:
-            case ReturnPath() | Aggregate():
-                yield item
+            case ReturnPath(path):
+                yield path, in_value
+            case Aggregate(function, path):
+                yield path, function != "count"
             case Enclosed(inner):
-                yield from _leaves(inner)
+                yield from _leaves(inner, in_value=in_value)
             case Constructor(attributes=attributes, content=content):
                 for attribute in attributes:
-                    for part in attribute.value:
-                        if isinstance(part, Enclosed):
-                            yield from _leaves(part.items)
+                    yield from _leaves(attribute.value, in_value=True)
                 yield from _leaves(content)
             case _:
                 pass

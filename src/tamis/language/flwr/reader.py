@@ -29,7 +29,7 @@ from typing import NoReturn, TypeVar
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language.flwr.characters import NOT_XML
 from tamis.language.flwr.constructors import Constructors
-from tamis.language.flwr.meaning import MeaningOfBinding
+from tamis.language.flwr.meaning import MeaningOfBinding, interned
 from tamis.language.flwr.model import (
     Aggregate,
     Constructor,
@@ -84,7 +84,7 @@ def parse_transformation(
         SubscriptionLimitError: it reaches a limit.
 
     >>> found = parse_transformation('<r>{ for $b in //book return <b>{ $b/title }</b> }</r>')
-    >>> found.element.name, found.flwr.variable, len(found.return_paths())
+    >>> found.element.name, found.flwr.variable, len(found.flwr.paths)
     ('r', 'b', 1)
     >>> parse_transformation('<r>{ for $b in //book let $t := $b/title return $t }</r>')
     Traceback (most recent call last):
@@ -400,7 +400,7 @@ class _Reader(Constructors):
         last = path.steps[-1] if path.steps else HERE
         if last.axis is Axis.ATTRIBUTE or not isinstance(last.test, NameTest):
             self.unsupported("a for clause binds elements, named or *", start)
-        return Path(True, path.steps)
+        return interned(Path(True, path.steps))
 
     def relative_path(self) -> Path:
         """A path that begins with the variable."""
@@ -419,7 +419,7 @@ class _Reader(Constructors):
                 "a union is not supported here", position, "write a subscription for each path"
             )
         (path,) = nodes.paths
-        return Path(path.absolute, without_here(path.steps))
+        return interned(Path(path.absolute, without_here(path.steps)))
 
     def condition(self) -> Expression:
         syntax = self.embedded(Parser.expression)

@@ -26,10 +26,10 @@ class RelativeStrategy:
 
     >>> from tamis.language.flwr import parse_transformation
     >>> from tamis.transform.plan import task_of
-    >>> from tamis.transform.shapes import shape_of
+    >>> from tamis.transform.shapes import Shapes
     >>> strategy = RelativeStrategy()
     >>> text = "<r>{ for $b in //b where $b/@n > 1 return $b/c }</r>"
-    >>> strategy.add(shape_of(task_of(parse_transformation(text)), strategy.labels))
+    >>> strategy.add(Shapes(strategy.labels).of(task_of(parse_transformation(text))))
     0
     """
 
