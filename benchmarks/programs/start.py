@@ -230,10 +230,28 @@ def use_everything() -> None:
     _use_nfa()
     _use_events()
     _use_drawn_events()
+    _use_transformations()
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
     matcher = compile({"s": "//b"}, dtd=graph)
     assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
     assert Encoder(["n"]).ndjson(b'{"n": 1}\n').batch.events == 1
+
+
+def _use_transformations() -> None:
+    """Transform for so many subscriptions, and so large a document, that all arrays are full."""
+    from tamis import Transformer  # noqa: PLC0415
+
+    wheres = ["$b/c = 'x%d'", "$b/c < %d", "$b/@k != %d", "$b/@k = %d", "$b/c", "$b[c = 'x%d']//c"]
+    queries = {
+        (n, kind): "<r>{ for $b in //a[@n > 1]//b[@k] where "
+        + where.replace("%d", str(n))
+        + " return <i>{ $b/@k, $b/c/text(), $b//c[@l = 1] }</i> }</r>"
+        for n in range(60)
+        for kind, where in enumerate(wheres)
+    }
+    inside = "".join(f"<b k='{n}'><b k='1'>t<c l='1'>x{n}</c></b><c>{n}</c></b>" for n in range(99))
+    transformer = Transformer({str(id): query for id, query in queries.items()})
+    assert len(transformer.transform(f"<a n='2'><a n='3'>{inside}</a></a>")) > 200
 
 
 def _use_nfa() -> None:

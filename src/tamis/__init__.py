@@ -17,7 +17,6 @@ if TYPE_CHECKING:
         BadSubscriptions,
         DocumentError,
         SubscriptionError,
-        SubscriptionSyntaxError,
         TamisError,
         UnsupportedExpression,
         UsageError,
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from tamis.matching.matcher import CompiledMatcher, Match
     from tamis.matching.matcher import compile_subscriptions as compile
     from tamis.matching.matcher import load_matcher as load
+    from tamis.transform.transformer import Transformer
 
 __version__ = "0.1.0"
 
@@ -42,9 +42,9 @@ __all__ = [
     "Match",
     "Matcher",
     "SubscriptionError",
-    "SubscriptionSyntaxError",
     "Subscriptions",
     "TamisError",
+    "Transformer",
     "UnsupportedExpression",
     "UsageError",
     "__version__",
@@ -63,9 +63,9 @@ __getattr__ = importing(
         "Match": "matching.matcher",
         "Matcher": "matching.index",
         "SubscriptionError": "errors",
-        "SubscriptionSyntaxError": "errors",
         "Subscriptions": "language.subscriptions",
         "TamisError": "errors",
+        "Transformer": "transform.transformer",
         "UnsupportedExpression": "errors",
         "UsageError": "errors",
         "compile": "matching.matcher:compile_subscriptions",

@@ -19,7 +19,7 @@ import pytest
 
 import tamis
 from tamis.documents import parser as parser_module
-from tamis.errors import EngineRefused, MissingExtra, UsageError
+from tamis.errors import EngineRefused, MissingExtra, SubscriptionSyntaxError, UsageError
 from tamis.matching import matcher as matcher_module
 
 ORDERS = {"big": "//order[total > 100]", "any": "//order", 7: "//order/item[@sku = 'x']"}
@@ -142,7 +142,7 @@ def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch)
 def test_pickled_where_it_was() -> None:
     matcher = pickle.loads(pickle.dumps(tamis.compile(ORDERS, engine="reference")))
     assert list(matcher.match("<order/>")) == ["any"]
-    error = tamis.SubscriptionSyntaxError("m", "/a", 1, "h", "id", 3)
+    error = SubscriptionSyntaxError("m", "/a", 1, "h", "id", 3)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
     error = tamis.DocumentError("m", 1, 2)
     assert str(pickle.loads(pickle.dumps(error))) == str(error)
@@ -306,7 +306,7 @@ def test_live_changes() -> None:
         live.remove(2)
     with pytest.raises(tamis.SubscriptionError, match="taken"):
         live.add("s", "//c")
-    with pytest.raises(tamis.SubscriptionSyntaxError):
+    with pytest.raises(SubscriptionSyntaxError):
         live.add("t", "//c[")
     assert live.explain("<b/>", "s").matched is False
 

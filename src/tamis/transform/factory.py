@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from tamis.errors import MessageError, MessageLimitError
@@ -35,13 +35,44 @@ def make_message(
         MessageLimitError: it would be longer.
     """
     ordered = groups if not template.order else _in_order(template, groups, fragments)
+    if template.is_plain:
+        return _make_plain(template, ordered, fragments, bytes_max)
     message = _Message(fragments, bytes_max)
     message.add(template.head)
-    write = message.write_plain if template.is_plain else message.write
     for _, lists in ordered:
-        write(template.body, lists)
+        message.write(template.body, lists)
     message.add(template.tail)
     return b"".join(message.pieces)
+
+
+def _make_plain(
+    template: Template,
+    groups: Iterable[tuple[int, Lists]],
+    fragments: Fragments,
+    bytes_max: int,
+) -> bytes:
+    """A message of constants and copies alone, as nearly all are."""
+    pieces = [template.head]
+    size = len(template.head) + len(template.tail)
+    for _, lists in groups:
+        before = len(pieces)
+        for part in template.body:
+            if isinstance(part, bytes):
+                pieces.append(part)
+            else:
+                assert isinstance(part, Copies)
+                copies = fragments.copies[part.has_default]
+                pieces += [copies[place] for place in lists[part.list]]
+        size += sum(map(len, pieces[before:]))
+        if size > bytes_max:
+            raise too_long(bytes_max)
+    pieces.append(template.tail)
+    return b"".join(pieces)
+
+
+def too_long(bytes_max: int) -> MessageLimitError:
+    """The error of a message that is longer than is allowed."""
+    return MessageLimitError(f"the message is longer than the limit message_bytes = {bytes_max:,}")
 
 
 class _Message:
@@ -57,23 +88,12 @@ class _Message:
     def add(self, piece: bytes) -> None:
         self.size += len(piece)
         if self.size > self.bytes_max:
-            raise MessageLimitError(
-                f"the message is longer than the limit message_bytes = {self.bytes_max:,}"
-            )
+            raise too_long(self.bytes_max)
         self.pieces.append(piece)
-
-    def write_plain(self, body: Sequence[Part], lists: Lists) -> None:
-        """A group of constants and copies."""
-        for part in body:
-            if isinstance(part, bytes):
-                self.add(part)
-            else:
-                assert isinstance(part, Copies)
-                self.copy(part, lists)
 
     def copy(self, part: Copies, lists: Lists) -> None:
         for place in lists[part.list]:
-            self.add(self.fragments.copy(place, has_default=part.has_default))
+            self.add(self.fragments.copies[part.has_default][place])
 
     def write(self, body: Sequence[Part], lists: Lists) -> None:
         """Any group."""

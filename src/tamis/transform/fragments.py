@@ -40,6 +40,10 @@ class Fragments:
         document: which of the batch.
         source: its bytes.
         vocabulary: that the batch was parsed with.
+
+    Attributes:
+        copies: by place, each node as it stands in the content of a constructed element: those for
+            where no element around declares a default namespace, and those for where one does.
     """
 
     def __init__(
@@ -50,11 +54,10 @@ class Fragments:
         self.first = int(batch.document_starts[document])
         self.last = int(batch.document_starts[document + 1])
         self._source = source
-        self._elements: dict[int, bytes] = {}
-        self._inside_default: dict[int, bytes] = {}
+        self.copies = _Copies(self, False), _Copies(self, True)
         self._scopes: dict[int, Scope] = {}
 
-    def copy(self, place: int, *, has_default: bool = False) -> bytes:
+    def copy(self, place: int, has_default: bool) -> bytes:
         """A node, as it stands in the content of a constructed element.
 
         Args:
@@ -62,11 +65,7 @@ class Fragments:
         """
         kind, number = place & _KIND, place >> KIND_BITS
         if kind == ELEMENT:
-            known = self._inside_default if has_default else self._elements
-            found = known.get(number)
-            if found is None:
-                found = known[number] = self._element(number, has_default)
-            return found
+            return self._element(number, has_default)
         value = self.string(place)
         if kind == TEXT:
             return _SPECIAL.sub(lambda match: _ESCAPES[match[0]], value)
@@ -202,3 +201,16 @@ class Fragments:
             own = self._declared(inner)
             scope = self._scopes[inner] = {**scope, **own} if own else scope
         return scope
+
+
+class _Copies(dict[int, bytes]):
+    """Nodes as text, made when they are looked up for the first time."""
+
+    def __init__(self, fragments: Fragments, has_default: bool) -> None:
+        super().__init__()
+        self._fragments = fragments
+        self._has_default = has_default
+
+    def __missing__(self, place: int) -> bytes:
+        copy = self[place] = self._fragments.copy(place, self._has_default)
+        return copy

@@ -68,10 +68,10 @@ class GroupReader:
             paths: how many lists each group has.
         """
         groups = self.groups
-        first, last = int(groups.group_starts[answer]), int(groups.group_ends[answer])
-        start = int(groups.path_starts[answer])
+        start = groups.path_starts[answer]
         columns = [self._of_path(path) for path in groups.paths[start : start + paths].tolist()]
-        for bound in groups.bound[first:last].tolist():
+        bounds = groups.bound[groups.group_starts[answer] : groups.group_ends[answer]]
+        for bound in bounds.tolist():
             yield bound, [column.get(bound, _NOTHING) for column in columns]
 
     def _of_path(self, path: int) -> dict[int, list[int]]:

@@ -128,7 +128,8 @@ class _Reader(Constructors):
         while self.word() == "declare":
             self.declaration()
         if not self.text.startswith("<", self.at):
-            found = self.refuse_expression()
+            is_bare = self.word() == "for"
+            found = self.found() if is_bare else self.refuse_expression()
             self.fail(
                 f"expected an element, found {found}",
                 hint="a transformation is an element with a for inside: "
@@ -422,6 +423,9 @@ class _Reader(Constructors):
         return interned(Path(path.absolute, without_here(path.steps)))
 
     def condition(self) -> Expression:
+        self.skip()
+        if self.word() in ("some", "every", "if", "let"):
+            self.refuse_word(_EXPRESSION_HINTS[self.word()])
         syntax = self.embedded(Parser.expression)
         return self.with_meaning(syntax, lambda meaning: meaning.boolean(syntax))
 

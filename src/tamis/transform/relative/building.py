@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import Int32, Int64
+from tamis.documents.batch import Int64
 from tamis.language.filters import ANY, Labels
 from tamis.matching.nfa.states import Nfa
 from tamis.transform.relative import layout
@@ -171,11 +171,6 @@ class Building:
         return self._sources.count
 
     @property
-    def paths(self) -> Int32:
-        """The sources of all transformations, behind each other."""
-        return self._paths.view
-
-    @property
     def leaves(self) -> int:
         """How many conditions on strings there are."""
         return self._leaves.count
@@ -207,6 +202,7 @@ class Building:
             selection_queries=self._queries_of.numbers.view,
             selection_of=self._selection_of.view,
             path_starts=self._path_starts.view,
+            paths=self._paths.view,
             is_live=self._is_live.view,
         )
 

@@ -125,6 +125,7 @@ class Plans(NamedTuple):
         selection_queries: int32[].
         selection_of: int32[queries]; the selection of each transformation.
         path_starts: int64[queries]; its sources, in ``paths``.
+        paths: int32[].
         is_live: uint64[queries / 64]; a bit for each one that was not removed.
     """
 
@@ -152,6 +153,7 @@ class Plans(NamedTuple):
     selection_queries: Int32
     selection_of: Int32
     path_starts: Int64
+    paths: Int32
     is_live: Any
 
 

@@ -15,7 +15,7 @@ from tamis.transform.groups import Groups
 from tamis.transform.relative import layout
 from tamis.transform.relative.building import Building
 from tamis.transform.relative.kernels.answers import find_groups
-from tamis.transform.relative.layout import DONE, ODD_NUMBER, PLANS, READ, WORK, Read, Work
+from tamis.transform.relative.layout import DONE, ODD_NUMBER, PLANS, READ, WORK, Plans, Read, Work
 from tamis.transform.shapes import Shape
 
 _ROOM = 256
@@ -37,6 +37,9 @@ class RelativeStrategy:
         self._building = Building()
         self._run = NfaRun()
         self._state = np.zeros(layout.STATE_SIZE, np.int64)
+        self._plans: Plans | None = None  # as kernels know them; None where some were added since
+        self._fitted = -1  # the number of transformations that the arrays are long enough for
+        self._is_work_new = True
         self._work: dict[str, NDArray[Any]] = {
             name: np.zeros(_SIZES.get(name, _ROOM), _DTYPES.get(name, np.int64))
             for name in Work._fields
@@ -49,6 +52,7 @@ class RelativeStrategy:
 
     def add(self, shape: Shape) -> int:
         """Add a transformation: its number."""
+        self._plans = None
         return self._building.add(shape)
 
     def remove(self, number: int) -> None:
@@ -81,19 +85,25 @@ class RelativeStrategy:
             text_values=batch.text_values,
             names=self._names(vocabulary),
         )
-        self._fit(len(batch.tags), len(rows))
         state = self._state
+        if self._plans is None:
+            self._plans = building.plans()
+            note(state, PLANS.is_binding, self._plans)
+        self._fit(len(batch.tags), len(rows))
         state[layout.EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
-        plans = building.plans()
-        note(state, PLANS.is_binding, plans)
         note(state, READ.rows, read)
-        note(state, WORK.ends, Work(**self._work))
+        self._note_work()
         while (status := find_groups(state)) != DONE:
             if status == ODD_NUMBER:
                 return None
             self._widen(Work._fields[state[layout.FULL]])
-            note(state, WORK.ends, Work(**self._work))
-        return self._groups()
+            self._note_work()
+        return self._groups(self._plans)
+
+    def _note_work(self) -> None:
+        if self._is_work_new:
+            note(self._state, WORK.ends, Work(**self._work))
+            self._is_work_new = False
 
     def _names(self, vocabulary: Vocabulary) -> Int32:
         """The ids that the names of attributes have in a vocabulary."""
@@ -106,6 +116,9 @@ class RelativeStrategy:
         for name in _BY_EVENT:
             self._reserve(name, events + 2)
         self._reserve("row_stamp", rows)
+        if self._fitted == building.queries:
+            return
+        self._fitted = building.queries
         self._reserve("frontier", 64)
         self._reserve("leaf_stamp", building.leaves)
         for name in ("binding_stamp", "binding_row"):
@@ -114,9 +127,9 @@ class RelativeStrategy:
             self._reserve(name, building.selections)
         for name in ("of_path", "path_at"):
             self._reserve(name, building.sources + 1)
-        words = len(building.plans().is_live)
+        words = (building.queries + 63) // 64
         if len(self._work["is_answer"]) != words:
-            self._work["is_answer"] = np.zeros(words, np.uint64)
+            self._replace("is_answer", words)
 
     def _reserve(self, name: str, size: int) -> None:
         if len(self._work[name]) < size:
@@ -130,9 +143,10 @@ class RelativeStrategy:
     def _replace(self, name: str, size: int) -> None:
         """A longer array; nothing that is kept from document to document is in it."""
         self._work[name] = np.zeros(size, self._work[name].dtype)
+        self._is_work_new = True
 
-    def _groups(self) -> Groups:
-        """What was found, copied."""
+    def _groups(self, plans: Plans) -> Groups:
+        """What was found, copied; the paths of transformations stay what they are."""
         state, work = self._state, self._work
         answers, lists = int(state[layout.ANSWERS_USED]), int(state[layout.LIST_KEYS])
         groups = Groups(
@@ -142,7 +156,7 @@ class RelativeStrategy:
             group_ends=work["group_ends"][:answers].copy(),
             bound=work["bound"][: state[layout.BOUND_USED]].copy(),
             path_starts=work["answer_paths"][:answers].copy(),
-            paths=self._building.paths.copy(),
+            paths=plans.paths,
             of_path=work["of_path"][: self._building.sources + 1].copy(),
             list_bound=work["list_bound"][:lists].copy(),
             list_starts=work["list_starts"][:lists].copy(),

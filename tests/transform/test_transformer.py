@@ -1,0 +1,115 @@
+"""``Transformer``: subscriptions that come and go, documents in error, limits."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+import tamis
+from tamis.errors import (
+    DocumentError,
+    MalformedDocument,
+    MessageError,
+    MessageLimitError,
+    SubscriptionIdError,
+    UnsupportedExpression,
+    UsageError,
+)
+
+BOOKS = "<bib><book k='1'><t>A</t></book><book k='2'><t>B</t><t>C</t></book></bib>"
+TITLES = "<r>{ for $b in //book return <b>{ $b/t }</b> }</r>"
+SECOND = "<r>{ for $b in //book[2] return $b/@k/../t }</r>"
+COUNTS = "<r>{ for $b in //book where count($b/t) > 1 return <n>{ count($b/t) }</n> }</r>"
+
+
+def texts(transformer: tamis.Transformer, document: str = BOOKS) -> dict[object, str]:
+    return {found.subscription: found.text for found in transformer.transform(document)}
+
+
+def test_subscriptions_come_and_go() -> None:
+    transformer = tamis.Transformer({"t": TITLES})
+    expected = {"t": "<r><b><t>A</t></b><b><t>B</t><t>C</t></b></r>"}
+    assert texts(transformer) == expected
+    transformer.add(7, COUNTS)  # answered by another strategy
+    transformer.add("u", TITLES.replace("//book", "//book[@k = 2]"))
+    more = {**expected, 7: "<r><n>2</n></r>", "u": "<r><b><t>B</t><t>C</t></b></r>"}
+    assert texts(transformer) == more
+    assert list(texts(transformer)) == ["t", 7, "u"]
+    assert transformer.transform(BOOKS).subscriptions == ["t", 7, "u"]
+    transformer.remove("t")
+    transformer.remove(7)
+    assert texts(transformer) == {"u": more["u"]}
+    transformer.add("t", TITLES)
+    assert list(texts(transformer)) == ["u", "t"]
+    assert len(transformer) == 2
+    with pytest.raises(UsageError, match="there is no subscription 7"):
+        transformer.remove(7)
+    with pytest.raises(SubscriptionIdError, match="the id is there already"):
+        transformer.add("t", COUNTS)
+    assert texts(transformer, "<a/>") == {}
+
+
+def test_all_bad_subscriptions_are_told() -> None:
+    with pytest.raises(tamis.BadSubscriptions) as caught:
+        tamis.Transformer({"a": "<r/>", "b": TITLES, "c": SECOND})
+    assert [error.id for error in caught.value.errors] == ["a", "c"]
+
+
+def test_strategies() -> None:
+    for strategy in ("auto", "relative", "reference"):
+        assert len(texts(tamis.Transformer({"t": TITLES}, strategy=strategy))) == 1
+    with pytest.raises(UsageError, match="choose from auto, relative, reference"):
+        tamis.Transformer(strategy="fast")
+    with pytest.raises(tamis.BadSubscriptions) as caught:
+        tamis.Transformer({"c": COUNTS}, strategy="relative")
+    assert isinstance(caught.value.errors[0], UnsupportedExpression)
+    assert caught.value.errors[0].id == "c"
+
+
+def test_documents_in_error_are_told_in_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "x.xml.gz"
+    path.write_bytes(gzip.compress(BOOKS.encode()))
+    documents = [BOOKS, "<a>", path, b"<bib/>", tmp_path / "none.xml", MalformedDocument("given")]
+    found = list(tamis.Transformer({"t": TITLES}).transform_many(documents))
+    assert [messages.error is None for messages in found] == [True, False, True, True, False, False]
+    assert [len(messages) for messages in found if messages.error is None] == [1, 1, 0]
+    with pytest.raises(DocumentError):
+        len(found[1])
+    with pytest.raises(DocumentError):
+        tamis.Transformer({"t": TITLES}).transform("<a>")
+    with pytest.raises(UsageError, match="give one to transform"):
+        tamis.Transformer().transform_many(BOOKS)
+
+
+def test_a_message_that_cannot_be_made_is_an_error_of_its_own() -> None:
+    twice = "<r>{ for $b in /bib return <x>{ $b/book/@k }</x> }</r>"
+    own = "<r>{ for $b in //book return <x k='0'>{ $b/@k }</x> }</r>"
+    found = tamis.Transformer({1: twice, 2: TITLES, 3: own}).transform(BOOKS)
+    assert [message.error is None for message in found] == [False, True, False]
+    with pytest.raises(MessageError, match="would have two attributes 'k'"):
+        found[0].text  # noqa: B018 - it raises
+    limits = tamis.Limits(message_bytes=44)
+    for query in (TITLES, TITLES.replace("$b/t }", "$b/t, count($b/t) }")):
+        found = tamis.Transformer({1: query, 2: COUNTS}, limits=limits).transform(BOOKS)
+        assert isinstance(found[0].error, MessageLimitError)
+        assert "message_bytes = 44" in str(found[0].error)
+        assert found[1].text == "<r><n>2</n></r>"
+
+
+def test_numbers_of_many_digits() -> None:
+    document = f"<a><b>{'1' * 40}</b><b>0.{'0' * 30}1</b></a>"
+    query = "<r>{ for $b in //b where $b > 1000 return <x>{ sum($b) }</x> }</r>"
+    assert texts(tamis.Transformer({1: query}), document) == {
+        1: "<r><x>1.1111111111111112E39</x></r>"
+    }
+
+
+def test_many_nested_bindings_are_no_exponential_work() -> None:
+    deep = "<a>" * 200 + "<b/>" + "</a>" * 200
+    query = (
+        "<r>{ for $a in //a//a//a//a where $a//a//a//a//b return <x>{ count($a//a//b) }</x> }</r>"
+    )
+    (text,) = texts(tamis.Transformer({1: query}), deep).values()
+    assert text.count("<x>1</x>") == 194
