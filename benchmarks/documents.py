@@ -44,15 +44,25 @@ def dblp(table: Table, seed: int, data: Path) -> Iterator[bytes]:
 
 
 def dtd(table: Table, seed: int, data: Path) -> Iterator[bytes]:
-    """Documents of a DTD without end, of ``size`` bytes and ``depth``."""
-    from tamis.workload import DocumentOptions, Documents  # noqa: PLC0415 - slow to import
+    """Documents of a DTD without end, of ``size`` bytes and ``depth``.
 
+    Where ``repeats`` says how often elements are repeated, it is up to this how large they are.
+    """
+    from tamis.workload import DocumentOptions, Documents, Values  # noqa: PLC0415 - slow to import
+
+    repeats = table.get("repeats", {})
+    options = DocumentOptions(
+        optional=table.get("optional", 0.5),
+        repeats=tuple(repeats.get("", (0, 3))),
+        repeats_of={name: tuple(range) for name, range in repeats.items() if name},
+        values=Values(table.get("values", 10)),
+    )
     made = Documents(
         graph(table, data),
-        options=DocumentOptions(optional=table.get("optional", 0.5)),
+        options=options,
         depth=table["depth"],
         size=table["size"],
-        fill=True,
+        fill="repeats" not in table,
         seed=seed,
     )
     number = 0
@@ -185,8 +195,9 @@ def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
       with.
     * "templates": expressions with values of such documents in them.
     * "mixed": several of these, ``parts``, one after the other.
-    * "paths", "twigs": from a DTD, their own or that of the documents, with the rest as options of
-      the generator. Twigs of several ``sizes``, pairs of nodes and splits, are as many of each.
+    * "paths", "twigs", "transformations": from a DTD, their own or that of the documents, with the
+      rest as options of the generator. Twigs of several ``sizes``, pairs of nodes and splits, are
+      as many of each.
     """
     kind = wanted.get("kind", "documents")
     if kind == "documents":
@@ -197,8 +208,11 @@ def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
         return chain.from_iterable(_subscriptions(part, table, data) for part in wanted["parts"])
     from tamis.workload import (  # noqa: PLC0415 - slow to import
         QueryOptions,
+        TransformationOptions,
         TwigOptions,
+        Values,
         queries_from_dtd,
+        transformations_from_dtd,
         twigs_from_dtd,
     )
 
@@ -213,6 +227,11 @@ def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
             schema, count, options=QueryOptions(**options), distinct=is_distinct, seed=seed
         )
         return iter(made)
+    if kind == "transformations":
+        drawn = TransformationOptions(values=Values(table.get("values", 10)), **options)
+        return iter(
+            transformations_from_dtd(schema, count, options=drawn, distinct=is_distinct, seed=seed)
+        )
     if kind != "twigs":
         raise ValueError(f"subscriptions of the kind {kind}, which nobody knows how to make")
     sizes = wanted["sizes"]

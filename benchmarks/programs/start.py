@@ -317,11 +317,9 @@ def _use_drawn_events() -> None:
     """Draw filters and events, and match them with each engine."""
     import numpy as np  # noqa: PLC0415
 
-    from tamis.events.model import By  # noqa: PLC0415
     from tamis.events.pcm.building import compile_filters  # noqa: PLC0415
     from tamis.events.pcm.layout import LINE_WIDTH  # noqa: PLC0415
     from tamis.events.pcm.preparing import Preparation  # noqa: PLC0415
-    from tamis.events.planner import runnable  # noqa: PLC0415
     from tamis.workload import EventWorkload  # noqa: PLC0415
 
     drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)
@@ -330,11 +328,39 @@ def _use_drawn_events() -> None:
     preparation.begin(events)
     lines = np.zeros((1_000, LINE_WIDTH), np.int64)
     assert preparation.prepare(lines, np.zeros(20, np.uint64)) == 20
-    by: tuple[By, ...] = ("filter", "interface")
-    for engine in runnable():
-        for owners in map(table.owners, by):
+    for each in (drawn, *map(_workload, _ALL_SHAPES)):
+        _match_all(each.table(), each.events(20))
+
+
+_ALL_SHAPES: tuple[dict[str, Any], ...] = (
+    {"names": 4, "values": 3},  # large cells, divided by constants
+    {"names": 24, "attributes": (18, 24)},  # events with too many keys for subsets
+    {"names": 3, "values": 300, "strings": 0.5, "constraints": (1, 2)},  # constants that are hashed
+    {"names": 1, "values": 100_000, "constraints": (1, 1), "filters": (40_000, 40_000)},  # wide
+)
+
+
+def _workload(options: dict[str, Any]) -> Any:
+    from tamis.workload import EventWorkload  # noqa: PLC0415
+
+    attributes = (1, min(5, options["names"]))
+    return EventWorkload(**{
+        "interfaces": 2, "filters": (300, 400), "attributes": attributes, **options
+    })  # fmt: skip
+
+
+def _match_all(table: Any, events: Any) -> None:
+    """Match events with each engine, by filter and by interface; all of them find as much."""
+    from tamis.events.planner import runnable  # noqa: PLC0415
+
+    for owners in map(table.owners, ("filter", "interface")):
+        found = set()
+        for engine in runnable():
+            if engine.name == "reference" and table.filters > 10_000:
+                continue
             matches = engine.open(engine.compile(table), owners, 1).match(events)
-            assert len(matches.pairs(0, events.events)[0]) > 0
+            found.add(len(matches.pairs(0, events.events)[0]))
+        assert len(found) == 1, found
 
 
 if __name__ == "__main__":

@@ -48,6 +48,8 @@ def test_all_experiments_can_be_read() -> None:
         "subscriptions",
         "threads",
         "tokenizer",
+        "transform",
+        "transform-messages",
         "values",
         "values-records",
     ]

@@ -14,10 +14,18 @@ log = logging.getLogger("tamis.events.planner")
 DEFAULT = "signature"
 
 SEQUENTIAL_BELOW = 1_000
-"""The engine ``pcm`` matches fewer filters by ``sff``: about where its lines cross in Figure 8."""
+"""The engine ``pcm`` matches fewer filters by ``sff``.
+
+About here the paper's Figure 8 has sequential matching ahead. A guess: how many constraints filters
+have decides more, and with one or two, ``sff`` is ahead with far more filters
+(``benchmarks/records/events-figures.json``).
+"""
 
 GPU_FROM = 1_000_000
-"""So many by ``ccm``, where there is a GPU, each launch of which takes microseconds at least."""
+"""So many by ``ccm``, where there is a GPU, each launch of which takes microseconds at least.
+
+A guess too, until one was measured.
+"""
 
 
 def engines() -> dict[str, Engine]:
@@ -51,8 +59,6 @@ def choose(name: str) -> Engine:
 
 def pcm_choice(filters: int, has_gpu: bool) -> str:
     """The engine for so many filters, as the paper's translator (Section 4.3) would switch.
-
-    The paper has no numbers; ours are guesses until a GPU was measured.
 
     >>> pcm_choice(100, True), pcm_choice(250_000, True), pcm_choice(5_000_000, True)
     ('sff', 'ocm', 'ccm')

@@ -5,14 +5,17 @@ The only place that knows which strategies there are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import NamedTuple
 
-from tamis.documents.batch import EventBatch
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.documents.batch import EventBatch, Int32, Int64
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import UnsupportedExpression
 from tamis.transform import reference
-from tamis.transform.groups import GroupReader
+from tamis.transform.groups import GroupReader, Groups
 from tamis.transform.plan import Task, demand_of_task
 from tamis.transform.relative.strategy import RelativeStrategy
 from tamis.transform.shapes import Shapes
@@ -33,6 +36,7 @@ class Plans:
         self._shapes = Shapes(self._relative.labels)
         self._left_demand = Demand()
         self._relative_numbers: list[int] = []  # the transformation of each of its own
+        self._numbers = _NO_NUMBERS  # the same
         self._own_numbers: dict[int, int] = {}  # the other way around
         self._left: dict[int, Task] = {}
         self._tasks: list[Task] = []  # of the relative strategy
@@ -71,16 +75,10 @@ class Plans:
         else:
             self._relative.remove(self._own_numbers.pop(number))
 
-    def find_groups(
-        self, batch: EventBatch, vocabulary: Vocabulary
-    ) -> Iterator[tuple[int, GroupReader, int]]:
-        """What is found in a document, which is a batch of its own.
-
-        Yields:
-            Transformation after transformation its number, and which answer of some groups it has.
-        """
+    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Answers:
+        """What is found in a document, which is a batch of its own."""
         left = self._left
-        found: list[tuple[int, GroupReader, int]] = []
+        found: list[Answers] = []
         if self._own_numbers:
             groups = self._relative.find_groups(batch, vocabulary)
             if groups is None:  # it has a number that kernels cannot read
@@ -88,18 +86,60 @@ class Plans:
                     number: self._tasks[own] for number, own in self._own_numbers.items()
                 }
             else:
-                reader, numbers = GroupReader(groups), self._relative_numbers
-                found = [
-                    (numbers[number], reader, answer)
-                    for answer, number in enumerate(groups.transformations.tolist())
-                ]
+                found.append(_answers(groups, self._numbers_of_relative()))
         if left:
             numbers = sorted(left)
             groups = reference.find_groups([left[number] for number in numbers], batch, vocabulary)
-            reader = GroupReader(groups)
-            found += [
-                (numbers[number], reader, answer)
-                for answer, number in enumerate(groups.transformations.tolist())
-            ]
-            found.sort(key=lambda answer: answer[0])
-        return iter(found)
+            found.append(_answers(groups, np.array(numbers, np.int32)))
+        return found[0] if len(found) == 1 else _merged(found)
+
+    def _numbers_of_relative(self) -> Int32:
+        """The transformation of each of the relative strategy's own numbers."""
+        if len(self._numbers) < len(self._relative_numbers):
+            self._numbers = np.array(self._relative_numbers, np.int32)
+        return self._numbers
+
+
+class Answers(NamedTuple):
+    """What the strategies found in a document.
+
+    Attributes:
+        transformations: int32[a]; those that have groups, ascending.
+        readers: of the groups that each strategy found.
+        reader_of: uint8[a]; which of these reads the groups of each.
+        answers: int64[a]; their numbers there.
+    """
+
+    transformations: Int32
+    readers: tuple[GroupReader, ...]
+    reader_of: NDArray[np.uint8]
+    answers: Int64
+
+
+def _answers(groups: Groups, numbers: Int32) -> Answers:
+    """What one strategy found; ``numbers`` are the transformations of its own."""
+    count = len(groups.transformations)
+    return Answers(
+        numbers[groups.transformations],
+        (GroupReader(groups),),
+        np.zeros(count, np.uint8),
+        np.arange(count),
+    )
+
+
+def _merged(found: list[Answers]) -> Answers:
+    """What several strategies found, or none."""
+    if not found:
+        return Answers(_NO_NUMBERS, (), np.zeros(0, np.uint8), np.zeros(0, np.int64))
+    transformations = np.concatenate([each.transformations for each in found])
+    counts = [len(each.transformations) for each in found]
+    order = np.argsort(transformations, kind="stable")
+    return Answers(
+        transformations[order],
+        tuple(each.readers[0] for each in found),
+        np.repeat(np.arange(len(found), dtype=np.uint8), counts)[order],
+        np.concatenate([each.answers for each in found])[order],
+    )
+
+
+_NO_NUMBERS = np.zeros(0, np.int32)

@@ -23,9 +23,8 @@ from tamis.language.flwr import Transformation, parse_transformation
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
-from tamis.transform.groups import GroupReader
 from tamis.transform.plan import task_of
-from tamis.transform.planner import STRATEGIES, Plans
+from tamis.transform.planner import STRATEGIES, Answers, Plans
 from tamis.transform.templates import Template, template_of
 
 
@@ -67,14 +66,6 @@ class Planned:
         return template_of(self._transformation)
 
 
-class Found(NamedTuple):
-    """That a document has something for a subscription: an answer of some groups."""
-
-    planned: Planned
-    reader: GroupReader
-    answer: int
-
-
 class Messages(Sequence[Message]):
     """The messages of one document, in the order of the subscriptions; or its error.
 
@@ -87,40 +78,48 @@ class Messages(Sequence[Message]):
 
     def __init__(
         self,
-        found: Sequence[Found] = (),
+        planned: Sequence[Planned] = (),
+        answers: Answers | None = None,
         fragments: Fragments | None = None,
         bytes_max: int = 0,
         error: DocumentError | None = None,
     ) -> None:
         self.error = error
-        self._found = found
+        self._planned = planned
+        self._answers = answers
         self._fragments = fragments
         self._bytes_max = bytes_max
 
     @property
     def subscriptions(self) -> list[SubscriptionId]:
         """The ids of those that have a message, or whose message cannot be made."""
-        return [found.planned.id for found in self._answers()]
+        return [planned.id for planned in self._found()]
 
-    def _answers(self) -> Sequence[Found]:
+    def _found(self) -> Sequence[Planned]:
+        """The subscriptions that something was found for."""
         if self.error is not None:
             raise self.error
-        return self._found
+        return self._planned
 
     def __len__(self) -> int:
-        return len(self._answers())
+        return len(self._found())
 
     @overload
     def __getitem__(self, index: int) -> Message: ...
     @overload
     def __getitem__(self, index: slice) -> list[Message]: ...
     def __getitem__(self, index: int | slice) -> Message | list[Message]:
-        found = self._answers()[index]
-        return self._made(found) if isinstance(found, Found) else list(map(self._made, found))
+        numbers = range(len(self._found()))[index]
+        return self._made(numbers) if isinstance(numbers, int) else list(map(self._made, numbers))
 
-    def _made(self, found: Found) -> Message:
-        planned, reader, answer = found
+    def __iter__(self) -> Iterator[Message]:
+        return map(self._made, range(len(self._found())))
+
+    def _made(self, number: int) -> Message:
+        planned, found = self._planned[number], self._answers
         assert self._fragments is not None
+        assert found is not None
+        reader, answer = found.readers[found.reader_of[number]], int(found.answers[number])
         template = planned.template
         try:
             listed = reader.read(answer, template.lists)
@@ -130,7 +129,7 @@ class Messages(Sequence[Message]):
         return Message(planned.id, content)
 
     def __repr__(self) -> str:
-        what = repr(self.error) if self.error is not None else f"{len(self._found):,} messages"
+        what = repr(self.error) if self.error is not None else f"{len(self._planned):,} messages"
         return f"<Messages: {what}>"
 
 
@@ -143,6 +142,9 @@ class Transformer:
         strategy: how nodes are found: "relative" or "reference"; "auto" is the first of these that
             supports a subscription.
         limits: bounds on subscriptions, documents and messages.
+
+    Attributes:
+        plans: the transformations, by strategy: what finds the nodes.
 
     Raises:
         BadSubscriptions: some cannot be used; with all of these.
@@ -174,9 +176,10 @@ class Transformer:
         self.namespaces = dict(namespaces or {})
         self.limits = limits
         self.strategy = strategy
-        self._plans = Plans(strategy)
+        self.plans = Plans(strategy)
         self._numbers: dict[SubscriptionId, int] = {}
-        self._planned: list[Planned | None] = []
+        self._planned: dict[int, Planned] = {}
+        self._next = 0  # the number of the next transformation
         self._parser: Parser | None = None
         errors: list[SubscriptionError] = []
         for id, text in (subscriptions or {}).items():
@@ -200,11 +203,12 @@ class Transformer:
         try:
             if isinstance(transformation, str):
                 transformation = parse_transformation(transformation, self.namespaces, self.limits)
-            self._plans.add(task_of(transformation), len(self._planned))
+            self.plans.add(task_of(transformation), self._next)
         except SubscriptionError as error:
             raise error.located(id, None) from None
-        self._numbers[id] = len(self._planned)
-        self._planned.append(Planned(id, transformation))
+        self._planned[self._next] = Planned(id, transformation)
+        self._numbers[id] = self._next
+        self._next += 1
 
     def remove(self, id: SubscriptionId) -> None:
         """Remove a subscription, which no document from now on is transformed for.
@@ -215,8 +219,8 @@ class Transformer:
         number = self._numbers.pop(id, None)
         if number is None:
             raise UsageError(f"there is no subscription {id!r}")
-        self._planned[number] = None
-        self._plans.remove(number)
+        del self._planned[number]
+        self.plans.remove(number)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -247,7 +251,7 @@ class Transformer:
             if isinstance(document, DocumentError):
                 raise document
             source = read(document, self.limits)
-            demand = self._plans.demand
+            demand = self.plans.demand
             if self._parser is None or self._parser.demand != demand or self._parser.is_full:
                 self._parser = Parser(Vocabulary(), demand, self.limits)
             batch, errors = self._parser.parse([source])
@@ -256,10 +260,7 @@ class Transformer:
         except DocumentError as error:
             return Messages(error=error)
         vocabulary = self._parser.vocabulary
-        found = [
-            Found(planned, reader, answer)
-            for number, reader, answer in self._plans.find_groups(batch, vocabulary)
-            if (planned := self._planned[number]) is not None
-        ]
+        answers = self.plans.find_groups(batch, vocabulary)
+        planned = [self._planned[number] for number in answers.transformations.tolist()]
         fragments = Fragments(batch, 0, source, vocabulary)
-        return Messages(found, fragments, self.limits.message_bytes)
+        return Messages(planned, answers, fragments, self.limits.message_bytes)

@@ -16,7 +16,9 @@ from tamis.events.encode import encode
 from tamis.events.model import AttributeBatch, By, FilterTable
 from tamis.events.signature import compile as compiling
 from tamis.events.signature import matching as working
+from tamis.events.signature.layout import LEFT, OWNERS
 from tamis.events.signature.program import DENSE, HASHED, IS_WIDE, SEARCHED
+from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
 from tamis.workload import EventWorkload
 from tests.events.drawing import EVENTS, answers, tables
@@ -230,3 +232,13 @@ def test_hashes_that_are_too_much_alike(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(compiling, "_hashes", alike)
     workload = EventWorkload(interfaces=1, filters=(50, 50), names=6, seed=2)
     assert check(workload.table(), workload.events(50)) > 0
+
+
+def test_an_event_is_done_when_all_that_can_be_found_is() -> None:
+    """An interface whose filters contradict themselves is not waited for."""
+    table = EventSubscriptions({"a": "n > 1", "never": "n > 5 and n < 5", "b": "m = 2"}).table
+    matching = signature.ENGINE.open(signature.ENGINE.compile(table), table.owners("interface"), 1)
+    assert isinstance(matching, working.SignatureMatching)
+    matching.match(encode([{"n": 2, "m": 2}], table.names))
+    (worker,) = matching._workers
+    assert (worker._state[OWNERS], worker._state[LEFT]) == (2, 0)

@@ -19,7 +19,7 @@ from tamis.events.signature.program import Cells, Ranks, Tests, UInt64
     CANDIDATE_COUNT,
     ALWAYS,  # the distinct filter without constraints, or -1
     ARE_INTERFACES,  # whether owners are reported, each once an event
-    OWNERS,  # how many there are
+    OWNERS,  # how many have filters that can match
     LEFT,  # how many of them are not reported yet
     TABLE_SHIFT,
     BLOOM_SHIFT,

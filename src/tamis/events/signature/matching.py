@@ -105,7 +105,8 @@ class _Worker:
         self._work = _new_work(program, owners)
         self._state = state = np.zeros(STATE_SIZE, np.int64)
         state[ALWAYS] = program.always
-        state[ARE_INTERFACES], state[OWNERS] = owners.are_interfaces, owners.total
+        state[ARE_INTERFACES] = owners.are_interfaces
+        state[OWNERS] = len(np.unique(reported.numbers))  # of filters that can match
         state[TABLE_SHIFT] = 64 - (len(program.cells.table) - 1).bit_length()
         state[BLOOM_SHIFT] = 64 - (len(program.cells.bloom) - 1).bit_length()
         state[SIZE_MAX] = len(program.sizes) - 1
