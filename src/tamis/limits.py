@@ -36,6 +36,8 @@ class Limits:
         event_string_bytes: one attribute's value.
         matched_nodes: nodes of one subscription and document, where nodes are asked for; of more,
             the first ones are given, and it is said that there are more.
+        transformed_nodes: nodes in the lists of all transformations of one document together, each
+            for every bound element around it.
         message_bytes: one message, as a subscription transforms a document.
         memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
             and begins anew. It is at least twice what the open elements of a document need.
@@ -66,6 +68,7 @@ class Limits:
     event_attributes: int = 10_000
     event_string_bytes: int = 1 << 20
     matched_nodes: int = 1 << 20
+    transformed_nodes: int = 1 << 24
     message_bytes: int = 1 << 24
     memo_bytes: int = 1 << 28
     schema_chars: int = 1 << 23

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import tamis
 from tamis.errors import (
     DocumentError,
+    DocumentLimitError,
     MalformedDocument,
     MessageError,
     MessageLimitError,
@@ -113,3 +115,29 @@ def test_many_nested_bindings_are_no_exponential_work() -> None:
     )
     (text,) = texts(tamis.Transformer({1: query}), deep).values()
     assert text.count("<x>1</x>") == 194
+
+
+@pytest.mark.parametrize("strategy", ["relative", "reference"])
+def test_quadratic_lists_have_a_limit(strategy: str) -> None:
+    nested = "<a>" * 300 + "<b/>" * 300 + "</a>" * 300
+    query = "<r>{ for $a in //a return <x>{ $a//b }</x> }</r>"
+    limits = tamis.Limits(transformed_nodes=20_000)
+    transformer = tamis.Transformer({1: query}, strategy=strategy, limits=limits)
+    found = list(transformer.transform_many([nested, "<a><b/></a>"]))
+    assert isinstance(found[0].error, DocumentLimitError)
+    assert "transformed_nodes = 20,000" in str(found[0].error)
+    assert [message.text for message in found[1]] == ["<r><x><b/></x></r>"]
+    (message,) = tamis.Transformer({1: query}, strategy=strategy).transform(nested)
+    assert message.text.count("<b/>") == 300 * 300
+
+
+def test_threads_share_a_transformer() -> None:
+    transformer = tamis.Transformer({"t": TITLES, 2: COUNTS})
+    documents = [BOOKS.replace("A", f"A{number}") for number in range(200)]
+
+    def text(document: str) -> list[str]:
+        return [message.text for message in transformer.transform(document)]
+
+    expected = list(map(text, documents))
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(text, documents)) == expected

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tamis.documents.batch import Int32, Int64
+from tamis.errors import DocumentLimitError
 
 
 class Groups(NamedTuple):
@@ -48,6 +49,14 @@ class Groups(NamedTuple):
     list_starts: Int64
     list_ends: Int64
     nodes: Int64
+
+
+def too_many_nodes(nodes_max: int) -> DocumentLimitError:
+    """The error of a document with more nodes in its lists than is allowed."""
+    return DocumentLimitError(
+        "more nodes are in the lists of transformations than the limit "
+        f"transformed_nodes = {nodes_max:,}"
+    )
 
 
 class GroupReader:

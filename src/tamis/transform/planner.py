@@ -28,11 +28,13 @@ class Plans:
 
     Args:
         strategy: one of ``STRATEGIES``.
+        nodes_max: in the lists of a document.
     """
 
-    def __init__(self, strategy: str) -> None:
+    def __init__(self, strategy: str, nodes_max: int) -> None:
         self._strategy = strategy
-        self._relative = RelativeStrategy()
+        self._nodes_max = nodes_max
+        self._relative = RelativeStrategy(nodes_max)
         self._shapes = Shapes(self._relative.labels)
         self._left_demand = Demand()
         self._relative_numbers: list[int] = []  # the transformation of each of its own
@@ -76,7 +78,11 @@ class Plans:
             self._relative.remove(self._own_numbers.pop(number))
 
     def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Answers:
-        """What is found in a document, which is a batch of its own."""
+        """What is found in a document, which is a batch of its own.
+
+        Raises:
+            DocumentLimitError: more nodes than is allowed.
+        """
         left = self._left
         found: list[Answers] = []
         if self._own_numbers:
@@ -89,7 +95,8 @@ class Plans:
                 found.append(_answers(groups, self._numbers_of_relative()))
         if left:
             numbers = sorted(left)
-            groups = reference.find_groups([left[number] for number in numbers], batch, vocabulary)
+            tasks = [left[number] for number in numbers]
+            groups = reference.find_groups(tasks, batch, vocabulary, self._nodes_max)
             found.append(_answers(groups, np.array(numbers, np.int32)))
         return found[0] if len(found) == 1 else _merged(found)
 

@@ -13,15 +13,25 @@ import numpy as np
 from tamis.documents.batch import KIND_BITS, EventBatch, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.reference import Evaluator, build_nodes
-from tamis.transform.groups import Groups
+from tamis.transform.groups import Groups, too_many_nodes
 from tamis.transform.plan import Task
 
 
-def find_groups(tasks: Sequence[Task], batch: EventBatch, vocabulary: Vocabulary) -> Groups:
-    """What some transformations find in the documents of a batch."""
+def find_groups(
+    tasks: Sequence[Task],
+    batch: EventBatch,
+    vocabulary: Vocabulary,
+    nodes_max: int = 1 << 24,
+) -> Groups:
+    """What some transformations find in the documents of a batch.
+
+    Raises:
+        DocumentLimitError: there are more nodes in their lists.
+    """
     nodes = build_nodes(batch)
     evaluator = Evaluator(batch, nodes, vocabulary)
     places = nodes.source << KIND_BITS | nodes.kind
+    nodes_left = nodes_max
     answers: list[tuple[int, int, Int64, list[list[Int64]]]] = []
     for number, task in enumerate(tasks):
         bound = evaluator.selected((task.binding,), nodes.documents)
@@ -37,6 +47,9 @@ def find_groups(tasks: Sequence[Task], batch: EventBatch, vocabulary: Vocabulary
                 ]
                 for path in task.paths
             ]
+            nodes_left -= sum(len(nodes) for column in lists for nodes in column)
+            if nodes_left < 0:
+                raise too_many_nodes(nodes_max)
             answers.append((owner, number, nodes.source[mine], lists))
     answers.sort(key=lambda answer: answer[:2])
     return _groups(answers)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from threading import Lock
 from typing import NamedTuple, overload
 
 from tamis.documents.parser import Parser
-from tamis.documents.source import Document, read
+from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import (
     BadSubscriptions,
@@ -136,6 +137,9 @@ class Messages(Sequence[Message]):
 class Transformer:
     """Transforms documents for many subscriptions, each a FLWR expression in constant elements.
 
+    Threads may share it; one document is looked at at a time. Subscriptions are added and removed
+    between two documents.
+
     Args:
         subscriptions: id → text.
         namespaces: prefix → URI, of prefixes in the texts that these do not declare.
@@ -176,11 +180,12 @@ class Transformer:
         self.namespaces = dict(namespaces or {})
         self.limits = limits
         self.strategy = strategy
-        self.plans = Plans(strategy)
+        self.plans = Plans(strategy, limits.transformed_nodes)
         self._numbers: dict[SubscriptionId, int] = {}
         self._planned: dict[int, Planned] = {}
         self._next = 0  # the number of the next transformation
         self._parser: Parser | None = None
+        self._lock = Lock()
         errors: list[SubscriptionError] = []
         for id, text in (subscriptions or {}).items():
             try:
@@ -198,17 +203,18 @@ class Transformer:
         Raises:
             SubscriptionError: it cannot be used, or there is one with this id.
         """
-        if id in self._numbers:
-            raise SubscriptionIdError("the id is there already", id=id)
         try:
             if isinstance(transformation, str):
                 transformation = parse_transformation(transformation, self.namespaces, self.limits)
-            self.plans.add(task_of(transformation), self._next)
+            with self._lock:
+                if id in self._numbers:
+                    raise SubscriptionIdError("the id is there already")
+                self.plans.add(task_of(transformation), self._next)
+                self._planned[self._next] = Planned(id, transformation)
+                self._numbers[id] = self._next
+                self._next += 1
         except SubscriptionError as error:
             raise error.located(id, None) from None
-        self._planned[self._next] = Planned(id, transformation)
-        self._numbers[id] = self._next
-        self._next += 1
 
     def remove(self, id: SubscriptionId) -> None:
         """Remove a subscription, which no document from now on is transformed for.
@@ -216,11 +222,12 @@ class Transformer:
         Raises:
             UsageError: there is none with this id.
         """
-        number = self._numbers.pop(id, None)
-        if number is None:
-            raise UsageError(f"there is no subscription {id!r}")
-        del self._planned[number]
-        self.plans.remove(number)
+        with self._lock:
+            number = self._numbers.pop(id, None)
+            if number is None:
+                raise UsageError(f"there is no subscription {id!r}")
+            del self._planned[number]
+            self.plans.remove(number)
 
     def __len__(self) -> int:
         return len(self._numbers)
@@ -251,14 +258,23 @@ class Transformer:
             if isinstance(document, DocumentError):
                 raise document
             source = read(document, self.limits)
-            demand = self.plans.demand
-            if self._parser is None or self._parser.demand != demand or self._parser.is_full:
-                self._parser = Parser(Vocabulary(), demand, self.limits)
-            batch, errors = self._parser.parse([source])
-            for error in errors.values():
-                raise error
+            with self._lock:
+                return self._found_in(source)
         except DocumentError as error:
             return Messages(error=error)
+
+    def _found_in(self, source: Source) -> Messages:
+        """The messages of a document.
+
+        Raises:
+            DocumentError: it cannot be answered.
+        """
+        demand = self.plans.demand
+        if self._parser is None or self._parser.demand != demand or self._parser.is_full:
+            self._parser = Parser(Vocabulary(), demand, self.limits)
+        batch, errors = self._parser.parse([source])
+        for error in errors.values():
+            raise error
         vocabulary = self._parser.vocabulary
         answers = self.plans.find_groups(batch, vocabulary)
         planned = [self._planned[number] for number in answers.transformations.tolist()]

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from tamis.arrays import note
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.vocabulary import Vocabulary
+from tamis.language.filters import Labels
 from tamis.matching.nfa.running import NfaRun
-from tamis.transform.groups import Groups
+from tamis.transform.groups import Groups, too_many_nodes
 from tamis.transform.relative import layout
 from tamis.transform.relative.building import Building
 from tamis.transform.relative.kernels.answers import find_groups
@@ -24,6 +25,9 @@ _ROOM = 256
 class RelativeStrategy:
     """The plans of all transformations, and the workspace of one thread.
 
+    Args:
+        nodes_max: in the lists of a document, and likewise what is true of its bound nodes.
+
     >>> from tamis.language.flwr import parse_transformation
     >>> from tamis.transform.plan import task_of
     >>> from tamis.transform.shapes import Shapes
@@ -33,7 +37,8 @@ class RelativeStrategy:
     0
     """
 
-    def __init__(self) -> None:
+    def __init__(self, nodes_max: int = 1 << 24) -> None:
+        self._nodes_max = nodes_max
         self._building = Building()
         self._run = NfaRun()
         self._state = np.zeros(layout.STATE_SIZE, np.int64)
@@ -46,7 +51,7 @@ class RelativeStrategy:
         }
 
     @property
-    def labels(self) -> Any:
+    def labels(self) -> Labels:
         """The labels that shapes have to be made with."""
         return self._building.labels
 
@@ -64,6 +69,9 @@ class RelativeStrategy:
 
         Args:
             batch: of this document alone.
+
+        Raises:
+            DocumentLimitError: there are more nodes than is allowed.
 
         Returns:
             None where it has a number of so many digits that only Python reads it.
@@ -136,7 +144,13 @@ class RelativeStrategy:
             self._replace(name, size + size // 2)
 
     def _widen(self, name: str) -> None:
-        """Make an array longer that was full, and those that go with it."""
+        """Make an array longer that was full, and those that go with it.
+
+        Raises:
+            DocumentLimitError: it is long enough for all that is allowed.
+        """
+        if len(self._work[name]) >= _WIDTHS.get(name, 1) * self._nodes_max:
+            raise too_many_nodes(self._nodes_max)
         for each in _TOGETHER.get(name, (name,)):
             self._replace(each, 2 * len(self._work[each]))
 
@@ -179,6 +193,8 @@ _SIZES = {
     "lists_of": layout.LIST_SLOT * _ROOM,
     "number": 1,
 }
+_WIDTHS = {"lists_of": 2 * layout.LIST_SLOT, "hits": 2, "pairs": 2, "groups": 2}
+"""Numbers of each entry; the table of lists is at most half full."""
 _BY_EVENT = (
     "ends",
     "parents",
