@@ -290,3 +290,31 @@ def test_without_pyarrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[arrow\]'"):
         list(MATCHER.match_arrow(Path("events.parquet")))
+
+
+def test_damaged_dictionaries_that_are_larger_than_the_rows() -> None:
+    matcher = compile_events({"s": 'n = "x1"', "e": "n exists"})
+    for second in (2_000_000_000, 5, -1):
+        offsets = pa.py_buffer(np.array([0, second, 3], np.int32))
+        words = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer(b"xxx")])
+        column = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), words)
+        with pytest.raises(UsageError, match="the column 'n' is damaged"):
+            list(matcher.match_arrow(pa.table({"n": column})))
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+def test_dictionaries_that_are_larger_than_the_rows(kind: pa.DataType) -> None:
+    matcher = compile_events({"s": 'n = "x1"', "e": "n exists"})
+    words = pa.array(["x0", "x1", None, "x3", "é"], kind)
+    column = pa.DictionaryArray.from_arrays(pa.array([1, None, 2], pa.int8()), words)
+    for part in (column, column.slice(0, 1), pa.DictionaryArray.from_arrays(
+        pa.array([0], pa.int8()), words.slice(1)
+    )):  # fmt: skip
+        found = [list(match) for match in matcher.match_arrow(pa.table({"n": part}))]
+        assert found == [["s", "e"], [], []][: len(part)]
+    nulls = pa.DictionaryArray.from_arrays(pa.array([0], pa.int8()), pa.nulls(2))
+    limits = Limits(event_attributes=1)
+    few = compile_events({"e": "m exists"}, limits=limits)
+    table = pa.table({"n": nulls, "m": [1]})
+    assert [list(match) for match in few.match_arrow(table)] == [["e"]]
+    assert [list(match) for match in matcher.match_arrow(table)] == [[]]

@@ -10,6 +10,8 @@ import pickle
 import subprocess
 import sys
 import threading
+import time
+from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,10 +34,12 @@ from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
 from tamis.events.answers import EventAnswers, EventMatch
 from tamis.events.building import TableBuilder
+from tamis.events.contradictions import contradictions
 from tamis.events.encode import encode
 from tamis.events.matcher import EventMatcher, compile_events
 from tamis.events.model import By, FilterTable
 from tamis.events.planner import engines
+from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tests.events.drawing import EVENTS, NAMES, OTHERS, VALUES, answers, tables
@@ -368,3 +372,47 @@ def test_errors_cross_processes() -> None:
         if error is not None:
             restored: EventError = pickle.loads(pickle.dumps(error))
             assert (type(restored), str(restored)) == (type(error), str(error))
+
+
+def test_a_dict_that_has_an_order_of_its_own() -> None:
+    event = OrderedDict(a=1, b=2)
+    event.move_to_end("a")
+    matcher = compile_events({"a1": "a = 1", "b1": "b = 1", "b2": "b = 2"})
+    assert list(matcher.match(event)) == ["a1", "b2"]
+    assert [list(match) for match in matcher.match_many([event, {"b": 1}])] == [
+        ["a1", "b2"],
+        ["b1"],
+    ]
+
+
+def test_interfaces_that_are_no_mapping() -> None:
+    for interfaces in ([("s", 1)], "st", 5):
+        with pytest.raises(UsageError, match="interfaces are a mapping"):
+            compile_events({"s": "a = 1"}, interfaces=interfaces)
+
+
+def test_large_lists_that_exclude_each_other_are_soon_told() -> None:
+    lists = (",".join(map(str, numbers)) for numbers in (range(5_000), range(6_000, 9_000)))
+    both = " and ".join(f"n in ({numbers})" for numbers in lists)
+    either = " or ".join(f"x = {number}" for number in range(300))
+    table = EventSubscriptions({"s": f"{both} and ({either})"}).table
+    start = time.process_time()
+    assert contradictions(table).keys() == {0}
+    assert time.process_time() - start < 5  # half a second; minutes, where each is tried with each
+
+
+_FORKING = """
+import os
+from tamis.events.crew import Crew
+crew = Crew(2)
+assert crew.run([lambda: 1, lambda: 2]) == [1, 2]
+child = os.fork()
+found = crew.run([lambda: 3, lambda: 4])
+if child == 0:
+    os._exit(0 if found == [3, 4] else 1)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+
+
+def test_a_crew_is_had_anew_behind_a_fork() -> None:
+    subprocess.run([sys.executable, "-W", "ignore", "-c", _FORKING], check=True, timeout=60)

@@ -26,10 +26,11 @@ def contradictions(table: FilterTable) -> dict[int, str]:
     >>> contradictions(found.table)
     {0: 'n > 3 and n < 2 exclude each other'}
     """
+    known = _Constraints(table)
     reasons = {
         filter: reason
         for filter in _doubtful(table).tolist()
-        if (reason := _contradiction(table, filter)) is not None
+        if (reason := _contradiction(table, filter, known)) is not None
     }
     if not reasons:
         return {}
@@ -55,22 +56,57 @@ def _doubtful(table: FilterTable) -> Int64:
     return np.unique(np.concatenate([several, owners[least[is_empty]]]))
 
 
-def _contradiction(table: FilterTable, filter: int) -> str | None:
+Key = tuple[int, ...]
+"""A constraint, as the columns of its table have it."""
+
+
+class _Constraints:
+    """The constraints of a table; what many filters share is looked at once."""
+
+    def __init__(self, table: FilterTable) -> None:
+        self._table = table
+        self._known: dict[Key, Constraint] = {}
+        self._reasons: dict[tuple[Key, ...], str | None] = {}
+
+    def _key(self, place: int) -> Key:
+        table = self._table
+        columns = (table.constraint_names, table.operators, table.kinds, table.values)
+        return tuple(int(column[place]) for column in columns)
+
+    def _of(self, place: int) -> Constraint:
+        """The constraint at a place."""
+        key = self._key(place)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = constraint_of(self._table, place)
+        return found
+
+    def reason(self, places: Sequence[int]) -> str | None:
+        """Which of some constraints on one name exclude each other, or None."""
+        key = tuple(map(self._key, places))
+        if key not in self._reasons:
+            self._reasons[key] = self._found_reason(places)
+        return self._reasons[key]
+
+    def _found_reason(self, places: Sequence[int]) -> str | None:
+        constraints = {place: self._of(place) for place in places}
+        if _can_be(list(constraints.values())):
+            return None
+        if len(places) == 1:
+            return f"nothing is {written(self._table, places[0])}"
+        pairs = combinations(places, 2) if len(places) <= _PAIRS_MAX else ()
+        excluding = (pair for pair in pairs if not _can_be([constraints[at] for at in pair]))
+        texts = [written(self._table, place) for place in next(excluding, places)]
+        return f"{' and '.join(texts)} exclude each other"
+
+
+def _contradiction(table: FilterTable, filter: int, known: _Constraints) -> str | None:
     """Which constraints of a filter exclude each other, or None."""
     places: dict[int, list[int]] = {}
     for place in range(*table.starts[filter : filter + 2].tolist()):
         places.setdefault(int(table.constraint_names[place]), []).append(place)
-    for of_name in places.values():
-        constraints = {place: constraint_of(table, place) for place in of_name}
-        if _can_be(list(constraints.values())):
-            continue
-        if len(of_name) == 1:
-            return f"nothing is {written(table, of_name[0])}"
-        pairs = combinations(of_name, 2) if len(of_name) <= _PAIRS_MAX else ()
-        excluding = (pair for pair in pairs if not _can_be([constraints[at] for at in pair]))
-        texts = [written(table, place) for place in next(excluding, of_name)]
-        return f"{' and '.join(texts)} exclude each other"
-    return None
+    reasons = map(known.reason, places.values())
+    return next((reason for reason in reasons if reason is not None), None)
 
 
 def _can_be(constraints: Sequence[Constraint]) -> bool:
@@ -84,13 +120,23 @@ def _can_be(constraints: Sequence[Constraint]) -> bool:
     is_given = any(one.operator in ("=", "in") for one in constraints)
     if kinds == {bytes} and not is_given:
         constraints = [one for one in constraints if one.operator not in ("suffix", "contains")]
+    if is_given and kinds != {bool}:
+        return _can_be_one_of(constraints)
     if kinds == {bool}:
         values: Iterator[bytes | float] = iter((False, True))
-    elif is_given:
-        values = _constants(constraints)
     else:
         values = _strings(constraints) if kinds == {bytes} else _numbers(constraints)
     return any(all(one.holds({one.name: value}) for one in constraints) for value in values)
+
+
+def _can_be_one_of(constraints: Sequence[Constraint]) -> bool:
+    """Whether a value that ``=`` and ``in`` all name satisfies the other constraints."""
+    named = [one for one in constraints if one.operator in ("=", "in")]
+    sets = [set(one.constant) if one.operator == "in" else {one.constant} for one in named]
+    others = [one for one in constraints if one.operator not in ("=", "in")]
+    return any(
+        all(one.holds({one.name: value}) for one in others) for value in set.intersection(*sets)
+    )
 
 
 def _can_end_so(suffixes: Sequence[bytes]) -> bool:

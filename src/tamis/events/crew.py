@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
@@ -24,6 +25,7 @@ class Crew:
     def __init__(self, threads: int) -> None:
         self._threads = threads
         self._pool: ThreadPoolExecutor | None = None
+        self._process = os.getpid()
 
     def run(
         self, calls: Sequence[Callable[[], Result]], failed: Callable[[], None] = lambda: None
@@ -43,6 +45,8 @@ class Crew:
                 failed()
                 raise
 
+        if self._process != os.getpid():  # forked: the threads stayed in the parent
+            self._pool, self._process = None, os.getpid()
         tasks: list[Future[Result]] = []
         try:
             for call in calls[1:]:

@@ -205,6 +205,11 @@ class _Interfaces:
         self._of: list[SubscriptionId] | None = None
         if interfaces is None:
             return
+        if not isinstance(interfaces, Mapping):
+            raise UsageError(
+                "interfaces are a mapping, of ids of subscriptions to those of their interfaces, "
+                f"not {type(interfaces).__name__}"
+            )
         given: Mapping[SubscriptionId, Any] = interfaces
         for id, interface in given.items():
             if not _is_interface(interface):

@@ -71,8 +71,8 @@ def _attributes(event: object) -> dict[Any, Any]:
         raise MalformedEvent(
             f"an event is a mapping of names to values, not {type(event).__name__}"
         )
-    if isinstance(event, dict):
-        return event
+    if isinstance(event, dict):  # of a subclass: its order may be another than that of its values
+        return dict(event)
     attributes: dict[Any, Any] = {}
     for name, value in event.items():
         if name in attributes:

@@ -28,6 +28,10 @@ from tamis.transform.plan import task_of
 from tamis.transform.planner import STRATEGIES, Answers, Plans
 from tamis.transform.templates import Template, template_of
 
+Text = str | Transformation
+Given = Mapping[str, Text] | Mapping[int, Text] | Mapping[SubscriptionId, Text]
+"""Subscriptions by id, as texts or read already."""
+
 
 class Message(NamedTuple):
     """What one subscription makes of one document.
@@ -167,7 +171,7 @@ class Transformer:
 
     def __init__(
         self,
-        subscriptions: Mapping[SubscriptionId, str | Transformation] | None = None,
+        subscriptions: Given | None = None,
         *,
         namespaces: Mapping[str, str] | None = None,
         strategy: str = "auto",
@@ -195,7 +199,7 @@ class Transformer:
         if errors:
             raise BadSubscriptions(tuple(errors))
 
-    def add(self, id: SubscriptionId, transformation: str | Transformation) -> None:
+    def add(self, id: SubscriptionId, transformation: Text) -> None:
         """Add a subscription, which all documents from now on are transformed for.
 
         The others are not compiled again.

@@ -242,3 +242,14 @@ def test_an_event_is_done_when_all_that_can_be_found_is() -> None:
     matching.match(encode([{"n": 2, "m": 2}], table.names))
     (worker,) = matching._workers
     assert (worker._state[OWNERS], worker._state[LEFT]) == (2, 0)
+
+
+@pytest.mark.parametrize("least", [2**63 - 1, -(2**63)])
+def test_constants_at_the_ends_of_64_bits(least: int) -> None:
+    inner = least - 1 if least > 0 else least + 1
+    given = {"is": f"n = {least}", "inner": f"n {'>' if least > 0 else '<'} {inner}"}
+    table = EventSubscriptions(given).table
+    events = encode([{"n": least}, {"n": inner}, {"n": 0}, {"n": -1}], table.names)
+    assert check(table, events) == 2
+    one = EventSubscriptions({"is": f"n = {least}"}).table
+    assert check(one, encode([{"n": least}, {"n": inner}], one.names)) == 1

@@ -87,6 +87,12 @@ def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> Att
 
 def _are_there(values: Any) -> Int64:
     """1 where a column is not null."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    if pa.types.is_dictionary(values.type):  # pyarrow crashes where the dictionary is of nulls
+        if pa.types.is_null(values.type.value_type):
+            return np.zeros(len(values), np.int64)
+        values = values.indices
     found: Int64 = values.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
     return found
 
@@ -257,22 +263,56 @@ def _coded(name: str, values: Any, string_max: int) -> _Column:
     codes = _numbers(values.indices)[rows].astype(np.int64, copy=False)
     if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(values.dictionary):
         raise UsageError(f"the column {shown(name)} is damaged: its dictionary is too small")
-    if len(values.dictionary) > len(values):
-        return _column(name, values.dictionary_decode(), string_max)
-    words = _column(name, values.dictionary, string_max)
-    if len(words.rows) < len(values.dictionary):  # some of it is null
-        of_words = np.full(len(values.dictionary), -1, np.int64)
+    dictionary = values.dictionary
+    if len(dictionary) > len(values):  # which would be read again for each few rows
+        used, codes = np.unique(codes, return_inverse=True)
+        dictionary = _taken(name, dictionary, used)
+    words = _column(name, dictionary, string_max)
+    if len(words.rows) < len(dictionary):  # some of it is null
+        of_words = np.full(len(dictionary), -1, np.int64)
         of_words[words.rows] = np.arange(len(words.rows))
         codes = of_words[codes]
         rows, codes = rows[codes >= 0], codes[codes >= 0]
-    errors = {
-        value: words.errors[code]
-        for code in words.errors
-        for value in np.flatnonzero(codes == code).tolist()
-    }
+    bad = np.flatnonzero(np.isin(codes, list(words.errors))) if words.errors else _NO_ROWS
+    errors = {value: words.errors[int(codes[value])] for value in bad.tolist()}
     return words._replace(
         rows=rows, kinds=words.kinds[codes], bits=words.bits[codes], errors=errors
     )
+
+
+def _taken(name: str, dictionary: Any, used: Int64) -> Any:
+    """The words of a dictionary with some numbers, which are in it.
+
+    Raises:
+        UsageError: they are damaged. Of strings only these are looked at.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    kind = dictionary.type
+    if pa.types.is_null(kind):
+        return pa.nulls(len(used))
+    if pa.types.is_string_view(kind):
+        dictionary, _ = _checked_strings(name, dictionary)
+        dictionary, kind = dictionary.cast(pa.large_binary()), pa.large_string()
+    elif not _is_string(kind):
+        return dictionary.take(pa.array(used))
+    dtype = np.dtype(np.int64 if kind == pa.large_string() else np.int32)
+    _, starts_buffer, bytes_buffer = dictionary.buffers()
+    size = bytes_buffer.size if bytes_buffer is not None else 0
+    offsets = np.zeros(0, dtype)
+    if len(used):
+        place = dictionary.offset * dtype.itemsize
+        offsets = np.frombuffer(starts_buffer, dtype, len(dictionary) + 1, place)
+    starts, ends = offsets[used].astype(np.int64), offsets[used + 1].astype(np.int64)
+    if len(used) and not (starts.min() >= 0 and (starts <= ends).all() and ends.max() <= size):
+        raise UsageError(f"the column {shown(name)} is damaged: its strings are not where it says")
+    data = memoryview(bytes_buffer) if bytes_buffer is not None else memoryview(b"")
+    there = dictionary.is_valid().to_numpy(zero_copy_only=False)[used]
+    words = [
+        data[start:end].tobytes() if is_there else None
+        for start, end, is_there in zip(starts.tolist(), ends.tolist(), there.tolist(), strict=True)
+    ]
+    return pa.array(words, pa.large_binary()).view(pa.large_string())
 
 
 def _checked_strings(name: str, values: Any) -> tuple[Any, bool]:

@@ -59,10 +59,10 @@ def rank_of(state: Int64, key: int, kind: int, value: int) -> int:
         base = int64s(state, RANKS.table_bases)[key]
         if value < base:
             return 0
-        if value > base + size - 1:
+        if value > base + (size - 1):  # base + size may be beyond 64 bits
             counts = int64s(state, RANKS.starts)
             return 2 * (counts[key + 1] - counts[key])
-        return int32s(state, RANKS.tables)[start + value - base]
+        return int32s(state, RANKS.tables)[start + (value - base)]
     if mode in (DENSE, SEARCHED):
         return searched_number(state, key, kind, value)
     if mode == HASHED:
