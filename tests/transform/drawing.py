@@ -6,6 +6,8 @@ in XPath 1.0 and XQuery 3.1; ``order by`` reads attributes, of which an element 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from hypothesis import strategies as st
 
 NAMES = ("a", "b", "c")
@@ -19,14 +21,25 @@ def documents(draw: st.DrawFn, depth: int = 5) -> str:
     return _element(draw, draw(st.sampled_from(NAMES)), depth)
 
 
-def _element(draw: st.DrawFn, name: str, depth: int) -> str:
+@st.composite
+def documents_below(
+    draw: st.DrawFn, below: Mapping[str, Sequence[str]], root: str, depth: int = 5
+) -> str:
+    """A document in which elements stand in each other as is allowed."""
+    return _element(draw, root, depth, below)
+
+
+def _element(
+    draw: st.DrawFn, name: str, depth: int, below: Mapping[str, Sequence[str]] | None = None
+) -> str:
     attributes = "".join(
         f' {attribute}="{draw(_NUMBERS)}"' for attribute in _ATTRIBUTES if draw(st.booleans())
     )
-    children = draw(st.lists(st.sampled_from(NAMES), max_size=3)) if depth else []
+    names = NAMES if below is None else below[name]
+    children = draw(st.lists(st.sampled_from(names), max_size=3)) if depth and names else []
     if not children:
         return f"<{name}{attributes}>{draw(_NUMBERS)}</{name}>"
-    inside = "".join(_element(draw, child, depth - 1) for child in children)
+    inside = "".join(_element(draw, child, depth - 1, below) for child in children)
     return f"<{name}{attributes}>{inside}</{name}>"
 
 
@@ -81,3 +94,24 @@ def transformations(draw: st.DrawFn) -> str:
         f"<r>{{ for $s in {draw(_paths(1, 3))} {where}{draw(_orders)}"
         f"return <m{attribute}>{{ {items} }}</m> }}</r>"
     )
+
+
+@st.composite
+def plain_transformations(draw: st.DrawFn, names: Sequence[str] = NAMES) -> str:
+    """A transformation of the broker paper's language: no ``or``, and lists of elements."""
+    steps = st.builds("{}{}{}".format, _axes, st.sampled_from((*names, *names, "*")), _predicates)
+    bare = st.builds("{}{}".format, _axes, st.sampled_from(names))
+
+    def paths(least: int, most: int) -> str:
+        step = steps if draw(st.integers(0, 2)) == 0 else bare
+        return "".join(draw(st.lists(step, min_size=least, max_size=most)))
+
+    wheres: list[str] = []
+    for _ in range(draw(st.integers(0, 2))):
+        number = draw(_NUMBERS)
+        ends = ("", f"/@x {draw(_operators)} {number}", f"/text() = '{number}'", f" = '{number}'")
+        end = draw(st.sampled_from(ends))
+        wheres.append(f"$s{paths(0 if '/' in end else 1, 3)}{end}")
+    where = f"where {' and '.join(wheres)} " if wheres else ""
+    returned = ", ".join(f"$s{paths(0, 3)}" for _ in range(draw(st.integers(1, 3))))
+    return f"<r>{{ for $s in {paths(1, 3)} {where}return <m>{{ {returned} }}</m> }}</r>"

@@ -48,6 +48,10 @@ class Claims:
         self._labels = labels
         self._graph = graph
 
+    def name(self, code: int) -> str:
+        """The element that a step tests for."""
+        return self._labels.names[code >> 1]
+
     def without_duplicates(self, codes: Codes) -> int:
         """Which claim says that no two tuples of a path end with the same node: 1, 2 or none.
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.arrays import note
-from tamis.documents.batch import EventBatch, Int32, freeze
+from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.nfa.running import NfaRun
-from tamis.transform.groups import Groups, too_many_nodes
+from tamis.transform.groups import Groups
 from tamis.transform.relative import layout
 from tamis.transform.relative.building import Building
 from tamis.transform.relative.kernels.answers import find_groups
-from tamis.transform.relative.layout import DONE, ODD_NUMBER, PLANS, READ, WORK, Plans, Read, Work
+from tamis.transform.relative.layout import PLANS, WORK, Plans
 from tamis.transform.shapes import Shape
-
-_ROOM = 256
+from tamis.transform.strings.constants import ids_of, read_of
+from tamis.transform.strings.layout import CONSTANTS, DONE, EVENTS, ODD_NUMBER, READ, Constants
+from tamis.transform.strings.workspace import BY_EVENT, Trait, Workspace
 
 
 class RelativeStrategy:
@@ -38,17 +36,11 @@ class RelativeStrategy:
     """
 
     def __init__(self, nodes_max: int = 1 << 24) -> None:
-        self._nodes_max = nodes_max
         self._building = Building()
         self._run = NfaRun()
-        self._state = np.zeros(layout.STATE_SIZE, np.int64)
-        self._plans: Plans | None = None  # as kernels know them; None where some were added since
+        self._work = Workspace(layout.STATE_SIZE, WORK, _TRAITS, nodes_max)
+        self._plans: tuple[Plans, Constants] | None = None  # as kernels know them, if none is new
         self._fitted = -1  # the number of transformations that the arrays are long enough for
-        self._is_work_new = True
-        self._work: dict[str, NDArray[Any]] = {
-            name: np.zeros(_SIZES.get(name, _ROOM), _DTYPES.get(name, np.int64))
-            for name in Work._fields
-        }
 
     @property
     def labels(self) -> Labels:
@@ -78,90 +70,39 @@ class RelativeStrategy:
         """
         building = self._building
         rows = self._run.run(building.nfa, building.labels.names, batch, vocabulary)
-        read = Read(
-            rows=rows.reshape(-1),
-            records=building.nfa.records.reshape(-1),
-            tags=batch.tags,
-            attribute_event=batch.attribute_event,
-            attribute_name=batch.attribute_name,
-            value_start=batch.value_start,
-            value_end=batch.value_end,
-            attribute_values=batch.attribute_values,
-            text_event=batch.text_event,
-            text_start=batch.text_start,
-            text_end=batch.text_end,
-            text_values=batch.text_values,
-            names=self._names(vocabulary),
-        )
-        state = self._state
+        names = ids_of(building.constants.attributes, vocabulary)
+        read = read_of(rows, building.nfa.records, batch, names)
+        state = self._work.state
         if self._plans is None:
-            self._plans = building.plans()
-            note(state, PLANS.is_binding, self._plans)
+            self._plans = building.plans(), building.constants.arrays()
+            note(state, PLANS.is_binding, self._plans[0])
+            note(state, CONSTANTS.sources, self._plans[1])
         self._fit(len(batch.tags), len(rows))
-        state[layout.EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
+        state[EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
         note(state, READ.rows, read)
-        self._note_work()
         while (status := find_groups(state)) != DONE:
             if status == ODD_NUMBER:
                 return None
-            self._widen(Work._fields[state[layout.FULL]])
-            self._note_work()
-        return self._groups(self._plans)
-
-    def _note_work(self) -> None:
-        if self._is_work_new:
-            note(self._state, WORK.ends, Work(**self._work))
-            self._is_work_new = False
-
-    def _names(self, vocabulary: Vocabulary) -> Int32:
-        """The ids that the names of attributes have in a vocabulary."""
-        found = [vocabulary.find(*name) for name in self._building.attributes]
-        return np.array(found, np.int32)
+            self._work.widen()
+        return self._groups(self._plans[0])
 
     def _fit(self, events: int, rows: int) -> None:
         """Have the arrays be long enough that are about events, occurrences and what is planned."""
-        building = self._building
-        for name in _BY_EVENT:
-            self._reserve(name, events + 2)
-        self._reserve("row_stamp", rows)
+        building, work = self._building, self._work
+        work.fit((*BY_EVENT, "is_bound", "first_hit", "first_list"), events + 2)
+        work.fit(("row_stamp",), rows)
         if self._fitted == building.queries:
             return
         self._fitted = building.queries
-        self._reserve("frontier", 64)
-        self._reserve("leaf_stamp", building.leaves)
-        for name in ("binding_stamp", "binding_row"):
-            self._reserve(name, len(building.nfa))
-        for name in _BY_SELECTION:
-            self._reserve(name, building.selections)
-        for name in ("of_path", "path_at"):
-            self._reserve(name, building.sources + 1)
-        words = (building.queries + 63) // 64
-        if len(self._work["is_answer"]) != words:
-            self._replace("is_answer", words)
-
-    def _reserve(self, name: str, size: int) -> None:
-        if len(self._work[name]) < size:
-            self._replace(name, size + size // 2)
-
-    def _widen(self, name: str) -> None:
-        """Make an array longer that was full, and those that go with it.
-
-        Raises:
-            DocumentLimitError: it is long enough for all that is allowed.
-        """
-        if len(self._work[name]) >= _WIDTHS.get(name, 1) * self._nodes_max:
-            raise too_many_nodes(self._nodes_max)
-        for each in _TOGETHER.get(name, (name,)):
-            self._replace(each, 2 * len(self._work[each]))
-
-    def _replace(self, name: str, size: int) -> None:
-        """A longer array; nothing that is kept from document to document is in it."""
-        self._work[name] = np.zeros(size, self._work[name].dtype)
-        self._is_work_new = True
+        work.fit(("leaf_stamp",), building.leaves)
+        work.fit(("binding_stamp", "binding_row"), len(building.nfa))
+        work.fit(_BY_SELECTION, building.selections)
+        work.fit(("of_path", "path_at"), building.sources + 1)
+        work.fit_exactly("is_answer", (building.queries + 63) // 64)
 
     def _groups(self, plans: Plans) -> Groups:
         """What was found, copied; the paths of transformations stay what they are."""
-        state, work = self._state, self._work
+        state, work = self._work.state, self._work
         answers, lists = int(state[layout.ANSWERS_USED]), int(state[layout.LIST_KEYS])
         groups = Groups(
             documents=np.zeros(answers, np.int32),
@@ -181,30 +122,6 @@ class RelativeStrategy:
         return groups
 
 
-_DTYPES: dict[str, Any] = {
-    "is_bound": np.uint8,
-    "found_leaves": np.int32,
-    "matched": np.int32,
-    "is_answer": np.uint64,
-    "number": np.float64,
-    "answers": np.int32,
-}
-_SIZES = {
-    "lists_of": layout.LIST_SLOT * _ROOM,
-    "number": 1,
-}
-_WIDTHS = {"lists_of": 2 * layout.LIST_SLOT, "hits": 2, "pairs": 2, "groups": 2}
-"""Numbers of each entry; the table of lists is at most half full."""
-_BY_EVENT = (
-    "ends",
-    "parents",
-    "attributes_from",
-    "texts_from",
-    "stack",
-    "is_bound",
-    "first_hit",
-    "first_list",
-)
 _BY_SELECTION = (
     "selection_stamp",
     "selection_node",
@@ -214,8 +131,14 @@ _BY_SELECTION = (
     "bound_from",
     "bound_to",
 )
-_TOGETHER = {
-    "groups": ("groups", "bound"),
-    "answers": ("answers", "answer_paths", "group_starts", "group_ends"),
-    "list_bound": ("list_bound", "list_starts", "list_ends"),
+_TRAITS = {
+    "is_bound": Trait(np.uint8),
+    "matched": Trait(np.int32),
+    "is_answer": Trait(np.uint64),
+    "answers": Trait(np.int32, together=("answer_paths", "group_starts", "group_ends")),
+    "lists_of": Trait(width=2 * layout.LIST_SLOT),  # at most half full
+    "hits": Trait(width=2),
+    "pairs": Trait(width=2),
+    "groups": Trait(width=2, together=("bound",)),
+    "list_bound": Trait(together=("list_starts", "list_ends")),
 }

@@ -7,40 +7,31 @@ import numpy as np
 from tamis.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int64
 from tamis.jit import called, kernel
-from tamis.transform.relative.kernels.events import index_events
 from tamis.transform.relative.kernels.hits import find_hits, mark_bound
 from tamis.transform.relative.kernels.rules import select
 from tamis.transform.relative.layout import (
     ANSWERS_USED,
     BOUND_USED,
     DOCUMENT,
-    DONE,
-    EVENTS,
-    FULL,
     HITS_USED,
     LIST_KEYS,
     MATCHED_USED,
-    NO_ROOM,
     NODES_USED,
-    NONE,
     PAIRS_USED,
     PLANS,
-    SOURCE,
     WORK,
-    Work,
 )
+from tamis.transform.strings.kernels.events import index_events
+from tamis.transform.strings.layout import CONSTANTS, DONE, EVENTS, FULL, NO_ROOM, NONE, SOURCE
 from tamis.words import first
 
 U = np.uint64
-_ANSWERS = Work._fields.index("answers")
-_LIST_BOUND = Work._fields.index("list_bound")
-_NODES = Work._fields.index("nodes")
 
 
 @kernel
 def find_groups(state: Int64) -> int:
     """Find the groups of all transformations in the document; a status of ``layout``."""
-    for counted in range(HITS_USED, FULL):
+    for counted in range(HITS_USED, BOUND_USED + 1):
         state[counted] = 0
     state[DOCUMENT] += 1
     index_events(state)
@@ -94,7 +85,7 @@ def write_answers(state: Int64) -> int:
         left = bits[word] & live[word]
         bits[word] = U(0)
         if answer + 64 > len(answers):
-            state[FULL] = _ANSWERS
+            state[FULL] = WORK.answers
             status = NO_ROOM
         while left != U(0) and status == DONE:
             query = 64 * word + first(left)
@@ -114,12 +105,12 @@ def write_lists(state: Int64) -> int:
     first_list, is_bound = int64s(state, WORK.first_list), uint8s(state, WORK.is_bound)
     of_path, path_at = int64s(state, WORK.of_path), int64s(state, WORK.path_at)
     list_bound = int64s(state, WORK.list_bound)
-    sources = len(int32s(state, PLANS.sources)) // SOURCE
+    sources = len(int32s(state, CONSTANTS.sources)) // SOURCE
     if state[LIST_KEYS] > len(list_bound):
-        state[FULL] = _LIST_BOUND
+        state[FULL] = WORK.list_bound
         return NO_ROOM
     if state[PAIRS_USED] > len(int64s(state, WORK.nodes)):
-        state[FULL] = _NODES
+        state[FULL] = WORK.nodes
         return NO_ROOM
     for source in range(sources + 1):
         of_path[source] = 0

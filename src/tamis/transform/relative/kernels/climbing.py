@@ -12,27 +12,17 @@ from tamis.arrays import int32s, int64s
 from tamis.documents.batch import Int64
 from tamis.jit import called
 from tamis.matching.nfa.layout import ABOVE, CODE, OCCURRENCE, OUTER, PARENT, RECORD, START, STATE
-from tamis.transform.relative.kernels.values import holds
-from tamis.transform.relative.layout import (
-    FRONTIER_FROM,
-    FULL,
-    NO_ROOM,
-    NONE,
-    PLANS,
-    READ,
-    SERIAL,
-    WORK,
-    Work,
-)
+from tamis.transform.relative.layout import FRONTIER_FROM, SERIAL, WORK
+from tamis.transform.strings.kernels.values import holds
+from tamis.transform.strings.layout import CONSTANTS, FULL, NO_ROOM, NONE, READ
 
 ALL_LEVELS = 1 << 40
-_FRONTIER = Work._fields.index("frontier")
 
 
 @called
 def passes(state: Int64, tests: int, row: int) -> int:
     """Whether an occurrence passes the tests of its step: 1, 0, or a status, negated."""
-    listed = int32s(state, PLANS.tests)
+    listed = int32s(state, CONSTANTS.tests)
     event = int64s(state, READ.rows)[row * OCCURRENCE + START]
     found = 1
     while found == 1 and listed[tests] != NONE:
@@ -44,7 +34,7 @@ def passes(state: Int64, tests: int, row: int) -> int:
 @called
 def following_tests(state: Int64, tests: int) -> int:
     """Where the tests of the step before begin."""
-    listed = int32s(state, PLANS.tests)
+    listed = int32s(state, CONSTANTS.tests)
     while listed[tests] != NONE:
         tests += 1
     return tests + 1
@@ -104,7 +94,7 @@ def climb_from(state: Int64, above: int, descends: int, tests: int, end: int) ->
             return found
         if found:
             if end == len(frontier):
-                state[FULL] = _FRONTIER
+                state[FULL] = WORK.frontier
                 return -NO_ROOM
             frontier[end] = above
             end += 1

@@ -11,42 +11,41 @@ from tamis.documents.batch import TEXT as TEXT_NODE
 from tamis.jit import called
 from tamis.matching.nfa.layout import OCCURRENCE, START, STATE
 from tamis.transform.relative.kernels.climbing import ALL_LEVELS, climb
-from tamis.transform.relative.kernels.tables import pair_key, slot_of_key
-from tamis.transform.relative.kernels.values import (
+from tamis.transform.relative.layout import (
+    DOCUMENT,
+    FRONTIER_FROM,
+    HITS_USED,
+    LIST_KEYS,
+    LIST_SLOT,
+    PAIRS_USED,
+    PLANS,
+    ROWS,
+    SOURCE_IS_LIST,
+    SOURCE_NEXT,
+    SOURCE_TESTS,
+    WORK,
+)
+from tamis.transform.shapes import ATTRIBUTE, VALUE
+from tamis.transform.strings.kernels.tables import pair_key, slot_of_key
+from tamis.transform.strings.kernels.values import (
     find_leaves,
     first_string,
     name_of,
     next_string,
 )
-from tamis.transform.relative.layout import (
-    DOCUMENT,
+from tamis.transform.strings.layout import (
+    CONSTANTS,
     DONE,
     EVENTS,
-    FRONTIER_FROM,
     FULL,
-    HITS_USED,
-    LIST_KEYS,
-    LIST_SLOT,
     NO_ROOM,
+    NODES,
     NONE,
-    PAIRS_USED,
-    PLANS,
     READ,
-    ROWS,
     SOURCE,
-    SOURCE_IS_LIST,
     SOURCE_KIND,
     SOURCE_NAME,
-    SOURCE_NEXT,
-    SOURCE_TESTS,
-    WORK,
-    Work,
 )
-from tamis.transform.shapes import ATTRIBUTE, VALUE
-
-_HITS = Work._fields.index("hits")
-_PAIRS = Work._fields.index("pairs")
-_LISTS_OF = Work._fields.index("lists_of")
 
 
 @called
@@ -67,7 +66,7 @@ def mark_bound(state: Int64) -> None:
 def find_hits(state: Int64) -> int:
     """Look at the ends of all paths: what is true of which bound nodes, and what is listed."""
     rows, source_of = int64s(state, READ.rows), int32s(state, PLANS.source_of)
-    sources = int32s(state, PLANS.sources)
+    sources = int32s(state, CONSTANTS.sources)
     for row in range(state[ROWS]):
         source = np.int64(source_of[rows[row * OCCURRENCE + STATE]])
         has_climbed, count = False, 0
@@ -114,7 +113,7 @@ def look_at(state: Int64, source: int, event: int, count: int) -> int:
         for place in range(first, first + count):
             if not add_hits(state, rows[frontier[place] * OCCURRENCE + START], found):
                 return -NO_ROOM
-    if int32s(state, PLANS.sources)[source * SOURCE + SOURCE_IS_LIST]:
+    if int32s(state, CONSTANTS.sources)[source * SOURCE + SOURCE_IS_LIST]:
         for place in range(first, first + count):
             if not add_nodes(state, source, event, rows[frontier[place] * OCCURRENCE + START]):
                 return -NO_ROOM
@@ -125,10 +124,10 @@ def look_at(state: Int64, source: int, event: int, count: int) -> int:
 def add_hits(state: Int64, bound: int, count: int) -> bool:
     """Note that the leaves that were found are true of a bound node; False if there is no room."""
     hits, first_hit = int64s(state, WORK.hits), int64s(state, WORK.first_hit)
-    leaves = int32s(state, WORK.found_leaves)
+    leaves = int32s(state, NODES.found_leaves)
     used = state[HITS_USED]
     if 2 * (used + count) > len(hits):
-        state[FULL] = _HITS
+        state[FULL] = WORK.hits
         return False
     for place in range(count):
         hits[2 * used], hits[2 * used + 1] = np.int64(leaves[place]), first_hit[bound]
@@ -141,7 +140,7 @@ def add_hits(state: Int64, bound: int, count: int) -> bool:
 @called
 def add_nodes(state: Int64, source: int, event: int, bound: int) -> bool:
     """Append the nodes of an end to a list of a bound node; False if there is no room."""
-    sources = int32s(state, PLANS.sources)
+    sources = int32s(state, CONSTANTS.sources)
     kind = np.int64(sources[source * SOURCE + SOURCE_KIND])
     if kind == VALUE:
         return add_node(state, source, bound, event << KIND_BITS | ELEMENT)
@@ -163,7 +162,7 @@ def add_node(state: Int64, source: int, bound: int, place: int) -> bool:
     pairs, slots = int64s(state, WORK.pairs), int64s(state, WORK.lists_of)
     used = state[PAIRS_USED]
     if 2 * used + 2 > len(pairs):
-        state[FULL] = _PAIRS
+        state[FULL] = WORK.pairs
         return False
     slot = slot_of_key(slots, LIST_SLOT, pair_key(bound, source), state[DOCUMENT])
     pairs[2 * used], pairs[2 * used + 1] = place, NONE
@@ -171,7 +170,7 @@ def add_node(state: Int64, source: int, bound: int, place: int) -> bool:
         pairs[2 * slots[slot + 3] + 1] = used
     else:
         if 2 * LIST_SLOT * (state[LIST_KEYS] + 1) > len(slots):
-            state[FULL] = _LISTS_OF
+            state[FULL] = WORK.lists_of
             return False
         state[LIST_KEYS] += 1
         slots[slot], slots[slot + 1] = pair_key(bound, source), state[DOCUMENT]

@@ -10,22 +10,14 @@ from tamis.jit import called
 from tamis.matching.nfa.layout import OCCURRENCE, START, STATE
 from tamis.transform.relative.kernels.climbing import ALL_LEVELS, climb
 from tamis.transform.relative.kernels.hits import add_hits
-from tamis.transform.relative.kernels.tables import hash_of_key, next_slot, pair_key
-from tamis.transform.relative.kernels.values import find_leaves
 from tamis.transform.relative.layout import (
     DOCUMENT,
-    DONE,
     FRONTIER_FROM,
-    FULL,
     GROUPS_USED,
-    LEAF,
     LEAF_COUNT,
     LEAF_FIRST,
     MATCHED_USED,
-    NO_ROOM,
-    NONE,
     PLANS,
-    READ,
     ROWS,
     RULE,
     RULE_BINDING,
@@ -35,14 +27,13 @@ from tamis.transform.relative.layout import (
     RULE_SELECTION,
     RULE_TESTS,
     SERIAL,
-    SOURCE,
     SOURCE_LEVEL,
     SOURCE_NEXT,
     WORK,
-    Work,
 )
-
-_GROUPS = Work._fields.index("groups")
+from tamis.transform.strings.kernels.tables import hash_of_key, next_slot, pair_key
+from tamis.transform.strings.kernels.values import find_leaves
+from tamis.transform.strings.layout import CONSTANTS, DONE, FULL, LEAF, NO_ROOM, NONE, READ, SOURCE
 
 
 @called
@@ -98,7 +89,7 @@ def select_at(state: Int64, event: int, first: int, end: int) -> int:
 def look_above(state: Int64, event: int, row: int, binding: int) -> int:
     """Note what is true of a bound node because of tests of elements around it."""
     rows, frontier = int64s(state, READ.rows), int64s(state, WORK.frontier)
-    sources = int32s(state, PLANS.sources)
+    sources = int32s(state, CONSTANTS.sources)
     source = np.int64(int32s(state, PLANS.first_above)[binding])
     while source >= 0:
         count = climb(state, row, NONE, np.int64(sources[source * SOURCE + SOURCE_LEVEL]))
@@ -131,7 +122,7 @@ def follow_leaves(state: Int64, event: int, stamp: int, bindings: int, first: in
     """Try the rules of the leaves that are true of a node, each leaf once."""
     rows, is_binding = int64s(state, READ.rows), uint8s(state, PLANS.is_binding)
     hits, stamps = int64s(state, WORK.hits), int64s(state, WORK.leaf_stamp)
-    leaves, pairs = int32s(state, PLANS.leaves), int64s(state, PLANS.rule_pairs)
+    leaves, pairs = int32s(state, CONSTANTS.leaves), int64s(state, PLANS.rule_pairs)
     hit = int64s(state, WORK.first_hit)[event]
     status = DONE
     while hit >= 0 and status == DONE:
@@ -198,7 +189,7 @@ def add_group(state: Int64, selection: int, event: int) -> bool:
     used = state[GROUPS_USED]
     if stamps[selection] != state[DOCUMENT]:
         if 2 * used + 2 > len(groups):
-            state[FULL] = _GROUPS
+            state[FULL] = WORK.groups
             return False
         stamps[selection] = state[DOCUMENT]
         int32s(state, WORK.matched)[state[MATCHED_USED]] = selection  # there are as many places
@@ -208,7 +199,7 @@ def add_group(state: Int64, selection: int, event: int) -> bool:
         return True
     else:
         if 2 * used + 2 > len(groups):
-            state[FULL] = _GROUPS
+            state[FULL] = WORK.groups
             return False
         groups[2 * last[selection] + 1] = used
     nodes[selection] = event

@@ -9,15 +9,17 @@ from tamis.arrays import float64s, int32s, int64s, uint8s
 from tamis.documents.batch import Bytes, Int64
 from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.values import parse_number
-from tamis.transform.relative.kernels.events import parent_of_text
-from tamis.transform.relative.kernels.tables import hash_of_number, hash_of_text, next_slot
-from tamis.transform.relative.layout import (
+from tamis.transform.shapes import ATTRIBUTE, VALUE
+from tamis.transform.strings.kernels.events import parent_of_text
+from tamis.transform.strings.kernels.tables import hash_of_number, hash_of_text, next_slot
+from tamis.transform.strings.layout import (
     COMPARISON,
     COMPARISON_KIND,
     COMPARISON_NAME,
     COMPARISON_OPERATOR,
     COMPARISON_TEXT,
     COMPARISON_TEXT_END,
+    CONSTANTS,
     EQUAL,
     EXISTS,
     FULL,
@@ -31,9 +33,9 @@ from tamis.transform.relative.layout import (
     MORE,
     MORE_EQUAL,
     NO_ROOM,
+    NODES,
     NONE,
     ODD_NUMBER,
-    PLANS,
     READ,
     SOURCE,
     SOURCE_EXISTS,
@@ -44,14 +46,9 @@ from tamis.transform.relative.layout import (
     SOURCE_TEXTS,
     SOURCE_UNEQUAL,
     UNEQUAL,
-    WORK,
-    Work,
 )
-from tamis.transform.shapes import ATTRIBUTE, VALUE
 
 Float64 = NDArray[np.float64]
-
-_FOUND_LEAVES = Work._fields.index("found_leaves")
 
 
 @inlined
@@ -72,8 +69,8 @@ def is_same(one: Bytes, start: int, end: int, other: Bytes, first: int, last: in
 def first_string(state: Int64, kind: int, event: int) -> int:
     """Where the strings of an element begin: the number of its first attribute or text node."""
     if kind == ATTRIBUTE:
-        return int64s(state, WORK.attributes_from)[event]
-    return int64s(state, WORK.texts_from)[event]
+        return int64s(state, NODES.attributes_from)[event]
+    return int64s(state, NODES.texts_from)[event]
 
 
 @called
@@ -85,12 +82,12 @@ def next_string(state: Int64, kind: int, name: int, event: int, number: int) -> 
     if kind == VALUE:
         return number
     if kind == ATTRIBUTE:
-        last = int64s(state, WORK.attributes_from)[event + 1]
+        last = int64s(state, NODES.attributes_from)[event + 1]
         names = int32s(state, READ.attribute_name)
         while number < last and name >= 0 and names[number] != name:
             number += 1
         return number if number < last else NONE
-    last = int64s(state, WORK.texts_from)[int64s(state, WORK.ends)[event]]
+    last = int64s(state, NODES.texts_from)[int64s(state, NODES.ends)[event]]
     while number < last and parent_of_text(state, number) != event:
         number += 1
     return number if number < last else NONE
@@ -102,8 +99,8 @@ def string_start(state: Int64, kind: int, event: int, number: int) -> int:
     if kind == ATTRIBUTE:
         return int64s(state, READ.value_start)[number]
     if kind == VALUE:
-        number = int64s(state, WORK.texts_from)[event]
-        if number == int64s(state, WORK.texts_from)[int64s(state, WORK.ends)[event]]:
+        number = int64s(state, NODES.texts_from)[event]
+        if number == int64s(state, NODES.texts_from)[int64s(state, NODES.ends)[event]]:
             return 0  # it has no text
     return int64s(state, READ.text_start)[number]
 
@@ -114,8 +111,8 @@ def string_end(state: Int64, kind: int, event: int, number: int) -> int:
     if kind == ATTRIBUTE:
         return int64s(state, READ.value_end)[number]
     if kind == VALUE:
-        number = int64s(state, WORK.texts_from)[int64s(state, WORK.ends)[event]] - 1
-        if number < int64s(state, WORK.texts_from)[event]:
+        number = int64s(state, NODES.texts_from)[int64s(state, NODES.ends)[event]] - 1
+        if number < int64s(state, NODES.texts_from)[event]:
             return 0
     return int64s(state, READ.text_end)[number]
 
@@ -141,7 +138,7 @@ def name_of(state: Int64, name: int) -> int:
 @called
 def find_leaves(state: Int64, source: int, event: int) -> int:
     """List the leaves of a source that an element makes true: how many, or a status, negated."""
-    sources = int32s(state, PLANS.sources)
+    sources = int32s(state, CONSTANTS.sources)
     row = source * SOURCE
     kind, name = np.int64(sources[row + SOURCE_KIND]), np.int64(sources[row + SOURCE_NAME])
     name = name_of(state, name)
@@ -162,7 +159,7 @@ def find_leaves(state: Int64, source: int, event: int) -> int:
 @called
 def add_leaves(state: Int64, source: int, found: int, buffer: int, start: int, end: int) -> int:
     """Append the leaves that a string makes true: how many there are, or a status, negated."""
-    sources = int32s(state, PLANS.sources)
+    sources = int32s(state, CONSTANTS.sources)
     row = source * SOURCE
     leaf = np.int64(sources[row + SOURCE_EXISTS])
     if leaf >= 0:
@@ -175,7 +172,7 @@ def add_leaves(state: Int64, source: int, found: int, buffer: int, start: int, e
     unequal = np.int64(sources[row + SOURCE_UNEQUAL])
     if found < 0 or (not has_numbers and unequal < 0):
         return found
-    number = float64s(state, WORK.number)
+    number = float64s(state, NODES.number)
     if not parse_number(uint8s(state, buffer), start, end, number):
         return -ODD_NUMBER
     value = number[0]
@@ -188,16 +185,16 @@ def add_leaves(state: Int64, source: int, found: int, buffer: int, start: int, e
     while found >= 0 and unequal >= 0:
         if differs(state, unequal, buffer, start, end, value):
             found = push(state, found, unequal)
-        unequal = np.int64(int32s(state, PLANS.leaves)[unequal * LEAF + LEAF_NEXT])
+        unequal = np.int64(int32s(state, CONSTANTS.leaves)[unequal * LEAF + LEAF_NEXT])
     return found
 
 
 @called
 def push(state: Int64, found: int, leaf: int) -> int:
     """Append a leaf: how many there are, or a status, negated."""
-    leaves = int32s(state, WORK.found_leaves)
+    leaves = int32s(state, NODES.found_leaves)
     if found == len(leaves):
-        state[FULL] = _FOUND_LEAVES
+        state[FULL] = NODES.found_leaves
         return -NO_ROOM
     leaves[found] = leaf
     return found + 1
@@ -206,8 +203,8 @@ def push(state: Int64, found: int, leaf: int) -> int:
 @called
 def add_equal_text(state: Int64, source: int, found: int, buffer: int, start: int, end: int) -> int:
     """Append the leaf that compares with this string, if there is one."""
-    table, leaves = int64s(state, PLANS.equals), int32s(state, PLANS.leaves)
-    values, texts = uint8s(state, buffer), uint8s(state, PLANS.texts)
+    table, leaves = int64s(state, CONSTANTS.equals), int32s(state, CONSTANTS.leaves)
+    values, texts = uint8s(state, buffer), uint8s(state, CONSTANTS.texts)
     hash = hash_of_text(values, start, end, source)
     slot = next_slot(table, hash, NONE)
     while table[2 * slot] != 0:
@@ -227,11 +224,11 @@ def add_equal_text(state: Int64, source: int, found: int, buffer: int, start: in
 @called
 def add_equal_number(state: Int64, source: int, found: int, value: np.float64) -> int:
     """Append the leaf that compares with this number, if there is one."""
-    table, leaves = int64s(state, PLANS.equals), int32s(state, PLANS.leaves)
-    literals = float64s(state, PLANS.literals)
-    number = float64s(state, WORK.number)
+    table, leaves = int64s(state, CONSTANTS.equals), int32s(state, CONSTANTS.leaves)
+    literals = float64s(state, CONSTANTS.literals)
+    number = float64s(state, NODES.number)
     number[0] = value + 0.0  # there is one zero
-    hash = hash_of_number(int64s(state, WORK.number)[0], source)
+    hash = hash_of_number(int64s(state, NODES.number)[0], source)
     slot = next_slot(table, hash, NONE)
     while table[2 * slot] != 0:
         leaf = table[2 * slot + 1]
@@ -249,10 +246,10 @@ def add_equal_number(state: Int64, source: int, found: int, value: np.float64) -
 @called
 def add_range(state: Int64, found: int, range_: int, operator: int, value: np.float64) -> int:
     """Append the leaves of a range of thresholds that a number satisfies."""
-    thresholds = float64s(state, PLANS.thresholds)
-    leaves = int32s(state, PLANS.range_leaves)
-    start = int64s(state, PLANS.range_starts)[range_]
-    end = start + int64s(state, PLANS.range_counts)[range_]
+    thresholds = float64s(state, CONSTANTS.thresholds)
+    leaves = int32s(state, CONSTANTS.range_leaves)
+    start = int64s(state, CONSTANTS.range_starts)[range_]
+    end = start + int64s(state, CONSTANTS.range_counts)[range_]
     low, high = start, end  # of the first threshold that is above, or not below
     is_strict = operator in (LESS - LESS, MORE_EQUAL - LESS)
     while low < high:
@@ -275,11 +272,11 @@ def add_range(state: Int64, found: int, range_: int, operator: int, value: np.fl
 @called
 def differs(state: Int64, leaf: int, buffer: int, start: int, end: int, value: np.float64) -> bool:
     """Whether a string differs from what a leaf compares with."""
-    leaves = int32s(state, PLANS.leaves)
+    leaves = int32s(state, CONSTANTS.leaves)
     first, last = leaves[leaf * LEAF + LEAF_TEXT], leaves[leaf * LEAF + LEAF_TEXT_END]
     if first < 0:
-        return value != float64s(state, PLANS.literals)[leaf]
-    texts = uint8s(state, PLANS.texts)
+        return value != float64s(state, CONSTANTS.literals)[leaf]
+    texts = uint8s(state, CONSTANTS.texts)
     return not is_same(uint8s(state, buffer), start, end, texts, first, last)
 
 
@@ -289,7 +286,7 @@ def differs(state: Int64, leaf: int, buffer: int, start: int, end: int, value: n
 @called
 def holds(state: Int64, comparison: int, event: int) -> int:
     """Whether a comparison is true of an element: 1, 0, or a status, negated."""
-    comparisons = int32s(state, PLANS.comparisons)
+    comparisons = int32s(state, CONSTANTS.comparisons)
     row = comparison * COMPARISON
     kind = np.int64(comparisons[row + COMPARISON_KIND])
     name = name_of(state, np.int64(comparisons[row + COMPARISON_NAME]))
@@ -309,7 +306,7 @@ def holds(state: Int64, comparison: int, event: int) -> int:
 @called
 def compares(state: Int64, comparison: int, buffer: int, start: int, end: int) -> int:
     """Whether a string compares so: 1, 0, or a status, negated."""
-    comparisons = int32s(state, PLANS.comparisons)
+    comparisons = int32s(state, CONSTANTS.comparisons)
     row = comparison * COMPARISON
     operator = np.int64(comparisons[row + COMPARISON_OPERATOR])
     if operator == EXISTS:
@@ -318,12 +315,12 @@ def compares(state: Int64, comparison: int, buffer: int, start: int, end: int) -
     first = np.int64(comparisons[row + COMPARISON_TEXT])
     if first >= 0:
         last = np.int64(comparisons[row + COMPARISON_TEXT_END])
-        is_equal = is_same(values, start, end, uint8s(state, PLANS.texts), first, last)
+        is_equal = is_same(values, start, end, uint8s(state, CONSTANTS.texts), first, last)
         return np.int64(is_equal == (operator == EQUAL))
-    number = float64s(state, WORK.number)
+    number = float64s(state, NODES.number)
     if not parse_number(values, start, end, number):
         return -ODD_NUMBER
-    value, literal = number[0], float64s(state, PLANS.comparison_literals)[comparison]
+    value, literal = number[0], float64s(state, CONSTANTS.comparison_literals)[comparison]
     if operator == EQUAL:
         return np.int64(value == literal)
     if operator == UNEQUAL:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tamis.arrays import int32s, int64s
 from tamis.documents.batch import Int64
 from tamis.jit import called
-from tamis.transform.relative.layout import EVENTS, NONE, READ, WORK
+from tamis.transform.strings.layout import EVENTS, NODES, NONE, READ
 
 
 @called
@@ -17,13 +17,13 @@ def index_events(state: Int64) -> None:
         int64s(state, READ.text_event),
     )
     ends, parents, stack = (
-        int64s(state, WORK.ends),
-        int64s(state, WORK.parents),
-        int64s(state, WORK.stack),
+        int64s(state, NODES.ends),
+        int64s(state, NODES.parents),
+        int64s(state, NODES.stack),
     )
     attributes_from, texts_from = (
-        int64s(state, WORK.attributes_from),
-        int64s(state, WORK.texts_from),
+        int64s(state, NODES.attributes_from),
+        int64s(state, NODES.texts_from),
     )
     depth = attribute = text = 0
     for event in range(state[EVENTS]):
@@ -46,4 +46,4 @@ def index_events(state: Int64) -> None:
 def parent_of_text(state: Int64, text: int) -> int:
     """The element that a text node is a child of."""
     event = int64s(state, READ.text_event)[text]
-    return event if int32s(state, READ.tags)[event] >= 0 else int64s(state, WORK.parents)[event]
+    return event if int32s(state, READ.tags)[event] >= 0 else int64s(state, NODES.parents)[event]

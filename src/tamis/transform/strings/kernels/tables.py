@@ -98,6 +98,12 @@ def hash_of_key(key: int) -> int:
     return np.int64(mixed(U(key)) | U(1))
 
 
+@kernel
+def key_hash(one: int, other: int) -> int:
+    """``hash_of_key`` of a pair, for Python."""
+    return hash_of_key(pair_key(one, other))
+
+
 @called
 def slot_of_key(table: Int64, width: int, key: int, document: int) -> int:
     """Where a key of this document is, or would be, in a table of slots of some width.

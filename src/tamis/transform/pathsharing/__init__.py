@@ -1,0 +1,1 @@
+"""The strategies of Diao and Franklin's message broker, and plan sharing; see README.md."""

@@ -1,0 +1,203 @@
+"""Runs all operators that have something to do, and writes down the answers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.arrays import int32s, int64s, uint64s
+from tamis.documents.batch import Int64
+from tamis.jit import called, kernel
+from tamis.transform.pathsharing.kernels.grouping import group, outer_join
+from tamis.transform.pathsharing.kernels.joining import join, semijoin
+from tamis.transform.pathsharing.kernels.searching import filter_where, select_return
+from tamis.transform.pathsharing.kernels.selecting import eliminate_duplicates, select_tuples
+from tamis.transform.pathsharing.kernels.sharing import select_shared, write_output
+from tamis.transform.pathsharing.kernels.tuples import (
+    list_end,
+    list_start,
+    make_tuples,
+    write_streams,
+)
+from tamis.transform.pathsharing.layout import (
+    ANSWERS_USED,
+    BOUND_USED,
+    DOCUMENT,
+    DUP_ELIM,
+    FIRST_QUERY,
+    FIRST_READER,
+    GROUP_BY,
+    JOIN,
+    KIND,
+    LEFT,
+    NEXT_READER,
+    OPERATOR,
+    PATH_TUPLES,
+    PLANS,
+    READY_USED,
+    RETURN_SELECT,
+    SELECTED,
+    SELECTION,
+    SEMIJOIN,
+    SHARED_SELECTION,
+    TUPLES_USED,
+    WHERE_FILTER,
+    WORK,
+)
+from tamis.transform.strings.kernels.events import index_events
+from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
+from tamis.words import first
+
+U = np.uint64
+
+
+@kernel
+def find_groups(state: Int64) -> int:
+    """Find the groups of all plans in a document; a status of ``strings.layout``."""
+    status = begin(state)
+    if status == DONE:
+        status = run_scheduled(state, NONE)
+    if status == DONE:
+        status = run_ready(state)
+    if status == DONE:
+        status = write_answers(state)
+    return status
+
+
+@kernel
+def prepare(state: Int64) -> int:
+    """The first part of ``find_groups``, for the profiler: the streams."""
+    return begin(state)
+
+
+@kernel
+def run_kind(state: Int64, kind: int) -> int:
+    """Its second part: the scheduled operators of one kind, or what these made ready (``NONE``)."""
+    return run_ready(state) if kind == NONE else run_scheduled(state, kind)
+
+
+@kernel
+def finish(state: Int64) -> int:
+    """Its last part."""
+    return write_answers(state)
+
+
+@called
+def begin(state: Int64) -> int:
+    """Empty all lists, and make the streams."""
+    for counted in range(TUPLES_USED, BOUND_USED + 1):
+        state[counted] = 0
+    state[DOCUMENT] += 1
+    index_events(state)
+    bits = uint64s(state, WORK.is_answer)
+    for word in range(len(bits)):
+        bits[word] = U(0)
+    status = make_tuples(state)
+    if status == DONE:
+        status = write_streams(state)
+    return status
+
+
+@called
+def run_scheduled(state: Int64, kind: int) -> int:
+    """Run the operators that are scheduled, in their order: all, or those of one kind."""
+    operators, scheduled = int32s(state, PLANS.operators), int32s(state, PLANS.scheduled)
+    status = DONE
+    for place in range(len(scheduled)):
+        operator = np.int64(scheduled[place])
+        if kind != NONE and kind != operators[operator * OPERATOR + KIND]:  # noqa: PLR1714
+            continue
+        status = run(state, operator)
+        if status != DONE:
+            break
+    return status
+
+
+@called
+def run_ready(state: Int64) -> int:
+    """Run the outputs of shared selections, and what reads them; all others have been run."""
+    operators, ready = int32s(state, PLANS.operators), int32s(state, WORK.ready)
+    while state[READY_USED] > 0:
+        state[READY_USED] -= 1
+        operator = np.int64(ready[state[READY_USED]])
+        status = run(state, operator)
+        if status != DONE:
+            return status
+        if list_end(state, operator) > list_start(state, operator):
+            reader = np.int64(operators[operator * OPERATOR + FIRST_READER])
+            while reader != NONE:
+                ready[state[READY_USED]] = reader
+                state[READY_USED] += 1
+                reader = np.int64(operators[reader * OPERATOR + NEXT_READER])
+    return DONE
+
+
+@called
+def run(state: Int64, operator: int) -> int:
+    """Run an operator, unless it has nothing to read."""
+    operators = int32s(state, PLANS.operators)
+    row = operator * OPERATOR
+    kind = operators[row + KIND]
+    if kind == PATH_TUPLES:
+        return DONE
+    if kind == SELECTED:
+        return write_output(state, operator)
+    if kind == GROUP_BY:
+        return group(state, operator)
+    left = np.int64(operators[row + LEFT])
+    if list_start(state, left) == list_end(state, left):
+        return DONE
+    if kind == SELECTION:
+        return select_tuples(state, operator)
+    if kind == DUP_ELIM:
+        return eliminate_duplicates(state, operator)
+    if kind == SEMIJOIN:
+        return semijoin(state, operator)
+    if kind == WHERE_FILTER:
+        return filter_where(state, operator)
+    if kind == JOIN:
+        return join(state, operator)
+    if kind == SHARED_SELECTION:
+        return select_shared(state, operator)
+    status = (
+        select_return(state, operator) if kind == RETURN_SELECT else outer_join(state, operator)
+    )
+    if status == DONE:
+        note_queries(state, operator)
+    return status
+
+
+@called
+def note_queries(state: Int64, plan: int) -> None:
+    """Note that the queries of a plan have groups."""
+    bits, plan_of = uint64s(state, WORK.is_answer), int32s(state, WORK.plan_of)
+    following = int32s(state, PLANS.next_query)
+    query = np.int64(int32s(state, PLANS.operators)[plan * OPERATOR + FIRST_QUERY])
+    while query != NONE:
+        bits[query >> 6] |= U(1) << U(query & 63)
+        plan_of[query] = plan
+        query = np.int64(following[query])
+
+
+@called
+def write_answers(state: Int64) -> int:
+    """Write an answer for each bit that is set, ascending."""
+    bits, live = uint64s(state, WORK.is_answer), uint64s(state, PLANS.is_live)
+    answers, path_starts = int32s(state, WORK.answers), int64s(state, WORK.path_starts)
+    group_starts, group_ends = int64s(state, WORK.group_starts), int64s(state, WORK.group_ends)
+    bound_from, bound_to = int64s(state, WORK.bound_from), int64s(state, WORK.bound_to)
+    plan_of, listed_from = int32s(state, WORK.plan_of), int64s(state, WORK.listed_from)
+    answer = 0
+    for word in range(len(bits)):
+        left = bits[word] & live[word]
+        if answer + 64 > len(answers):
+            state[FULL] = WORK.answers
+            return NO_ROOM
+        while left != U(0):
+            query = 64 * word + first(left)
+            left &= left - U(1)
+            plan = np.int64(plan_of[query])
+            answers[answer], path_starts[answer] = query, listed_from[plan]
+            group_starts[answer], group_ends[answer] = bound_from[plan], bound_to[plan]
+            answer += 1
+    state[ANSWERS_USED] = answer
+    return DONE

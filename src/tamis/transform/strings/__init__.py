@@ -1,0 +1,1 @@
+"""What strategies share: the strings of a document's nodes, and the constants that they meet."""
