@@ -13,7 +13,7 @@ from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis.transform.claims import Claims
-from tamis.transform.pathsharing.planning import FWR, FW, F, is_planned
+from tamis.transform.pathsharing.planning import FW, FWR, F, Planner, is_planned
 from tamis.transform.pathsharing.strategy import PathSharing
 from tamis.transform.plan import Task
 from tamis.transform.reference import find_groups
@@ -36,8 +36,8 @@ def strategies(labels: Labels, graph: ExpandedGraph | None) -> Iterator[PathShar
         every.append(Claims(labels, graph))
     for claims in every:
         for sharing in (F, FW, FWR):
-            yield PathSharing(labels, sharing, claims)
-        yield PathSharing(labels, FWR, claims, is_shared=True)
+            yield PathSharing(labels, Planner(sharing, claims))
+        yield PathSharing(labels, Planner(FWR, claims, is_shared=True))
 
 
 def check(queries: list[str], document: str, graph: ExpandedGraph | None = None) -> int:

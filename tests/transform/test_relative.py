@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tamis.language.filters import Labels
 from tamis.transform.plan import Task
 from tamis.transform.reference import find_groups
 from tamis.transform.relative.strategy import RelativeStrategy
@@ -17,8 +18,8 @@ from tests.transform.strategies import listed, parsed, tasks_of
 def check(queries: list[str], document: str) -> int:
     """Compare both strategies; how many transformations the relative one supports."""
     tasks, demand = tasks_of(queries)
-    strategy = RelativeStrategy()
-    shapes = Shapes(strategy.labels)
+    shapes = Shapes(Labels())
+    strategy = RelativeStrategy(shapes.labels)
     supported: list[Task] = []
     for task in tasks:
         shape = shapes.of(task)

@@ -14,13 +14,27 @@ from tamis.documents.batch import EventBatch, Int32, Int64
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import UnsupportedExpression
+from tamis.language.filters import Labels
+from tamis.matching.promise import Schema
 from tamis.transform import reference
+from tamis.transform.claims import Claims
 from tamis.transform.groups import GroupReader, Groups
+from tamis.transform.pathsharing.explain import explain
+from tamis.transform.pathsharing.planning import FW, FWR, F, Planner, is_planned
+from tamis.transform.pathsharing.promise import PromisedPathSharing
 from tamis.transform.plan import Task, demand_of_task
 from tamis.transform.relative.strategy import RelativeStrategy
-from tamis.transform.shapes import Shapes
+from tamis.transform.shapes import Shape, Shapes
 
-STRATEGIES = ("auto", "relative", "reference")
+PATH_SHARING = {
+    "path-sharing-f": (F, False),
+    "path-sharing-fw": (FW, False),
+    "path-sharing-fwr": (FWR, False),
+    "plan-sharing": (FWR, True),
+}
+"""The strategies of the broker paper: how much path matching is shared, and whether plans are."""
+
+STRATEGIES = ("auto", "relative", *PATH_SHARING, "reference")
 
 
 class Plans:
@@ -29,19 +43,27 @@ class Plans:
     Args:
         strategy: one of ``STRATEGIES``.
         nodes_max: in the lists of a document.
+        schema: the DTD, for those of ``PATH_SHARING``.
     """
 
-    def __init__(self, strategy: str, nodes_max: int) -> None:
+    def __init__(self, strategy: str, nodes_max: int, schema: Schema | None = None) -> None:
         self._strategy = strategy
         self._nodes_max = nodes_max
-        self._relative = RelativeStrategy(nodes_max)
-        self._shapes = Shapes(self._relative.labels)
+        self._schema = schema
+        labels = Labels()
+        self._shaped: RelativeStrategy | PromisedPathSharing
+        if strategy in PATH_SHARING:
+            how = PATH_SHARING[strategy]
+            self._shaped = PromisedPathSharing(labels, *how, schema, nodes_max)
+        else:
+            self._shaped = RelativeStrategy(labels, nodes_max)
+        self._shapes = Shapes(labels)
         self._left_demand = Demand()
-        self._relative_numbers: list[int] = []  # the transformation of each of its own
+        self._shaped_numbers: list[int] = []  # the transformation of each that has a shape
         self._numbers = _NO_NUMBERS  # the same
         self._own_numbers: dict[int, int] = {}  # the other way around
         self._left: dict[int, Task] = {}
-        self._tasks: list[Task] = []  # of the relative strategy
+        self._tasks: list[Task] = []  # of those that have a shape
 
     def add(self, task: Task, number: int) -> None:
         """Add a transformation; numbers ascend.
@@ -49,21 +71,51 @@ class Plans:
         Raises:
             UnsupportedExpression: the strategy that was named does not support it.
         """
-        shape = None
-        if self._strategy != "reference":
-            shape = self._shapes.of(task)
+        shape = self._shape(task)
         if shape is not None:
-            self._own_numbers[number] = self._relative.add(shape)
-            self._relative_numbers.append(number)
+            self._own_numbers[number] = self._shaped.add(shape)
+            self._shaped_numbers.append(number)
             self._tasks.append(task)
-        elif self._strategy == "relative":
-            raise UnsupportedExpression(
-                "the strategy 'relative' takes steps to elements, and comparisons of what is there",
-                hint="leave the strategy to Tamis: strategy='auto'",
-            )
         else:
             self._left[number] = task
             self._left_demand |= demand_of_task(task)
+
+    def _shape(self, task: Task) -> Shape | None:
+        """The shape that the strategy takes; None where the reference strategy answers.
+
+        Raises:
+            UnsupportedExpression: there is none, and the strategy was named.
+        """
+        if self._strategy == "reference":
+            return None
+        shape = self._shapes.of(task)
+        supported = _SUPPORTED.get(self._strategy, "")
+        if self._strategy in PATH_SHARING:
+            supported = _IN_THE_PAPER
+            if shape is not None and not is_planned(shape):
+                shape = None
+        if shape is None and supported:
+            raise UnsupportedExpression(
+                f"the strategy {self._strategy!r} takes {supported}",
+                hint="leave the strategy to Tamis: strategy='auto'",
+            )
+        return shape
+
+    def explain(self, task: Task) -> str:
+        """How a transformation is answered: the strategy, and the paper's plan if it makes one.
+
+        Raises:
+            UnsupportedExpression: the strategy that was named does not support it.
+        """
+        shape = self._shape(task)
+        if shape is None:
+            return "strategy: reference"
+        if self._strategy not in PATH_SHARING:
+            return "strategy: relative"
+        sharing, is_shared = PATH_SHARING[self._strategy]
+        graph = None if self._schema is None else self._schema.expanded
+        planner = Planner(sharing, Claims(self._shapes.labels, graph), is_shared)
+        return f"strategy: {self._strategy}\n{explain(planner, shape, self._shapes.labels)}"
 
     @property
     def demand(self) -> Demand:
@@ -75,7 +127,7 @@ class Plans:
         if number in self._left:
             del self._left[number]
         else:
-            self._relative.remove(self._own_numbers.pop(number))
+            self._shaped.remove(self._own_numbers.pop(number))
 
     def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Answers:
         """What is found in a document, which is a batch of its own.
@@ -86,13 +138,13 @@ class Plans:
         left = self._left
         found: list[Answers] = []
         if self._own_numbers:
-            groups = self._relative.find_groups(batch, vocabulary)
+            groups = self._shaped.find_groups(batch, vocabulary)
             if groups is None:  # it has a number that kernels cannot read
                 left = left | {
                     number: self._tasks[own] for number, own in self._own_numbers.items()
                 }
             else:
-                found.append(_answers(groups, self._numbers_of_relative()))
+                found.append(_answers(groups, self._numbers_of_shaped()))
         if left:
             numbers = sorted(left)
             tasks = [left[number] for number in numbers]
@@ -100,10 +152,10 @@ class Plans:
             found.append(_answers(groups, np.array(numbers, np.int32)))
         return found[0] if len(found) == 1 else _merged(found)
 
-    def _numbers_of_relative(self) -> Int32:
-        """The transformation of each of the relative strategy's own numbers."""
-        if len(self._numbers) < len(self._relative_numbers):
-            self._numbers = np.array(self._relative_numbers, np.int32)
+    def _numbers_of_shaped(self) -> Int32:
+        """The transformation of each of the strategy's own numbers."""
+        if len(self._numbers) < len(self._shaped_numbers):
+            self._numbers = np.array(self._shaped_numbers, np.int32)
         return self._numbers
 
 
@@ -150,3 +202,5 @@ def _merged(found: list[Answers]) -> Answers:
 
 
 _NO_NUMBERS = np.zeros(0, np.int32)
+_SUPPORTED = {"relative": "steps to elements, and comparisons of what is there"}
+_IN_THE_PAPER = "steps to elements, comparisons joined by 'and', and return paths to elements"

@@ -22,10 +22,12 @@ from tamis.errors import (
 )
 from tamis.language.flwr import Transformation, parse_transformation
 from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.matching.promise import read_schema
+from tamis.schema.graph import SchemaGraph
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
 from tamis.transform.plan import task_of
-from tamis.transform.planner import STRATEGIES, Answers, Plans
+from tamis.transform.planner import PATH_SHARING, STRATEGIES, Answers, Plans
 from tamis.transform.templates import Template, template_of
 
 Text = str | Transformation
@@ -63,12 +65,12 @@ class Planned:
 
     def __init__(self, id: SubscriptionId, transformation: Transformation) -> None:
         self.id = id
-        self._transformation = transformation
+        self.transformation = transformation
 
     @cached_property
     def template(self) -> Template:
         """Made for the first message: most subscriptions seldom have one."""
-        return template_of(self._transformation)
+        return template_of(self.transformation)
 
 
 class Messages(Sequence[Message]):
@@ -147,8 +149,13 @@ class Transformer:
     Args:
         subscriptions: id → text.
         namespaces: prefix → URI, of prefixes in the texts that these do not declare.
-        strategy: how nodes are found: "relative" or "reference"; "auto" is the first of these that
-            supports a subscription.
+        strategy: how nodes are found: "auto" is "relative" where it supports a subscription, and
+            else "reference"; "path-sharing-f", "path-sharing-fw", "path-sharing-fwr" and
+            "plan-sharing" are the broker paper's.
+        dtd: a file, or its graph, that the paper's strategies may rely on. Documents that do not
+            keep to it are answered all the same.
+        root: the element that documents begin with, where the DTD does not say it.
+        dtd_trust: documents are known to be valid, and are not held against the DTD.
         limits: bounds on subscriptions, documents and messages.
 
     Attributes:
@@ -156,7 +163,8 @@ class Transformer:
 
     Raises:
         BadSubscriptions: some cannot be used; with all of these.
-        UsageError: there is no such strategy.
+        UsageError: there is no such strategy, or it has no use for a DTD.
+        SchemaError: the DTD cannot be read.
 
     >>> transformer = Transformer(
     ...     {"t": "<r>{ for $b in //book where $b/price < 50 return <b>{ $b/title }</b> }</r>"}
@@ -175,16 +183,25 @@ class Transformer:
         *,
         namespaces: Mapping[str, str] | None = None,
         strategy: str = "auto",
+        dtd: str | os.PathLike[str] | SchemaGraph | None = None,
+        root: str | None = None,
+        dtd_trust: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if strategy not in STRATEGIES:
             raise UsageError(
                 f"there is no strategy {strategy!r}: choose from {', '.join(STRATEGIES)}"
             )
+        schema = read_schema(dtd, root, dtd_trust)
+        if schema is not None and strategy not in PATH_SHARING:
+            raise UsageError(
+                f"the strategy {strategy!r} needs no DTD: leave it out, "
+                f"or choose from {', '.join(PATH_SHARING)}"
+            )
         self.namespaces = dict(namespaces or {})
         self.limits = limits
         self.strategy = strategy
-        self.plans = Plans(strategy, limits.transformed_nodes)
+        self.plans = Plans(strategy, limits.transformed_nodes, schema)
         self._numbers: dict[SubscriptionId, int] = {}
         self._planned: dict[int, Planned] = {}
         self._next = 0  # the number of the next transformation
@@ -235,6 +252,31 @@ class Transformer:
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def explain(self, id: SubscriptionId) -> str:
+        """How a subscription is answered: the strategy, and if it is one of the paper's, the plan.
+
+        Raises:
+            UsageError: there is none with this id.
+
+        >>> transformer = Transformer(
+        ...     {"t": "<r>{ for $b in /bib/book return $b/title }</r>"}, strategy="path-sharing-fwr"
+        ... )
+        >>> print(transformer.explain("t"))
+        strategy: path-sharing-fwr
+        OuterJoin-Select, merge: a group for each tuple, a list for each stream
+        ├─ stream of /bib/book
+        └─ stream of /bib/book/title
+        for /bib/book: no DupElim (claim 1: the path has at most one //)
+        return /bib/book/title: no DupElim (claim 3: neither the path to the bound node nor the \
+        one from there has duplicates)
+        return /bib/book/title: merge (claim 4: there is no // up to the bound node)
+        """
+        with self._lock:
+            number = self._numbers.get(id)
+            if number is None:
+                raise UsageError(f"there is no subscription {id!r}")
+            return self.plans.explain(task_of(self._planned[number].transformation))
 
     def transform(self, document: Document) -> Messages:
         """The messages of one document.

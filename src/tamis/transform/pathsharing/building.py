@@ -122,6 +122,12 @@ class Building:
         self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
 
+    def skip(self) -> None:
+        """Leave a number out, as of a query that was removed."""
+        self.queries += 1
+        self._next_query.add([NONE])
+        self._is_live.stretch(self.queries // 64 + 1)
+
     def remove(self, query: int) -> None:
         """Forget a query; the room that it takes stays."""
         self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)

@@ -47,13 +47,17 @@ def is_planned(shape: Shape) -> bool:
 
 
 class Choice(NamedTuple):
-    """Why an operator is as it is: what it is about, what was chosen, and by which claim.
+    """Why an operator is as it is.
 
     Attributes:
+        about: the clause.
+        path: of the stream that it is about.
+        chosen: what was done, or left out.
         claim: its number, or 0 where none helped.
     """
 
     about: str
+    path: Codes
     chosen: str
     claim: int
 
@@ -67,6 +71,7 @@ class Planner:
         is_shared: whether to use the operators that are shared, of section 5.2; with ``FWR``.
 
     Attributes:
+        is_shared: as given.
         choices: those of the plan that was made last.
 
     >>> from tamis.language.filters import Labels
@@ -87,7 +92,7 @@ class Planner:
     def __init__(self, sharing: str, claims: Claims | None, is_shared: bool = False) -> None:
         self._sharing = sharing
         self._claims = claims
-        self._is_shared = is_shared
+        self.is_shared = is_shared
         self.choices: list[Choice] = []
 
     def plan(self, shape: Shape) -> Operator:
@@ -95,7 +100,7 @@ class Planner:
         self.choices = []
         binding, tests, leaves = self._of_binding(shape)
         bound = None
-        if self._is_shared:
+        if self.is_shared:
             bound = self._shared(binding, tests, leaves)
         if bound is None:
             bound = self._bound(binding, tests)
@@ -130,9 +135,9 @@ class Planner:
             stream = Selection(stream, tests)
         claim = self._claims.without_duplicates(codes) if self._claims else NO_CLAIM
         if claim:
-            self._choose("for", "no DupElim", claim)
+            self._choose("for", codes, "no DupElim", claim)
             return stream
-        self._choose("for", "DupElim, scan", claim)
+        self._choose("for", codes, "DupElim, scan", claim)
         return DupElim(stream, 0, SCAN)
 
     # -- the where clause --------------------------------------------------------------------------
@@ -197,18 +202,19 @@ class Planner:
             stream: Operator = PathTuples(path)
             if tests := _stripped(route.tests):
                 stream = Selection(stream, tests)
-            mode = self._join_mode("return", path, len(binding), is_noted=self._is_shared)
+            mode = self._join_mode("return", path, len(binding), is_noted=self.is_shared)
             modes.append(mode)
-            if self._is_shared:
+            if self.is_shared:
                 grouping = SCAN if mode == MERGE else HASH
                 stream = GroupBy(stream, PathTuples(binding), levels, grouping)
             else:
                 stream = self._without_duplicates(stream, path, levels, mode)
             lists.append(Joined(stream, levels))
         mode = MERGE if all(each == MERGE for each in modes) else HASH
-        if not self._is_shared and routes:
+        if not self.is_shared and routes:
             claims = [self._order_claim(binding + route.codes, len(binding)) for route in routes]
-            self._choose("return", mode, max(claims) if mode == MERGE else NO_CLAIM)
+            claim = max(claims) if mode == MERGE else NO_CLAIM
+            self._choose("return", binding + routes[-1].codes, mode, claim)
         return OuterJoinSelect(bound, tuple(lists), mode)
 
     def _without_duplicates(
@@ -220,11 +226,11 @@ class Planner:
         elif self._claims is not None:
             claim = self._claims.without_duplicates(path)
         if claim:
-            self._choose("return", "no DupElim", claim)
+            self._choose("return", path, "no DupElim", claim)
             return stream
         way = SCAN if mode == MERGE else HASH
         by = self._order_claim(path, len(path) - levels) if way == SCAN else NO_CLAIM
-        self._choose("return", f"DupElim, {way}", by)
+        self._choose("return", path, f"DupElim, {way}", by)
         return DupElim(stream, levels, way)
 
     # -- claims ------------------------------------------------------------------------------------
@@ -234,14 +240,14 @@ class Planner:
         claim = self._order_claim(path, step)
         mode = MERGE if claim else HASH
         if is_noted:
-            self._choose(about, mode, claim)
+            self._choose(about, path, mode, claim)
         return mode
 
     def _order_claim(self, path: Codes, step: int) -> int:
         return self._claims.in_order(path, step) if self._claims is not None else NO_CLAIM
 
-    def _choose(self, about: str, chosen: str, claim: int) -> None:
-        self.choices.append(Choice(about, chosen, claim))
+    def _choose(self, about: str, path: Codes, chosen: str, claim: int) -> None:
+        self.choices.append(Choice(about, path, chosen, claim))
 
     def _below(self, binding: Codes, route: Route) -> Route:
         """A relative route in its canonical form."""

@@ -12,7 +12,6 @@ from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.nfa.running import NfaRun
-from tamis.transform.claims import Claims
 from tamis.transform.groups import Groups
 from tamis.transform.pathsharing import layout
 from tamis.transform.pathsharing.building import Building
@@ -30,16 +29,15 @@ class PathSharing:
 
     Args:
         labels: that shapes are made with.
-        sharing: see ``Planner``.
-        claims: likewise.
-        is_shared: whether plans share their operators, as in section 5; with ``FWR``.
+        planner: makes the plans; if it makes them to be shared, equal operators are one.
         nodes_max: in the lists of a document; likewise the tuples of its paths.
 
     >>> from tamis.language.flwr import parse_transformation
+    >>> from tamis.transform.claims import Claims
     >>> from tamis.transform.plan import task_of
     >>> from tamis.transform.shapes import Shapes
     >>> labels = Labels()
-    >>> strategy = PathSharing(labels, "fwr", Claims(labels, None))
+    >>> strategy = PathSharing(labels, Planner("fwr", Claims(labels, None)))
     >>> text = "<r>{ for $b in //b where $b/@n > 1 return $b/c }</r>"
     >>> strategy.add(Shapes(labels).of(task_of(parse_transformation(text))))
     0
@@ -48,14 +46,12 @@ class PathSharing:
     def __init__(
         self,
         labels: Labels,
-        sharing: str,
-        claims: Claims | None = None,
-        is_shared: bool = False,
+        planner: Planner,
         nodes_max: int = 1 << 24,
     ) -> None:
         self._labels = labels
-        self._planner = Planner(sharing, claims, is_shared)
-        self._building = Building(labels, is_shared)
+        self._planner = planner
+        self._building = Building(labels, planner.is_shared)
         self._run = NfaRun()
         self._work = Workspace(layout.STATE_SIZE, WORK, _TRAITS, nodes_max)
         self._noted: Any = None  # keeps arrays alive that kernels know
@@ -63,6 +59,10 @@ class PathSharing:
     def add(self, shape: Shape) -> int:
         """Add a transformation: its number."""
         return self._building.add(self._planner.plan(shape))
+
+    def skip(self) -> None:
+        """Leave a number out."""
+        self._building.skip()
 
     def remove(self, number: int) -> None:
         """Forget a transformation."""

@@ -33,8 +33,8 @@ class Building:
         selections: how many there are: distinct pairs of a binding and a condition.
     """
 
-    def __init__(self) -> None:
-        self.labels = Labels()
+    def __init__(self, labels: Labels) -> None:
+        self.labels = labels
         self.nfa = Nfa()
         self.any_state = self.nfa.step(0, ANY << 1 | 1)
         self.nfa.watch([self.any_state])

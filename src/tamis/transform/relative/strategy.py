@@ -24,28 +24,25 @@ class RelativeStrategy:
     """The plans of all transformations, and the workspace of one thread.
 
     Args:
+        labels: that shapes are made with.
         nodes_max: in the lists of a document, and likewise what is true of its bound nodes.
 
     >>> from tamis.language.flwr import parse_transformation
     >>> from tamis.transform.plan import task_of
     >>> from tamis.transform.shapes import Shapes
-    >>> strategy = RelativeStrategy()
+    >>> labels = Labels()
+    >>> strategy = RelativeStrategy(labels)
     >>> text = "<r>{ for $b in //b where $b/@n > 1 return $b/c }</r>"
-    >>> strategy.add(Shapes(strategy.labels).of(task_of(parse_transformation(text))))
+    >>> strategy.add(Shapes(labels).of(task_of(parse_transformation(text))))
     0
     """
 
-    def __init__(self, nodes_max: int = 1 << 24) -> None:
-        self._building = Building()
+    def __init__(self, labels: Labels, nodes_max: int = 1 << 24) -> None:
+        self._building = Building(labels)
         self._run = NfaRun()
         self._work = Workspace(layout.STATE_SIZE, WORK, _TRAITS, nodes_max)
         self._plans: tuple[Plans, Constants] | None = None  # as kernels know them, if none is new
         self._fitted = -1  # the number of transformations that the arrays are long enough for
-
-    @property
-    def labels(self) -> Labels:
-        """The labels that shapes have to be made with."""
-        return self._building.labels
 
     def add(self, shape: Shape) -> int:
         """Add a transformation: its number."""

@@ -104,7 +104,7 @@ def run_scheduled(state: Int64, kind: int) -> int:
     status = DONE
     for place in range(len(scheduled)):
         operator = np.int64(scheduled[place])
-        if kind != NONE and kind != operators[operator * OPERATOR + KIND]:  # noqa: PLR1714
+        if kind != NONE and kind != operators[operator * OPERATOR + KIND]:
             continue
         status = run(state, operator)
         if status != DONE:
