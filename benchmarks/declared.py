@@ -188,8 +188,9 @@ def _program(name: str, table: dict[str, Any]) -> Program:
     return Program(name, tuple(shlex.split(table["command"])), table.get("engine"))
 
 
-_SWEEP_KEYS = "expected digest target events filters programs repetitions zero"
-_WORKLOAD_KEYS = f"documents subscriptions {_SWEEP_KEYS}"
+_WORKLOAD_KEYS = (
+    "documents subscriptions expected digest target events filters programs repetitions zero"
+)
 
 
 _WANTED = ("ratio", "seconds", "megabytes_per_second", "microseconds_per_event")
@@ -197,17 +198,17 @@ _WANTED = ("ratio", "seconds", "megabytes_per_second", "microseconds_per_event")
 
 def _sweep(name: str, table: dict[str, Any]) -> list[Workload]:
     """A workload for each of the points; what all of them have is declared once."""
-    _known(table, f"axis rates points {_SWEEP_KEYS}", f"sweep {name}")
+    _known(table, f"axis rates points {_WORKLOAD_KEYS}", f"sweep {name}")
     if not table.get("axis") or not table.get("points"):
         raise DeclarationError(f"sweep {name} has no axis or no points")
     common = {key: value for key, value in table.items() if key not in ("axis", "rates", "points")}
     workloads = []
     for point in table["points"]:
-        _known(point, f"at {_SWEEP_KEYS}", f"a point of {name}")
+        _known(point, f"at {_WORKLOAD_KEYS}", f"a point of {name}")
         if "at" not in point:
             raise DeclarationError(f"a point of {name} does not say where it is: at = …")
         own = {key: value for key, value in point.items() if key != "at"}
-        for key in ("events", "filters"):
+        for key in ("documents", "subscriptions", "events", "filters"):
             own[key] = {**common.get(key, {}), **own.get(key, {})}
         workload = _workload(f"{name}-{point['at']}", {**common, **own})
         where = Point(name, table["axis"], point["at"], table.get("rates", False))

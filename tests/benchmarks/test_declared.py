@@ -49,7 +49,9 @@ def test_all_experiments_can_be_read() -> None:
         "threads",
         "tokenizer",
         "transform",
+        "transform-figures",
         "transform-messages",
+        "transform-operators",
         "values",
         "values-records",
     ]

@@ -62,7 +62,7 @@ def test_all_bad_subscriptions_are_told() -> None:
 def test_strategies() -> None:
     for strategy in ("auto", "relative", "reference"):
         assert len(texts(tamis.Transformer({"t": TITLES}, strategy=strategy))) == 1
-    with pytest.raises(UsageError, match="choose from auto, relative, reference"):
+    with pytest.raises(UsageError, match="choose from auto, relative, path-sharing-f"):
         tamis.Transformer(strategy="fast")
     with pytest.raises(tamis.BadSubscriptions) as caught:
         tamis.Transformer({"c": COUNTS}, strategy="relative")

@@ -17,6 +17,7 @@ EXAMPLES = """\b
 Examples:
   tamis explain '//order[total > 100]/item[2]'
   tamis explain '//order[total > 100]/item[2]' order.xml
+  tamis explain --transformation "$(cat late.xq)" --strategy plan-sharing --dtd orders.dtd
   echo '{"temp": 25}' | tamis explain --events 'area = "a1" and temp > 30 or wind > 20' -
 """
 
@@ -26,7 +27,8 @@ def explain(
         str,
         typer.Argument(
             metavar="EXPRESSION",
-            help="An XPath expression; with --events, one of tamis match-events.",
+            help="An XPath expression; with --events, one of tamis match-events; with "
+            "--transformation, a FLWR expression.",
         ),
     ],
     document: Annotated[
@@ -37,16 +39,36 @@ def explain(
         bool,
         typer.Option("--events", help="It is of events, and the document is one: a JSON object."),
     ] = False,
+    transformation: Annotated[
+        bool, typer.Option("--transformation", help="It is one of tamis transform.")
+    ] = False,
+    strategy: Annotated[
+        str, typer.Option(help="With --transformation: whose plan is printed.")
+    ] = "auto",
+    dtd: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="With --transformation: a DTD that the plan relies on."),
+    ] = None,
 ) -> None:
     """Explain an expression, or its answer to a document.
 
     Without a document: how the expression is read, part by part. With one: what each step and
     each predicate found in it, up to the first that found nothing. With --events: the filters that
-    it comes to, and in each the first constraint that an event does not satisfy.
+    it comes to, and in each the first constraint that an event does not satisfy. With
+    --transformation: the strategy that finds its nodes, and if it is one of the broker paper's, the
+    plan, with the claims that it relies on.
 
     Exit status 0, whether the document matches or not.
     """
-    if events:
+    if transformation:
+        if document is not None or events:
+            raise UsageError("--transformation: leave out --events and the document")
+        explanation = _of_transformation(expression, read_prefixes(namespaces), strategy, dtd)
+    elif strategy != "auto" or dtd is not None:
+        raise UsageError(
+            "--strategy and --dtd are about transformations: give --transformation too"
+        )
+    elif events:
         if namespaces is not None:
             raise UsageError("--events: --namespaces is about documents: leave it out")
         explanation = _of_events(expression, document)
@@ -65,6 +87,14 @@ def _of_documents(expression: str, prefixes: dict[str, str], document: str | Non
 
         return "\n".join(outline(query))
     return _on_document(expression, prefixes, document)
+
+
+def _of_transformation(text: str, prefixes: dict[str, str], strategy: str, dtd: Path | None) -> str:
+    from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
+
+    transformer = Transformer(namespaces=prefixes, strategy=strategy, dtd=dtd)
+    transformer.add("expression", text)
+    return transformer.explain("expression")
 
 
 def _of_events(expression: str, argument: str | None) -> str:

@@ -260,17 +260,13 @@ class Transformer:
             UsageError: there is none with this id.
 
         >>> transformer = Transformer(
-        ...     {"t": "<r>{ for $b in /bib/book return $b/title }</r>"}, strategy="path-sharing-fwr"
+        ...     {"t": "<r>{ for $b in /bib/book return $b/title }</r>"}, strategy="path-sharing-fw"
         ... )
         >>> print(transformer.explain("t"))
-        strategy: path-sharing-fwr
-        OuterJoin-Select, merge: a group for each tuple, a list for each stream
-        ├─ stream of /bib/book
-        └─ stream of /bib/book/title
+        strategy: path-sharing-fw
+        Return-Select, tree search: ./title
+        └─ stream of /bib/book
         for /bib/book: no DupElim (claim 1: the path has at most one //)
-        return /bib/book/title: no DupElim (claim 3: neither the path to the bound node nor the \
-        one from there has duplicates)
-        return /bib/book/title: merge (claim 4: there is no // up to the bound node)
         """
         with self._lock:
             number = self._numbers.get(id)

@@ -6,13 +6,13 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from tamis.documents.batch import Int32
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Codes, Labels
 from tamis.matching.filters import ElementLabels
 from tamis.matching.nfa.states import Nfa
 from tamis.transform.pathsharing import layout
 from tamis.transform.pathsharing.layout import (
-    FIRST_QUERY,
     FIRST_READER,
     NEXT_READER,
     OPERATOR,
@@ -21,6 +21,8 @@ from tamis.transform.pathsharing.layout import (
 )
 from tamis.transform.pathsharing.operators import (
     HASH,
+    MERGE,
+    SCAN,
     Attributed,
     DupElim,
     GroupBy,
@@ -40,9 +42,10 @@ from tamis.transform.shapes import Comparison
 from tamis.transform.strings.constants import ConstantIndex
 from tamis.transform.strings.kernels.tables import key_hash
 from tamis.transform.strings.layout import NONE
-from tamis.transform.strings.rows import Rows, Table
+from tamis.transform.strings.rows import Rows, Slabs, Table
 
 _MASK = (1 << 64) - 1
+_MODES = {SCAN: layout.IN_ORDER, MERGE: layout.IN_ORDER, HASH: layout.HASHED}
 
 
 class Building:
@@ -56,6 +59,7 @@ class Building:
         labels: what steps test for.
 
     Attributes:
+        is_shared: as given.
         nfa: the path matching engine.
         constants: what nodes are compared with.
         queries: how many were added.
@@ -68,7 +72,7 @@ class Building:
         self._labels = labels
         self._element_labels = ElementLabels([])
         self._known_labels = -1
-        self._is_shared = is_shared
+        self.is_shared = is_shared
         self._numbers: dict[Hashable, int] = {}
         self._watched: set[int] = set()
         self._operators = Rows(OPERATOR)
@@ -76,12 +80,21 @@ class Building:
         self._scheduled = Rows(1)
         self._stream_of = Rows(1, fill=NONE)
         self._inputs = Rows(1)
+        self._group_paths: dict[int, int] = {}  # of each GroupBy, the number of its path
+        self._paths = Rows(1)
         self._searches = Rows(SEARCH)
         self._searched = Rows(1)
         self._codes = Rows(1)
         self._outputs = Table()
-        self._next_query = Rows(1)
+        self._queries = Slabs()  # of each operator of outer joins that is shared
+        self._left_of = Rows(1)
+        self._grouped_from = Rows(1, np.int64)
         self._is_live = Rows(1, np.uint64)
+
+    @property
+    def paths(self) -> Int32:
+        """The paths of plans whose lists are made by GroupBys."""
+        return self._paths.view
 
     def __len__(self) -> int:
         """How many operators there are."""
@@ -102,7 +115,11 @@ class Building:
             searched=self._searched.view,
             codes=self._codes.view,
             outputs=self._outputs.array,
-            next_query=self._next_query.view,
+            query_starts=self._queries.starts.view,
+            query_counts=self._queries.counts.view,
+            listed_queries=self._queries.numbers.view,
+            left_of=self._left_of.view,
+            grouped_from=self._grouped_from.view,
             is_live=self._is_live.view,
             labels=labels,
             namespace_labels=namespace_labels,
@@ -111,21 +128,45 @@ class Building:
     # -- queries -----------------------------------------------------------------------------------
 
     def add(self, plan: Operator) -> int:
-        """Add a query with a plan: its number."""
-        operator = self._number(plan)
+        """Add a query with a plan, a Return-Select or an OuterJoin-Select: its number."""
         query = self.queries
         self.queries += 1
-        place = operator * OPERATOR + FIRST_QUERY
-        self._next_query.add([self._operators.array[place]])
-        self._operators.array[place] = query
+        operator = self._grouped(plan, query) if self.is_shared else self._number(plan)
+        row = self._operators.array[operator * OPERATOR : (operator + 1) * OPERATOR]
+        if not self.is_shared:
+            row[layout.QUERIES] = query
+        self._left_of.add([row[layout.LEFT]])
         self._is_live.stretch(query // 64 + 1)
         self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
 
+    def _grouped(self, plan: Operator, query: int) -> int:
+        """The one operator of all outer joins on a list; the lists of their groups are references.
+
+        Queries with the same plan are so, too.
+        """
+        assert isinstance(plan, OuterJoinSelect)
+        left = self._number(plan.left)
+        paths = tuple(self._group_paths[self._number(joined.stream)] for joined in plan.lists)
+        start = self._numbers.get(("paths", paths))
+        if start is None:
+            start = self._numbers["paths", paths] = self._paths.extend(paths)
+        self._grouped_from.add([start])
+        found = self._numbers.get(("outer joins", left))
+        if found is None:
+            kind = layout.OUTER_JOIN_SELECT
+            found = self._record(kind, left, mode=layout.GROUPED)
+            self._numbers["outer joins", left] = found
+            self._operators.array[found * OPERATOR + layout.QUERIES] = self._queries.new()
+        self._queries.add(int(self._operators.array[found * OPERATOR + layout.QUERIES]), query)
+        return found
+
     def skip(self) -> None:
         """Leave a number out, as of a query that was removed."""
         self.queries += 1
-        self._next_query.add([NONE])
+        self._left_of.add([0])
+        if self.is_shared:
+            self._grouped_from.add([0])
         self._is_live.stretch(self.queries // 64 + 1)
 
     def remove(self, query: int) -> None:
@@ -136,7 +177,7 @@ class Building:
 
     def _number(self, operator: Operator) -> int:
         """The number of an operator, which is new unless it is shared."""
-        is_shared = self._is_shared or isinstance(operator, PathTuples)
+        is_shared = self.is_shared or isinstance(operator, PathTuples)
         found = self._numbers.get(operator) if is_shared else None
         if found is None:
             found = self._add(operator)
@@ -153,7 +194,7 @@ class Building:
                 return self._record(layout.SELECTION, left, levels=len(tests), argument=listed)
             case DupElim(source, levels, mode):
                 left = self._number(source)
-                return self._record(layout.DUP_ELIM, left, levels=levels, mode=mode)
+                return self._record(layout.DUP_ELIM, left, levels=levels, mode=_MODES[mode])
             case WhereFilter(source, searches):
                 left, listed = self._number(source), self._search_list(searches)
                 return self._record(layout.WHERE_FILTER, left, argument=listed)
@@ -162,13 +203,15 @@ class Building:
                 return self._record(layout.RETURN_SELECT, left, argument=listed)
             case Semijoin(left, right, levels, mode):
                 sides = self._number(left), self._number(right)
-                return self._record(layout.SEMIJOIN, *sides, levels=levels, mode=mode)
+                return self._record(layout.SEMIJOIN, *sides, levels=levels, mode=_MODES[mode])
             case Join(left, right, levels, mode):
                 sides = self._number(left), self._number(right)
-                return self._record(layout.JOIN, *sides, levels=levels, mode=mode)
+                return self._record(layout.JOIN, *sides, levels=levels, mode=_MODES[mode])
             case GroupBy(source, binding, levels, mode):
                 sides = self._number(source), self._number(binding)
-                return self._record(layout.GROUP_BY, *sides, levels=levels, mode=mode)
+                found = self._record(layout.GROUP_BY, *sides, levels=levels, mode=_MODES[mode])
+                self._group_paths[found] = len(self._group_paths)
+                return found
             case OuterJoinSelect():
                 return self._add_outer_join(operator)
             case SharedSelection():
@@ -184,10 +227,10 @@ class Building:
         *,
         levels: int = 0,
         argument: int = NONE,
-        mode: str = "",
+        mode: int = layout.IN_ORDER,
     ) -> int:
         """Add a record, and have it run: in any case, or when what it reads was made ready."""
-        row = [kind, mode == HASH, left, right, levels, argument, NONE, NONE, NONE]
+        row = [kind, mode, left, right, levels, argument, NONE, NONE, NONE]
         found = self._operators.add(row)
         is_triggered = kind == layout.SELECTED
         if left != NONE and kind != layout.SELECTED and self._is_triggered.array[left]:
@@ -217,8 +260,8 @@ class Building:
         left = self._number(operator.left)
         inputs = [(self._number(joined.stream), joined.levels) for joined in operator.lists]
         listed = self._inputs.extend([*(number for pair in inputs for number in pair), NONE])
-        mode = operator.mode
-        return self._record(layout.OUTER_JOIN_SELECT, left, argument=listed, mode=mode)
+        kind, mode = layout.OUTER_JOIN_SELECT, _MODES[operator.mode]
+        return self._record(kind, left, argument=listed, mode=mode)
 
     def _search_list(self, searches: tuple[Search, ...]) -> int:
         """Where some searches are listed; each is there once."""

@@ -25,12 +25,12 @@ from tamis.transform.strings.layout import OWN, OWN_SCALARS
 
 (
     KIND,
-    IS_HASHED,
+    MODE,
     LEFT,
     RIGHT,
     LEVELS,
     ARGUMENT,
-    FIRST_QUERY,
+    QUERIES,
     FIRST_READER,
     NEXT_READER,
 ) = range(9)
@@ -43,11 +43,15 @@ OPERATOR = 10
     steps have tests; of a shared selection, from the bound node to its left source.
 ``ARGUMENT``  of path-tuples their state; of a selection its tests; of searches and of outer joins,
     where their list begins; of a shared selection its right source.
-``FIRST_QUERY``   the first of the queries that it is the plan of, or ``NONE``.
+``QUERIES``   of the last operator of a plan its query; of a ``GROUPED`` one, the last of all plans
+    that read its left list, the number of their list; or ``NONE``.
 ``FIRST_READER``, ``NEXT_READER``  the operators that are run when its list is not empty.
 
 An output of a shared selection has its leaves in ``RIGHT`` and ``ARGUMENT``, plus one; 0 for none.
 """
+
+IN_ORDER, HASHED, GROUPED = range(3)
+"""Modes: an operator relies on the order of what it reads; or on none; or GroupBys did it all."""
 
 SEARCH_CODES, SEARCH_STEPS, SEARCH_TESTS, SEARCH_COMPARISON = range(4)
 SEARCH = 4
@@ -95,7 +99,10 @@ class Plans(NamedTuple):
         searched: int32[]; lists of searches, each ended by ``NONE``.
         codes: int32[]; the steps of searches.
         outputs: int64[2 * slots]; by the hash of two leaves: an output of a shared selection.
-        next_query: int32[queries]; the next one of the same plan, or ``NONE``.
+        query_starts, query_counts: int64[n]; lists of queries, in ``listed_queries``.
+        listed_queries: int32[].
+        left_of: int32[queries]; the operator whose list has their bound nodes.
+        grouped_from: int64[queries]; their paths, where these are made by GroupBys.
         is_live: uint64[queries / 64]; a bit for each one that was not removed.
         labels, namespace_labels: int32[names]; see ``ElementLabels``.
     """
@@ -108,7 +115,11 @@ class Plans(NamedTuple):
     searched: Int32
     codes: Int32
     outputs: Int64
-    next_query: Int32
+    query_starts: Int64
+    query_counts: Int64
+    listed_queries: Int32
+    left_of: Int32
+    grouped_from: Int64
     is_live: Any
     labels: Int32
     namespace_labels: Int32
@@ -129,14 +140,13 @@ class Work(NamedTuple):
         ready: int32[operators].
         right_leaves: int32[]; that the right tuple of a pair makes true.
         own_states, open_states: int64[events]; the states of a tree search, a bit for each.
-        bound_from, bound_to: int64[operators]; the range of ``bound`` of a plan's groups.
-        listed_from: int64[operators]; its paths.
-        path_of: int64[operators]; of a GroupBy, the number of its lists.
-        plan_of: int32[queries].
+        bound_stamp, bound_from, bound_to: int64[operators]; the document, and the range of
+            ``bound`` that has the nodes of an operator's list.
+        listed_from: int64[queries]; their paths, in ``paths``, where they have their own.
         is_answer: uint64[queries / 64].
         answers: int32[n]; the queries that have groups.
         group_starts, group_ends, path_starts: int64[n]; of answers.
-        paths: int32[]; references to paths.
+        paths: int32[]; references to paths, of plans that have their own.
         of_path, list_bound, list_starts, list_ends, nodes, bound: see ``Groups``.
     """
 
@@ -155,11 +165,10 @@ class Work(NamedTuple):
     right_leaves: Int32
     own_states: Int64
     open_states: Int64
+    bound_stamp: Int64
     bound_from: Int64
     bound_to: Int64
     listed_from: Int64
-    path_of: Int64
-    plan_of: Int32
     is_answer: Any
     answers: Int32
     group_starts: Int64

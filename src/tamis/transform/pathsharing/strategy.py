@@ -129,12 +129,13 @@ class PathSharing:
         work.fit(("row_tuples",), len(rows) + 1)
         work.fit(("state_counts",), len(building.nfa))
         work.fit(_BY_OPERATOR, len(building))
-        work.fit(("plan_of",), building.queries)
+        work.fit(("listed_from",), building.queries)
         work.fit_exactly("is_answer", (building.queries + 63) // 64)
 
     def _groups(self) -> Groups:
         """What was found, copied."""
-        state, work = self._work.state, self._work
+        building, state, work = self._building, self._work.state, self._work
+        listed = int(state[layout.LISTED_USED])
         answers, lists = int(state[layout.ANSWERS_USED]), int(state[layout.LISTS_USED])
         groups = Groups(
             documents=np.zeros(answers, np.int32),
@@ -143,7 +144,7 @@ class PathSharing:
             group_ends=work["group_ends"][:answers].copy(),
             bound=work["bound"][: state[layout.BOUND_USED]].copy(),
             path_starts=work["path_starts"][:answers].copy(),
-            paths=work["paths"][: state[layout.LISTED_USED]].copy(),
+            paths=building.paths if building.is_shared else work["paths"][:listed].copy(),
             of_path=work["of_path"][: state[layout.PATHS_USED] + 1].copy(),
             list_bound=work["list_bound"][:lists].copy(),
             list_starts=work["list_starts"][:lists].copy(),
@@ -174,10 +175,9 @@ _BY_OPERATOR = (
     "first_out",
     "last_out",
     "ready",
+    "bound_stamp",
     "bound_from",
     "bound_to",
-    "listed_from",
-    "path_of",
 )
 _TRAITS = {
     "tuples": Trait(width=2),
@@ -186,7 +186,6 @@ _TRAITS = {
     "table": Trait(width=2 * layout.TABLE_SLOT),  # at most half full
     "ready": Trait(np.int32),
     "right_leaves": Trait(np.int32),
-    "plan_of": Trait(np.int32),
     "is_answer": Trait(np.uint64),
     "answers": Trait(np.int32, together=("path_starts", "group_starts", "group_ends")),
     "paths": Trait(np.int32),

@@ -12,17 +12,19 @@ from tamis.transform.pathsharing.kernels.tuples import list_end, list_start, nod
 from tamis.transform.pathsharing.layout import (
     ARGUMENT,
     BOUND_USED,
-    GROUP_BY,
-    IS_HASHED,
-    KIND,
+    DOCUMENT,
+    GROUPED,
+    HASHED,
     LEFT,
     LEVELS,
     LISTED_USED,
     LISTS_USED,
+    MODE,
     NODES_USED,
     OPERATOR,
     PATHS_USED,
     PLANS,
+    QUERIES,
     RIGHT,
     WORK,
 )
@@ -32,20 +34,23 @@ from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
 
 
 @called
-def add_bound(state: Int64, operator: int, left: int) -> int:
-    """Begin the groups of a plan: one for each tuple of a list."""
+def write_bound(state: Int64, left: int) -> int:
+    """Write the groups of all plans that read a list: one for each of its tuples."""
     bound, pool = int64s(state, WORK.bound), int64s(state, WORK.pool)
+    stamps = int64s(state, WORK.bound_stamp)
+    if stamps[left] == state[DOCUMENT]:
+        return DONE
     used = state[BOUND_USED]
     first, last = list_start(state, left), list_end(state, left)
     if used + last - first > len(bound):
         state[FULL] = WORK.bound
         return NO_ROOM
-    int64s(state, WORK.bound_from)[operator] = used
+    stamps[left] = state[DOCUMENT]
+    int64s(state, WORK.bound_from)[left] = used
     for place in range(first, last):
         bound[used] = node_of(state, pool[place], 0)
         used += 1
-    int64s(state, WORK.bound_to)[operator] = used
-    int64s(state, WORK.listed_from)[operator] = state[LISTED_USED]
+    int64s(state, WORK.bound_to)[left] = used
     state[BOUND_USED] = used
     return DONE
 
@@ -116,22 +121,24 @@ def end_group_list(state: Int64, bound: int, count: int) -> bool:
 
 @called
 def outer_join(state: Int64, operator: int) -> int:
-    """OuterJoin-Select: a group for each tuple of the left, with a list of each input."""
+    """OuterJoin-Select: a group for each tuple of the left, with a list of each input.
+
+    Where the inputs are GroupBys, there is nothing to join: their lists are there, by bound node.
+    """
     operators, inputs = int32s(state, PLANS.operators), int32s(state, PLANS.inputs)
     row = operator * OPERATOR
     left = np.int64(operators[row + LEFT])
     at = np.int64(operators[row + ARGUMENT])
-    is_hashed = operators[row + IS_HASHED] != 0
-    status = add_bound(state, operator, left)
+    status = write_bound(state, left)
+    if operators[row + MODE] == GROUPED:
+        return status
+    int64s(state, WORK.listed_from)[operators[row + QUERIES]] = state[LISTED_USED]
     while status == DONE and inputs[at] != NONE:
         stream, levels = np.int64(inputs[at]), np.int64(inputs[at + 1])
         at += 2
-        if operators[stream * OPERATOR + KIND] == GROUP_BY:
-            is_added = refer(state, int64s(state, WORK.path_of)[stream])
-            status = DONE if is_added else NO_ROOM
-        elif not begin_path(state):
+        if not begin_path(state):
             status = NO_ROOM
-        elif is_hashed:
+        elif operators[row + MODE] == HASHED:
             status = list_by_hashing(state, left, stream, levels)
         else:
             status = list_by_merging(state, left, stream, levels)
@@ -140,15 +147,17 @@ def outer_join(state: Int64, operator: int) -> int:
 
 @called
 def group(state: Int64, operator: int) -> int:
-    """GroupBy: the lists of a path, of all bound nodes, for all plans that have it."""
+    """GroupBy: the lists of a path, of all bound nodes, for all plans that have it.
+
+    It is run with every document, so its path has the same number in all of them.
+    """
     operators = int32s(state, PLANS.operators)
     row = operator * OPERATOR
-    int64s(state, WORK.path_of)[operator] = state[PATHS_USED]
     if not open_path(state):
         return NO_ROOM
     stream, levels = np.int64(operators[row + LEFT]), np.int64(operators[row + LEVELS])
     binding = np.int64(operators[row + RIGHT])
-    if operators[row + IS_HASHED] != 0:
+    if operators[row + MODE] == HASHED:
         return list_by_hashing(state, binding, stream, levels)
     return list_by_merging(state, binding, stream, levels)
 

@@ -23,9 +23,10 @@ from tamis.transform.pathsharing.kernels.tuples import (
     node_of,
 )
 from tamis.transform.pathsharing.layout import (
-    IS_HASHED,
+    HASHED,
     LEFT,
     LEVELS,
+    MODE,
     OPERATOR,
     PLANS,
     RIGHT,
@@ -41,7 +42,7 @@ def semijoin(state: Int64, operator: int) -> int:
     row = operator * OPERATOR
     left, right = np.int64(operators[row + LEFT]), np.int64(operators[row + RIGHT])
     levels = np.int64(operators[row + LEVELS])
-    is_hashed = operators[row + IS_HASHED] != 0
+    is_hashed = operators[row + MODE] == HASHED
     other, end = list_start(state, right), list_end(state, right)
     if is_hashed:
         empty_table(state)
@@ -69,7 +70,7 @@ def join(state: Int64, operator: int) -> int:
     operators, pool = int32s(state, PLANS.operators), int64s(state, WORK.pool)
     row = operator * OPERATOR
     left = np.int64(operators[row + LEFT])
-    if operators[row + IS_HASHED] != 0:
+    if operators[row + MODE] == HASHED:
         return hash_join(state, operator)
     right, levels = np.int64(operators[row + RIGHT]), np.int64(operators[row + LEVELS])
     other, end = list_start(state, right), list_end(state, right)

@@ -23,16 +23,18 @@ from tamis.transform.pathsharing.layout import (
     BOUND_USED,
     DOCUMENT,
     DUP_ELIM,
-    FIRST_QUERY,
     FIRST_READER,
     GROUP_BY,
+    GROUPED,
     JOIN,
     KIND,
     LEFT,
+    MODE,
     NEXT_READER,
     OPERATOR,
     PATH_TUPLES,
     PLANS,
+    QUERIES,
     READY_USED,
     RETURN_SELECT,
     SELECTED,
@@ -167,15 +169,19 @@ def run(state: Int64, operator: int) -> int:
 
 
 @called
-def note_queries(state: Int64, plan: int) -> None:
-    """Note that the queries of a plan have groups."""
-    bits, plan_of = uint64s(state, WORK.is_answer), int32s(state, WORK.plan_of)
-    following = int32s(state, PLANS.next_query)
-    query = np.int64(int32s(state, PLANS.operators)[plan * OPERATOR + FIRST_QUERY])
-    while query != NONE:
+def note_queries(state: Int64, operator: int) -> None:
+    """Note that the queries that an operator is the last of have groups."""
+    bits, operators = uint64s(state, WORK.is_answer), int32s(state, PLANS.operators)
+    row = operator * OPERATOR
+    number = np.int64(operators[row + QUERIES])
+    if operators[row + MODE] != GROUPED:
+        bits[number >> 6] |= U(1) << U(number & 63)
+        return
+    queries = int32s(state, PLANS.listed_queries)
+    start = int64s(state, PLANS.query_starts)[number]
+    for place in range(start, start + int64s(state, PLANS.query_counts)[number]):
+        query = np.int64(queries[place])
         bits[query >> 6] |= U(1) << U(query & 63)
-        plan_of[query] = plan
-        query = np.int64(following[query])
 
 
 @called
@@ -185,7 +191,9 @@ def write_answers(state: Int64) -> int:
     answers, path_starts = int32s(state, WORK.answers), int64s(state, WORK.path_starts)
     group_starts, group_ends = int64s(state, WORK.group_starts), int64s(state, WORK.group_ends)
     bound_from, bound_to = int64s(state, WORK.bound_from), int64s(state, WORK.bound_to)
-    plan_of, listed_from = int32s(state, WORK.plan_of), int64s(state, WORK.listed_from)
+    left_of, grouped_from = int32s(state, PLANS.left_of), int64s(state, PLANS.grouped_from)
+    listed_from = int64s(state, WORK.listed_from)
+    is_grouped = len(grouped_from) > 0
     answer = 0
     for word in range(len(bits)):
         left = bits[word] & live[word]
@@ -195,9 +203,10 @@ def write_answers(state: Int64) -> int:
         while left != U(0):
             query = 64 * word + first(left)
             left &= left - U(1)
-            plan = np.int64(plan_of[query])
-            answers[answer], path_starts[answer] = query, listed_from[plan]
-            group_starts[answer], group_ends[answer] = bound_from[plan], bound_to[plan]
+            bound = np.int64(left_of[query])
+            answers[answer] = query
+            path_starts[answer] = grouped_from[query] if is_grouped else listed_from[query]
+            group_starts[answer], group_ends[answer] = bound_from[bound], bound_to[bound]
             answer += 1
     state[ANSWERS_USED] = answer
     return DONE

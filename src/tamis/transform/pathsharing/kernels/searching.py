@@ -13,10 +13,10 @@ from tamis.documents.batch import Int64
 from tamis.jit import called
 from tamis.language.filters import ANY
 from tamis.transform.pathsharing.kernels.grouping import (
-    add_bound,
     add_node,
     begin_path,
     end_group_list,
+    write_bound,
 )
 from tamis.transform.pathsharing.kernels.selecting import node_passes, tests_before
 from tamis.transform.pathsharing.kernels.tuples import (
@@ -30,8 +30,10 @@ from tamis.transform.pathsharing.kernels.tuples import (
 from tamis.transform.pathsharing.layout import (
     ARGUMENT,
     LEFT,
+    LISTED_USED,
     OPERATOR,
     PLANS,
+    QUERIES,
     SEARCH,
     SEARCH_CODES,
     SEARCH_COMPARISON,
@@ -73,7 +75,8 @@ def select_return(state: Int64, operator: int) -> int:
     row = operator * OPERATOR
     left = np.int64(operators[row + LEFT])
     at = np.int64(operators[row + ARGUMENT])
-    status = add_bound(state, operator, left)
+    status = write_bound(state, left)
+    int64s(state, WORK.listed_from)[operators[row + QUERIES]] = state[LISTED_USED]
     while status == DONE and searched[at] != NONE:
         if not begin_path(state):
             return NO_ROOM

@@ -18,9 +18,10 @@ from tamis.transform.pathsharing.kernels.tuples import (
 )
 from tamis.transform.pathsharing.layout import (
     ARGUMENT,
-    IS_HASHED,
+    HASHED,
     LEFT,
     LEVELS,
+    MODE,
     OPERATOR,
     PLANS,
     WORK,
@@ -91,7 +92,7 @@ def eliminate_duplicates(state: Int64, operator: int) -> int:
     operators, pool = int32s(state, PLANS.operators), int64s(state, WORK.pool)
     row = operator * OPERATOR
     left, levels = np.int64(operators[row + LEFT]), np.int64(operators[row + LEVELS])
-    is_hashed = operators[row + IS_HASHED] != 0
+    is_hashed = operators[row + MODE] == HASHED
     if is_hashed:
         empty_table(state)
     last_node = last_bound = np.int64(-1)

@@ -1,0 +1,108 @@
+"""The broker paper's plans: nodes found by its operators.
+
+    python -m benchmarks.programs.transform_plans DOCUMENTS WARMUP SUBSCRIPTIONS
+        [--plans f|fw|fwr|shared] [--known nothing|queries|dtd] [--dtd FILE] [--operators]
+        [--sample N]
+
+``parse`` reads the subscriptions; ``add`` plans them, one by one, and the note has how long each of
+the last thousand took. ``find`` finds the groups of all: the paper's multi-query processing time.
+What is ``--known`` is what its claims may rely on. With ``--operators`` those of a kind are run
+together, and each kind has its time.
+"""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from time import perf_counter
+
+from benchmarks.programs.protocol import Digest, Phases, answer, read_folder, read_subscriptions
+from tamis import __version__
+from tamis.documents.parser import Parser
+from tamis.documents.source import Source
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.filters import Labels
+from tamis.language.flwr import parse_transformation
+from tamis.limits import DEFAULT_LIMITS
+from tamis.schema.expanded import ExpandedGraph
+from tamis.schema.reader import read_graph
+from tamis.transform.claims import Claims
+from tamis.transform.pathsharing.planning import FWR, Planner
+from tamis.transform.pathsharing.strategy import PathSharing
+from tamis.transform.plan import task_of
+from tamis.transform.shapes import Shapes
+
+_LAST = 1_000
+
+
+def main() -> None:
+    parser = ArgumentParser()
+    for name in ("documents", "warmup", "subscriptions"):
+        parser.add_argument(name)
+    parser.add_argument("--plans", choices=("f", "fw", "fwr", "shared"), default="fwr")
+    parser.add_argument("--known", choices=("nothing", "queries", "dtd"), default="dtd")
+    parser.add_argument("--dtd")
+    parser.add_argument("--operators", action="store_true")
+    parser.add_argument("--sample", type=int)
+    options = parser.parse_args()
+    documents = read_folder(options.documents)[: options.sample]
+    warmup = read_folder(options.warmup)[:20]
+    phases = Phases()
+    with phases("parse"):
+        pairs = read_subscriptions(options.subscriptions)
+        tasks = [task_of(parse_transformation(text)) for _, text in pairs]
+    shapes = Shapes(Labels())
+    strategy = PathSharing(shapes.labels, _planner(shapes.labels, options))
+    start = perf_counter()
+    with phases("add"):
+        for number, task in enumerate(tasks):
+            if number == len(tasks) - _LAST:
+                start = perf_counter()
+            shape = shapes.of(task)
+            assert shape is not None
+            strategy.add(shape)
+    each = (perf_counter() - start) / min(len(tasks), _LAST)
+    note = f"{strategy.operators:,} operators; the last ones took {1e6 * each:.0f} µs each to add"
+    with phases("cold"):
+        find(strategy, shapes, warmup, Phases(), options.operators)
+    counts, digest = find(strategy, shapes, documents, phases, options.operators)
+    counts["documents"] = len(documents)
+    engine = f"{options.plans}, {options.known}"
+    answer(phases, counts, version=__version__, engine=engine, digest=digest, note=note)
+
+
+def _planner(labels: Labels, options: Namespace) -> Planner:
+    graph = None
+    if options.known == "dtd":
+        graph = ExpandedGraph(read_graph(Path(options.dtd)))
+    claims = None if options.known == "nothing" else Claims(labels, graph)
+    is_shared = options.plans == "shared"
+    return Planner(FWR if is_shared else options.plans, claims, is_shared)
+
+
+def find(
+    strategy: PathSharing, shapes: Shapes, documents: list[bytes], phases: Phases, by_kind: bool
+) -> tuple[dict[str, int], str]:
+    """Find the groups of all documents, each by itself."""
+    parser = Parser(Vocabulary(), shapes.demand, DEFAULT_LIMITS)
+    digest = Digest()
+    counts = {"answers": 0, "groups": 0}
+    for document in documents:
+        with phases("events"):
+            batch, errors = parser.parse([Source(document)])
+        assert not errors
+        with phases("find"):
+            found = strategy.find_groups(batch, parser.vocabulary)
+        assert found is not None
+        if by_kind:
+            for name, seconds in strategy.profile(batch, parser.vocabulary).items():
+                phases.times[name] = phases.times.get(name, 0.0) + seconds
+        groups = int((found.group_ends - found.group_starts).sum())
+        counts["answers"] += len(found.transformations)
+        counts["groups"] += groups
+        digest.add(f"{found.transformations.tolist()} {groups}")
+    return counts, str(digest)
+
+
+if __name__ == "__main__":
+    main()
