@@ -252,6 +252,54 @@ def _use_transformations() -> None:
     inside = "".join(f"<b k='{n}'><b k='1'>t<c l='1'>x{n}</c></b><c>{n}</c></b>" for n in range(99))
     transformer = Transformer({str(id): query for id, query in queries.items()})
     assert len(transformer.transform(f"<a n='2'><a n='3'>{inside}</a></a>")) > 200
+    _use_path_sharing()
+
+
+def _use_path_sharing() -> None:
+    """Run the broker paper's plans, with all operators and full arrays."""
+    from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
+    from tamis.documents.source import Source  # noqa: PLC0415
+    from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
+    from tamis.language.filters import Labels  # noqa: PLC0415
+    from tamis.language.flwr import parse_transformation  # noqa: PLC0415
+    from tamis.limits import Limits  # noqa: PLC0415
+    from tamis.transform.claims import Claims  # noqa: PLC0415
+    from tamis.transform.pathsharing.planning import FW, FWR, F, Planner  # noqa: PLC0415
+    from tamis.transform.pathsharing.strategy import PathSharing  # noqa: PLC0415
+    from tamis.transform.plan import task_of  # noqa: PLC0415
+    from tamis.transform.shapes import Shapes  # noqa: PLC0415
+
+    returned = "return <i>{ $b//c[@l], $b }</i> }</r>"
+    texts = [
+        f"<r>{{ for $b in {binding} where $b/c {operator} '{n}' {returned}"
+        for n in range(99)
+        for binding in ("//a[@n > 1]//b", "//a//b[@k = 1]", "/a/a/b", "//*")
+        for operator in ("=", "!=")
+    ]
+    inside = "".join(f"<b k='{n}'><b k='1'><c l='1'>{n}</c></b><c>{n}</c></b>" for n in range(99))
+    document = Source(f"<a n='2'><a n='3'>{inside}</a></a>".encode())
+    shapes = Shapes(Labels())
+    found = [shapes.of(task_of(parse_transformation(text))) for text in texts]
+    vocabulary = Vocabulary()
+    batch, _ = parse_documents([document], vocabulary, shapes.demand, Limits())
+    claims = Claims(shapes.labels, None)
+    answers = set()
+    for sharing, known, is_shared in (
+        (F, claims, False),
+        (FW, None, False),
+        (FWR, claims, False),
+        (FWR, None, False),
+        (FWR, claims, True),
+    ):
+        strategy = PathSharing(shapes.labels, Planner(sharing, known, is_shared))
+        for shape in found:
+            assert shape is not None
+            strategy.add(shape)
+        groups = strategy.find_groups(batch, vocabulary)
+        assert groups is not None
+        answers.add(tuple(groups.transformations.tolist()))
+        assert len(strategy.profile(batch, vocabulary)) > 8
+    assert len(answers) == 1
 
 
 def _use_nfa() -> None:

@@ -179,3 +179,36 @@ def test_any_encoding_of_the_terminal_will_do() -> None:
     )
     assert (outcome.status, outcome.err) == (0, "")
     assert outcome.out.startswith("//\\xe9\n")
+
+
+def test_the_plan_of_a_transformation(write: Write) -> None:
+    write({"r.dtd": "<!ELEMENT r (b*)> <!ELEMENT b (b*, k)> <!ELEMENT k (#PCDATA)>"})
+    text = "<r>{ for $b in /r//b where $b/k = 'x' return $b//k }</r>"
+    assert run("explain", "--transformation", text).out == "strategy: relative\n"
+    outcome = run(
+        "explain", "--transformation", text, "--strategy", "plan-sharing", "--dtd", "r.dtd"
+    )
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out == (
+        "strategy: plan-sharing\n"
+        "OuterJoin-Select, by group: a group for each tuple, a list for each stream\n"
+        "├─ its output for . = 'x'; DupElim, scan\n"
+        "│  └─ shared Selection: by .\n"
+        "│     └─ shared Join, hash: on the bound node\n"
+        "│        ├─ stream of /r//b\n"
+        "│        └─ stream of /r//b/k\n"
+        "└─ shared GroupBy, hash: by bound node\n"
+        "   └─ stream of /r//b//k\n"
+        "where /r//b/k: hash (no claim holds)\n"
+        "return /r//b//k: hash (no claim holds)\n"
+    )
+    for options, message in (
+        (["--events"], "leave out --events"),
+        (["--strategy", "fast"], "there is no strategy 'fast'"),
+        (["--dtd", "r.dtd"], "the strategy 'auto' needs no DTD"),
+    ):
+        outcome = run("explain", "--transformation", text, *options)
+        assert outcome.status == 2
+        assert message in outcome.err
+    outcome = run("explain", "//b", "--dtd", "r.dtd")
+    assert (outcome.status, "give --transformation" in outcome.err) == (2, True)

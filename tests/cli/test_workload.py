@@ -50,10 +50,24 @@ def test_subscriptions_and_documents_fit_together(command: str) -> None:
     assert len({line.partition("\t")[2] for line in first}) > 200
 
 
+def test_transformations_and_documents_fit_together() -> None:
+    options = "--dtd book.dtd --count 200 --binding-depth 2 --returns 1 --distinct"
+    made = run("workload", "transformations", *options.split(), "--output", "q.ndjson")
+    assert made.status == 0
+    assert run("workload", "documents", "--dtd", "book.dtd", "--count", "20", "--output", "books")
+    outcome = run("transform", "--subscriptions", "q.ndjson", "books")
+    assert outcome.status == 0
+    assert {result["subscription"] for result in outcome.results} <= {
+        f"q{n}" for n in range(1, 201)
+    }
+    assert len(outcome.results) > 20
+
+
 def test_the_same_seed_the_same_bytes() -> None:
     for command in (
         ["queries", "--dtd", "book.dtd", "--count", "50"],
         ["twigs", "--dtd", "book.dtd", "--nodes", "5", "--splits", "1", "--count", "50"],
+        ["transformations", "--dtd", "book.dtd", "--count", "50"],
         ["documents", "--dtd", "book.dtd", "--size", "5KB", "--fill"],
         ["dblp", "--records", "20"],
     ):

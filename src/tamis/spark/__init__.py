@@ -7,11 +7,12 @@
     rows = tamis_spark.match(df, {"late": "//order[@due < 20]"}, column="xml")
 
 :func:`match` answers a column of XML, and :func:`match_events` rows that are events, whose columns
-are attributes; :func:`match_files` answers files, and so does the format ``tamis`` of
-``spark.read``. :func:`run` writes the answers of files as Parquet, and :func:`stream` those of
-files that come into folders: this is what ``tamis run`` does. :func:`program` compiles
-subscriptions of XML once for several of these. Documents and events are read and matched inside
-Spark's Python workers, batch by batch through Arrow, so Tamis must be installed where they run.
+are attributes; :func:`transform` makes messages of a column of XML. :func:`match_files` answers
+files, and so does the format ``tamis`` of ``spark.read``. :func:`run` writes the answers of files
+as Parquet, and :func:`stream` those of files that come into folders: this is what ``tamis run``
+does. :func:`program` compiles subscriptions of XML once for several of these. Documents and events
+are read and answered inside Spark's Python workers, batch by batch through Arrow, so Tamis must be
+installed where they run.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tamis.spark.program import Program
 from tamis.spark.session import start_spark
 from tamis.spark.stream import Reloading, stream
 from tamis.spark.subscriptions import program
+from tamis.spark.transforming import transform
 from tamis.spark.writing import Summary
 
 __all__ = [
@@ -47,4 +49,5 @@ __all__ = [
     "run",
     "start_spark",
     "stream",
+    "transform",
 ]

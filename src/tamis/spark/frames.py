@@ -82,9 +82,7 @@ def match(  # noqa: PLR0913 - what may be asked
     fields = fields_of(df)
     kept = [name for name in fields if name != column] if keep is None else list(keep)
     check_columns(fields, [column], kept)
-    if not isinstance(fields[column].dataType, BinaryType | StringType):
-        kind = fields[column].dataType.simpleString()
-        raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")
+    check_documents(fields[column])
     made = program(subscriptions, namespaces=namespaces, unsupported=unsupported)
     form = Form.of(made, record, as_array, nodes, errors)
     schema = joined_schema([fields[name] for name in kept], form.fields())
@@ -124,6 +122,17 @@ def check_columns(
     for number, name in enumerate(kept):
         if name in kept[:number]:
             raise UsageError(f"the column {name!r} is kept twice")
+
+
+def check_documents(column: StructField) -> None:
+    """See that a column may have documents.
+
+    Raises:
+        UsageError: it is of another type.
+    """
+    if not isinstance(column.dataType, BinaryType | StringType):
+        kind = column.dataType.simpleString()
+        raise UsageError(f"the column {column.name!r} is of type {kind}, not string or binary")
 
 
 def joined_schema(kept: Sequence[StructField], own: Sequence[StructField]) -> StructType:
@@ -176,7 +185,7 @@ class AnswerColumn:
         for batch in batches:
             repeated = pa.RecordBatch.from_arrays(batch.columns[:-1], list(self.kept))
             kept = Kept(repeated, batch.num_rows)
-            documents = _values(self.column, batch.columns[-1])
+            documents = column_values(self.column, batch.columns[-1])
             if self.form.record is None:
                 first = 0
                 for found in rows.matcher.answers(documents, nodes=self.form.nodes):
@@ -191,7 +200,7 @@ class AnswerColumn:
                     yield from rows.of(kept, found, same, True)
 
 
-def _values(name: str, column: pa.Array) -> Iterator[Document | DocumentError]:
+def column_values(name: str, column: pa.Array) -> Iterator[Document | DocumentError]:
     """The documents of a column, in the memory that it has them in."""
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     wide = pa.large_binary()

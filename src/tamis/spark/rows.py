@@ -48,7 +48,7 @@ ERROR_FIELDS = {
     "column": LongType(),
     "offset": LongType(),
 }
-_ERROR = StructType([StructField(name, type) for name, type in ERROR_FIELDS.items()])
+ERROR = StructType([StructField(name, type) for name, type in ERROR_FIELDS.items()])
 _NODE = StructType(
     [
         StructField("start", LongType()),
@@ -124,7 +124,7 @@ class Form:
             StructField("tamis_version", StringType()),
         ]
         if self.errors == "column":
-            found.append(StructField("error", _ERROR))
+            found.append(StructField("error", ERROR))
         return found
 
 
@@ -378,7 +378,7 @@ def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _error_column(documents: Int64, errors: dict[int, DocumentError]) -> pa.Array:
-    type = to_arrow_schema(StructType([StructField("error", _ERROR)]), timezone="UTC")[0].type
+    type = to_arrow_schema(StructType([StructField("error", ERROR)]), timezone="UTC")[0].type
     if not errors:
         return pa.nulls(len(documents), type)
     return pa.array([_said(errors.get(document)) for document in documents.tolist()], type)

@@ -216,6 +216,12 @@ class Transformer:
         if errors:
             raise BadSubscriptions(tuple(errors))
 
+    @property
+    def transformations(self) -> dict[SubscriptionId, Transformation]:
+        """The subscriptions by id, in their order, as they were read."""
+        with self._lock:
+            return {planned.id: planned.transformation for planned in self._planned.values()}
+
     def add(self, id: SubscriptionId, transformation: Text) -> None:
         """Add a subscription, which all documents from now on are transformed for.
 

@@ -3,7 +3,7 @@
 import typer
 
 from tamis.cli.console import Commands
-from tamis.cli.workload import dblp, documents, events, queries, twigs
+from tamis.cli.workload import dblp, documents, events, queries, transformations, twigs
 
 __all__ = ["app"]
 
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 app.command(epilog=queries.EXAMPLES)(queries.queries)
 app.command(epilog=twigs.EXAMPLES)(twigs.twigs)
+app.command(epilog=transformations.EXAMPLES)(transformations.transformations)
 app.command(epilog=documents.EXAMPLES)(documents.documents)
 app.command(epilog=dblp.EXAMPLES)(dblp.dblp)
 app.command(epilog=events.EXAMPLES)(events.events)

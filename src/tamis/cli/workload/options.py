@@ -130,6 +130,18 @@ def write_queries(queries: Queries, output: Path | None, namespaces: Path | None
         _write_lines(results, lines)
 
 
+def write_transformations(queries: Queries, output: Path | None, namespaces: Path | None) -> None:
+    """Write transforming subscriptions as NDJSON, whose ids are q1, q2, …, and their prefixes.
+
+    Raises:
+        UsageError: they need prefixes, and no file is named for these.
+    """
+    _write_prefixes(queries.namespaces, namespaces)
+    with open_results(output) as results:
+        for number, query in enumerate(queries, start=1):
+            results.write({"id": f"q{number}", "query": query})
+
+
 def _write_prefixes(prefixes: Mapping[str, str], file: Path | None) -> None:
     if file is not None:
         with open_results(file) as results:

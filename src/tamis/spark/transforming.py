@@ -1,0 +1,336 @@
+"""What subscriptions make of a column of XML: their messages."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import logging
+import os
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import NamedTuple, get_args
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+
+import tamis
+from tamis.errors import (
+    BadSubscriptions,
+    DocumentError,
+    MessageError,
+    SubscriptionId,
+    UsageError,
+)
+from tamis.language.flwr.files import read_transformations
+from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.spark.artifacts import artifacts_folder, in_worker, one_compiles, send, sent
+from tamis.spark.frames import (
+    by_number,
+    check_columns,
+    check_documents,
+    column_values,
+    fields_of,
+    joined_schema,
+)
+from tamis.spark.program import PROGRAMS_KEPT, id_type
+from tamis.spark.rows import ERROR, OUTPUT_BYTES, OUTPUT_ROWS, Errors, Kept, gathered, printable
+from tamis.spark.subscriptions import frame_items, is_table, table_items
+from tamis.transform.transformer import Given, Text, Transformer
+
+log = logging.getLogger("tamis.spark")
+
+TransformationSubscriptions = Given | DataFrame | str | os.PathLike[str]
+"""What may be given as transforming subscriptions; a ``str`` or path names a file of them."""
+
+
+def transform(
+    df: DataFrame,
+    subscriptions: TransformationSubscriptions,
+    column: str = "xml",
+    *,
+    keep: Sequence[str] | None = None,
+    errors: Errors = "column",
+    namespaces: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> DataFrame:
+    """Transform a column of XML; the result has one row for each message.
+
+    A document that no subscription finds anything in has no row. One in error has a single row,
+    without a subscription; so has a null. A message that cannot be made has its row, with the
+    error. Works on batch and streaming DataFrames, and through Spark Connect; needs no more of
+    Spark than the DataFrame, and computes nothing by itself.
+
+    Spark hands the workers Arrow batches of at most so many documents as
+    ``spark.sql.execution.arrow.maxRecordsPerBatch`` says: lower that where they are large.
+
+    Args:
+        df: has the documents, and whatever identifies them.
+        subscriptions: one of
+
+            * a mapping of ids to texts, as for :class:`tamis.Transformer`;
+            * a path as for ``tamis transform``: a folder of ``ID.xq``, one such file, or
+              ``*.ndjson`` with ``{"id": …, "query": "…"}`` a line; or a file of Parquet;
+            * a DataFrame, which is collected: ``spark.table("subscriptions")``.
+
+            DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
+        column: the column of XML, of type string or binary. (A string that declares an encoding
+            other than UTF-8 is an error, as everywhere.)
+        keep: the columns that each row repeats; by default all but ``column``.
+        errors: a "column" tells them, or documents and messages in error are left out ("drop"), or
+            the first one makes the job fail ("fail").
+        namespaces: prefix → URI, of prefixes that the texts do not declare.
+        limits: bounds on subscriptions, documents and messages.
+
+    Returns:
+        The kept columns, then:
+
+        * ``subscription`` (long if all ids are integers, else string); null where the document is
+          in error;
+        * ``message string``: XML, null where there is an error;
+        * ``set_version string``: a hash of the subscriptions; ``tamis_version string``;
+        * ``error struct<code string, message string, line long, column long, offset long>``, with
+          ``errors="column"``.
+
+    Raises:
+        BadSubscriptions: some cannot be used.
+        UsageError: there is no such column, or it is of another type; or the subscriptions cannot
+            be read.
+    """
+    if errors not in get_args(Errors):
+        raise UsageError(f"errors={errors!r}: write 'column', 'drop' or 'fail'")
+    if isinstance(keep, str):
+        raise UsageError("keep is a list of names, not one name")
+    fields = fields_of(df)
+    kept = [name for name in fields if name != column] if keep is None else list(keep)
+    check_columns(fields, [column], kept)
+    check_documents(fields[column])
+    program = TransformationProgram.of(_read(subscriptions, namespaces, limits), limits)
+    form = MessageForm(program.id_type, program.set_version, errors)
+    schema = joined_schema([fields[name] for name in kept], form.fields())
+    send(df.sparkSession, Path(program.path))
+    task = TransformColumn(program, form, tuple(kept), column)
+    return df.select(by_number([*kept, column])).mapInArrow(task, schema)
+
+
+def _read(
+    subscriptions: TransformationSubscriptions,
+    namespaces: Mapping[str, str] | None,
+    limits: Limits,
+) -> Transformer:
+    """Subscriptions of any kind, read.
+
+    Raises:
+        BadSubscriptions: some cannot be used.
+        UsageError: they cannot be read.
+    """
+    given: Mapping[SubscriptionId, Text]
+    if isinstance(subscriptions, str | os.PathLike):
+        path = Path(subscriptions)
+        if path.suffix == ".parquet" and is_table(path):
+            given = _unique(table_items(path))
+        else:
+            found = read_transformations(path, namespaces, limits)
+            if found.refused:
+                raise BadSubscriptions(tuple(refused.error for refused in found.refused))
+            given = found.transformations
+    # Not isinstance(): the DataFrames of Spark Connect are of a class of their own.
+    elif hasattr(subscriptions, "toArrow"):
+        given = _unique(frame_items(subscriptions))
+    else:
+        given = dict(subscriptions.items())
+    if not given:
+        raise UsageError("there are no subscriptions")
+    return Transformer(given, namespaces=namespaces, limits=limits)
+
+
+def _unique(items: Sequence[tuple[SubscriptionId, str]]) -> dict[SubscriptionId, str]:
+    found = dict(items)
+    if len(found) < len(items):
+        raise UsageError("the table of subscriptions has an id twice: ids must be unique")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class MessageForm:
+    """What is wanted of each document.
+
+    Attributes:
+        id_type: of the ids of subscriptions: ``bigint`` or ``string``.
+        set_version: of the subscriptions.
+        errors: what becomes of documents and messages in error.
+    """
+
+    id_type: str
+    set_version: str
+    errors: Errors
+
+    def fields(self) -> list[StructField]:
+        """The columns behind those that are kept."""
+        id: DataType = LongType() if self.id_type == "bigint" else StringType()
+        found = [
+            StructField("subscription", id),
+            StructField("message", StringType()),
+            StructField("set_version", StringType()),
+            StructField("tamis_version", StringType()),
+        ]
+        if self.errors == "column":
+            found.append(StructField("error", ERROR))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class TransformationProgram:
+    """Transforming subscriptions in a file that workers read.
+
+    Attributes:
+        path: the file, where this process has it.
+        identity: a hash of what is in it.
+        set_version: a hash of the subscriptions.
+        id_type: of their ids.
+    """
+
+    path: str = field(compare=False)
+    identity: str
+    set_version: str = field(compare=False)
+    id_type: str = field(compare=False)
+
+    @classmethod
+    def of(cls, transformer: Transformer, limits: Limits) -> TransformationProgram:
+        """What workers need of subscriptions, in a file named after what is in it."""
+        transformations = transformer.transformations
+        version = hashlib.sha256()
+        for id, transformation in transformations.items():
+            version.update(f"{id!r} {transformation!r}\n".encode())
+        data = pickle.dumps((transformations, limits))
+        identity = hashlib.sha256(data).hexdigest()
+        path = artifacts_folder() / _file_name(identity)
+        written = path.with_name(f"{os.urandom(8).hex()}.new")
+        written.write_bytes(data)
+        written.rename(path)
+        ids = id_type(transformations)
+        return cls(str(path), identity, version.hexdigest()[:16], ids)
+
+    def transformer(self) -> Transformer:
+        """The transformer of a worker; made the first time."""
+        return _made(self)
+
+
+def _file_name(identity: str) -> str:
+    return f"tamis-{identity[:32]}.transformations"
+
+
+# -- in the workers --------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=PROGRAMS_KEPT)
+def _made(program: TransformationProgram) -> Transformer:
+    """The transformer, with its kernels compiled: by one process of a machine, for all."""
+    path = Path(sent(_file_name(program.identity)) or program.path)
+    transformations, limits = pickle.loads(path.read_bytes())
+    with one_compiles("transformations"):
+        transformer = Transformer(transformations, limits=limits)
+        list(transformer.transform_many(["<tamis/>"]))
+    if in_worker():
+        gc.freeze()  # Spark collects garbage after each task, and all that is here is none
+    return transformer
+
+
+@dataclass(frozen=True, slots=True)
+class TransformColumn:
+    """The function that ``mapInArrow`` calls for each partition of a DataFrame.
+
+    The input has the columns that each row of the output repeats, and then one of XML.
+
+    Attributes:
+        program: the subscriptions.
+        form: what is wanted.
+        kept: the names of the columns that are repeated.
+        column: what messages call the column of XML.
+    """
+
+    program: TransformationProgram
+    form: MessageForm
+    kept: tuple[str, ...]
+    column: str
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return gathered(self._answers(batches))
+
+    def _answers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        schema = to_arrow_schema(StructType(self.form.fields()), timezone="UTC")
+        for batch in batches:
+            repeated = pa.RecordBatch.from_arrays(batch.columns[:-1], list(self.kept))
+            kept = Kept(repeated, batch.num_rows)
+            waiting: list[_Row] = []
+            size = 0
+            for row in self._rows(kept, batch.columns[-1]):
+                waiting.append(row)
+                size += len(row.message or b"")
+                if len(waiting) == OUTPUT_ROWS or size >= OUTPUT_BYTES:
+                    yield from self._joined(kept, waiting, schema)
+                    waiting, size = [], 0
+            if waiting:
+                yield from self._joined(kept, waiting, schema)
+
+    def _rows(self, kept: Kept, documents: pa.Array) -> Iterator[_Row]:
+        """What becomes of each document."""
+        values = column_values(self.column, documents)
+        for number, messages in enumerate(self.program.transformer().transform_many(values)):
+            if messages.error is not None:
+                yield from self._of_error(kept, _Row(number, None, None, messages.error))
+                continue
+            for message in messages:
+                if message.error is None:
+                    yield _Row(number, message.subscription, message.content, None)
+                else:
+                    row = _Row(number, message.subscription, None, message.error)
+                    yield from self._of_error(kept, row)
+
+    def _of_error(self, kept: Kept, row: _Row) -> Iterator[_Row]:
+        error, name = row.error, kept.name(row.document)
+        if row.subscription is not None:
+            name = f"{name}, subscription {row.subscription!r}"
+        assert error is not None
+        if self.form.errors == "fail":
+            said = f"{name}: {error}"
+            raise type(error)(said)
+        log.info("%s: %s", name, error)
+        if self.form.errors == "column":
+            yield row
+
+    def _joined(
+        self, kept: Kept, rows: Sequence[_Row], schema: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        ids = [row.subscription for row in rows]
+        if self.form.id_type == "string":
+            ids = [None if id is None else str(id) for id in ids]
+        messages = pa.array([row.message for row in rows], pa.binary())
+        columns = [pa.array(ids, schema.field("subscription").type), messages.cast(pa.string())]
+        for said in (self.form.set_version, tamis.__version__):
+            columns.append(pa.repeat(pa.scalar(said, pa.string()), len(rows)))
+        if self.form.errors == "column":
+            columns.append(pa.array([_said(row.error) for row in rows], schema.field("error").type))
+        documents = np.array([row.document for row in rows], np.int64)
+        yield from kept.joined(documents, columns, schema)
+
+
+class _Row(NamedTuple):
+    document: int
+    subscription: SubscriptionId | None
+    message: bytes | None
+    error: DocumentError | MessageError | None
+
+
+def _said(error: DocumentError | MessageError | None) -> dict[str, object] | None:
+    if error is None:
+        return None
+    if isinstance(error, DocumentError):
+        where = {"line": error.line, "column": error.column, "offset": error.offset}
+        return {"code": error.code, "message": printable(error.message), **where}
+    return {"code": error.code, "message": printable(str(error))}
