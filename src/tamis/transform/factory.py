@@ -10,6 +10,7 @@ from tamis.errors import MessageError, MessageLimitError
 from tamis.language.flwr.model import OrderKey
 from tamis.language.values import xpath_number
 from tamis.transform.fragments import Fragments
+from tamis.transform.groups import GroupReader
 from tamis.transform.numbers import aggregate
 from tamis.transform.templates import Attributes, Copies, Number, Part, Strings, Template
 
@@ -18,15 +19,12 @@ _IN_VALUE = {b"&": b"&amp;", b"<": b"&lt;", b'"': b"&quot;", b"\t": b"&#9;", b"\
 
 
 def make_message(
-    template: Template,
-    groups: Iterator[tuple[int, Lists]],
-    fragments: Fragments,
-    bytes_max: int,
+    template: Template, reader: GroupReader, answer: int, fragments: Fragments, bytes_max: int
 ) -> bytes:
     """The message of a transformation, in UTF-8.
 
     Args:
-        groups: of one document, in document order.
+        reader, answer: the groups, of one document.
         fragments: of the document.
         bytes_max: how long it may be.
 
@@ -34,38 +32,39 @@ def make_message(
         MessageError: two attributes of one element would have the same name.
         MessageLimitError: it would be longer.
     """
-    ordered = groups if not template.order else _in_order(template, groups, fragments)
     if template.is_plain:
-        return _make_plain(template, ordered, fragments, bytes_max)
+        return _make_plain(template, reader, answer, fragments, bytes_max)
+    groups: Iterable[tuple[int, Lists]] = reader.read(answer, template.lists)
+    if template.order:
+        groups = _in_order(template, groups, fragments)
     message = _Message(fragments, bytes_max)
     message.add(template.head)
-    for _, lists in ordered:
+    for _, lists in groups:
         message.write(template.body, lists)
     message.add(template.tail)
     return b"".join(message.pieces)
 
 
 def _make_plain(
-    template: Template,
-    groups: Iterable[tuple[int, Lists]],
-    fragments: Fragments,
-    bytes_max: int,
+    template: Template, reader: GroupReader, answer: int, fragments: Fragments, bytes_max: int
 ) -> bytes:
-    """A message of constants and copies alone, as nearly all are."""
+    """A message of constants and copies alone, in document order, as nearly all are."""
+    paths = reader.paths(answer, template.lists)
+    parts = [
+        part
+        if isinstance(part, bytes)
+        else fragments.texts(reader, paths[part.list], part.has_default)
+        for part in template.body
+        if isinstance(part, bytes | Copies)
+    ]
     pieces = [template.head]
     size = len(template.head) + len(template.tail)
-    for _, lists in groups:
-        before = len(pieces)
-        for part in template.body:
-            if isinstance(part, bytes):
-                pieces.append(part)
-            else:
-                assert isinstance(part, Copies)
-                copies = fragments.copies[part.has_default]
-                pieces += [copies[place] for place in lists[part.list]]
-        size += sum(map(len, pieces[before:]))
+    for bound in reader.bound(answer):
+        added = [part if isinstance(part, bytes) else part[bound] for part in parts]
+        size += sum(map(len, added))
         if size > bytes_max:
             raise too_long(bytes_max)
+        pieces += added
     pieces.append(template.tail)
     return b"".join(pieces)
 
@@ -176,7 +175,7 @@ def _escaped(value: bytes) -> bytes:
 
 
 def _in_order(
-    template: Template, groups: Iterator[tuple[int, Lists]], fragments: Fragments
+    template: Template, groups: Iterable[tuple[int, Lists]], fragments: Fragments
 ) -> list[tuple[int, Lists]]:
     """Groups as ``order by`` has them; of equal ones, those that come first in the document."""
     found = list(groups)

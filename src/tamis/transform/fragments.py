@@ -18,6 +18,7 @@ from tamis.documents.plain import is_plain, plain
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.limits import Limits
+from tamis.transform.groups import GroupReader
 
 _KIND = (1 << KIND_BITS) - 1
 _TAG = re.compile(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
@@ -55,7 +56,17 @@ class Fragments:
         self.last = int(batch.document_starts[document + 1])
         self._source = source
         self.copies = _Copies(self, False), _Copies(self, True)
+        self._texts: dict[tuple[GroupReader, int, bool], ListTexts] = {}
         self._scopes: dict[int, Scope] = {}
+
+    def texts(self, reader: GroupReader, path: int, has_default: bool) -> ListTexts:
+        """The lists of a path as they stand in the content of a constructed element."""
+        key = reader, path, has_default
+        found = self._texts.get(key)
+        if found is None:
+            lists, copies = reader.lists(path), self.copies[has_default]
+            found = self._texts[key] = ListTexts(lists, copies)
+        return found
 
     def copy(self, place: int, has_default: bool) -> bytes:
         """A node, as it stands in the content of a constructed element.
@@ -214,3 +225,25 @@ class _Copies(dict[int, bytes]):
     def __missing__(self, place: int) -> bytes:
         copy = self[place] = self._fragments.copy(place, self._has_default)
         return copy
+
+
+class ListTexts(dict[int, bytes]):
+    """The lists of a path as text, by bound event; made when they are looked up.
+
+    Short ones are kept, since many subscriptions ask for them.
+    """
+
+    def __init__(self, lists: dict[int, list[int]], copies: _Copies) -> None:
+        super().__init__()
+        self._lists = lists
+        self._copies = copies
+
+    def __missing__(self, bound: int) -> bytes:
+        places = self._lists.get(bound, ())
+        text = b"".join([self._copies[place] for place in places])
+        if len(text) <= _KEPT_BYTES:
+            self[bound] = text
+        return text
+
+
+_KEPT_BYTES = 1 << 12

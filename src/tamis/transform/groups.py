@@ -10,6 +10,7 @@ makes messages of it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import NamedTuple
 
 from tamis.documents.batch import Int32, Int64
@@ -76,15 +77,23 @@ class GroupReader:
         Args:
             paths: how many lists each group has.
         """
-        groups = self.groups
-        start = groups.path_starts[answer]
-        columns = [self._of_path(path) for path in groups.paths[start : start + paths].tolist()]
-        bounds = groups.bound[groups.group_starts[answer] : groups.group_ends[answer]]
-        for bound in bounds.tolist():
+        columns = [self.lists(path) for path in self.paths(answer, paths)]
+        for bound in self.bound(answer):
             yield bound, [column.get(bound, _NOTHING) for column in columns]
 
-    def _of_path(self, path: int) -> dict[int, list[int]]:
-        """The lists of a path, by bound node."""
+    def bound(self, answer: int) -> list[int]:
+        """The bound events of an answer's groups."""
+        starts, ends, bound = self._ranges
+        return bound[starts[answer] : ends[answer]]
+
+    def paths(self, answer: int, count: int) -> list[int]:
+        """The paths of an answer's lists, of which each group has so many."""
+        start = self._path_starts[answer]
+        found: list[int] = self.groups.paths[start : start + count].tolist()
+        return found
+
+    def lists(self, path: int) -> dict[int, list[int]]:
+        """The lists of a path that are not empty, by bound event."""
         found = self._lists.get(path)
         if found is None:
             groups = self.groups
@@ -98,6 +107,18 @@ class GroupReader:
             found = {bound: groups.nodes[start:end].tolist() for bound, start, end in ranges}
             self._lists[path] = found
         return found
+
+    # Lists are read much faster than arrays, number by number.
+
+    @cached_property
+    def _ranges(self) -> tuple[list[int], list[int], list[int]]:
+        groups = self.groups
+        return groups.group_starts.tolist(), groups.group_ends.tolist(), groups.bound.tolist()
+
+    @cached_property
+    def _path_starts(self) -> list[int]:
+        starts: list[int] = self.groups.path_starts.tolist()
+        return starts
 
 
 _NOTHING: list[int] = []

@@ -84,7 +84,7 @@ class Template:
     Attributes:
         head, tail: what stands before the groups, and behind.
         body: what is made of each group.
-        is_plain: the body is constants and copies alone.
+        is_plain: the body is constants and copies alone, and groups are in document order.
         order: for each key the list that it reads.
         lists: how many a group has.
     """
@@ -113,7 +113,7 @@ def template_of(transformation: Transformation) -> Template:
     head, tail = (b"".join(part) for part in (parts[:middle], parts[middle + 1 :]))  # type: ignore[arg-type]
     body = writer.body
     order = tuple(task.paths.index(key.path) for key in transformation.flwr.order)
-    is_plain = all(isinstance(part, bytes | Copies) for part in body)
+    is_plain = not order and all(isinstance(part, bytes | Copies) for part in body)
     return Template(transformation, head, body, tail, is_plain, order, len(task.paths))
 
 

@@ -129,8 +129,7 @@ class Messages(Sequence[Message]):
         reader, answer = found.readers[found.reader_of[number]], int(found.answers[number])
         template = planned.template
         try:
-            listed = reader.read(answer, template.lists)
-            content = make_message(template, listed, self._fragments, self._bytes_max)
+            content = make_message(template, reader, answer, self._fragments, self._bytes_max)
         except MessageError as error:
             return Message(planned.id, b"", error)
         return Message(planned.id, content)
