@@ -89,13 +89,14 @@ def write_messages(
     counts = {"messages": 0}
     with tempfile.TemporaryFile() as file, phases("transform"):
         for number, messages in enumerate(transformer.transform_many(documents)):
+            made = list(messages)
             lines = [
                 orjson.dumps([number, message.subscription, message.text]) + b"\n"
-                for message in messages
+                for message in made
             ]
             file.writelines(lines)
             counts["messages"] += len(lines)
-            digest.add(str([message.subscription for message in messages]))
+            digest.add(str([message.subscription for message in made]))
     return counts, str(digest)
 
 

@@ -85,7 +85,7 @@ def test_what_is_declared(tmp_path: Path) -> None:
             "w is for programs that there are not",
         ),
         ("[workloads.w]", "[workloads.w]\nevents = { number = 1 }", "w has events and documents"),
-        ("[workloads.w]", "[sweeps.w]", "sweep w has what nobody knows: documents"),
+        ("[workloads.w]", "[sweeps.w]", "sweep w has no axis or no points"),
         (
             "[workloads.w]",
             "[sweeps.w]\npoints = [{}]\n[workloads.v]",

@@ -32,7 +32,7 @@ def make_message(
         MessageError: two attributes of one element would have the same name.
         MessageLimitError: it would be longer.
     """
-    if template.is_plain:
+    if template.plain is not None:
         return _make_plain(template, reader, answer, fragments, bytes_max)
     groups: Iterable[tuple[int, Lists]] = reader.read(answer, template.lists)
     if template.order:
@@ -48,23 +48,19 @@ def make_message(
 def _make_plain(
     template: Template, reader: GroupReader, answer: int, fragments: Fragments, bytes_max: int
 ) -> bytes:
-    """A message of constants and copies alone, in document order, as nearly all are."""
+    """A message of a plain template (see there)."""
+    assert template.plain is not None
+    body, copies = template.plain
     paths = reader.paths(answer, template.lists)
-    parts = [
-        part
-        if isinstance(part, bytes)
-        else fragments.texts(reader, paths[part.list], part.has_default)
-        for part in template.body
-        if isinstance(part, bytes | Copies)
-    ]
+    columns = [fragments.texts(reader, paths[copy.list], copy.has_default) for copy in copies]
     pieces = [template.head]
     size = len(template.head) + len(template.tail)
     for bound in reader.bound(answer):
-        added = [part if isinstance(part, bytes) else part[bound] for part in parts]
-        size += sum(map(len, added))
+        piece = body % tuple([texts[bound] for texts in columns])
+        size += len(piece)
         if size > bytes_max:
             raise too_long(bytes_max)
-        pieces += added
+        pieces.append(piece)
     pieces.append(template.tail)
     return b"".join(pieces)
 

@@ -64,8 +64,7 @@ class Fragments:
         key = reader, path, has_default
         found = self._texts.get(key)
         if found is None:
-            lists, copies = reader.lists(path), self.copies[has_default]
-            found = self._texts[key] = ListTexts(lists, copies)
+            found = self._texts[key] = ListTexts(reader, path, self.copies[has_default])
         return found
 
     def copy(self, place: int, has_default: bool) -> bytes:
@@ -97,7 +96,9 @@ class Fragments:
             return batch.text_values[batch.text_start[number] : batch.text_end[number]].tobytes()
         if kind == MISC:
             return batch.misc_values[batch.misc_start[number] : batch.misc_end[number]].tobytes()
-        first, last = np.searchsorted(batch.text_event, [number, self._end(number)])
+        first, last = np.searchsorted(
+            batch.text_event, [number, self._ends[number - self.first] + self.first]
+        )
         if first == last:
             return b""
         return batch.text_values[batch.text_start[first] : batch.text_end[last - 1]].tobytes()
@@ -110,8 +111,8 @@ class Fragments:
         return namespace, local, self.vocabulary.prefix(prefix) if prefix >= 0 else None
 
     def _element(self, event: int, has_default: bool) -> bytes:
-        start, end = self._offsets[event - self.first], self._offsets[self._end(event) - self.first]
-        text = self._data[start:end]
+        place = event - self.first
+        text = self._data[self._offsets[place] : self._offsets[self._ends[place]]]
         if not self._has_namespaces and not has_default:
             return text
         own = self._declared(event)
@@ -145,34 +146,32 @@ class Fragments:
         assert len(batch.tags) == self.last - self.first, "the elements are the same"
         return bytes(source.data), batch.offsets
 
-    @property
+    @cached_property
     def _data(self) -> bytes:
         return self._plain[0]
 
-    @property
-    def _offsets(self) -> Int64:
-        return self._plain[1]
-
-    def _end(self, event: int) -> int:
-        """The end event of an element."""
-        return self._partners[event - self.first] + self.first
+    # Lists, by the number of an event in its document: they are read one by one.
 
     @cached_property
-    def _partners(self) -> list[int]:
-        """For each start event of the document its end event, and the other way around."""
-        partners = [0] * (self.last - self.first)
-        open_events: list[int] = []
-        for event, tag in enumerate(self.batch.tags[self.first : self.last].tolist()):
-            if tag >= 0:
-                open_events.append(event)
-            else:
-                begun = open_events.pop()
-                partners[begun], partners[event] = event, begun
-        return partners
+    def _offsets(self) -> list[int]:
+        """Where each event stands in the bytes."""
+        offsets: list[int] = self._plain[1].tolist()
+        return offsets
+
+    @cached_property
+    def _ends(self) -> list[int]:
+        """For each start event its end event."""
+        is_start = self.batch.tags[self.first : self.last] >= 0
+        depths = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
+        alternating = np.argsort(depths, kind="stable")  # at each depth a start, its end, a start …
+        ends = np.zeros(len(depths), np.int64)
+        ends[alternating[::2]] = alternating[1::2]
+        found: list[int] = ends.tolist()
+        return found
 
     @cached_property
     def _parents(self) -> list[int]:
-        """For each start event that of the parent, or -1; counted from the document's first."""
+        """For each start event that of the parent, or -1."""
         parents = [-1] * (self.last - self.first)
         open_events = [-1]
         for event, tag in enumerate(self.batch.tags[self.first : self.last].tolist()):
@@ -193,7 +192,7 @@ class Fragments:
         """What the start tag of an element declares."""
         if not self._has_namespaces:
             return {}
-        tag = _TAG.match(self._data, int(self._offsets[event - self.first]))
+        tag = _TAG.match(self._data, self._offsets[event - self.first])
         assert tag is not None
         return {
             name[6:]: value
@@ -233,14 +232,17 @@ class ListTexts(dict[int, bytes]):
     Short ones are kept, since many subscriptions ask for them.
     """
 
-    def __init__(self, lists: dict[int, list[int]], copies: _Copies) -> None:
+    def __init__(self, reader: GroupReader, path: int, copies: _Copies) -> None:
         super().__init__()
-        self._lists = lists
+        self._lists = reader.lists(path)
+        self._places = reader.places
         self._copies = copies
 
     def __missing__(self, bound: int) -> bytes:
-        places = self._lists.get(bound, ())
-        text = b"".join([self._copies[place] for place in places])
+        number = self._lists.get(bound)
+        if number is None:
+            return b""
+        text = b"".join(map(self._copies.__getitem__, self._places(number)))
         if len(text) <= _KEPT_BYTES:
             self[bound] = text
         return text

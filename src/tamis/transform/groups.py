@@ -61,7 +61,7 @@ def too_many_nodes(nodes_max: int) -> DocumentLimitError:
 
 
 class GroupReader:
-    """Reads the groups of answers; each list is looked for once.
+    """Reads the groups of answers; the lists of a path are looked for once.
 
     Args:
         groups: of some documents.
@@ -69,7 +69,7 @@ class GroupReader:
 
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
-        self._lists: dict[int, dict[int, list[int]]] = {}  # by path, then by bound node
+        self._lists: dict[int, dict[int, int]] = {}
 
     def read(self, answer: int, paths: int) -> Iterator[tuple[int, list[list[int]]]]:
         """The groups of an answer: each bound event, with the places in its lists.
@@ -79,7 +79,8 @@ class GroupReader:
         """
         columns = [self.lists(path) for path in self.paths(answer, paths)]
         for bound in self.bound(answer):
-            yield bound, [column.get(bound, _NOTHING) for column in columns]
+            numbers = [column.get(bound) for column in columns]
+            yield bound, [[] if number is None else self.places(number) for number in numbers]
 
     def bound(self, answer: int) -> list[int]:
         """The bound events of an answer's groups."""
@@ -92,21 +93,19 @@ class GroupReader:
         found: list[int] = self.groups.paths[start : start + count].tolist()
         return found
 
-    def lists(self, path: int) -> dict[int, list[int]]:
-        """The lists of a path that are not empty, by bound event."""
+    def lists(self, path: int) -> dict[int, int]:
+        """For each bound event the number of a path's list, unless it is empty."""
         found = self._lists.get(path)
         if found is None:
-            groups = self.groups
-            lists = slice(*groups.of_path[path : path + 2].tolist())
-            ranges = zip(
-                groups.list_bound[lists].tolist(),
-                groups.list_starts[lists].tolist(),
-                groups.list_ends[lists].tolist(),
-                strict=True,
-            )
-            found = {bound: groups.nodes[start:end].tolist() for bound, start, end in ranges}
+            first, last = self.groups.of_path[path : path + 2].tolist()
+            found = dict(zip(self._nodes[0][first:last], range(first, last), strict=True))
             self._lists[path] = found
         return found
+
+    def places(self, number: int) -> list[int]:
+        """The nodes of a list."""
+        _, starts, ends, nodes = self._nodes
+        return nodes[starts[number] : ends[number]]
 
     # Lists are read much faster than arrays, number by number.
 
@@ -120,5 +119,8 @@ class GroupReader:
         starts: list[int] = self.groups.path_starts.tolist()
         return starts
 
-
-_NOTHING: list[int] = []
+    @cached_property
+    def _nodes(self) -> tuple[list[int], list[int], list[int], list[int]]:
+        groups = self.groups
+        bound, nodes = groups.list_bound.tolist(), groups.nodes.tolist()
+        return bound, groups.list_starts.tolist(), groups.list_ends.tolist(), nodes

@@ -84,7 +84,8 @@ class Template:
     Attributes:
         head, tail: what stands before the groups, and behind.
         body: what is made of each group.
-        is_plain: the body is constants and copies alone, and groups are in document order.
+        plain: the body with ``%b`` for each of the copies, and these, where it is constants and
+            copies alone and the groups are in document order, as of nearly all.
         order: for each key the list that it reads.
         lists: how many a group has.
     """
@@ -93,7 +94,7 @@ class Template:
     head: bytes
     body: tuple[Part, ...]
     tail: bytes
-    is_plain: bool
+    plain: tuple[bytes, tuple[Copies, ...]] | None
     order: tuple[int, ...]
     lists: int
 
@@ -113,8 +114,17 @@ def template_of(transformation: Transformation) -> Template:
     head, tail = (b"".join(part) for part in (parts[:middle], parts[middle + 1 :]))  # type: ignore[arg-type]
     body = writer.body
     order = tuple(task.paths.index(key.path) for key in transformation.flwr.order)
-    is_plain = not order and all(isinstance(part, bytes | Copies) for part in body)
-    return Template(transformation, head, body, tail, is_plain, order, len(task.paths))
+    plain = _plain(body) if not order else None
+    return Template(transformation, head, body, tail, plain, order, len(task.paths))
+
+
+def _plain(body: tuple[Part, ...]) -> tuple[bytes, tuple[Copies, ...]] | None:
+    copies = tuple(part for part in body if isinstance(part, Copies))
+    constants = [part for part in body if isinstance(part, bytes)]
+    if len(copies) + len(constants) < len(body):
+        return None
+    written = [part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b" for part in body]
+    return b"".join(written), copies
 
 
 _GROUPS = Strings(())

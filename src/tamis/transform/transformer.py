@@ -26,6 +26,7 @@ from tamis.matching.promise import read_schema
 from tamis.schema.graph import SchemaGraph
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
+from tamis.transform.groups import GroupReader
 from tamis.transform.plan import task_of
 from tamis.transform.planner import PATH_SHARING, STRATEGIES, Answers, Plans
 from tamis.transform.templates import Template, template_of
@@ -123,16 +124,22 @@ class Messages(Sequence[Message]):
         return map(self._made, range(len(self._found())))
 
     def _made(self, number: int) -> Message:
-        planned, found = self._planned[number], self._answers
-        assert self._fragments is not None
-        assert found is not None
-        reader, answer = found.readers[found.reader_of[number]], int(found.answers[number])
-        template = planned.template
+        planned, fragments = self._planned[number], self._fragments
+        assert fragments is not None
+        reader, answer = self._groups[number]
         try:
-            content = make_message(template, reader, answer, self._fragments, self._bytes_max)
+            content = make_message(planned.template, reader, answer, fragments, self._bytes_max)
         except MessageError as error:
             return Message(planned.id, b"", error)
         return Message(planned.id, content)
+
+    @cached_property
+    def _groups(self) -> list[tuple[GroupReader, int]]:
+        """Where the groups of each message are."""
+        found = self._answers
+        assert found is not None
+        readers = map(found.readers.__getitem__, found.reader_of.tolist())
+        return list(zip(readers, found.answers.tolist(), strict=True))
 
     def __repr__(self) -> str:
         what = repr(self.error) if self.error is not None else f"{len(self._planned):,} messages"
