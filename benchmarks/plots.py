@@ -91,9 +91,8 @@ def _draw_sweep(panel: Any, points: list[Table]) -> None:
     where = points[0]["point"]
     for name in dict.fromkeys(name for table in points for name in table["programs"]):
         there = [table for table in points if name in table["programs"]]
-        values = [table["programs"][name]["microseconds_per_event"] for table in there]
-        means = [value["mean"] for value in values]
-        half = [value.get("interval", 0.0) for value in values]
+        found = [_per_one(table, name) for table in there]
+        means, half = [mean for mean, _ in found], [off for _, off in found]
         if where["rates"]:  # an error of 1 % is one of 1 % in the other direction
             half = [1e6 * off / mean**2 for off, mean in zip(half, means, strict=True)]
             means = [1e6 / mean for mean in means]
@@ -105,9 +104,20 @@ def _draw_sweep(panel: Any, points: list[Table]) -> None:
     panel.set_yscale("log")
     panel.set_title(where["sweep"])
     panel.set_xlabel(where["axis"])
-    panel.set_ylabel("events a second" if where["rates"] else "µs an event")
+    one = "ms a document" if points[0].get("documents") else "µs an event"
+    panel.set_ylabel("events a second" if where["rates"] else one)
     panel.spines[["top", "right"]].set_visible(False)
     panel.legend(frameon=False, fontsize=7)
+
+
+def _per_one(table: Table, name: str) -> tuple[float, float]:
+    """The µs that a program took for an event, or ms for a document; and how far that is off."""
+    program = table["programs"][name]
+    if not table.get("documents"):
+        value = program["microseconds_per_event"]
+        return value["mean"], value.get("interval", 0.0)
+    seconds, scale = program["seconds"], 1e3 / table["counts"]["documents"]
+    return scale * seconds["median"], scale * (seconds["max"] - seconds["min"]) / 2
 
 
 def _draw_panel(panel: Any, name: str, table: Table) -> None:
