@@ -120,7 +120,7 @@ rates = true
 axis = "events a second"
 events = { number = 600, text = true }
 filters = { filters = [10, 10], names = 6 }
-points = [{ at = 600 }, { at = 1_000_000 }]
+points = [{ at = 200 }, { at = 1_000_000 }]
 """
 
 
@@ -134,7 +134,7 @@ def test_a_system(tmp_path: Path) -> None:
     # All matches are those of the program that waits: the other one counts none.
     assert slow["counts"]["matches"] > 10
     assert slow["programs"]["drop"]["note"].endswith("dropped 0")
-    assert slow["programs"]["drop"]["microseconds_per_event"]["mean"] > 1e6 / 700
+    assert slow["programs"]["drop"]["microseconds_per_event"]["mean"] > 1e6 / 250
     assert not fast["programs"]["drop"]["note"].endswith("dropped 0")
     assert fast["programs"]["block"]["note"].endswith("dropped 0")
 
