@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -98,6 +99,31 @@ def test_a_message_that_cannot_be_made_is_an_error_of_its_own() -> None:
         assert isinstance(found[0].error, MessageLimitError)
         assert "message_bytes = 44" in str(found[0].error)
         assert found[1].text == "<r><n>2</n></r>"
+
+
+def test_elements_in_each_other_take_no_memory() -> None:
+    """Together they are 500 times as long as the document, however they are asked for."""
+    limits = tamis.Limits(message_bytes=1_000_000)
+    returned = ("{ $s//a }", "{ $s//a, count($s) }", "{ sum($s//a) }")
+    queries = [f"<r>{{ for $s in /a return <m>{each}</m> }}</r>" for each in returned]
+    queries.append("<r>{ for $s in /a return <m k='{ $s//a }'/> }</r>")
+    queries.append("<r>{ for $s in //a order by $s return <m/> }</r>")
+    transformer = tamis.Transformer(dict(enumerate(queries)), limits=limits)
+
+    def errors(depth: int, size: int) -> list[str]:
+        found = transformer.transform("<a>" * depth + "x" * size + "</a>" * depth)
+        return [str(message.error) for message in found]
+
+    assert errors(2, 10) == ["None"] * 5
+    tracemalloc.start()
+    try:
+        found = errors(500, 200_000)
+        assert tracemalloc.get_traced_memory()[1] < 40_000_000
+    finally:
+        tracemalloc.stop()
+    longer = "longer than the limit message_bytes = 1,000,000"
+    assert [error.endswith(longer) for error in found] == [True, True, False, True, True]
+    assert found[4].startswith("the values that order the message")
 
 
 def test_numbers_of_many_digits() -> None:

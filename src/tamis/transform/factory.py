@@ -19,25 +19,24 @@ _IN_VALUE = {b"&": b"&amp;", b"<": b"&lt;", b'"': b"&quot;", b"\t": b"&#9;", b"\
 
 
 def make_message(
-    template: Template, reader: GroupReader, answer: int, fragments: Fragments, bytes_max: int
+    template: Template, reader: GroupReader, answer: int, fragments: Fragments
 ) -> bytes:
     """The message of a transformation, in UTF-8.
 
     Args:
         reader, answer: the groups, of one document.
         fragments: of the document.
-        bytes_max: how long it may be.
 
     Raises:
         MessageError: two attributes of one element would have the same name.
         MessageLimitError: it would be longer.
     """
     if template.plain is not None:
-        return _make_plain(template, reader, answer, fragments, bytes_max)
+        return _make_plain(template, reader, answer, fragments)
     groups: Iterable[tuple[int, Lists]] = reader.read(answer, template.lists)
     if template.order:
         groups = _in_order(template, groups, fragments)
-    message = _Message(fragments, bytes_max)
+    message = _Message(fragments)
     message.add(template.head)
     for _, lists in groups:
         message.write(template.body, lists)
@@ -46,7 +45,7 @@ def make_message(
 
 
 def _make_plain(
-    template: Template, reader: GroupReader, answer: int, fragments: Fragments, bytes_max: int
+    template: Template, reader: GroupReader, answer: int, fragments: Fragments
 ) -> bytes:
     """A message of a plain template (see there)."""
     assert template.plain is not None
@@ -58,32 +57,26 @@ def _make_plain(
     for bound in reader.bound(answer):
         piece = body % tuple([texts[bound] for texts in columns])
         size += len(piece)
-        if size > bytes_max:
-            raise too_long(bytes_max)
+        if size > fragments.bytes_max:
+            raise fragments.too_long()
         pieces.append(piece)
     pieces.append(template.tail)
     return b"".join(pieces)
 
 
-def too_long(bytes_max: int) -> MessageLimitError:
-    """The error of a message that is longer than is allowed."""
-    return MessageLimitError(f"the message is longer than the limit message_bytes = {bytes_max:,}")
-
-
 class _Message:
     """A message that is being written."""
 
-    def __init__(self, fragments: Fragments, bytes_max: int) -> None:
+    def __init__(self, fragments: Fragments) -> None:
         self.fragments = fragments
         self.pieces: list[bytes] = []
         self.size = 0
-        self.bytes_max = bytes_max
         self.is_behind_number = False
 
     def add(self, piece: bytes) -> None:
         self.size += len(piece)
-        if self.size > self.bytes_max:
-            raise too_long(self.bytes_max)
+        if self.size > self.fragments.bytes_max:
+            raise self.fragments.too_long()
         self.pieces.append(piece)
 
     def copy(self, part: Copies, lists: Lists) -> None:
@@ -106,7 +99,10 @@ class _Message:
                         self.add(b" " + number if self.is_behind_number else number)
                         self.is_behind_number = True
                 case Strings(parts):
-                    self.add(_escaped(b" ".join(self.strings(parts, lists))))
+                    space = b""
+                    for string in self.strings(parts, lists):
+                        self.add(space + _escaped(string))
+                        space = b" "
                 case Attributes():
                     self.add_attributes(part, lists)
 
@@ -114,7 +110,7 @@ class _Message:
         places = lists[part.list]
         if part.function == "count":
             return b"%d" % len(places)
-        text = aggregate(part.function, [self.fragments.string(place) for place in places])
+        text = aggregate(part.function, map(self.fragments.string, places))
         return None if text is None else text.encode()
 
     def strings(self, parts: Sequence[int | Number], lists: Lists) -> Iterator[bytes]:
@@ -175,12 +171,20 @@ def _in_order(
 ) -> list[tuple[int, Lists]]:
     """Groups as ``order by`` has them; of equal ones, those that come first in the document."""
     found = list(groups)
+    room = fragments.bytes_max
     keys = zip(template.order, template.transformation.flwr.order, strict=True)
     for index, key in reversed(list(keys)):
-        found.sort(
-            key=lambda group: _sort_key(key, group[1][index], fragments),
-            reverse=key.is_descending,
-        )
+        values = []
+        for _, lists in found:
+            values.append(_sort_key(key, lists[index], fragments))
+            room -= 0 if key.is_number else len(values[-1][1])
+            if room < 0:
+                raise MessageLimitError(
+                    "the values that order the message are longer than the limit "
+                    f"message_bytes = {fragments.bytes_max:,}"
+                )
+        order = sorted(range(len(found)), key=values.__getitem__, reverse=key.is_descending)
+        found = [found[number] for number in order]
     return found
 
 

@@ -17,6 +17,7 @@ from tamis.documents.parser import parse
 from tamis.documents.plain import is_plain, plain
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import MessageLimitError
 from tamis.limits import Limits
 from tamis.transform.groups import GroupReader
 
@@ -41,6 +42,7 @@ class Fragments:
         document: which of the batch.
         source: its bytes.
         vocabulary: that the batch was parsed with.
+        bytes_max: how long a message made of them may be.
 
     Attributes:
         copies: by place, each node as it stands in the content of a constructed element: those for
@@ -48,9 +50,15 @@ class Fragments:
     """
 
     def __init__(
-        self, batch: EventBatch, document: int, source: Source, vocabulary: Vocabulary
+        self,
+        batch: EventBatch,
+        document: int,
+        source: Source,
+        vocabulary: Vocabulary,
+        bytes_max: int,
     ) -> None:
         self.batch = batch
+        self.bytes_max = bytes_max
         self.vocabulary = vocabulary
         self.first = int(batch.document_starts[document])
         self.last = int(batch.document_starts[document + 1])
@@ -58,14 +66,27 @@ class Fragments:
         self.copies = _Copies(self, False), _Copies(self, True)
         self._texts: dict[tuple[GroupReader, int, bool], ListTexts] = {}
         self._scopes: dict[int, Scope] = {}
+        self._kept_room = _KEPT_BYTES
 
     def texts(self, reader: GroupReader, path: int, has_default: bool) -> ListTexts:
         """The lists of a path as they stand in the content of a constructed element."""
         key = reader, path, has_default
         found = self._texts.get(key)
         if found is None:
-            found = self._texts[key] = ListTexts(reader, path, self.copies[has_default])
+            found = self._texts[key] = ListTexts(self, reader, path, has_default)
         return found
+
+    def too_long(self) -> MessageLimitError:
+        """The error of a message that is longer than is allowed."""
+        return MessageLimitError(
+            f"the message is longer than the limit message_bytes = {self.bytes_max:,}"
+        )
+
+    def is_kept(self, text: bytes) -> bool:
+        """Whether there is room to keep what was written: elements in each other may be long."""
+        is_kept = len(text) <= self._kept_room
+        self._kept_room -= is_kept * len(text)
+        return is_kept
 
     def copy(self, place: int, has_default: bool) -> bytes:
         """A node, as it stands in the content of a constructed element.
@@ -214,7 +235,7 @@ class Fragments:
 
 
 class _Copies(dict[int, bytes]):
-    """Nodes as text, made when they are looked up for the first time."""
+    """Nodes as text, made when they are looked up, and kept while there is room."""
 
     def __init__(self, fragments: Fragments, has_default: bool) -> None:
         super().__init__()
@@ -222,30 +243,44 @@ class _Copies(dict[int, bytes]):
         self._has_default = has_default
 
     def __missing__(self, place: int) -> bytes:
-        copy = self[place] = self._fragments.copy(place, self._has_default)
+        copy = self._fragments.copy(place, self._has_default)
+        if self._fragments.is_kept(copy):
+            self[place] = copy
         return copy
 
 
 class ListTexts(dict[int, bytes]):
-    """The lists of a path as text, by bound event; made when they are looked up.
+    """The lists of a path as text, by bound event, as ``_Copies`` are: many subscriptions ask."""
 
-    Short ones are kept, since many subscriptions ask for them.
-    """
-
-    def __init__(self, reader: GroupReader, path: int, copies: _Copies) -> None:
+    def __init__(
+        self, fragments: Fragments, reader: GroupReader, path: int, has_default: bool
+    ) -> None:
         super().__init__()
+        self._fragments = fragments
         self._lists = reader.lists(path)
         self._places = reader.places
-        self._copies = copies
+        self._copies = fragments.copies[has_default]
 
     def __missing__(self, bound: int) -> bytes:
         number = self._lists.get(bound)
         if number is None:
             return b""
-        text = b"".join(map(self._copies.__getitem__, self._places(number)))
-        if len(text) <= _KEPT_BYTES:
+        text = self._joined(self._places(number))
+        if self._fragments.is_kept(text):
             self[bound] = text
         return text
 
+    def _joined(self, places: list[int]) -> bytes:
+        """The copies of a list, unless they are longer than a message may be."""
+        room = self._fragments.bytes_max
+        copies = []
+        for place in places:
+            copy = self._copies[place]
+            room -= len(copy)
+            if room < 0:
+                raise self._fragments.too_long()
+            copies.append(copy)
+        return b"".join(copies)
 
-_KEPT_BYTES = 1 << 12
+
+_KEPT_BYTES = 1 << 24

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from tamis.language.values import xpath_number
 
 
-def aggregate(function: str, values: Sequence[bytes]) -> str | None:
+def aggregate(function: str, values: Iterable[bytes]) -> str | None:
     """``sum``, ``min``, ``max`` or ``avg`` of the numbers that strings are, or ``count``.
 
     Returns:
@@ -21,7 +21,7 @@ def aggregate(function: str, values: Sequence[bytes]) -> str | None:
     ('1', 'NaN')
     """
     if function == "count":
-        return str(len(values))
+        return str(sum(1 for _ in values))
     numbers = [xpath_number(value) for value in values]
     if function == "sum":
         return number_text(_sum(numbers))

@@ -89,14 +89,12 @@ class Messages(Sequence[Message]):
         planned: Sequence[Planned] = (),
         answers: Answers | None = None,
         fragments: Fragments | None = None,
-        bytes_max: int = 0,
         error: DocumentError | None = None,
     ) -> None:
         self.error = error
         self._planned = planned
         self._answers = answers
         self._fragments = fragments
-        self._bytes_max = bytes_max
 
     @property
     def subscriptions(self) -> list[SubscriptionId]:
@@ -128,7 +126,7 @@ class Messages(Sequence[Message]):
         assert fragments is not None
         reader, answer = self._groups[number]
         try:
-            content = make_message(planned.template, reader, answer, fragments, self._bytes_max)
+            content = make_message(planned.template, reader, answer, fragments)
         except MessageError as error:
             return Message(planned.id, b"", error)
         return Message(planned.id, content)
@@ -332,5 +330,5 @@ class Transformer:
         vocabulary = self._parser.vocabulary
         answers = self.plans.find_groups(batch, vocabulary)
         planned = [self._planned[number] for number in answers.transformations.tolist()]
-        fragments = Fragments(batch, 0, source, vocabulary)
-        return Messages(planned, answers, fragments, self.limits.message_bytes)
+        fragments = Fragments(batch, 0, source, vocabulary, self.limits.message_bytes)
+        return Messages(planned, answers, fragments)
