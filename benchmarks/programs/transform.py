@@ -87,6 +87,7 @@ def write_messages(
     """Make the messages of all documents, and write them to a file."""
     digest = Digest()
     counts = {"messages": 0}
+    found = []
     with tempfile.TemporaryFile() as file, phases("transform"):
         for number, messages in enumerate(transformer.transform_many(documents)):
             made = list(messages)
@@ -96,7 +97,9 @@ def write_messages(
             ]
             file.writelines(lines)
             counts["messages"] += len(lines)
-            digest.add(str([message.subscription for message in made]))
+            found.append(messages.subscriptions)
+    for subscriptions in found:
+        digest.add(str(subscriptions))
     return counts, str(digest)
 
 

@@ -265,7 +265,8 @@ class ListTexts(dict[int, bytes]):
         number = self._lists.get(bound)
         if number is None:
             return b""
-        text = self._joined(self._places(number))
+        places = self._places(number)
+        text = self._copies[places[0]] if len(places) == 1 else self._joined(places)
         if self._fragments.is_kept(text):
             self[bound] = text
         return text
