@@ -6,6 +6,7 @@ import gzip
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,6 +100,21 @@ def test_a_message_that_cannot_be_made_is_an_error_of_its_own() -> None:
         assert isinstance(found[0].error, MessageLimitError)
         assert "message_bytes = 44" in str(found[0].error)
         assert found[1].text == "<r><n>2</n></r>"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("queries", "a mapping of ids to transformations, not str"),
+        ([("a", TITLES)], "a mapping of ids to transformations, not list"),
+        ({"a": None}, "subscription 'a': a transformation is a str, not NoneType"),
+        ({None: TITLES}, "an id is a str or an int, not None"),
+        ({True: TITLES}, "an id is a str or an int, not True"),
+    ],
+)
+def test_what_is_no_subscription(given: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        tamis.Transformer(given)
 
 
 def test_elements_in_each_other_take_no_memory() -> None:

@@ -142,8 +142,13 @@ def _read(
     # Not isinstance(): the DataFrames of Spark Connect are of a class of their own.
     elif hasattr(subscriptions, "toArrow"):
         given = _unique(frame_items(subscriptions))
-    else:
+    elif isinstance(subscriptions, Mapping):
         given = dict(subscriptions.items())
+    else:
+        raise UsageError(
+            "subscriptions are a mapping of ids to transformations, a path or a DataFrame, not "
+            f"{type(subscriptions).__name__}"
+        )
     if not given:
         raise UsageError("there are no subscriptions")
     return Transformer(given, namespaces=namespaces, limits=limits)

@@ -97,7 +97,7 @@ class Plans:
         if shape is None and supported:
             raise UnsupportedExpression(
                 f"the strategy {self._strategy!r} takes {supported}",
-                hint="leave the strategy to Tamis: strategy='auto'",
+                hint="leave the strategy to Tamis: 'auto' answers it",
             )
         return shape
 
@@ -203,4 +203,7 @@ def _merged(found: list[Answers]) -> Answers:
 
 _NO_NUMBERS = np.zeros(0, np.int32)
 _SUPPORTED = {"relative": "steps to elements, and comparisons of what is there"}
-_IN_THE_PAPER = "steps to elements, comparisons joined by 'and', and return paths to elements"
+_IN_THE_PAPER = (
+    "steps to elements, comparisons joined by 'and', and return paths to elements "
+    "(not to attributes or text())"
+)

@@ -192,6 +192,11 @@ class Transformer:
         dtd_trust: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
+        if subscriptions is not None and not isinstance(subscriptions, Mapping):
+            raise UsageError(
+                "subscriptions are a mapping of ids to transformations, not "
+                f"{type(subscriptions).__name__}"
+            )
         if strategy not in STRATEGIES:
             raise UsageError(
                 f"there is no strategy {strategy!r}: choose from {', '.join(STRATEGIES)}"
@@ -233,7 +238,9 @@ class Transformer:
 
         Raises:
             SubscriptionError: it cannot be used, or there is one with this id.
+            UsageError: what is given is no id, or no transformation.
         """
+        _check(id, transformation)
         try:
             if isinstance(transformation, str):
                 transformation = parse_transformation(transformation, self.namespaces, self.limits)
@@ -332,3 +339,11 @@ class Transformer:
         planned = [self._planned[number] for number in answers.transformations.tolist()]
         fragments = Fragments(batch, 0, source, vocabulary, self.limits.message_bytes)
         return Messages(planned, answers, fragments)
+
+
+def _check(id: object, transformation: object) -> None:
+    if not isinstance(id, str | int) or isinstance(id, bool):
+        raise UsageError(f"an id is a str or an int, not {id!r}")
+    if not isinstance(transformation, str | Transformation):
+        kind = type(transformation).__name__
+        raise UsageError(f"subscription {id!r}: a transformation is a str, not {kind}")
