@@ -263,7 +263,7 @@ def _use_path_sharing() -> None:
     from tamis.language.filters import Labels  # noqa: PLC0415
     from tamis.language.flwr import parse_transformation  # noqa: PLC0415
     from tamis.limits import Limits  # noqa: PLC0415
-    from tamis.transform.claims import Claims  # noqa: PLC0415
+    from tamis.transform.pathsharing.claims import Claims  # noqa: PLC0415
     from tamis.transform.pathsharing.planning import FW, FWR, F, Planner  # noqa: PLC0415
     from tamis.transform.pathsharing.strategy import PathSharing  # noqa: PLC0415
     from tamis.transform.plan import task_of  # noqa: PLC0415
@@ -279,9 +279,13 @@ def _use_path_sharing() -> None:
     inside = "".join(f"<b k='{n}'><b k='1'><c l='1'>{n}</c></b><c>{n}</c></b>" for n in range(99))
     document = Source(f"<a n='2'><a n='3'>{inside}</a></a>".encode())
     shapes = Shapes(Labels())
-    found = [shapes.of(task_of(parse_transformation(text))) for text in texts]
+    found = []
+    for task in map(task_of, map(parse_transformation, texts)):
+        shape = shapes.of(task)
+        shapes.add_demand(shape, task.are_read)
+        found.append(shape)
     vocabulary = Vocabulary()
-    batch, _ = parse_documents([document], vocabulary, shapes.demand, Limits())
+    batch, _ = parse_documents([document], vocabulary, shapes.demands.total, Limits())
     claims = Claims(shapes.labels, None)
     answers = set()
     for sharing, known, is_shared in (
@@ -293,10 +297,8 @@ def _use_path_sharing() -> None:
     ):
         strategy = PathSharing(shapes.labels, Planner(sharing, known, is_shared))
         for shape in found:
-            assert shape is not None
             strategy.add(shape)
         groups = strategy.find_groups(batch, vocabulary)
-        assert groups is not None
         answers.add(tuple(groups.transformations.tolist()))
         assert len(strategy.profile(batch, vocabulary)) > 8
     assert len(answers) == 1

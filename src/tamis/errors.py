@@ -88,8 +88,8 @@ class SubscriptionError(TamisError):
         self.id = id
         self.line = line
 
-    def located(self, id: SubscriptionId, line: int | None) -> SubscriptionError:
-        """The same error with the subscription's id and its line in the file."""
+    def located(self, id: SubscriptionId | None, line: int | None) -> SubscriptionError:
+        """The same error with the subscription's id, if it has one, and its line in the file."""
         return type(self)(self.message, self.expression, self.position, self.hint, id, line)
 
     def __str__(self) -> str:
@@ -98,7 +98,12 @@ class SubscriptionError(TamisError):
             where = f"line {self.line}: {where}"
         lines = [where + self.message]
         if self.expression is not None and self.position is not None:
-            lines += caret(self.expression, self.position)
+            before, newline, _ = self.expression[: self.position].rpartition("\n")
+            start = len(before) + len(newline)
+            if "\n" in self.expression:
+                number = self.expression.count("\n", 0, start) + 1
+                lines[0] += f" (line {number} of its text)"
+            lines += caret(self.expression[start:].partition("\n")[0], self.position - start)
         if self.hint is not None:
             lines.append(f"  hint: {self.hint}")
         return "\n".join(lines)

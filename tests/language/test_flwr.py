@@ -113,22 +113,38 @@ def test_soup_is_read_or_refused(text: str) -> None:
         assert error is None or str(error)
 
 
+def test_the_line_of_an_error() -> None:
+    error = refusal("<r>{\n  for $b in //b\n  return $i/@id }</r>")
+    assert str(error) == (
+        "the variable $i is not bound: only $b is (line 3 of its text)\n"
+        "    return $i/@id }</r>\n"
+        "           ^"
+    )
+
+
 def test_files(tmp_path: Path) -> None:
     good = "<r>{ for $b in //b return $b }</r>"
     (tmp_path / "b.xq").write_text(good)
     (tmp_path / "a.xq").write_bytes(b"\xef\xbb\xbf" + good.encode())
     (tmp_path / "c.xq").write_bytes(b"\xff")
     (tmp_path / "d.txt").write_text("no")
-    found = read_transformations(tmp_path)
+    found = read_transformations([tmp_path])
     assert list(found.transformations) == ["a", "b"]
     assert [(bad.file.name, bad.error.id) for bad in found.refused] == [("c.xq", "c")]
     lines = tmp_path / "x.ndjson"
     rows = [f'{{"id": 1, "query": "{good}"}}', "", "[]", f'{{"id": 1, "query": "{good}"}}', "{"]
     lines.write_text("\n".join(rows))
-    found = read_transformations(lines)
+    found = read_transformations([lines])
     assert list(found.transformations) == [1]
     assert [bad.error.line for bad in found.refused] == [3, 4, 5]
-    for missing in (tmp_path / "none", tmp_path / "empty"):
+    (tmp_path / "e.xquery").write_text(good)
+    found = read_transformations([tmp_path / "b.xq", tmp_path / "e.xquery", tmp_path / "a.xq"])
+    assert list(found.transformations) == ["b", "e", "a"]
+    found = read_transformations([tmp_path / "b.xq", tmp_path])
+    assert [str(bad.error) for bad in found.refused][:1] == [
+        "subscription 'b': the id is used twice: ids must be unique"
+    ]
+    for missing in (tmp_path / "none", tmp_path / "empty", tmp_path / "d.txt"):
         (tmp_path / "empty").mkdir(exist_ok=True)
         with pytest.raises(TamisError):
-            read_transformations(missing)
+            read_transformations([missing])

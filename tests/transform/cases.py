@@ -138,6 +138,22 @@ CASES = [
          'xmlns:o="urn:o">{ for $i in /o:order/item return <i>{ $i }</i> }</r>'),
     Case("a prefix that means something else", _SPACES, '<r xmlns="urn:d" xmlns:x="urn:other">'
          "{ for $i in //item return <i>{ $i/@* }{ $i/* }</i> }</r>"),
+    Case("a constant attribute and a copy, of two names", "<a xmlns:p='urn:u' p:k='1' k='2'/>",
+         'declare namespace p="urn:u"; <r>{ for $a in /a return <x k="0">{ $a/@p:k }</x> }</r>'),
+    Case("a prefix that the tag has for something else", "<a xmlns:p='urn:u' p:k='1'/>",
+         'declare namespace q="urn:u"; <r>{ for $a in /a return <x xmlns:p="urn:v" p:k="0">'
+         "{ $a/@q:k }</x> }</r>",  # which prefix it gets instead is left to the implementation
+         '<r><x xmlns:p="urn:v" p:k="0" xmlns:p_1="urn:u" p_1:k="1"/></r>'),
+    Case("no number and nothing are equal in an order", "<a><s>1</s><s><k>x</k>2</s><s>3</s><s>"
+         "<k>0</k>4</s></a>", "<r>{ for $s in //s order by number($s/k) empty least "
+         "return $s/text() }</r>"),
+    Case("the same, where nothing is greatest", "<a><s><k/>1</s><s>2</s><s><k>5</k>3</s><s><k>x</k>"
+         "4</s></a>", "<r>{ for $s in //s order by number($s/k) descending empty greatest "
+         "return $s/text() }</r>"),
+    Case("numbers of many digits", "<a><s><k>12345678901234567890.5</k>1</s><s><k>0.00000000000000"
+         "0000000000000001</k>2</s><s k='100000000000000000000'>3</s></a>", "<r>{ for $s in //s "
+         "where $s/k > 12345678901234567000 or $s/k < 0.000001 or $s/@k = 100000000000000000000 "
+         "or $s/k != 'x' return <x>{ $s/text() }</x> }</r>"),
     Case("xml:lang", "<a xml:lang='en'><b/></a>", "<r>{ for $a in /a return <x xml:id='i'>"
          "{ $a/@xml:lang }{ $a/b }</x> }</r>"),
     # -- documents -------------------------------------------------------------------------------

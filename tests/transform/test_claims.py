@@ -22,7 +22,7 @@ from tamis.matching.nfa.program import compile_queries
 from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis.transform.claims import Claims
+from tamis.transform.pathsharing.claims import Claims
 from tamis.workload.documents.generator import Documents
 from tests.strategies import dtds
 

@@ -90,6 +90,11 @@ def test_documents_in_error_are_told_in_their_place(tmp_path: Path) -> None:
 def test_a_message_that_cannot_be_made_is_an_error_of_its_own() -> None:
     twice = "<r>{ for $b in /bib return <x>{ $b/book/@k }</x> }</r>"
     own = "<r>{ for $b in //book return <x k='0'>{ $b/@k }</x> }</r>"
+    document = '<a xmlns:p="u" p:k="1" xml:lang="en"/>'
+    for tag, name in (("x xmlns:q='u' q:k='2'", "p:k"), ("x xml:lang='de'", "xml:lang")):
+        query = f"<r>{{ for $b in /a return <{tag}>{{ $b/@{name} }}</x> }}</r>"
+        transformer = tamis.Transformer({1: query}, namespaces={"p": "u"})
+        assert "copied into it has one, too" in str(transformer.transform(document)[0].error)
     found = tamis.Transformer({1: twice, 2: TITLES, 3: own}).transform(BOOKS)
     assert [message.error is None for message in found] == [False, True, False]
     with pytest.raises(MessageError, match="would have two attributes 'k'"):
@@ -171,6 +176,64 @@ def test_quadratic_lists_have_a_limit(strategy: str) -> None:
     assert [message.text for message in found[1]] == ["<r><x><b/></x></r>"]
     (message,) = tamis.Transformer({1: query}, strategy=strategy).transform(nested)
     assert message.text.count("<b/>") == 300 * 300
+
+
+@pytest.mark.parametrize("strategy", ["relative", "reference", "plan-sharing", "path-sharing-f"])
+def test_the_limit_of_lists_is_exact(strategy: str) -> None:
+    document = "<a>" + "<b/>" * 1_000 + "</a>"
+    query = "<r>{ for $a in /a return <x>{ $a/b }</x> }</r>"
+    other = "<r>{ for $b in //b return <x/> }</r>"  # needs no lists, however many groups
+    for allowed, is_found in ((1_000, True), (999, False)):
+        limits = tamis.Limits(transformed_nodes=allowed)
+        transformer = tamis.Transformer({1: query, 2: other}, strategy=strategy, limits=limits)
+        (found,) = transformer.transform_many([document])
+        assert (found.error is None) == is_found
+    transformer.remove(1)
+    assert texts(transformer, document) == {2: "<r>" + "<x/>" * 1_000 + "</r>"}
+
+
+def test_what_was_removed_leaves_nothing_behind() -> None:
+    transformer = tamis.Transformer({"t": TITLES, 2: COUNTS})
+    expected = texts(transformer, BOOKS)
+    attributes = "<r>{ for $b in //book return <x>{ count($b/@*) }</x> }</r>"
+    for number in range(2_000):
+        where = f"where $b/@n{number} > {number}"
+        transformer.add("a", f"<r>{{ for $b in //book {where} return $b/t{number} }}</r>")
+        transformer.add(
+            "b", attributes if number % 2 else attributes.replace("@*", "t[contains(., 'A')]")
+        )
+        if number % 400 < 2:
+            assert len(texts(transformer, BOOKS)) == 3
+        transformer.remove("a")
+        transformer.remove("b")
+    transformer.add("a", attributes)
+    for _ in range(300):
+        transformer.remove("a")
+        transformer.add("a", TITLES)
+    transformer.remove("a")
+    assert texts(transformer, BOOKS) == expected
+    assert texts(transformer, BOOKS) == expected
+    assert len(transformer.plans.demand.attributes.some or ()) < 300
+
+
+def test_a_subscription_that_is_refused_asks_nothing_of_documents() -> None:
+    transformer = tamis.Transformer({"t": TITLES}, strategy="plan-sharing")
+    demand = transformer.plans.demand
+    with pytest.raises(UnsupportedExpression):
+        transformer.add(1, "<r>{ for $b in //book return $b/@secret }</r>")
+    assert transformer.plans.demand == demand
+
+
+def test_numbers_of_many_digits_are_read_whatever_asks_for_them() -> None:
+    digits = [f"{number}.{'0' * 20}{number}" for number in range(1, 1_500)]
+    document = "<a>" + "".join(f"<b k='{each}'><c>{each}</c></b>" for each in digits) + "</a>"
+    queries = {
+        number: f"<r>{{ for $b in //b[@k >= {number}] where $b/c < {number}.5 return $b/c }}</r>"
+        for number in range(1, 1_500, 50)
+    }
+    expected = {number: f"<r><c>{digits[number - 1]}</c></r>" for number in queries}
+    for strategy in ("relative", "plan-sharing", "path-sharing-f"):
+        assert texts(tamis.Transformer(queries, strategy=strategy), document) == expected
 
 
 def test_threads_share_a_transformer() -> None:

@@ -43,11 +43,19 @@ def explain(
         bool, typer.Option("--transformation", help="It is one of tamis transform.")
     ] = False,
     strategy: Annotated[
-        str, typer.Option(help="With --transformation: whose plan is printed.")
+        str,
+        typer.Option(
+            help="With --transformation: whose plan is printed: relative, path-sharing-f, "
+            "path-sharing-fw, path-sharing-fwr, plan-sharing or reference."
+        ),
     ] = "auto",
     dtd: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="With --transformation: a DTD that the plan relies on."),
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --dtd: the element that documents begin with."),
     ] = None,
 ) -> None:
     """Explain an expression, or its answer to a document.
@@ -63,11 +71,14 @@ def explain(
     if transformation:
         if document is not None or events:
             raise UsageError("--transformation: leave out --events and the document")
-        explanation = _of_transformation(expression, read_prefixes(namespaces), strategy, dtd)
-    elif strategy != "auto" or dtd is not None:
+        prefixes = read_prefixes(namespaces)
+        explanation = _of_transformation(expression, prefixes, strategy, dtd, root)
+    elif strategy != "auto" or dtd is not None or root is not None:
         raise UsageError(
-            "--strategy and --dtd are about transformations: give --transformation too"
+            "--strategy, --dtd and --root are about transformations: give --transformation too"
         )
+    elif expression.lstrip().startswith("<"):
+        raise UsageError("this is no XPath: if it is a transformation, give --transformation")
     elif events:
         if namespaces is not None:
             raise UsageError("--events: --namespaces is about documents: leave it out")
@@ -89,10 +100,12 @@ def _of_documents(expression: str, prefixes: dict[str, str], document: str | Non
     return _on_document(expression, prefixes, document)
 
 
-def _of_transformation(text: str, prefixes: dict[str, str], strategy: str, dtd: Path | None) -> str:
+def _of_transformation(
+    text: str, prefixes: dict[str, str], strategy: str, dtd: Path | None, root: str | None
+) -> str:
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 
-    transformer = Transformer(namespaces=prefixes, strategy=strategy, dtd=dtd)
+    transformer = Transformer(namespaces=prefixes, strategy=strategy, dtd=dtd, root=root)
     transformer.add("expression", text)
     return transformer.explain("expression")
 

@@ -42,12 +42,12 @@ Results:
 def transform(
     documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
     subscriptions: Annotated[
-        Path,
+        list[Path],
         typer.Option(
             "--subscriptions",
             metavar="DIR|FILE",
             help="A folder of ID.xq, one such file, or *.ndjson with an object "
-            '{"id": …, "query": "…"} a line.',
+            '{"id": …, "query": "…"} a line. May be given several times.',
         ),
     ],
     namespaces: NamespacesFile = None,
@@ -81,7 +81,7 @@ def transform(
 
 
 def _read(
-    file: Path, prefixes: Mapping[str, str], skip_bad: bool
+    files: list[Path], prefixes: Mapping[str, str], skip_bad: bool
 ) -> Mapping[SubscriptionId, Transformation]:
     """The subscriptions that can be used; the others are listed on standard error.
 
@@ -90,17 +90,20 @@ def _read(
     """
     from tamis.language.flwr.files import read_transformations  # noqa: PLC0415
 
-    found = read_transformations(file, prefixes)
+    found = read_transformations(files, prefixes)
     tell = warn if skip_bad else say
     for refused in found.refused:
         tell(f"{refused.file}, {refused.error}")
+    where = ", ".join(map(str, files))
     if found.refused:
         bad, total = len(found.refused), len(found.refused) + len(found.transformations)
-        tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
+        tell(
+            f"{where}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used"
+        )
         if not skip_bad:
             raise typer.Exit(Status.USAGE)
     if not found.transformations:
-        warn(f"{file} has no subscriptions{' that can be used' if found.refused else ''}")
+        warn(f"{where} has no subscriptions{' that can be used' if found.refused else ''}")
     return found.transformations
 
 

@@ -91,4 +91,42 @@ offsets=False)
         )
 
 
+class Demands:
+    """What many programs, or parts of one, read together: a sum that is cheap to add to.
+
+    >>> demands = Demands()
+    >>> demands.add(Demand(text=Names([("", "a")])))
+    >>> demands.add(Demand(text=Names([("", "b")]), offsets=True))
+    >>> demands.total.text, demands.total.offsets
+    (Names([('', 'a'), ('', 'b')]), True)
+    """
+
+    def __init__(self, first: Demand | None = None) -> None:
+        self._total: Demand | None = None
+        self._rest = Demand()  # flags, and whether all names are asked for
+        self._attributes: set[Name] = set()
+        self._text: set[Name] = set()
+        if first is not None:
+            self.add(first)
+
+    def add(self, demand: Demand) -> None:
+        """Add what one reads."""
+        self._total = None
+        attributes, text = demand.attributes.some, demand.text.some
+        self._attributes.update(attributes or ())
+        self._text.update(text or ())
+        self._rest |= demand._replace(
+            attributes=ALL_NAMES if attributes is None else NO_NAMES,
+            text=ALL_NAMES if text is None else NO_NAMES,
+        )
+
+    @property
+    def total(self) -> Demand:
+        """What all of them read; the same object until more is added."""
+        if self._total is None:
+            names = Demand(attributes=Names(self._attributes), text=Names(self._text))
+            self._total = self._rest | names
+        return self._total
+
+
 EVERYTHING = Demand(ALL_NAMES, ALL_NAMES, True, True, True, True)

@@ -71,6 +71,8 @@ def file_entries(path: str | Path) -> Entries:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    if path.suffix in (".xq", ".xquery"):
+        raise UsageError(f"{path} is a transformation: give it to tamis transform")
     if data.startswith(MAGIC):
         raise UsageError(f"{path} is a program: give it as --program, or to tamis.load()")
     data = data.removeprefix(b"\xef\xbb\xbf")

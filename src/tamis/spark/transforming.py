@@ -7,6 +7,7 @@ import hashlib
 import logging
 import os
 import pickle
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -135,7 +136,7 @@ def _read(
         if path.suffix == ".parquet" and is_table(path):
             given = _unique(table_items(path))
         else:
-            found = read_transformations(path, namespaces, limits)
+            found = read_transformations([path], namespaces, limits)
             if found.refused:
                 raise BadSubscriptions(tuple(refused.error for refused in found.refused))
             given = found.transformations
@@ -157,7 +158,8 @@ def _read(
 def _unique(items: Sequence[tuple[SubscriptionId, str]]) -> dict[SubscriptionId, str]:
     found = dict(items)
     if len(found) < len(items):
-        raise UsageError("the table of subscriptions has an id twice: ids must be unique")
+        id = next(id for id, count in Counter(id for id, _ in items).items() if count > 1)
+        raise UsageError(f"the table of subscriptions has the id {id!r} twice: ids must be unique")
     return found
 
 

@@ -125,15 +125,16 @@ class _Message:
 
     def add_attributes(self, part: Attributes, lists: Lists) -> None:
         """Copies of attributes, with the declarations of their prefixes."""
-        seen = {("", name) for name in part.names}
+        seen = set(part.names)
         declared = dict(part.prefixes)
         for index in part.lists:
             for place in lists[index]:
                 namespace, local, prefix = self.fragments.attribute(place)
                 if (namespace, local) in seen:
+                    again = "one, too" if (namespace, local) in part.names else "several"
                     raise MessageError(
                         f"an element of the message would have two attributes {local!r}: "
-                        "what is copied into it has several"
+                        f"what is copied into it has {again}"
                     )
                 seen.add((namespace, local))
                 name = local
@@ -177,7 +178,7 @@ def _in_order(
         values = []
         for _, lists in found:
             values.append(_sort_key(key, lists[index], fragments))
-            room -= 0 if key.is_number else len(values[-1][1])
+            room -= 0 if key.is_number else sum(map(len, values[-1][1:]))
             if room < 0:
                 raise MessageLimitError(
                     "the values that order the message are longer than the limit "
@@ -191,16 +192,13 @@ def _in_order(
 def _sort_key(key: OrderKey, places: Sequence[int], fragments: Fragments) -> tuple[Any, ...]:
     """What a group is compared by: the first node's value, or that there is none.
 
-    Strings are compared by code points, which is how their UTF-8 compares; NaN is above nothing
-    and below all numbers, or above all with ``empty greatest``.
+    Strings are compared by code points, which is how their UTF-8 compares. As a number, nothing is
+    NaN, which is below all numbers, or above them with ``empty greatest``.
     """
-    least, greatest = (0, b""), (3, b"")
-    if not len(places):
-        return greatest if key.is_greatest else least
-    value = fragments.string(int(places[0]))
-    if not key.is_number:
-        return 2, value
-    number = xpath_number(value)
-    if math.isnan(number):
-        return (2.5, 0.0) if key.is_greatest else (1, 0.0)
-    return 2, number
+    value: bytes | float | None = fragments.string(int(places[0])) if len(places) else None
+    if key.is_number and isinstance(value, bytes):
+        number = xpath_number(value)
+        value = None if math.isnan(number) else number
+    if value is None:
+        return (2,) if key.is_greatest else (0,)
+    return 1, value

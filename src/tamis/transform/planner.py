@@ -13,18 +13,18 @@ from numpy.typing import NDArray
 from tamis.documents.batch import EventBatch, Int32, Int64
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import UnsupportedExpression
+from tamis.errors import DocumentLimitError, UnsupportedExpression
 from tamis.language.filters import Labels
 from tamis.matching.promise import Schema
 from tamis.transform import reference
-from tamis.transform.claims import Claims
 from tamis.transform.groups import GroupReader, Groups
+from tamis.transform.pathsharing.claims import Claims
 from tamis.transform.pathsharing.explain import explain
-from tamis.transform.pathsharing.planning import FW, FWR, F, Planner, is_planned
+from tamis.transform.pathsharing.planning import FW, FWR, F, Planner, check_planned
 from tamis.transform.pathsharing.promise import PromisedPathSharing
 from tamis.transform.plan import Task, demand_of_task
 from tamis.transform.relative.strategy import RelativeStrategy
-from tamis.transform.shapes import Shape, Shapes
+from tamis.transform.shapes import NoShapeError, Shape, Shapes
 
 PATH_SHARING = {
     "path-sharing-f": (F, False),
@@ -50,20 +50,24 @@ class Plans:
         self._strategy = strategy
         self._nodes_max = nodes_max
         self._schema = schema
+        self._tasks: dict[int, Task] = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        """Have no transformations."""
         labels = Labels()
         self._shaped: RelativeStrategy | PromisedPathSharing
-        if strategy in PATH_SHARING:
-            how = PATH_SHARING[strategy]
-            self._shaped = PromisedPathSharing(labels, *how, schema, nodes_max)
+        if self._strategy in PATH_SHARING:
+            how = PATH_SHARING[self._strategy]
+            self._shaped = PromisedPathSharing(labels, *how, self._schema, self._nodes_max)
         else:
-            self._shaped = RelativeStrategy(labels, nodes_max)
+            self._shaped = RelativeStrategy(labels, self._nodes_max)
         self._shapes = Shapes(labels)
-        self._left_demand = Demand()
         self._shaped_numbers: list[int] = []  # the transformation of each that has a shape
         self._numbers = _NO_NUMBERS  # the same
         self._own_numbers: dict[int, int] = {}  # the other way around
         self._left: dict[int, Task] = {}
-        self._tasks: list[Task] = []  # of those that have a shape
+        self._removed = 0
 
     def add(self, task: Task, number: int) -> None:
         """Add a transformation; numbers ascend.
@@ -72,13 +76,14 @@ class Plans:
             UnsupportedExpression: the strategy that was named does not support it.
         """
         shape = self._shape(task)
+        self._tasks[number] = task
         if shape is not None:
+            self._shapes.add_demand(shape, task.are_read)
             self._own_numbers[number] = self._shaped.add(shape)
             self._shaped_numbers.append(number)
-            self._tasks.append(task)
         else:
             self._left[number] = task
-            self._left_demand |= demand_of_task(task)
+            self._shapes.demands.add(demand_of_task(task))
 
     def _shape(self, task: Task) -> Shape | None:
         """The shape that the strategy takes; None where the reference strategy answers.
@@ -88,17 +93,25 @@ class Plans:
         """
         if self._strategy == "reference":
             return None
-        shape = self._shapes.of(task)
-        supported = _SUPPORTED.get(self._strategy, "")
-        if self._strategy in PATH_SHARING:
-            supported = _IN_THE_PAPER
-            if shape is not None and not is_planned(shape):
-                shape = None
-        if shape is None and supported:
+        try:
+            return self._taken(task)
+        except NoShapeError as error:
+            if self._strategy == "auto":
+                return None
             raise UnsupportedExpression(
-                f"the strategy {self._strategy!r} takes {supported}",
+                f"the strategy {self._strategy!r} does not take {error}",
                 hint="leave the strategy to Tamis: 'auto' answers it",
-            )
+            ) from None
+
+    def _taken(self, task: Task) -> Shape:
+        """The shape that the strategy takes.
+
+        Raises:
+            NoShapeError: there is none; why.
+        """
+        shape = self._shapes.of(task)
+        if self._strategy in PATH_SHARING:
+            check_planned(shape)
         return shape
 
     def explain(self, task: Task) -> str:
@@ -109,7 +122,7 @@ class Plans:
         """
         shape = self._shape(task)
         if shape is None:
-            return "strategy: reference"
+            return "strategy: reference" + self._why_left(task)
         if self._strategy not in PATH_SHARING:
             return "strategy: relative"
         sharing, is_shared = PATH_SHARING[self._strategy]
@@ -117,17 +130,41 @@ class Plans:
         planner = Planner(sharing, Claims(self._shapes.labels, graph), is_shared)
         return f"strategy: {self._strategy}\n{explain(planner, shape, self._shapes.labels)}"
 
+    def _why_left(self, task: Task) -> str:
+        if self._strategy == "reference":
+            return ""
+        try:
+            self._taken(task)
+        except NoShapeError as error:
+            return f"\nfaster strategies do not take {error}"
+        raise AssertionError("it was left")
+
     @property
     def demand(self) -> Demand:
         """What the transformations read of documents."""
-        return self._shapes.demand | self._left_demand
+        return self._shapes.demands.total
 
     def remove(self, number: int) -> None:
-        """Forget a transformation."""
+        """Forget a transformation.
+
+        What is left of it is cleared away with that of others: all begins anew when more were
+        removed than are there.
+        """
+        del self._tasks[number]
+        self._removed += 1
         if number in self._left:
             del self._left[number]
         else:
             self._shaped.remove(self._own_numbers.pop(number))
+        if self._removed > max(len(self._tasks), _REMOVED):
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget what is left of those that were removed."""
+        tasks = self._tasks
+        self._begin()
+        for number, task in tasks.items():
+            self.add(task, number)
 
     def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Answers:
         """What is found in a document, which is a batch of its own.
@@ -138,19 +175,24 @@ class Plans:
         left = self._left
         found: list[Answers] = []
         if self._own_numbers:
-            groups = self._shaped.find_groups(batch, vocabulary)
-            if groups is None:  # it has a number that kernels cannot read
-                left = left | {
-                    number: self._tasks[own] for number, own in self._own_numbers.items()
-                }
-            else:
-                found.append(_answers(groups, self._numbers_of_shaped()))
+            groups = self._find_shaped(batch, vocabulary)
+            found.append(_answers(groups, self._numbers_of_shaped()))
         if left:
             numbers = sorted(left)
             tasks = [left[number] for number in numbers]
             groups = reference.find_groups(tasks, batch, vocabulary, self._nodes_max)
             found.append(_answers(groups, np.array(numbers, np.int32)))
         return found[0] if len(found) == 1 else _merged(found)
+
+    def _find_shaped(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
+        """What the strategy finds; those that were removed do not count towards the limit."""
+        try:
+            return self._shaped.find_groups(batch, vocabulary)
+        except DocumentLimitError:
+            if not self._removed:
+                raise
+            self._begin_anew()
+            return self._shaped.find_groups(batch, vocabulary)
 
     def _numbers_of_shaped(self) -> Int32:
         """The transformation of each of the strategy's own numbers."""
@@ -202,8 +244,5 @@ def _merged(found: list[Answers]) -> Answers:
 
 
 _NO_NUMBERS = np.zeros(0, np.int32)
-_SUPPORTED = {"relative": "steps to elements, and comparisons of what is there"}
-_IN_THE_PAPER = (
-    "steps to elements, comparisons joined by 'and', and return paths to elements "
-    "(not to attributes or text())"
-)
+_REMOVED = 256
+"""So many may be removed before anything is made anew."""

@@ -40,16 +40,15 @@ def find_groups(
         owners = nodes.numbers[np.searchsorted(nodes.documents, bound, side="right") - 1]
         for owner in np.unique(owners).tolist():
             mine = bound[owners == owner]
-            lists = [
-                [
-                    places[evaluator.selected((path,), mine[row : row + 1])]
-                    for row in range(len(mine))
-                ]
-                for path in task.paths
-            ]
-            nodes_left -= sum(len(nodes) for column in lists for nodes in column)
-            if nodes_left < 0:
-                raise too_many_nodes(nodes_max)
+            lists: list[list[Int64]] = []
+            for path in task.paths:
+                lists.append([])
+                for row in range(len(mine)):
+                    selected = places[evaluator.selected((path,), mine[row : row + 1])]
+                    nodes_left -= len(selected)
+                    if nodes_left < 0:
+                        raise too_many_nodes(nodes_max)
+                    lists[-1].append(selected)
             answers.append((owner, number, nodes.source[mine], lists))
     answers.sort(key=lambda answer: answer[:2])
     return _groups(answers)

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, cast
 
-from tamis.documents.demand import ALL_NAMES, Demand, Names
+from tamis.documents.demand import ALL_NAMES, Demand, Demands, Names
 from tamis.language.filters import ANY, Codes, Labels, is_open
 from tamis.language.model import (
     DESCEND,
@@ -98,8 +98,8 @@ class Shape(NamedTuple):
     ends: tuple[End, ...]
 
 
-class _NoShapeError(Exception):
-    """The task is more than a shape can say."""
+class NoShapeError(Exception):
+    """The task is more than a shape can say: why, as what it has."""
 
 
 class Shapes:
@@ -111,34 +111,35 @@ class Shapes:
     >>> from tamis.transform.plan import task_of
     >>> text = "<r>{ for $b in //b where $b/@n > 1 or $b/c = 'x' return $b/c/text() }</r>"
     >>> shapes = Shapes(Labels())
-    >>> shape = shapes.of(task_of(parse_transformation(text)))
+    >>> task = task_of(parse_transformation(text))
+    >>> shape = shapes.of(task)
     >>> shape.binding.codes, [leaf.operator for (leaf,) in shape.conditions]
     ((3,), ['>', '='])
-    >>> shapes.demand[:2]
+    >>> shapes.add_demand(shape, task.are_read)
+    >>> shapes.demands.total[:2]
     (Names([('', 'n')]), Names([('', 'c')]))
 
     Attributes:
         labels: what steps test for.
-        demand: what all shapes so far read.
+        demands: what the shapes read that it was told of.
     """
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.demand = Demand(offsets=True)
+        self.demands = Demands(Demand(offsets=True))
         self._ends: dict[int, tuple[Path, End]] = {}
         self._bindings: dict[int, tuple[Path, Route, Expression | None]] = {}
         self._demanded: set[tuple[int, End, bool]] = set()
 
-    def of(self, task: Task) -> Shape | None:
-        """The shape of a task, or None where it has none."""
-        try:
-            binding, condition = self._binding(task)
-            conditions = ((),) if condition is None else self._disjunction(condition)
-            shape = Shape(binding, conditions, tuple(map(self._end, task.paths)))
-        except _NoShapeError:
-            return None
-        self._add_demand(shape, task.are_read)
-        return shape
+    def of(self, task: Task) -> Shape:
+        """The shape of a task.
+
+        Raises:
+            NoShapeError: it has none.
+        """
+        binding, condition = self._binding(task)
+        conditions = ((),) if condition is None else self._disjunction(condition)
+        return Shape(binding, conditions, tuple(map(self._end, task.paths)))
 
     def _binding(self, task: Task) -> tuple[Route, Expression | None]:
         """The binding without the predicates of its last step, and these with the condition."""
@@ -146,7 +147,7 @@ class Shapes:
         if known is None:
             *inner, last = task.binding.steps
             if not all(isinstance(predicate, Expression) for predicate in last.predicates):
-                raise _NoShapeError
+                raise NoShapeError(_POSITION)
             route = self._route((*inner, Step(last.axis, last.test)), is_relative=False)
             known = task.binding, route, _joined(cast(tuple[Expression, ...], last.predicates))
             self._bindings[id(task.binding)] = known
@@ -162,7 +163,7 @@ class Shapes:
             return tuple(found)
         unique = dict.fromkeys(tuple(dict.fromkeys(each)) for each in found)
         if len(unique) > CONJUNCTIONS_MAX:
-            raise _NoShapeError
+            raise NoShapeError(_ALTERNATIVES)
         return tuple(unique)
 
     def _conjunctions(self, expression: Expression) -> list[Conjunction]:
@@ -180,9 +181,9 @@ class Shapes:
                 for part in parts:
                     size *= len(part)
                     if size > CONJUNCTIONS_MAX:
-                        raise _NoShapeError
+                        raise NoShapeError(_ALTERNATIVES)
                 return [sum(chosen, ()) for chosen in product(*parts)]
-        raise _NoShapeError
+        raise NoShapeError(_CONDITION)
 
     # -- paths -------------------------------------------------------------------------------------
 
@@ -204,7 +205,7 @@ class Shapes:
         if kind != VALUE:
             steps = steps[:-1]
             if steps and steps[-1] == DESCEND:
-                raise _NoShapeError
+                raise NoShapeError("a path that ends with //@… or //text()")
         return End(self._route(steps, is_relative=True), kind, name)
 
     def _route(self, steps: tuple[Step, ...], *, is_relative: bool) -> Route:
@@ -212,7 +213,7 @@ class Shapes:
         own: tuple[Comparison, ...] = ()
         if is_relative and steps and steps[0].axis is Axis.SELF:
             if steps[0].test is not KindTest.NODE:
-                raise _NoShapeError
+                raise NoShapeError("a self:: step")
             own = _tests(steps[0])
             steps = steps[1:]
         bare: list[Step] = []
@@ -222,27 +223,31 @@ class Shapes:
                 tests.append(_tests(step))
         codes = self.labels.codes(bare) if bare else ()
         if codes is None or len(codes) != len(tests):
-            raise _NoShapeError
+            raise NoShapeError("a step to something else than an element by its name or *")
         return Route(codes, (*reversed(tests), own))
 
     # -- demand ------------------------------------------------------------------------------------
 
-    def _add_demand(self, shape: Shape, are_read: Sequence[bool]) -> None:
-        """Note what a shape reads, of which most was noted with others."""
+    def add_demand(self, shape: Shape, are_read: Sequence[bool]) -> None:
+        """Note what a shape reads, of which most was noted with others.
+
+        Args:
+            are_read: see ``Task``.
+        """
         binding = shape.binding
         cover = self._cover(binding.codes, ANY)
         if any(binding.tests):
-            self.demand |= self._demand_of_tests(binding, ANY)
+            self.demands.add(self._demand_of_tests(binding, ANY))
         asked = [(leaf.end, leaf.operator != EXISTS) for each in shape.conditions for leaf in each]
         for end, is_read in (*asked, *zip(shape.ends, are_read, strict=True)):
             key = cover, end, is_read
             if key not in self._demanded:
                 self._demanded.add(key)
                 reached = self._cover(end.route.codes, cover)
-                self.demand |= self._demand_of_strings(end.kind, end.name, is_read, reached)
-                self.demand |= self._demand_of_tests(end.route, cover)
+                demand = self._demand_of_strings(end.kind, end.name, is_read, reached)
+                self.demands.add(demand | self._demand_of_tests(end.route, cover))
                 if end.kind == ATTRIBUTE:
-                    self.demand |= Demand(prefixes=True)  # it may be copied, as it is written
+                    self.demands.add(Demand(prefixes=True))  # it may be copied, as it is written
 
     def _demand_of_tests(self, route: Route, cover: int) -> Demand:
         """What the tests of a route's steps read."""
@@ -284,24 +289,24 @@ def _joined(expressions: tuple[Expression, ...]) -> Expression | None:
 def _attribute(step: Step) -> tuple[str, str] | None:
     test = step.test
     if step.predicates or not isinstance(test, NameTest):
-        raise _NoShapeError
+        raise NoShapeError("a step to attributes with a predicate or node()")
     if test.namespace is None:
         return None
     if test.local is None:
-        raise _NoShapeError
+        raise NoShapeError("a step to the attributes of a namespace")
     return test.namespace, test.local
 
 
 def _check_text(step: Step) -> None:
     if step.axis is not Axis.CHILD or step.predicates:
-        raise _NoShapeError
+        raise NoShapeError("a step to text() with a predicate or another axis")
 
 
 def _tests(step: Step) -> tuple[Comparison, ...]:
     found: list[Comparison] = []
     for predicate in step.predicates:
         if not isinstance(predicate, Expression):
-            raise _NoShapeError
+            raise NoShapeError(_POSITION)
         found += _local_tests(predicate)
     return tuple(dict.fromkeys(found))
 
@@ -318,7 +323,7 @@ def _local_tests(expression: Expression) -> Iterator[Comparison]:
         case Exists((path,)):
             yield Comparison(*_local_end(path), EXISTS, None)
         case _:
-            raise _NoShapeError
+            raise NoShapeError(_PREDICATE)
 
 
 def _local_end(path: Path) -> tuple[int, tuple[str, str] | None]:
@@ -330,4 +335,10 @@ def _local_end(path: Path) -> tuple[int, tuple[str, str] | None]:
         case [step] if step.test is KindTest.TEXT:
             _check_text(step)
             return TEXT, None
-    raise _NoShapeError
+    raise NoShapeError(_PREDICATE)
+
+
+_POSITION = "a position in a predicate"
+_CONDITION = "a condition that is no comparison of a path with a constant (not(), contains(), …)"
+_ALTERNATIVES = f"a condition of more than {CONJUNCTIONS_MAX} alternatives"
+_PREDICATE = "a predicate within a path that asks for more than comparisons of the step's own text"

@@ -23,6 +23,7 @@ from tamis.language.flwr.model import (
     Transformation,
 )
 from tamis.language.flwr.reader import is_of_attributes
+from tamis.language.xpath import XML_NAMESPACE
 from tamis.transform.plan import Task, task_of
 
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
@@ -65,12 +66,12 @@ class Attributes:
 
     Attributes:
         lists: which of a group.
-        names: those that the tag has without them, as they are written.
+        names: those that the tag has without them: namespace and local name.
         prefixes: what is declared in the constructed elements around.
     """
 
     lists: tuple[int, ...]
-    names: frozenset[str]
+    names: frozenset[tuple[str, str]]
     prefixes: tuple[tuple[str, str], ...]
 
 
@@ -154,7 +155,7 @@ class _Writer:
             yield b'"'
         copied, content = _copied_attributes(element.content)
         if copied:
-            names = frozenset(attribute.name for attribute in element.attributes)
+            names = frozenset(_expanded(each.name, declared) for each in element.attributes)
             lists = tuple(self.task.paths.index(each.path) for each in copied)
             yield Attributes(lists, names, tuple(sorted(declared.items())))
         if not content:
@@ -194,6 +195,14 @@ class _Writer:
             case Aggregate(function, path):
                 return Number(self.task.paths.index(path), function)
         raise AssertionError("the reader refuses elements in attributes")
+
+
+def _expanded(name: str, declared: dict[str, str]) -> tuple[str, str]:
+    """The namespace and the local name of an attribute, as it is written."""
+    prefix, colon, local = name.rpartition(":")
+    if not colon:
+        return "", local
+    return XML_NAMESPACE if prefix == "xml" else declared[prefix], local
 
 
 def _copied_attributes(

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.language.flwr.characters import NOT_XML, Characters
 from tamis.language.flwr.model import Attribute, Constructor, Content, Enclosed, Flwr, Markup
 from tamis.language.grammar import is_ncname
+from tamis.language.xpath import XML_NAMESPACE
 from tamis.limits import Limits
 
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -50,6 +51,7 @@ class Constructors(Characters):
             self.carry(name, start, declared)
             for attribute, position in attributes:
                 self.carry(attribute.name, position, declared)
+            self.check_names(attributes)
             content = self.inside(name)
             self.scope, self.carried = outer
         return Constructor(
@@ -58,6 +60,20 @@ class Constructors(Characters):
             tuple(attribute for attribute, _ in attributes),
             content,
         )
+
+    def check_names(self, attributes: Iterable[tuple[Attribute, int]]) -> None:
+        """Refuse two attributes that differ in their prefix alone."""
+        seen: set[tuple[str, str]] = set()
+        for attribute, position in attributes:
+            prefix, colon, local = attribute.name.rpartition(":")
+            if not colon:
+                continue
+            uri = XML_NAMESPACE if prefix == "xml" else self.scope[prefix]
+            if (uri, local) in seen:
+                self.fail(
+                    f"the attribute '{local}' of the namespace {uri} is there twice", position
+                )
+            seen.add((uri, local))
 
     def carry(self, name: str, position: int, declared: dict[str, str]) -> None:
         """Have an element declare the prefix of a name, unless one around it does."""
@@ -210,7 +226,10 @@ class Constructors(Characters):
         character = self.text[self.at]
         if character in "{}":
             if not self.text.startswith(character * 2, self.at):
-                self.fail(f"'{character}' does not stand for itself", hint=f"write {character * 2}")
+                hint = f"write {character * 2}"
+                if character == "}":
+                    hint += "; or is an element before it not closed?"
+                self.fail(f"'{character}' does not stand for itself", hint=hint)
             self.at += 2
             return character
         if character != "&":

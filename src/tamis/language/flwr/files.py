@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from tamis.language.flwr.model import Transformation
 from tamis.language.flwr.reader import parse_transformation
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-SUFFIX = ".xq"
+SUFFIXES = (".xq", ".xquery")
 
 
 class Refused(NamedTuple):
@@ -38,20 +39,20 @@ class TransformationSet(NamedTuple):
 class _Entry(NamedTuple):
     file: Path
     line: int | None
-    id: SubscriptionId
+    id: SubscriptionId | None
     text: str | SubscriptionError
 
 
 def read_transformations(
-    path: str | Path,
+    paths: Iterable[str | Path],
     namespaces: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> TransformationSet:
-    """Read the subscriptions of a folder, of a file, or of NDJSON.
+    """Read the subscriptions of folders, of files, or of NDJSON.
 
     Args:
-        path: a folder, of which each ``ID.xq`` is one, sorted by name; one such file; or
-            ``*.ndjson``, with an object ``{"id": …, "query": "…"}`` a line.
+        paths: folders, of which each ``ID.xq`` (or ``ID.xquery``) is one, sorted by name; such
+            files; or ``*.ndjson``, with an object ``{"id": …, "query": "…"}`` a line.
         namespaces: prefix → URI, of prefixes that the texts do not declare.
 
     Raises:
@@ -59,10 +60,11 @@ def read_transformations(
     """
     found: dict[SubscriptionId, Transformation] = {}
     refused: list[Refused] = []
-    for entry in _entries(Path(path)):
+    for entry in chain.from_iterable(_entries(Path(path)) for path in paths):
         try:
             if isinstance(entry.text, SubscriptionError):
                 raise entry.text
+            assert entry.id is not None
             if entry.id in found:
                 raise SubscriptionIdError("the id is used twice: ids must be unique")
             found[entry.id] = parse_transformation(entry.text, namespaces, limits)
@@ -74,20 +76,22 @@ def read_transformations(
 def _entries(path: Path) -> Iterator[_Entry]:
     try:
         if path.is_dir():
-            files = sorted(file for file in path.iterdir() if file.suffix == SUFFIX)
+            files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
             if not files:
-                raise UsageError(f"there is no *{SUFFIX} in {path}: each of them is a subscription")
+                raise UsageError(f"there is no *.xq in {path}: each of them is a subscription")
             for file in files:
-                yield _Entry(file, None, file.name.removesuffix(SUFFIX), _text(file.read_bytes()))
+                yield _Entry(file, None, file.stem, _text(file.read_bytes()))
             return
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {error.filename or path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-    if path.suffix != ".ndjson":
-        yield _Entry(path, None, path.name.removesuffix(SUFFIX), _text(data))
+    if path.suffix in ("", *SUFFIXES):
+        yield _Entry(path, None, path.stem, _text(data))
         return
+    if path.suffix != ".ndjson":
+        raise UsageError(f"{path}: transformations are in *.xq, or in *.ndjson")
     for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
         if line.strip():
             yield _json_entry(path, number, line)
@@ -105,10 +109,10 @@ def _json_entry(file: Path, number: int, line: bytes) -> _Entry:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:
         refused = SubscriptionSyntaxError(f"the line is not JSON: {error}")
-        return _Entry(file, number, str(number), refused)
+        return _Entry(file, number, None, refused)
     if isinstance(given, dict):
         id, query = given.get("id"), given.get("query")
         if isinstance(id, str | int) and not isinstance(id, bool) and isinstance(query, str):
             return _Entry(file, number, id, query)
     expected = SubscriptionSyntaxError('expected an object {"id": …, "query": "…"}')
-    return _Entry(file, number, str(number), expected)
+    return _Entry(file, number, None, expected)

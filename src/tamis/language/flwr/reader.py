@@ -205,7 +205,11 @@ class _Reader(Constructors):
     def expect_for(self) -> None:
         if self.word() != "for":
             found = self.refuse_expression()
-            self.fail(f"expected 'for', found {found}")
+            self.fail(
+                f"expected 'for', found {found}",
+                hint="for and all that belongs to it stand in braces: "
+                "<result>{ for $s in //section return $s/title }</result>",
+            )
 
     def braces(self, *, in_attribute: bool) -> tuple[Item, ...]:
         """The items between braces, from the opening one on."""

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tamis.documents.demand import Demand
+from tamis.documents.demand import Demands
 from tamis.language.model import (
     And,
     Axis,
@@ -214,13 +214,13 @@ def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> A
         others = enumerate(queries.others, start=len(queries.plain))
         if len(queries.plain):  # small sets need not wait for its kernels to be compiled
             compiler.builder.add_plain(queries.plain)
-    demand = Demand()
+    demands = Demands()
     for number, query in others:
         compiler.add(number, query.expression)
         if compiler.reads_leaves:
-            demand |= demand_of(query.expression)
+            demands.add(demand_of(query.expression))
             compiler.reads_leaves = False
-    return freeze_program(compiler.builder, len(queries), demand)
+    return freeze_program(compiler.builder, len(queries), demands.total)
 
 
 class Compiler:

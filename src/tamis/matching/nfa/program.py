@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64
-from tamis.documents.demand import Demand
+from tamis.documents.demand import Demand, Demands
 from tamis.language.filters import Codes, Labels
 from tamis.language.model import Constant, Query
 from tamis.matching.demand import demand_of
@@ -56,7 +56,6 @@ class NfaProgram:
         labels: what steps test for.
         conditions: what twigs ask.
         twigs: for each its set, and the condition, of the document node.
-        demand: what is read of documents.
         queries: how many there are.
         is_pruned: they were pruned with a DTD: then filters have other steps than were written.
     """
@@ -66,7 +65,7 @@ class NfaProgram:
         self.labels = Labels()
         self.conditions = Conditions()
         self.twigs: list[tuple[int, int]] = []
-        self.demand = Demand()
+        self._demands = Demands()
         self.queries = 0
         self.is_pruned = False
         self._set_starts = _Growing(np.zeros(1, np.int64))
@@ -79,10 +78,15 @@ class NfaProgram:
         other.labels = _labels(self.labels.names)
         other.conditions = self.conditions.copy()
         other.twigs = self.twigs.copy()
-        other.demand, other.queries = self.demand, self.queries
+        other._demands, other.queries = Demands(self.demand), self.queries
         other.is_pruned = self.is_pruned
         other._set_starts, other._members = self._set_starts.copy(), self._members.copy()
         return other
+
+    @property
+    def demand(self) -> Demand:
+        """What is read of documents."""
+        return self._demands.total
 
     @property
     def set_starts(self) -> Int64:
@@ -118,7 +122,7 @@ class NfaProgram:
     def _add_twig(self, query: Query, number: int) -> None:
         _refuse(query)
         self._add_condition(query, number)
-        self.demand |= demand_of(query.expression)
+        self._demands.add(demand_of(query.expression))
 
     def _add_pruned(self, query: Query, number: int, pruner: Pruner) -> None:
         """Add a twig that is pruned; documents that leave the DTD need what it reads as it is."""
@@ -129,7 +133,7 @@ class NfaProgram:
             self._add_filters(filters, number)
         elif pruned.expression != Constant(False):
             self._add_condition(query if refuses(pruned) is not None else pruned, number)
-        self.demand |= demand_of(query.expression)
+        self._demands.add(demand_of(query.expression))
 
     def _add_condition(self, query: Query, number: int) -> None:
         self.nfa.watch([DOCUMENT_STATE])

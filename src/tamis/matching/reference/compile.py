@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tamis.documents.demand import Demand
+from tamis.documents.demand import Demand, Demands
 from tamis.language.model import Query
 from tamis.matching.demand import demand_of
 
@@ -32,7 +32,7 @@ def compile_queries(queries: Sequence[Query]) -> ReferenceProgram:
     >>> compile_queries([parse("//a/@b")]).demand.attributes
     Names([('', 'b')])
     """
-    demand = Demand()
+    demands = Demands()
     for query in queries:
-        demand |= demand_of(query.expression)
-    return ReferenceProgram(tuple(queries), demand)
+        demands.add(demand_of(query.expression))
+    return ReferenceProgram(tuple(queries), demands.total)

@@ -39,7 +39,7 @@ def explain(planner: Planner, shape: Shape, labels: Labels) -> str:
     """The plan of a shape, an operator to a line above what it reads, and why it is so.
 
     >>> from tamis.language.flwr import parse_transformation
-    >>> from tamis.transform.claims import Claims
+    >>> from tamis.transform.pathsharing.claims import Claims
     >>> from tamis.transform.plan import task_of
     >>> from tamis.transform.shapes import Shapes
     >>> labels = Labels()

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tamis.language.filters import Codes
-from tamis.transform.claims import NO_CLAIM, Claims
+from tamis.transform.pathsharing.claims import NO_CLAIM, Claims
 from tamis.transform.pathsharing.operators import (
     HASH,
     MERGE,
@@ -28,7 +28,7 @@ from tamis.transform.pathsharing.operators import (
     Tests,
     WhereFilter,
 )
-from tamis.transform.shapes import EXISTS, VALUE, Comparison, End, Leaf, Route, Shape
+from tamis.transform.shapes import EXISTS, VALUE, Comparison, End, Leaf, NoShapeError, Route, Shape
 
 F, FW, FWR = "f", "fw", "fwr"
 """Whose paths the path matching engine matches: those of for, of where too, or all."""
@@ -37,13 +37,18 @@ STEPS_MAX = 60
 """Of a path that is searched for in the tree, whose states are the bits of a word."""
 
 
-def is_planned(shape: Shape) -> bool:
-    """Whether the paper's plans can run a shape: one conjunction, and lists of elements."""
-    return (
-        len(shape.conditions) == 1
-        and all(end.kind == VALUE for end in shape.ends)
-        and all(len(end.route.codes) <= STEPS_MAX for end in _ends(shape))
-    )
+def check_planned(shape: Shape) -> None:
+    """Check that the paper's plans can run a shape: one conjunction, and lists of elements.
+
+    Raises:
+        NoShapeError: they cannot; why.
+    """
+    if len(shape.conditions) != 1:
+        raise NoShapeError("a condition with 'or'")
+    if not all(end.kind == VALUE for end in shape.ends):
+        raise NoShapeError("a return path to attributes or text()")
+    if not all(len(end.route.codes) <= STEPS_MAX for end in _ends(shape)):
+        raise NoShapeError(f"a path of more than {STEPS_MAX} steps")
 
 
 class Choice(NamedTuple):
@@ -96,7 +101,7 @@ class Planner:
         self.choices: list[Choice] = []
 
     def plan(self, shape: Shape) -> Operator:
-        """The plan of a shape for which ``is_planned`` is true."""
+        """The plan of a shape that passes ``check_planned``."""
         self.choices = []
         binding, tests, leaves = self._of_binding(shape)
         bound = None
@@ -255,6 +260,8 @@ class Planner:
             return route
         start = self._claims.name(binding[-1])
         codes, tests = self._canonical(route.codes, route.tests[:-1], start)
+        if len(codes) > STEPS_MAX:
+            return route
         return Route(codes, (*tests, route.tests[-1]))
 
     def _canonical(self, codes: Codes, tests: Tests, start: str | None) -> tuple[Codes, Tests]:

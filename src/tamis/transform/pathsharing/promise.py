@@ -6,8 +6,8 @@ from tamis.documents.batch import EventBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.promise import Schema
-from tamis.transform.claims import Claims
 from tamis.transform.groups import Groups
+from tamis.transform.pathsharing.claims import Claims
 from tamis.transform.pathsharing.planning import Planner
 from tamis.transform.pathsharing.strategy import PathSharing
 from tamis.transform.shapes import Shape
@@ -59,7 +59,7 @@ class PromisedPathSharing:
             self._without.remove(number)
         self._strategy.remove(number)
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups | None:
+    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
         """As ``PathSharing.find_groups``."""
         strategy = self._strategy
         if self._leaves(batch, vocabulary):

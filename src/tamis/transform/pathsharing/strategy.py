@@ -20,7 +20,16 @@ from tamis.transform.pathsharing.layout import PLANS, WORK
 from tamis.transform.pathsharing.planning import Planner
 from tamis.transform.shapes import Shape
 from tamis.transform.strings.constants import ids_of, read_of
-from tamis.transform.strings.layout import CONSTANTS, DONE, EVENTS, NONE, ODD_NUMBER, READ
+from tamis.transform.strings.layout import (
+    CONSTANTS,
+    DONE,
+    EVENTS,
+    NONE,
+    ODD_KNOWN,
+    ODD_NUMBER,
+    READ,
+    Read,
+)
 from tamis.transform.strings.workspace import BY_EVENT, Trait, Workspace
 
 
@@ -33,7 +42,7 @@ class PathSharing:
         nodes_max: in the lists of a document; likewise the tuples of its paths.
 
     >>> from tamis.language.flwr import parse_transformation
-    >>> from tamis.transform.claims import Claims
+    >>> from tamis.transform.pathsharing.claims import Claims
     >>> from tamis.transform.plan import task_of
     >>> from tamis.transform.shapes import Shapes
     >>> labels = Labels()
@@ -73,7 +82,7 @@ class PathSharing:
         """How many operators the plans have."""
         return len(self._building)
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups | None:
+    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document.
 
         Args:
@@ -81,15 +90,14 @@ class PathSharing:
 
         Raises:
             DocumentLimitError: there are more nodes or path-tuples than is allowed.
-
-        Returns:
-            None where it has a number of so many digits that only Python reads it.
         """
-        self._read(batch, vocabulary)
+        read = self._read(batch, vocabulary)
         while (status := find_groups(self._work.state)) != DONE:
             if status == ODD_NUMBER:
-                return None
-            self._work.widen()
+                self._work.read_odd(read)
+            else:
+                self._work.widen()
+        self._work.check(int(self._work.state[layout.NODES_USED]))
         return self._groups()
 
     def profile(self, batch: EventBatch, vocabulary: Vocabulary) -> dict[str, float]:
@@ -113,7 +121,7 @@ class PathSharing:
         finish(state)
         return seconds
 
-    def _read(self, batch: EventBatch, vocabulary: Vocabulary) -> None:
+    def _read(self, batch: EventBatch, vocabulary: Vocabulary) -> Read:
         """Have the kernels know the document, the plans, and arrays that are long enough."""
         building, work, state = self._building, self._work, self._work.state
         rows = self._run.run(building.nfa, self._labels.names, batch, vocabulary)
@@ -125,12 +133,14 @@ class PathSharing:
         note(state, CONSTANTS.sources, constants)
         note(state, PLANS.operators, plans)
         state[EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
+        state[ODD_KNOWN] = 0
         work.fit((*BY_EVENT, "own_states", "open_states"), len(batch.tags) + 2)
         work.fit(("row_tuples",), len(rows) + 1)
         work.fit(("state_counts",), len(building.nfa))
         work.fit(_BY_OPERATOR, len(building))
         work.fit(("listed_from",), building.queries)
         work.fit_exactly("is_answer", (building.queries + 63) // 64)
+        return read
 
     def _groups(self) -> Groups:
         """What was found, copied."""

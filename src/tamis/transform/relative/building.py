@@ -13,9 +13,10 @@ import numpy as np
 from tamis.language.filters import ANY, Labels
 from tamis.matching.nfa.states import Nfa
 from tamis.transform.relative import layout
-from tamis.transform.relative.layout import LEAF_COUNT, LEAF_FIRST, RULE, SOURCE_IS_LIST, Plans
+from tamis.transform.relative.layout import LEAF_COUNT, LEAF_FIRST, RULE, SOURCE_LISTED, Plans
 from tamis.transform.shapes import Conjunction, End, Route, Shape
 from tamis.transform.strings.constants import ConstantIndex
+from tamis.transform.strings.kernels.tables import key_hash
 from tamis.transform.strings.layout import EQUAL, LEAF, LEAF_OPERATOR, NONE, SOURCE
 from tamis.transform.strings.rows import Rows, Slabs, Table
 
@@ -100,7 +101,7 @@ class Building:
         selection = self._selection(binding, shape)
         paths = [self._source(end) for end in shape.ends]
         for source in paths:
-            self.constants.sources.array[source * SOURCE + SOURCE_IS_LIST] = 1
+            self.constants.sources.array[source * SOURCE + SOURCE_LISTED] += 1
         self._path_starts.add([self._paths.extend(paths)])
         query = self._selection_of.add([selection])
         self._queries_of.add(selection, query)
@@ -109,7 +110,10 @@ class Building:
         return query
 
     def remove(self, query: int) -> None:
-        """Forget a transformation; the room that it takes stays."""
+        """Forget a transformation; the room that it takes stays, but no more is listed for it."""
+        ends = *self._path_starts.view[query : query + 2].tolist(), self._paths.count
+        for source in self._paths.array[ends[0] : ends[1]].tolist():
+            self.constants.sources.array[source * SOURCE + SOURCE_LISTED] -= 1
         self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)
 
     def _selection(self, binding: int, shape: Shape) -> int:
@@ -146,7 +150,7 @@ class Building:
         self.constants.leaves.array[leaf * LEAF + LEAF_COUNT] += 1
         first = self._pair_rules.setdefault((binding, leaf), rule)
         if first == rule:
-            self._rule_pairs.put(_hash_of_key(binding, leaf), rule)
+            self._rule_pairs.put(int(key_hash(binding, leaf)), rule)
         else:  # behind the first one, which the table leads to
             place = first * RULE + layout.RULE_NEXT
             self._rules.array[rule * RULE + layout.RULE_NEXT] = self._rules.array[place]
@@ -203,15 +207,6 @@ class Building:
                     self._first_above.array[binding] = source
                 found.append(self.constants.leaf(source, test, _NO_RULES))
         return found
-
-
-def _hash_of_key(one: int, other: int) -> int:
-    """``kernels.tables.hash_of_key`` of a pair."""
-    number = (one + 1) << 32 | other
-    number = (number ^ number >> 30) * 0xBF58476D1CE4E5B9 & _MASK
-    number = (number ^ number >> 27) * 0x94D049BB133111EB & _MASK
-    number = (number ^ number >> 31) | 1
-    return number - (1 << 64) if number >> 63 else number
 
 
 _NO_RULES = (NONE, 0)

@@ -8,13 +8,13 @@ from tamis.arrays import places
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.transform.strings.layout import LEAF_OWN, OWN, OWN_SCALARS, SOURCE_OWN
 
-SOURCE_NEXT, SOURCE_TESTS, SOURCE_LEVEL, SOURCE_IS_LIST = range(SOURCE_OWN, SOURCE_OWN + 4)
+SOURCE_NEXT, SOURCE_TESTS, SOURCE_LEVEL, SOURCE_LISTED = range(SOURCE_OWN, SOURCE_OWN + 4)
 """A source is read at a state of the NFA: the strings, or the nodes, at the end of a path.
 
 ``NEXT``     the next source of the same state; of one above, of the same binding.
 ``TESTS``    where its tests begin, or ``NONE``.
 ``LEVEL``    0; of one above a binding's node, how many steps.
-``IS_LIST``  whether its nodes are returned.
+``LISTED``  how many transformations return its nodes, those that were removed left out.
 """
 
 LEAF_FIRST, LEAF_COUNT = range(LEAF_OWN, LEAF_OWN + 2)
@@ -43,13 +43,15 @@ RULE = 8
     LIST_KEYS,
     NODES_USED,
     BOUND_USED,
-) = range(OWN_SCALARS, OWN_SCALARS + 12)
+    IS_UNORDERED,
+) = range(OWN_SCALARS, OWN_SCALARS + 13)
 """What is counted while a document is looked at.
 
 ``ROWS``           how many occurrences the NFA gave.
 ``SERIAL``         grows: what was stamped with an older one is forgotten; it is kept.
 ``DOCUMENT``       likewise, one for each document.
 ``FRONTIER_FROM``  where the nodes that a path leads back to begin.
+``IS_UNORDERED``   whether some list is not in document order.
 """
 
 

@@ -16,7 +16,15 @@ from tamis.transform.relative.kernels.answers import find_groups
 from tamis.transform.relative.layout import PLANS, WORK, Plans
 from tamis.transform.shapes import Shape
 from tamis.transform.strings.constants import ids_of, read_of
-from tamis.transform.strings.layout import CONSTANTS, DONE, EVENTS, ODD_NUMBER, READ, Constants
+from tamis.transform.strings.layout import (
+    CONSTANTS,
+    DONE,
+    EVENTS,
+    ODD_KNOWN,
+    ODD_NUMBER,
+    READ,
+    Constants,
+)
 from tamis.transform.strings.workspace import BY_EVENT, Trait, Workspace
 
 
@@ -53,7 +61,7 @@ class RelativeStrategy:
         """Forget a transformation."""
         self._building.remove(number)
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups | None:
+    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document.
 
         Args:
@@ -61,9 +69,6 @@ class RelativeStrategy:
 
         Raises:
             DocumentLimitError: there are more nodes than is allowed.
-
-        Returns:
-            None where it has a number of so many digits that only Python reads it.
         """
         building = self._building
         rows = self._run.run(building.nfa, building.labels.names, batch, vocabulary)
@@ -77,10 +82,13 @@ class RelativeStrategy:
         self._fit(len(batch.tags), len(rows))
         state[EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
         note(state, READ.rows, read)
+        state[ODD_KNOWN] = 0
         while (status := find_groups(state)) != DONE:
             if status == ODD_NUMBER:
-                return None
-            self._work.widen()
+                self._work.read_odd(read)
+            else:
+                self._work.widen()
+        self._work.check(int(state[layout.NODES_USED]))
         return self._groups(self._plans[0])
 
     def _fit(self, events: int, rows: int) -> None:
@@ -115,8 +123,18 @@ class RelativeStrategy:
             list_ends=work["list_ends"][:lists].copy(),
             nodes=work["nodes"][: state[layout.NODES_USED]].copy(),
         )
+        if state[layout.IS_UNORDERED]:
+            _order(groups)
         freeze(*groups)
         return groups
+
+
+def _order(groups: Groups) -> None:
+    """Bring each list into document order."""
+    order = np.argsort(groups.list_starts)
+    starts, ends = groups.list_starts[order], groups.list_ends[order]
+    lists = np.repeat(starts, ends - starts)
+    groups.nodes[:] = groups.nodes[np.lexsort((groups.nodes, lists))]
 
 
 _BY_SELECTION = (

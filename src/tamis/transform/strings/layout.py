@@ -50,14 +50,15 @@ COMPARISON = 8
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, EXISTS = range(7)
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "exists")
 
-EVENTS, FULL, OWN_SCALARS = range(3)
+EVENTS, FULL, ODD_FOUND, ODD_KNOWN, OWN_SCALARS = range(5)
 _SCALARS = 32
-"""``EVENTS``: of the document. ``FULL``: the place of the array that was full. Behind them, what
-a strategy counts."""
+"""``EVENTS``: of the document. ``FULL``: the place of the array that was full. ``ODD_FOUND``,
+``ODD_KNOWN``: numbers that kernels cannot read, and those that Python has read. Behind them, what a
+strategy counts."""
 
 DONE, NO_ROOM, ODD_NUMBER = range(3)
-"""What a kernel says: all is done; or some array is full, and all begins again; or a number has so
-many digits that kernels cannot read it."""
+"""What a kernel says: all is done; or some array is full, and all begins again; or some numbers
+have so many digits that Python has to read them, and then all begins again."""
 
 
 class Constants(NamedTuple):
@@ -126,6 +127,10 @@ class Nodes(NamedTuple):
         stack: int64[]; open elements.
         found_leaves: int32[]; those that a string makes true.
         number: float64[1].
+        odd_found: int64[2 * n]; numbers that kernels cannot read: where they begin, times two, plus
+            one for those in values of attributes; and where they end.
+        odd_known: int64[2 * n]; those that Python has read, ascending.
+        odd_values: float64[n]; what they are.
     """
 
     ends: Int64
@@ -135,6 +140,9 @@ class Nodes(NamedTuple):
     stack: Int64
     found_leaves: Int32
     number: Any
+    odd_found: Int64
+    odd_known: Int64
+    odd_values: Any
 
 
 CONSTANTS: Any = places(Constants, _SCALARS)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from tamis.arrays import note
 from tamis.documents.batch import Int64
+from tamis.language.values import xpath_number
 from tamis.transform.groups import too_many_nodes
-from tamis.transform.strings.layout import FULL, NODES, Nodes
+from tamis.transform.strings.layout import FULL, NODES, ODD_FOUND, ODD_KNOWN, Nodes, Read
 
-_ROOM = 256
+_ROOM, _ROOM_MAX = 256, 1 << 20
 
 
 class Workspace:
@@ -26,7 +27,8 @@ class Workspace:
         size: of the state.
         places: the strategy's own arrays: a namedtuple of their places.
         traits: of those that are not int64s, or not one number for each thing.
-        nodes_max: things that an array may have, at least.
+        nodes_max: in the lists of a document. Other arrays may have as many things, and always
+            ``_ROOM_MAX``.
 
     Attributes:
         state: int64[size]; for kernels.
@@ -65,10 +67,34 @@ class Workspace:
         """
         name = self._names[int(self.state[FULL])]
         trait = self._trait(name)
-        if len(self._arrays[name]) >= trait.width * self._nodes_max:
+        if len(self._arrays[name]) >= trait.width * max(self._nodes_max, _ROOM_MAX):
             raise too_many_nodes(self._nodes_max)
         for each in (name, *trait.together):
             self._replace(each, 2 * len(self._arrays[each]))
+
+    def check(self, nodes: int) -> None:
+        """Check how many nodes are in the lists of a document.
+
+        Raises:
+            DocumentLimitError: more than is allowed.
+        """
+        if nodes > self._nodes_max:
+            raise too_many_nodes(self._nodes_max)
+
+    def read_odd(self, read: Read) -> None:
+        """Read the numbers that kernels cannot, beside those that were read so far."""
+        found = self["odd_found"][: 2 * self.state[ODD_FOUND]].reshape(-1, 2)
+        known = self["odd_known"][: 2 * self.state[ODD_KNOWN]].reshape(-1, 2)
+        strings = np.unique(np.concatenate([found, known]), axis=0)
+        buffers = read.text_values, read.attribute_values
+        values = [
+            xpath_number(bytes(buffers[key & 1][key >> 1 : end])) for key, end in strings.tolist()
+        ]
+        self.fit(("odd_known",), strings.size)
+        self.fit(("odd_values",), len(values))
+        self["odd_known"][: strings.size] = strings.reshape(-1)
+        self["odd_values"][: len(values)] = values
+        self.state[ODD_KNOWN] = len(values)
 
     def _trait(self, name: str) -> Trait:
         return self._traits.get(name, _PLAIN)
@@ -96,6 +122,11 @@ class Trait(NamedTuple):
 
 
 _PLAIN = Trait()
-_OF_NODES = {"found_leaves": Trait(np.int32), "number": Trait(np.float64, size=1)}
+_OF_NODES = {
+    "found_leaves": Trait(np.int32),
+    "number": Trait(np.float64, size=1),
+    "odd_found": Trait(width=2),
+    "odd_values": Trait(np.float64),
+}
 BY_EVENT = Nodes._fields[: Nodes._fields.index("found_leaves")]
 """The arrays of ``Nodes`` that have a number for each event."""

@@ -18,7 +18,6 @@ from tamis.transform.pathsharing.kernels.grouping import (
     end_group_list,
     write_bound,
 )
-from tamis.transform.pathsharing.kernels.selecting import node_passes, tests_before
 from tamis.transform.pathsharing.kernels.tuples import (
     begin_list,
     emit,
@@ -41,7 +40,7 @@ from tamis.transform.pathsharing.layout import (
     SEARCH_TESTS,
     WORK,
 )
-from tamis.transform.strings.kernels.values import holds
+from tamis.transform.strings.kernels.values import holds, node_passes, tests_before
 from tamis.transform.strings.layout import DONE, NO_ROOM, NODES, NONE, READ
 
 

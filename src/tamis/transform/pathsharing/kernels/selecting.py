@@ -27,8 +27,8 @@ from tamis.transform.pathsharing.layout import (
     WORK,
 )
 from tamis.transform.strings.kernels.tables import pair_key
-from tamis.transform.strings.kernels.values import holds
-from tamis.transform.strings.layout import CONSTANTS, DONE, NO_ROOM, NONE
+from tamis.transform.strings.kernels.values import node_passes, tests_before
+from tamis.transform.strings.layout import DONE, NO_ROOM
 
 
 @called
@@ -60,26 +60,6 @@ def passes(state: Int64, tuple: int, tests: int, levels: int) -> int:
         tests = tests_before(state, tests)
         tuple = tuples[2 * tuple + 1]
     return 1
-
-
-@called
-def node_passes(state: Int64, event: int, tests: int) -> int:
-    """Whether a node passes the tests of one step: 1, 0, or a status, negated."""
-    listed = int32s(state, CONSTANTS.tests)
-    found = 1
-    while found == 1 and listed[tests] != NONE:
-        found = holds(state, np.int64(listed[tests]), event)
-        tests += 1
-    return found
-
-
-@called
-def tests_before(state: Int64, tests: int) -> int:
-    """Where the tests of the step before begin."""
-    listed = int32s(state, CONSTANTS.tests)
-    while listed[tests] != NONE:
-        tests += 1
-    return tests + 1
 
 
 @called

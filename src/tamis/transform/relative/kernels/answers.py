@@ -14,6 +14,7 @@ from tamis.transform.relative.layout import (
     BOUND_USED,
     DOCUMENT,
     HITS_USED,
+    IS_UNORDERED,
     LIST_KEYS,
     MATCHED_USED,
     NODES_USED,
@@ -22,7 +23,17 @@ from tamis.transform.relative.layout import (
     WORK,
 )
 from tamis.transform.strings.kernels.events import index_events
-from tamis.transform.strings.layout import CONSTANTS, DONE, EVENTS, FULL, NO_ROOM, NONE, SOURCE
+from tamis.transform.strings.layout import (
+    CONSTANTS,
+    DONE,
+    EVENTS,
+    FULL,
+    NO_ROOM,
+    NONE,
+    ODD_FOUND,
+    ODD_NUMBER,
+    SOURCE,
+)
 from tamis.words import first
 
 U = np.uint64
@@ -31,8 +42,9 @@ U = np.uint64
 @kernel
 def find_groups(state: Int64) -> int:
     """Find the groups of all transformations in the document; a status of ``layout``."""
-    for counted in range(HITS_USED, BOUND_USED + 1):
+    for counted in range(HITS_USED, IS_UNORDERED + 1):
         state[counted] = 0
+    state[ODD_FOUND] = 0
     state[DOCUMENT] += 1
     index_events(state)
     mark_bound(state)
@@ -44,7 +56,7 @@ def find_groups(state: Int64) -> int:
         status = write_answers(state)
     if status == DONE and state[ANSWERS_USED] > 0:
         status = write_lists(state)
-    return status
+    return ODD_NUMBER if status == DONE and state[ODD_FOUND] > 0 else status
 
 
 @called
@@ -135,16 +147,16 @@ def write_lists(state: Int64) -> int:
 
 @called
 def write_list(state: Int64, number: int, pair: int) -> None:
-    """Write the nodes of a list, which are chained from a pair on; there is room for all pairs."""
+    """Write the nodes of a list, which are chained from a pair on; there is room for all pairs.
+
+    They are in document order, but for the text of elements in each other.
+    """
     pairs, nodes = int64s(state, WORK.pairs), int64s(state, WORK.nodes)
     begin = used = state[NODES_USED]
     while pair >= 0:
-        node = pairs[2 * pair]
-        place = used
-        while place > begin and nodes[place - 1] > node:  # text of elements in each other
-            nodes[place] = nodes[place - 1]
-            place -= 1
-        nodes[place] = node
+        nodes[used] = pairs[2 * pair]
+        if used > begin and nodes[used - 1] > nodes[used]:
+            state[IS_UNORDERED] = 1
         used += 1
         pair = pairs[2 * pair + 1]
     int64s(state, WORK.list_starts)[number], int64s(state, WORK.list_ends)[number] = begin, used

@@ -13,31 +13,10 @@ from tamis.documents.batch import Int64
 from tamis.jit import called
 from tamis.matching.nfa.layout import ABOVE, CODE, OCCURRENCE, OUTER, PARENT, RECORD, START, STATE
 from tamis.transform.relative.layout import FRONTIER_FROM, SERIAL, WORK
-from tamis.transform.strings.kernels.values import holds
-from tamis.transform.strings.layout import CONSTANTS, FULL, NO_ROOM, NONE, READ
+from tamis.transform.strings.kernels.values import node_passes, tests_before
+from tamis.transform.strings.layout import FULL, NO_ROOM, NONE, READ
 
 ALL_LEVELS = 1 << 40
-
-
-@called
-def passes(state: Int64, tests: int, row: int) -> int:
-    """Whether an occurrence passes the tests of its step: 1, 0, or a status, negated."""
-    listed = int32s(state, CONSTANTS.tests)
-    event = int64s(state, READ.rows)[row * OCCURRENCE + START]
-    found = 1
-    while found == 1 and listed[tests] != NONE:
-        found = holds(state, np.int64(listed[tests]), event)
-        tests += 1
-    return found
-
-
-@called
-def following_tests(state: Int64, tests: int) -> int:
-    """Where the tests of the step before begin."""
-    listed = int32s(state, CONSTANTS.tests)
-    while listed[tests] != NONE:
-        tests += 1
-    return tests + 1
 
 
 @called
@@ -59,10 +38,10 @@ def climb(state: Int64, row: int, tests: int, levels: int) -> int:
     first, last = 0, 1
     frontier[0] = row
     if tests != NONE:
-        found = passes(state, tests, row)
+        found = node_passes(state, rows[row * OCCURRENCE + START], tests)
         if found <= 0:
             return found
-        tests = following_tests(state, tests)
+        tests = tests_before(state, tests)
     at = rows[row * OCCURRENCE + STATE]
     while levels > 0 and last > first and records[at * RECORD + PARENT] > 0:
         descends = records[at * RECORD + CODE] & 1
@@ -76,7 +55,7 @@ def climb(state: Int64, row: int, tests: int, levels: int) -> int:
         at = np.int64(records[at * RECORD + PARENT])
         levels -= 1
         if tests != NONE:
-            tests = following_tests(state, tests)
+            tests = tests_before(state, tests)
     state[FRONTIER_FROM] = first
     return last - first
 
@@ -89,7 +68,8 @@ def climb_from(state: Int64, above: int, descends: int, tests: int, end: int) ->
     serial = state[SERIAL]
     while above >= 0 and stamps[above] != serial:  # what is further out was met with it
         stamps[above] = serial
-        found = 1 if tests == NONE else passes(state, tests, above)
+        event = rows[above * OCCURRENCE + START]
+        found = 1 if tests == NONE else node_passes(state, event, tests)
         if found < 0:
             return found
         if found:

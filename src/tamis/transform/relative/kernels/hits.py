@@ -20,7 +20,7 @@ from tamis.transform.relative.layout import (
     PAIRS_USED,
     PLANS,
     ROWS,
-    SOURCE_IS_LIST,
+    SOURCE_LISTED,
     SOURCE_NEXT,
     SOURCE_TESTS,
     WORK,
@@ -113,7 +113,7 @@ def look_at(state: Int64, source: int, event: int, count: int) -> int:
         for place in range(first, first + count):
             if not add_hits(state, rows[frontier[place] * OCCURRENCE + START], found):
                 return -NO_ROOM
-    if int32s(state, CONSTANTS.sources)[source * SOURCE + SOURCE_IS_LIST]:
+    if int32s(state, CONSTANTS.sources)[source * SOURCE + SOURCE_LISTED]:
         for place in range(first, first + count):
             if not add_nodes(state, source, event, rows[frontier[place] * OCCURRENCE + START]):
                 return -NO_ROOM

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.documents.batch import Bytes, Int64
 from tamis.jit import called, inlined, kernel
@@ -115,6 +114,3 @@ def slot_of_key(table: Int64, width: int, key: int, document: int) -> int:
     while table[slot * width + 1] == document and table[slot * width] != key:
         slot = slot + 1 & mask
     return slot * width
-
-
-Float64 = NDArray[np.float64]

@@ -35,7 +35,8 @@ from tamis.transform.strings.layout import (
     NO_ROOM,
     NODES,
     NONE,
-    ODD_NUMBER,
+    ODD_FOUND,
+    ODD_KNOWN,
     READ,
     SOURCE,
     SOURCE_EXISTS,
@@ -166,26 +167,55 @@ def add_leaves(state: Int64, source: int, found: int, buffer: int, start: int, e
         found = push(state, found, leaf)
     if found >= 0 and sources[row + SOURCE_TEXTS] > 0:
         found = add_equal_text(state, source, found, buffer, start, end)
-    has_numbers = sources[row + SOURCE_NUMBERS] > 0
+    asks_number = sources[row + SOURCE_NUMBERS] > 0
     for operator in range(4):
-        has_numbers |= sources[row + SOURCE_RANGES + operator] >= 0
+        asks_number |= sources[row + SOURCE_RANGES + operator] >= 0
+    if found >= 0 and asks_number:
+        found = add_numbers(state, source, found, buffer, start, end)
     unequal = np.int64(sources[row + SOURCE_UNEQUAL])
-    if found < 0 or (not has_numbers and unequal < 0):
+    if found >= 0 and unequal >= 0:
+        found = add_unequal(state, unequal, found, buffer, start, end)
+    return found
+
+
+@called
+def add_numbers(state: Int64, source: int, found: int, buffer: int, start: int, end: int) -> int:
+    """Append the leaves that a string makes true as a number: see ``add_leaves``."""
+    sources = int32s(state, CONSTANTS.sources)
+    row = source * SOURCE
+    if not read_number(state, buffer, start, end):
+        return -NO_ROOM
+    value = float64s(state, NODES.number)[0]
+    if np.isnan(value):
         return found
-    number = float64s(state, NODES.number)
-    if not parse_number(uint8s(state, buffer), start, end, number):
-        return -ODD_NUMBER
-    value = number[0]
-    if sources[row + SOURCE_NUMBERS] > 0 and not np.isnan(value):
+    if sources[row + SOURCE_NUMBERS] > 0:
         found = add_equal_number(state, source, found, value)
     for operator in range(4):
         range_ = np.int64(sources[row + SOURCE_RANGES + operator])
-        if range_ >= 0 and found >= 0 and not np.isnan(value):
+        if range_ >= 0 and found >= 0:
             found = add_range(state, found, range_, operator, value)
-    while found >= 0 and unequal >= 0:
-        if differs(state, unequal, buffer, start, end, value):
-            found = push(state, found, unequal)
-        unequal = np.int64(int32s(state, CONSTANTS.leaves)[unequal * LEAF + LEAF_NEXT])
+    return found
+
+
+@called
+def add_unequal(state: Int64, leaf: int, found: int, buffer: int, start: int, end: int) -> int:
+    """Append the leaves of a chain that ask for a difference: see ``add_leaves``."""
+    leaves, texts = int32s(state, CONSTANTS.leaves), uint8s(state, CONSTANTS.texts)
+    is_read, value = False, np.nan
+    while found >= 0 and leaf >= 0:
+        row = leaf * LEAF
+        first, last = leaves[row + LEAF_TEXT], leaves[row + LEAF_TEXT_END]
+        if first >= 0:
+            differs = not is_same(uint8s(state, buffer), start, end, texts, first, last)
+        else:
+            if not is_read:
+                if not read_number(state, buffer, start, end):
+                    return -NO_ROOM
+                is_read, value = True, float64s(state, NODES.number)[0]
+            differs = value != float64s(state, CONSTANTS.literals)[leaf]
+        if differs:
+            found = push(state, found, leaf)
+        leaf = np.int64(leaves[row + LEAF_NEXT])
     return found
 
 
@@ -269,18 +299,67 @@ def add_range(state: Int64, found: int, range_: int, operator: int, value: np.fl
     return found
 
 
+# -- numbers ---------------------------------------------------------------------------------------
+
+
 @called
-def differs(state: Int64, leaf: int, buffer: int, start: int, end: int, value: np.float64) -> bool:
-    """Whether a string differs from what a leaf compares with."""
-    leaves = int32s(state, CONSTANTS.leaves)
-    first, last = leaves[leaf * LEAF + LEAF_TEXT], leaves[leaf * LEAF + LEAF_TEXT_END]
-    if first < 0:
-        return value != float64s(state, CONSTANTS.literals)[leaf]
-    texts = uint8s(state, CONSTANTS.texts)
-    return not is_same(uint8s(state, buffer), start, end, texts, first, last)
+def read_number(state: Int64, buffer: int, start: int, end: int) -> bool:
+    """Leave a string, as a number, in ``NODES.number``; False if there is no room.
+
+    One of so many digits that only Python reads it is NaN, until Python has read it.
+    """
+    number = float64s(state, NODES.number)
+    if parse_number(uint8s(state, buffer), start, end, number):
+        return True
+    key = 2 * start + (buffer == READ.attribute_values)
+    known, values = int64s(state, NODES.odd_known), float64s(state, NODES.odd_values)
+    low, high = 0, state[ODD_KNOWN]
+    while low < high:
+        middle = (low + high) // 2
+        if known[2 * middle] < key or (known[2 * middle] == key and known[2 * middle + 1] < end):
+            low = middle + 1
+        else:
+            high = middle
+    if low < state[ODD_KNOWN] and known[2 * low] == key and known[2 * low + 1] == end:
+        number[0] = values[low]
+        return True
+    return note_odd(state, key, end)
+
+
+@called
+def note_odd(state: Int64, key: int, end: int) -> bool:
+    """Have Python read a number; False if there is no room to note it."""
+    found, used = int64s(state, NODES.odd_found), state[ODD_FOUND]
+    float64s(state, NODES.number)[0] = np.nan
+    if 2 * used == len(found):
+        state[FULL] = NODES.odd_found
+        return False
+    found[2 * used], found[2 * used + 1] = key, end
+    state[ODD_FOUND] = used + 1
+    return True
 
 
 # -- tests of steps --------------------------------------------------------------------------------
+
+
+@called
+def node_passes(state: Int64, event: int, tests: int) -> int:
+    """Whether a node passes the tests of one step: 1, 0, or a status, negated."""
+    listed = int32s(state, CONSTANTS.tests)
+    found = 1
+    while found == 1 and listed[tests] != NONE:
+        found = holds(state, np.int64(listed[tests]), event)
+        tests += 1
+    return found
+
+
+@called
+def tests_before(state: Int64, tests: int) -> int:
+    """Where the tests of the step before begin."""
+    listed = int32s(state, CONSTANTS.tests)
+    while listed[tests] != NONE:
+        tests += 1
+    return tests + 1
 
 
 @called
@@ -317,10 +396,10 @@ def compares(state: Int64, comparison: int, buffer: int, start: int, end: int) -
         last = np.int64(comparisons[row + COMPARISON_TEXT_END])
         is_equal = is_same(values, start, end, uint8s(state, CONSTANTS.texts), first, last)
         return np.int64(is_equal == (operator == EQUAL))
-    number = float64s(state, NODES.number)
-    if not parse_number(values, start, end, number):
-        return -ODD_NUMBER
-    value, literal = number[0], float64s(state, CONSTANTS.comparison_literals)[comparison]
+    if not read_number(state, buffer, start, end):
+        return -NO_ROOM
+    value = float64s(state, NODES.number)[0]
+    literal = float64s(state, CONSTANTS.comparison_literals)[comparison]
     if operator == EQUAL:
         return np.int64(value == literal)
     if operator == UNEQUAL:
