@@ -44,12 +44,27 @@ def places(arrays: Any, start: int) -> Any:
     return arrays(*range(start, start + 2 * len(arrays._fields), 2))
 
 
-def note(state: NDArray[np.int64], place: int, arrays: Sequence[Any]) -> None:
+def note(
+    state: NDArray[np.int64],
+    place: int,
+    arrays: Sequence[Any],
+    noted: list[NDArray[Any]] | None = None,
+) -> None:
     """Note the address and length of each array of a tuple, which may hold tuples, from a place on.
 
     ``note_arrays`` is the same for kernels.
+
+    Args:
+        noted: those that were noted there before, or none; they are left out (to ask an array for
+            its address takes a microsecond), and it is brought up to date.
     """
     for number, array in enumerate(_flat(arrays)):
+        if noted is not None:
+            if number == len(noted):
+                noted.append(array)
+            elif noted[number] is array:
+                continue
+            noted[number] = array
         assert array.flags.c_contiguous
         state[place + 2 * number] = array.__array_interface__["data"][0]
         state[place + 2 * number + 1] = array.size

@@ -12,7 +12,7 @@ from tamis.language.values import xpath_number
 from tamis.transform.fragments import Fragments
 from tamis.transform.groups import GroupReader
 from tamis.transform.numbers import aggregate
-from tamis.transform.templates import Attributes, Copies, Number, Part, Strings, Template
+from tamis.transform.templates import Attributes, Copies, Number, Part, Plain, Strings, Template
 
 Lists = Sequence[Sequence[int]]
 _IN_VALUE = {b"&": b"&amp;", b"<": b"&lt;", b'"': b"&quot;", b"\t": b"&#9;", b"\n": b"&#10;"}
@@ -32,7 +32,7 @@ def make_message(
         MessageLimitError: it would be longer.
     """
     if template.plain is not None:
-        return _make_plain(template, reader, answer, fragments)
+        return _make_plain(template, template.plain, reader, answer, fragments)
     groups: Iterable[tuple[int, Lists]] = reader.read(answer, template.lists)
     if template.order:
         groups = _in_order(template, groups, fragments)
@@ -45,19 +45,25 @@ def make_message(
 
 
 def _make_plain(
-    template: Template, reader: GroupReader, answer: int, fragments: Fragments
+    template: Template, plain: Plain, reader: GroupReader, answer: int, fragments: Fragments
 ) -> bytes:
-    """A message of a plain template (see there)."""
-    assert template.plain is not None
-    body, copies = template.plain
+    """A message of a plain template."""
+    texts = fragments.texts(reader, plain.has_default)
+    single = reader.single(template.lists)[answer]
+    if single is not None:
+        message = plain.whole % tuple([texts[single[number]] for number in plain.lists])
+        if len(message) > fragments.bytes_max:
+            raise fragments.too_long()
+        return message
+    body = plain.body
     paths = reader.paths(answer, template.lists)
-    columns = [fragments.texts(reader, paths[copy.list], copy.has_default) for copy in copies]
+    keys = [paths[number] << 32 for number in plain.lists]
     pieces = [template.head]
-    size = len(template.head) + len(template.tail)
+    room = fragments.bytes_max - len(template.head) - len(template.tail)
     for bound in reader.bound(answer):
-        piece = body % tuple([texts[bound] for texts in columns])
-        size += len(piece)
-        if size > fragments.bytes_max:
+        piece = body % tuple([texts[key | bound] for key in keys])
+        room -= len(piece)
+        if room < 0:
             raise fragments.too_long()
         pieces.append(piece)
     pieces.append(template.tail)

@@ -7,7 +7,9 @@ the declarations of namespaces that are in scope there and stand further out.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import cached_property
+from weakref import proxy
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import MessageLimitError
 from tamis.limits import Limits
-from tamis.transform.groups import GroupReader
+from tamis.transform.groups import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1
 _TAG = re.compile(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
@@ -64,17 +66,48 @@ class Fragments:
         self.last = int(batch.document_starts[document + 1])
         self._source = source
         self.copies = _Copies(self, False), _Copies(self, True)
-        self._texts: dict[tuple[GroupReader, int, bool], ListTexts] = {}
+        self._texts: dict[tuple[GroupReader, bool], dict[int, bytes]] = {}
         self._scopes: dict[int, Scope] = {}
         self._kept_room = _KEPT_BYTES
 
-    def texts(self, reader: GroupReader, path: int, has_default: bool) -> ListTexts:
-        """The lists of a path as they stand in the content of a constructed element."""
-        key = reader, path, has_default
+    def texts(self, reader: GroupReader, has_default: bool) -> dict[int, bytes]:
+        """All lists as they stand in the content of a constructed element.
+
+        Returns:
+            By ``path << 32 | bound event``; to be read with ``[]``, as there may be less.
+        """
+        key = reader, has_default
         found = self._texts.get(key)
         if found is None:
-            found = self._texts[key] = ListTexts(self, reader, path, has_default)
+            found = None if has_default else self._slices(reader.groups)
+            if found is None:
+                found = _ListTexts(self, reader, has_default)
+            self._texts[key] = found
         return found
+
+    def _slices(self, groups: Groups) -> dict[int, bytes] | None:
+        """All lists, where they are slices of the document and not too long to keep."""
+        if self._has_namespaces or (groups.nodes & _KIND != ELEMENT).any():
+            return None
+        events = (groups.nodes >> KIND_BITS) - self.first
+        offsets = self._plain[1]
+        starts, ends = offsets[events], offsets[self._end_events[events]]
+        size = 2 * int((ends - starts).sum())
+        if size > self._kept_room:
+            return None
+        self._kept_room -= size
+        data = self._data
+        copies = [
+            data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        ]
+        lists = zip(groups.list_starts.tolist(), groups.list_ends.tolist(), strict=True)
+        texts = [
+            copies[first] if last - first == 1 else b"".join(copies[first:last])
+            for first, last in lists
+        ]
+        paths = np.repeat(np.arange(len(groups.of_path) - 1), np.diff(groups.of_path))
+        keys = (paths << 32 | groups.list_bound).tolist()
+        return defaultdict(bytes, zip(keys, texts, strict=True))
 
     def too_long(self) -> MessageLimitError:
         """The error of a message that is longer than is allowed."""
@@ -182,13 +215,17 @@ class Fragments:
     @cached_property
     def _ends(self) -> list[int]:
         """For each start event its end event."""
+        found: list[int] = self._end_events.tolist()
+        return found
+
+    @cached_property
+    def _end_events(self) -> Int64:
         is_start = self.batch.tags[self.first : self.last] >= 0
         depths = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
         alternating = np.argsort(depths, kind="stable")  # at each depth a start, its end, a start …
         ends = np.zeros(len(depths), np.int64)
         ends[alternating[::2]] = alternating[1::2]
-        found: list[int] = ends.tolist()
-        return found
+        return ends
 
     @cached_property
     def _parents(self) -> list[int]:
@@ -239,7 +276,7 @@ class _Copies(dict[int, bytes]):
 
     def __init__(self, fragments: Fragments, has_default: bool) -> None:
         super().__init__()
-        self._fragments = fragments
+        self._fragments: Fragments = proxy(fragments)  # a cycle would outlive the document
         self._has_default = has_default
 
     def __missing__(self, place: int) -> bytes:
@@ -249,26 +286,23 @@ class _Copies(dict[int, bytes]):
         return copy
 
 
-class ListTexts(dict[int, bytes]):
-    """The lists of a path as text, by bound event, as ``_Copies`` are: many subscriptions ask."""
+class _ListTexts(dict[int, bytes]):
+    """Lists as text, made when they are looked up, and kept while there is room."""
 
-    def __init__(
-        self, fragments: Fragments, reader: GroupReader, path: int, has_default: bool
-    ) -> None:
+    def __init__(self, fragments: Fragments, reader: GroupReader, has_default: bool) -> None:
         super().__init__()
-        self._fragments = fragments
-        self._lists = reader.lists(path)
-        self._places = reader.places
+        self._fragments: Fragments = proxy(fragments)  # likewise
+        self._reader = reader
         self._copies = fragments.copies[has_default]
 
-    def __missing__(self, bound: int) -> bytes:
-        number = self._lists.get(bound)
+    def __missing__(self, key: int) -> bytes:
+        number = self._reader.lists(key >> 32).get(key & 0xFFFFFFFF)
         if number is None:
             return b""
-        places = self._places(number)
+        places = self._reader.places(number)
         text = self._copies[places[0]] if len(places) == 1 else self._joined(places)
         if self._fragments.is_kept(text):
-            self[bound] = text
+            self[key] = text
         return text
 
     def _joined(self, places: list[int]) -> bytes:

@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from tamis.documents.batch import Int32, Int64
 from tamis.errors import DocumentLimitError
 
@@ -70,6 +72,7 @@ class GroupReader:
     def __init__(self, groups: Groups) -> None:
         self.groups = groups
         self._lists: dict[int, dict[int, int]] = {}
+        self._single: dict[int, list[list[int] | None]] = {}
 
     def read(self, answer: int, paths: int) -> Iterator[tuple[int, list[list[int]]]]:
         """The groups of an answer: each bound event, with the places in its lists.
@@ -89,8 +92,25 @@ class GroupReader:
 
     def paths(self, answer: int, count: int) -> list[int]:
         """The paths of an answer's lists, of which each group has so many."""
-        start = self._path_starts[answer]
+        start = int(self.groups.path_starts[answer])
         found: list[int] = self.groups.paths[start : start + count].tolist()
+        return found
+
+    def single(self, count: int) -> list[list[int] | None]:
+        """Of each answer that has one group, if it has so many lists, their keys.
+
+        Returns:
+            For each list ``path << 32 | bound event``; None for an answer with more groups.
+        """
+        found = self._single.get(count)
+        if found is None:
+            groups = self.groups
+            places = groups.path_starts[:, None] + np.arange(count)
+            paths = groups.paths[np.minimum(places, len(groups.paths) - 1)].astype(np.int64)
+            keys = paths << 32 | groups.bound[groups.group_starts][:, None]
+            found = self._single[count] = keys.tolist()
+            for answer in np.flatnonzero(groups.group_ends - groups.group_starts != 1).tolist():
+                found[answer] = None
         return found
 
     def lists(self, path: int) -> dict[int, int]:
@@ -98,13 +118,13 @@ class GroupReader:
         found = self._lists.get(path)
         if found is None:
             first, last = self.groups.of_path[path : path + 2].tolist()
-            found = dict(zip(self._nodes[0][first:last], range(first, last), strict=True))
-            self._lists[path] = found
+            bound = self.groups.list_bound[first:last].tolist()
+            found = self._lists[path] = dict(zip(bound, range(first, last), strict=True))
         return found
 
     def places(self, number: int) -> list[int]:
         """The nodes of a list."""
-        _, starts, ends, nodes = self._nodes
+        starts, ends, nodes = self._nodes
         return nodes[starts[number] : ends[number]]
 
     # Lists are read much faster than arrays, number by number.
@@ -115,12 +135,6 @@ class GroupReader:
         return groups.group_starts.tolist(), groups.group_ends.tolist(), groups.bound.tolist()
 
     @cached_property
-    def _path_starts(self) -> list[int]:
-        starts: list[int] = self.groups.path_starts.tolist()
-        return starts
-
-    @cached_property
-    def _nodes(self) -> tuple[list[int], list[int], list[int], list[int]]:
+    def _nodes(self) -> tuple[list[int], list[int], list[int]]:
         groups = self.groups
-        bound, nodes = groups.list_bound.tolist(), groups.nodes.tolist()
-        return bound, groups.list_starts.tolist(), groups.list_ends.tolist(), nodes
+        return groups.list_starts.tolist(), groups.list_ends.tolist(), groups.nodes.tolist()

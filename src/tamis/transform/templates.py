@@ -79,14 +79,31 @@ Part = bytes | Copies | Number | Strings | Attributes
 
 
 @dataclass(frozen=True, slots=True)
+class Plain:
+    """A body as a format.
+
+    Attributes:
+        body: with ``%b`` for each of the copies.
+        whole: the message of one group: the same with head and tail.
+        lists: those that are copied.
+        has_default: of all copies.
+    """
+
+    body: bytes
+    whole: bytes
+    lists: tuple[int, ...]
+    has_default: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Template:
     """A transformation, as its messages are made.
 
     Attributes:
         head, tail: what stands before the groups, and behind.
         body: what is made of each group.
-        plain: the body with ``%b`` for each of the copies, and these, where it is constants and
-            copies alone and the groups are in document order, as of nearly all.
+        plain: where the body is constants and copies alone and the groups are in document order,
+            as of nearly all: see ``Plain``.
         order: for each key the list that it reads.
         lists: how many a group has.
     """
@@ -95,7 +112,7 @@ class Template:
     head: bytes
     body: tuple[Part, ...]
     tail: bytes
-    plain: tuple[bytes, tuple[Copies, ...]] | None
+    plain: Plain | None
     order: tuple[int, ...]
     lists: int
 
@@ -115,17 +132,23 @@ def template_of(transformation: Transformation) -> Template:
     head, tail = (b"".join(part) for part in (parts[:middle], parts[middle + 1 :]))  # type: ignore[arg-type]
     body = writer.body
     order = tuple(task.paths.index(key.path) for key in transformation.flwr.order)
-    plain = _plain(body) if not order else None
+    plain = _plain(head, body, tail) if not order else None
     return Template(transformation, head, body, tail, plain, order, len(task.paths))
 
 
-def _plain(body: tuple[Part, ...]) -> tuple[bytes, tuple[Copies, ...]] | None:
-    copies = tuple(part for part in body if isinstance(part, Copies))
+def _plain(head: bytes, body: tuple[Part, ...], tail: bytes) -> Plain | None:
+    copies = [part for part in body if isinstance(part, Copies)]
     constants = [part for part in body if isinstance(part, bytes)]
-    if len(copies) + len(constants) < len(body):
+    kinds = {part.has_default for part in copies}
+    if len(copies) + len(constants) < len(body) or len(kinds) > 1:
         return None
-    written = [part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b" for part in body]
-    return b"".join(written), copies
+    head, *written, tail = (
+        part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b"
+        for part in (head, *body, tail)
+    )
+    format = b"".join(written)
+    lists = tuple(part.list for part in copies)
+    return Plain(format, head + format + tail, lists, True in kinds)
 
 
 _GROUPS = Strings(())
