@@ -25,7 +25,7 @@ from pyspark.sql.types import (
 import tamis
 from tamis.documents.batch import Int32, Int64
 from tamis.documents.record_batch import check_tag
-from tamis.errors import DocumentError, UsageError
+from tamis.errors import DocumentError, MessageError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
 from tamis.matching.matchset import MatchSet, Which
 from tamis.spark.program import PROGRAMS_KEPT, Program
@@ -381,19 +381,17 @@ def _error_column(documents: Int64, errors: dict[int, DocumentError]) -> pa.Arra
     type = to_arrow_schema(StructType([StructField("error", ERROR)]), timezone="UTC")[0].type
     if not errors:
         return pa.nulls(len(documents), type)
-    return pa.array([_said(errors.get(document)) for document in documents.tolist()], type)
+    return pa.array([said(errors.get(document)) for document in documents.tolist()], type)
 
 
-def _said(error: DocumentError | None) -> dict[str, object] | None:
+def said(error: DocumentError | MessageError | None) -> dict[str, object] | None:
+    """An error as a row of ``ERROR``."""
     if error is None:
         return None
-    return {
-        "code": error.code,
-        "message": printable(error.message),
-        "line": error.line,
-        "column": error.column,
-        "offset": error.offset,
-    }
+    if isinstance(error, MessageError):
+        return {"code": error.code, "message": printable(str(error))}
+    where = {"line": error.line, "column": error.column, "offset": error.offset}
+    return {"code": error.code, "message": printable(error.message), **where}
 
 
 def printable(text: str) -> str:

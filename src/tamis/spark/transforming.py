@@ -40,7 +40,7 @@ from tamis.spark.frames import (
     joined_schema,
 )
 from tamis.spark.program import PROGRAMS_KEPT, id_type
-from tamis.spark.rows import ERROR, OUTPUT_BYTES, OUTPUT_ROWS, Errors, Kept, gathered, printable
+from tamis.spark.rows import ERROR, OUTPUT_BYTES, OUTPUT_ROWS, Errors, Kept, gathered, said
 from tamis.spark.subscriptions import frame_items, is_table, table_items
 from tamis.transform.transformer import Given, Text, Transformer
 
@@ -319,10 +319,10 @@ class TransformColumn:
             ids = [None if id is None else str(id) for id in ids]
         messages = pa.array([row.message for row in rows], pa.binary())
         columns = [pa.array(ids, schema.field("subscription").type), messages.cast(pa.string())]
-        for said in (self.form.set_version, tamis.__version__):
-            columns.append(pa.repeat(pa.scalar(said, pa.string()), len(rows)))
+        for version in (self.form.set_version, tamis.__version__):
+            columns.append(pa.repeat(pa.scalar(version, pa.string()), len(rows)))
         if self.form.errors == "column":
-            columns.append(pa.array([_said(row.error) for row in rows], schema.field("error").type))
+            columns.append(pa.array([said(row.error) for row in rows], schema.field("error").type))
         documents = np.array([row.document for row in rows], np.int64)
         yield from kept.joined(documents, columns, schema)
 
@@ -332,12 +332,3 @@ class _Row(NamedTuple):
     subscription: SubscriptionId | None
     message: bytes | None
     error: DocumentError | MessageError | None
-
-
-def _said(error: DocumentError | MessageError | None) -> dict[str, object] | None:
-    if error is None:
-        return None
-    if isinstance(error, DocumentError):
-        where = {"line": error.line, "column": error.column, "offset": error.offset}
-        return {"code": error.code, "message": printable(error.message), **where}
-    return {"code": error.code, "message": printable(str(error))}
