@@ -37,7 +37,7 @@ class Limits:
         matched_nodes: nodes of one subscription and document, where nodes are asked for; of more,
             the first ones are given, and it is said that there are more.
         transformed_nodes: nodes in the lists of all transformations of one document together, each
-            for every bound element around it.
+            for every bound element around it; a list that transformations share counts once.
         message_bytes: one message, as a subscription transforms a document.
         memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
             and begins anew. It is at least twice what the open elements of a document need.

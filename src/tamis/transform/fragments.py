@@ -37,11 +37,11 @@ Scope = dict[bytes, bytes]
 
 
 class Fragments:
-    """The nodes of one document of a batch.
+    """The nodes of a document.
 
     Args:
-        batch: parsed with offsets; with the prefixes of attributes, if these are copied.
-        document: which of the batch.
+        batch: the document alone, parsed with offsets; with the prefixes of attributes, if these
+            are copied.
         source: its bytes.
         vocabulary: that the batch was parsed with.
         bytes_max: how long a message made of them may be.
@@ -54,7 +54,6 @@ class Fragments:
     def __init__(
         self,
         batch: EventBatch,
-        document: int,
         source: Source,
         vocabulary: Vocabulary,
         bytes_max: int,
@@ -62,8 +61,6 @@ class Fragments:
         self.batch = batch
         self.bytes_max = bytes_max
         self.vocabulary = vocabulary
-        self.first = int(batch.document_starts[document])
-        self.last = int(batch.document_starts[document + 1])
         self._source = source
         self.copies = _Copies(self, False), _Copies(self, True)
         self._texts: dict[tuple[GroupReader, bool], dict[int, bytes]] = {}
@@ -89,7 +86,7 @@ class Fragments:
         """All lists, where they are slices of the document and not too long to keep."""
         if self._has_namespaces or (groups.nodes & _KIND != ELEMENT).any():
             return None
-        events = (groups.nodes >> KIND_BITS) - self.first
+        events = groups.nodes >> KIND_BITS
         offsets = self._plain[1]
         starts, ends = offsets[events], offsets[self._end_events[events]]
         size = 2 * int((ends - starts).sum())
@@ -150,9 +147,7 @@ class Fragments:
             return batch.text_values[batch.text_start[number] : batch.text_end[number]].tobytes()
         if kind == MISC:
             return batch.misc_values[batch.misc_start[number] : batch.misc_end[number]].tobytes()
-        first, last = np.searchsorted(
-            batch.text_event, [number, self._ends[number - self.first] + self.first]
-        )
+        first, last = np.searchsorted(batch.text_event, [number, self._ends[number]])
         if first == last:
             return b""
         return batch.text_values[batch.text_start[first] : batch.text_end[last - 1]].tobytes()
@@ -165,8 +160,7 @@ class Fragments:
         return namespace, local, self.vocabulary.prefix(prefix) if prefix >= 0 else None
 
     def _element(self, event: int, has_default: bool) -> bytes:
-        place = event - self.first
-        text = self._data[self._offsets[place] : self._offsets[self._ends[place]]]
+        text = self._data[self._offsets[event] : self._offsets[self._ends[event]]]
         if not self._has_namespaces and not has_default:
             return text
         own = self._declared(event)
@@ -192,12 +186,13 @@ class Fragments:
         """The bytes of the document, made plain if need be, and where its events stand there."""
         source = self._source
         if is_plain(source):
-            return bytes(source.data), self.batch.offsets[self.first : self.last]
+            return bytes(source.data), self.batch.offsets
         source = plain(source)
-        limits = Limits(document_bytes=len(source.data), depth=self.last, attributes=1 << 40)
+        events = len(self.batch.tags)
+        limits = Limits(document_bytes=len(source.data), depth=events, attributes=1 << 40)
         batch, errors = parse([source], Vocabulary(), Demand(offsets=True), limits)
         assert not errors, "a document that is written anew is well-formed"
-        assert len(batch.tags) == self.last - self.first, "the elements are the same"
+        assert len(batch.tags) == events, "the elements are the same"
         return bytes(source.data), batch.offsets
 
     @cached_property
@@ -220,7 +215,7 @@ class Fragments:
 
     @cached_property
     def _end_events(self) -> Int64:
-        is_start = self.batch.tags[self.first : self.last] >= 0
+        is_start = self.batch.tags >= 0
         depths = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
         alternating = np.argsort(depths, kind="stable")  # at each depth a start, its end, a start …
         ends = np.zeros(len(depths), np.int64)
@@ -230,9 +225,9 @@ class Fragments:
     @cached_property
     def _parents(self) -> list[int]:
         """For each start event that of the parent, or -1."""
-        parents = [-1] * (self.last - self.first)
+        parents = [-1] * len(self.batch.tags)
         open_events = [-1]
-        for event, tag in enumerate(self.batch.tags[self.first : self.last].tolist()):
+        for event, tag in enumerate(self.batch.tags.tolist()):
             if tag >= 0:
                 parents[event] = open_events[-1]
                 open_events.append(event)
@@ -250,7 +245,7 @@ class Fragments:
         """What the start tag of an element declares."""
         if not self._has_namespaces:
             return {}
-        tag = _TAG.match(self._data, self._offsets[event - self.first])
+        tag = _TAG.match(self._data, self._offsets[event])
         assert tag is not None
         return {
             name[6:]: value
@@ -261,9 +256,9 @@ class Fragments:
     def _scope(self, event: int) -> Scope:
         """All that is declared at an element, there or further out."""
         outward: list[int] = []
-        while event >= self.first and event not in self._scopes:
+        while event >= 0 and event not in self._scopes:
             outward.append(event)
-            event = self._parents[event - self.first] + self.first
+            event = self._parents[event]
         scope = self._scopes.get(event, {})
         for inner in reversed(outward):
             own = self._declared(inner)

@@ -1,4 +1,4 @@
-"""``Groups``: what transformations found in documents, in the format between matching and messages.
+"""``Groups``: what transformations found in a document, the format between matching and messages.
 
 It is the groupSequence–listSequence format of Diao and Franklin (*Query Processing for High-Volume
 XML Message Brokering*, VLDB 2003, section 2.2): for each transformation a sequence of groups, one
@@ -20,15 +20,14 @@ from tamis.errors import DocumentLimitError
 
 
 class Groups(NamedTuple):
-    """The answers of a batch: for each document, the transformations that have a message.
+    """The answers of a document: the transformations that have a message.
 
     Nodes are *places*, ``number << KIND_BITS | kind`` as in :mod:`tamis.documents.batch`. What
     answers have in common is there once: groups, and the lists of a path, of which all
     transformations that have this path read their own.
 
     Attributes:
-        documents: int32[a]; the document of each answer, ascending.
-        transformations: int32[a]; its transformation, ascending within a document.
+        transformations: int32[a]; that of each answer, ascending.
         group_starts, group_ends: int64[a]; the groups of each answer, a range of ``bound``.
         bound: int64[g]; the start event of each group's bound element, in document order.
         path_starts: int64[a]; the paths of answer i are ``paths[path_starts[i]]`` and so on.
@@ -40,7 +39,6 @@ class Groups(NamedTuple):
         nodes: int64[]; places.
     """
 
-    documents: Int32
     transformations: Int32
     group_starts: Int64
     group_ends: Int64
@@ -66,7 +64,7 @@ class GroupReader:
     """Reads the groups of answers; the lists of a path are looked for once.
 
     Args:
-        groups: of some documents.
+        groups: of a document.
     """
 
     def __init__(self, groups: Groups) -> None:

@@ -23,7 +23,10 @@ def find_groups(
     vocabulary: Vocabulary,
     nodes_max: int = 1 << 24,
 ) -> Groups:
-    """What some transformations find in the documents of a batch.
+    """What some transformations find in a document.
+
+    Args:
+        batch: of this document alone.
 
     Raises:
         DocumentLimitError: there are more nodes in their lists.
@@ -32,44 +35,40 @@ def find_groups(
     evaluator = Evaluator(batch, nodes, vocabulary)
     places = nodes.source << KIND_BITS | nodes.kind
     nodes_left = nodes_max
-    answers: list[tuple[int, int, Int64, list[list[Int64]]]] = []
+    answers: list[tuple[int, Int64, list[list[Int64]]]] = []
     for number, task in enumerate(tasks):
         bound = evaluator.selected((task.binding,), nodes.documents)
         if task.where is not None:
             bound = bound[evaluator.where(task.where, bound)]
-        owners = nodes.numbers[np.searchsorted(nodes.documents, bound, side="right") - 1]
-        for owner in np.unique(owners).tolist():
-            mine = bound[owners == owner]
-            lists: list[list[Int64]] = []
-            for path in task.paths:
-                lists.append([])
-                for row in range(len(mine)):
-                    selected = places[evaluator.selected((path,), mine[row : row + 1])]
-                    nodes_left -= len(selected)
-                    if nodes_left < 0:
-                        raise too_many_nodes(nodes_max)
-                    lists[-1].append(selected)
-            answers.append((owner, number, nodes.source[mine], lists))
-    answers.sort(key=lambda answer: answer[:2])
+        lists: list[list[Int64]] = []
+        for path in task.paths:
+            lists.append([])
+            for row in range(len(bound)):
+                selected = places[evaluator.selected((path,), bound[row : row + 1])]
+                nodes_left -= len(selected)
+                if nodes_left < 0:
+                    raise too_many_nodes(nodes_max)
+                lists[-1].append(selected)
+        if len(bound):
+            answers.append((number, nodes.source[bound], lists))
     return _groups(answers)
 
 
-def _groups(answers: Sequence[tuple[int, int, Int64, list[list[Int64]]]]) -> Groups:
-    """Answers as arrays: for each its document, transformation, bound nodes, and lists by path.
+def _groups(answers: Sequence[tuple[int, Int64, list[list[Int64]]]]) -> Groups:
+    """Answers as arrays: for each its transformation, bound nodes, and lists by path.
 
     Each path of each answer has a number of its own.
     """
-    columns = [(bound, column) for _, _, bound, lists in answers for column in lists]
+    columns = [(bound, column) for _, bound, lists in answers for column in lists]
     lists = [nodes for _, column in columns for nodes in column]
     list_ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
-    group_ends = np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64)
-    path_ends = np.cumsum([0, *(len(answer[3]) for answer in answers)]).astype(np.int64)
+    group_ends = np.cumsum([0, *(len(answer[1]) for answer in answers)]).astype(np.int64)
+    path_ends = np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64)
     groups = Groups(
-        documents=np.array([answer[0] for answer in answers], np.int32),
-        transformations=np.array([answer[1] for answer in answers], np.int32),
+        transformations=np.array([answer[0] for answer in answers], np.int32),
         group_starts=group_ends[:-1],
         group_ends=group_ends[1:],
-        bound=_joined([answer[2] for answer in answers]),
+        bound=_joined([answer[1] for answer in answers]),
         path_starts=path_ends[:-1],
         paths=np.arange(len(columns), dtype=np.int32),
         of_path=np.cumsum([0, *(len(column) for _, column in columns)]).astype(np.int64),

@@ -257,6 +257,8 @@ class Transformer:
     def remove(self, id: SubscriptionId) -> None:
         """Remove a subscription, which no document from now on is transformed for.
 
+        Now and then, when more were removed than are there, all plans are made anew.
+
         Raises:
             UsageError: there is none with this id.
         """
@@ -337,7 +339,7 @@ class Transformer:
         vocabulary = self._parser.vocabulary
         answers = self.plans.find_groups(batch, vocabulary)
         planned = [self._planned[number] for number in answers.transformations.tolist()]
-        fragments = Fragments(batch, 0, source, vocabulary, self.limits.message_bytes)
+        fragments = Fragments(batch, source, vocabulary, self.limits.message_bytes)
         return Messages(planned, answers, fragments)
 
 

@@ -148,7 +148,6 @@ class PathSharing:
         listed = int(state[layout.LISTED_USED])
         answers, lists = int(state[layout.ANSWERS_USED]), int(state[layout.LISTS_USED])
         groups = Groups(
-            documents=np.zeros(answers, np.int32),
             transformations=work["answers"][:answers].copy(),
             group_starts=work["group_starts"][:answers].copy(),
             group_ends=work["group_ends"][:answers].copy(),

@@ -110,7 +110,6 @@ class RelativeStrategy:
         state, work = self._work.state, self._work
         answers, lists = int(state[layout.ANSWERS_USED]), int(state[layout.LIST_KEYS])
         groups = Groups(
-            documents=np.zeros(answers, np.int32),
             transformations=work["answers"][:answers].copy(),
             group_starts=work["group_starts"][:answers].copy(),
             group_ends=work["group_ends"][:answers].copy(),
