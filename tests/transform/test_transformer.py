@@ -105,6 +105,12 @@ def test_a_message_that_cannot_be_made_is_an_error_of_its_own() -> None:
         assert isinstance(found[0].error, MessageLimitError)
         assert "message_bytes = 44" in str(found[0].error)
         assert found[1].text == "<r><n>2</n></r>"
+    query = "<r>{ for $b in //book return <x>100% { $b }{ $b }</x> }</r>"
+    (message,) = tamis.Transformer({1: query}).transform("<book/>")
+    assert message.text == "<r><x>100% <book/><book/></x></r>"
+    for size, is_made in ((len(message.text), True), (len(message.text) - 1, False)):
+        transformer = tamis.Transformer({1: query}, limits=tamis.Limits(message_bytes=size))
+        assert (transformer.transform("<book/>")[0].error is None) == is_made
 
 
 @pytest.mark.parametrize(

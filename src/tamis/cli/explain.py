@@ -77,8 +77,6 @@ def explain(
         raise UsageError(
             "--strategy, --dtd and --root are about transformations: give --transformation too"
         )
-    elif expression.lstrip().startswith("<"):
-        raise UsageError("this is no XPath: if it is a transformation, give --transformation")
     elif events:
         if namespaces is not None:
             raise UsageError("--events: --namespaces is about documents: leave it out")
@@ -92,6 +90,8 @@ def explain(
 def _of_documents(expression: str, prefixes: dict[str, str], document: str | None) -> str:
     from tamis.language.xpath import parse  # noqa: PLC0415 - keeps --help fast
 
+    if expression.lstrip().startswith("<"):
+        raise UsageError("this is no XPath: if it is a transformation, give --transformation")
     query = parse(expression, prefixes)
     if document is None:
         from tamis.cli.outline import outline  # noqa: PLC0415 - keeps --help fast

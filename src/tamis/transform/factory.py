@@ -49,23 +49,23 @@ def _make_plain(
 ) -> bytes:
     """A message of a plain template."""
     texts = fragments.texts(reader, plain.has_default)
+    room = fragments.bytes_max - len(template.head) - len(template.tail)
     single = reader.single(template.lists)[answer]
     if single is not None:
-        message = plain.whole % tuple([texts[single[number]] for number in plain.lists])
-        if len(message) > fragments.bytes_max:
+        copies = [texts[single[number]] for number in plain.lists]
+        if plain.size + sum(map(len, copies)) > room:
             raise fragments.too_long()
-        return message
+        return plain.whole % tuple(copies)
     body = plain.body
     paths = reader.paths(answer, template.lists)
     keys = [paths[number] << 32 for number in plain.lists]
     pieces = [template.head]
-    room = fragments.bytes_max - len(template.head) - len(template.tail)
     for bound in reader.bound(answer):
-        piece = body % tuple([texts[key | bound] for key in keys])
-        room -= len(piece)
+        copies = [texts[key | bound] for key in keys]
+        room -= plain.size + sum(map(len, copies))
         if room < 0:
             raise fragments.too_long()
-        pieces.append(piece)
+        pieces.append(body % tuple(copies))
     pieces.append(template.tail)
     return b"".join(pieces)
 

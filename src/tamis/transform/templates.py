@@ -85,12 +85,14 @@ class Plain:
     Attributes:
         body: with ``%b`` for each of the copies.
         whole: the message of one group: the same with head and tail.
+        size: of the body without copies, in bytes.
         lists: those that are copied.
         has_default: of all copies.
     """
 
     body: bytes
     whole: bytes
+    size: int
     lists: tuple[int, ...]
     has_default: bool
 
@@ -148,7 +150,8 @@ def _plain(head: bytes, body: tuple[Part, ...], tail: bytes) -> Plain | None:
     )
     format = b"".join(written)
     lists = tuple(part.list for part in copies)
-    return Plain(format, head + format + tail, lists, True in kinds)
+    size = sum(map(len, constants))
+    return Plain(format, head + format + tail, size, lists, True in kinds)
 
 
 _GROUPS = Strings(())
