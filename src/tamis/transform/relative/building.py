@@ -56,6 +56,7 @@ class Building:
         self._path_starts = Rows(1, np.int64)
         self._is_live = Rows(1, np.uint64)
         self._paths = Rows(1)
+        self._stretch()
 
     @property
     def queries(self) -> int:
