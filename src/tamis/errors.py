@@ -100,7 +100,7 @@ class SubscriptionError(TamisError):
         if self.expression is not None and self.position is not None:
             before, newline, _ = self.expression[: self.position].rpartition("\n")
             start = len(before) + len(newline)
-            if "\n" in self.expression:
+            if "\n" in self.expression.rstrip():
                 number = self.expression.count("\n", 0, start) + 1
                 lines[0] += f" (line {number} of its text)"
             lines += caret(self.expression[start:].partition("\n")[0], self.position - start)

@@ -128,6 +128,7 @@ def test_files(tmp_path: Path) -> None:
     (tmp_path / "a.xq").write_bytes(b"\xef\xbb\xbf" + good.encode())
     (tmp_path / "c.xq").write_bytes(b"\xff")
     (tmp_path / "d.txt").write_text("no")
+    (tmp_path / "folder.xq").mkdir()
     found = read_transformations([tmp_path])
     assert list(found.transformations) == ["a", "b"]
     assert [(bad.file.name, bad.error.id) for bad in found.refused] == [("c.xq", "c")]

@@ -76,7 +76,9 @@ def read_transformations(
 def _entries(path: Path) -> Iterator[_Entry]:
     try:
         if path.is_dir():
-            files = sorted(file for file in path.iterdir() if file.suffix in SUFFIXES)
+            files = sorted(
+                file for file in path.iterdir() if file.suffix in SUFFIXES and not file.is_dir()
+            )
             if not files:
                 raise UsageError(f"there is no *.xq in {path}: each of them is a subscription")
             for file in files:
