@@ -23,6 +23,8 @@ SubscriptionItems = (
 )
 """What makes a set: id → expression, or pairs of these."""
 
+TRANSFORMATIONS = (".xq", ".xquery")
+"""How files of one transformation each end: they are not for here, but for ``flwr``."""
 BULK_MIN = 2_000
 """So many subscriptions at least are read by kernels; for fewer, loading them takes longer."""
 
@@ -71,7 +73,7 @@ def file_entries(path: str | Path) -> Entries:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-    if path.suffix in (".xq", ".xquery"):
+    if path.suffix in TRANSFORMATIONS:
         raise UsageError(f"{path} is a transformation: give it to tamis transform")
     if data.startswith(MAGIC):
         raise UsageError(f"{path} is a program: give it as --program, or to tamis.load()")

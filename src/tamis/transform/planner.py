@@ -115,29 +115,19 @@ class Plans:
         return shape
 
     def explain(self, task: Task) -> str:
-        """How a transformation is answered: the strategy, and the paper's plan if it makes one.
-
-        Raises:
-            UnsupportedExpression: the strategy that was named does not support it.
-        """
-        shape = self._shape(task)
-        if shape is None:
-            return "strategy: reference" + self._why_left(task)
+        """How a transformation that was added is answered: the strategy, and its plan if any."""
+        if self._strategy == "reference":
+            return "strategy: reference"
+        try:
+            shape = self._taken(task)
+        except NoShapeError as error:
+            return f"strategy: reference\nfaster strategies do not take {error}"
         if self._strategy not in PATH_SHARING:
             return "strategy: relative"
         sharing, is_shared = PATH_SHARING[self._strategy]
         graph = None if self._schema is None else self._schema.expanded
         planner = Planner(sharing, Claims(self._shapes.labels, graph), is_shared)
         return f"strategy: {self._strategy}\n{explain(planner, shape, self._shapes.labels)}"
-
-    def _why_left(self, task: Task) -> str:
-        if self._strategy == "reference":
-            return ""
-        try:
-            self._taken(task)
-        except NoShapeError as error:
-            return f"\nfaster strategies do not take {error}"
-        raise AssertionError("it was left")
 
     @property
     def demand(self) -> Demand:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from tamis.language.flwr.constructors import expanded_name
 from tamis.language.flwr.model import (
     Aggregate,
     Constructor,
@@ -23,7 +24,6 @@ from tamis.language.flwr.model import (
     Transformation,
 )
 from tamis.language.flwr.reader import is_of_attributes
-from tamis.language.xpath import XML_NAMESPACE
 from tamis.transform.plan import Task, task_of
 
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
@@ -181,7 +181,7 @@ class _Writer:
             yield b'"'
         copied, content = _copied_attributes(element.content)
         if copied:
-            names = frozenset(_expanded(each.name, declared) for each in element.attributes)
+            names = frozenset(expanded_name(each.name, declared) for each in element.attributes)
             lists = tuple(self.task.paths.index(each.path) for each in copied)
             yield Attributes(lists, names, tuple(sorted(declared.items())))
         if not content:
@@ -221,14 +221,6 @@ class _Writer:
             case Aggregate(function, path):
                 return Number(self.task.paths.index(path), function)
         raise AssertionError("the reader refuses elements in attributes")
-
-
-def _expanded(name: str, declared: dict[str, str]) -> tuple[str, str]:
-    """The namespace and the local name of an attribute, as it is written."""
-    prefix, colon, local = name.rpartition(":")
-    if not colon:
-        return "", local
-    return XML_NAMESPACE if prefix == "xml" else declared[prefix], local
 
 
 def _copied_attributes(

@@ -65,15 +65,12 @@ class Constructors(Characters):
         """Refuse two attributes that differ in their prefix alone."""
         seen: set[tuple[str, str]] = set()
         for attribute, position in attributes:
-            prefix, colon, local = attribute.name.rpartition(":")
-            if not colon:
-                continue
-            uri = XML_NAMESPACE if prefix == "xml" else self.scope[prefix]
-            if (uri, local) in seen:
+            uri, local = name = expanded_name(attribute.name, self.scope)
+            if name in seen:
                 self.fail(
                     f"the attribute '{local}' of the namespace {uri} is there twice", position
                 )
-            seen.add((uri, local))
+            seen.add(name)
 
     def carry(self, name: str, position: int, declared: dict[str, str]) -> None:
         """Have an element declare the prefix of a name, unless one around it does."""
@@ -245,6 +242,14 @@ class Constructors(Characters):
         if number > 0x10FFFF or NOT_XML.match(chr(number)):
             self.fail(f"the character {found[0]} is in no XML document", start)
         return chr(number)
+
+
+def expanded_name(name: str, prefixes: Mapping[str, str]) -> tuple[str, str]:
+    """The namespace and the local name of an attribute, as it is written."""
+    prefix, colon, local = name.rpartition(":")
+    if not colon:
+        return "", local
+    return XML_NAMESPACE if prefix == "xml" else prefixes[prefix], local
 
 
 def _merged(parts: list[str | Enclosed]) -> tuple[str | Enclosed, ...]:

@@ -15,11 +15,10 @@ from tamis.errors import (
     SubscriptionSyntaxError,
     UsageError,
 )
+from tamis.language.entries import TRANSFORMATIONS
 from tamis.language.flwr.model import Transformation
 from tamis.language.flwr.reader import parse_transformation
 from tamis.limits import DEFAULT_LIMITS, Limits
-
-SUFFIXES = (".xq", ".xquery")
 
 
 class Refused(NamedTuple):
@@ -77,7 +76,9 @@ def _entries(path: Path) -> Iterator[_Entry]:
     try:
         if path.is_dir():
             files = sorted(
-                file for file in path.iterdir() if file.suffix in SUFFIXES and not file.is_dir()
+                file
+                for file in path.iterdir()
+                if file.suffix in TRANSFORMATIONS and not file.is_dir()
             )
             if not files:
                 raise UsageError(f"there is no *.xq in {path}: each of them is a subscription")
@@ -89,7 +90,7 @@ def _entries(path: Path) -> Iterator[_Entry]:
         raise UsageError(f"cannot read {error.filename or path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
-    if path.suffix in ("", *SUFFIXES):
+    if path.suffix in ("", *TRANSFORMATIONS):
         yield _Entry(path, None, path.stem, _text(data))
         return
     if path.suffix != ".ndjson":

@@ -25,8 +25,6 @@ from tamis.transform.strings.layout import (
     DONE,
     EVENTS,
     NONE,
-    ODD_KNOWN,
-    ODD_NUMBER,
     READ,
     Read,
 )
@@ -92,11 +90,7 @@ class PathSharing:
             DocumentLimitError: there are more nodes or path-tuples than is allowed.
         """
         read = self._read(batch, vocabulary)
-        while (status := find_groups(self._work.state)) != DONE:
-            if status == ODD_NUMBER:
-                self._work.read_odd(read)
-            else:
-                self._work.widen()
+        self._work.run(find_groups, read)
         self._work.check(int(self._work.state[layout.NODES_USED]))
         return self._groups()
 
@@ -133,7 +127,6 @@ class PathSharing:
         note(state, CONSTANTS.sources, constants)
         note(state, PLANS.operators, plans)
         state[EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
-        state[ODD_KNOWN] = 0
         work.fit((*BY_EVENT, "own_states", "open_states"), len(batch.tags) + 2)
         work.fit(("row_tuples",), len(rows) + 1)
         work.fit(("state_counts",), len(building.nfa))

@@ -18,10 +18,7 @@ from tamis.transform.shapes import Shape
 from tamis.transform.strings.constants import ids_of, read_of
 from tamis.transform.strings.layout import (
     CONSTANTS,
-    DONE,
     EVENTS,
-    ODD_KNOWN,
-    ODD_NUMBER,
     READ,
     Constants,
 )
@@ -82,12 +79,7 @@ class RelativeStrategy:
         self._fit(len(batch.tags), len(rows))
         state[EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
         note(state, READ.rows, read)
-        state[ODD_KNOWN] = 0
-        while (status := find_groups(state)) != DONE:
-            if status == ODD_NUMBER:
-                self._work.read_odd(read)
-            else:
-                self._work.widen()
+        self._work.run(find_groups, read)
         self._work.check(int(state[layout.NODES_USED]))
         return self._groups(self._plans[0])
 

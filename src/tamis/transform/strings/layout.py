@@ -52,13 +52,12 @@ OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "exists")
 
 EVENTS, FULL, ODD_FOUND, ODD_KNOWN, OWN_SCALARS = range(5)
 _SCALARS = 32
-"""``EVENTS``: of the document. ``FULL``: the place of the array that was full. ``ODD_FOUND``,
-``ODD_KNOWN``: numbers that kernels cannot read, and those that Python has read. Behind them, what a
-strategy counts."""
+"""``EVENTS``: of the document. ``FULL``: the place of the array that was full. ``ODD_FOUND``:
+numbers with too many digits for a kernel to read. ``ODD_KNOWN``: those that Python has read. Where
+there is one that Python has not read, the kernel runs again. Then the counters of a strategy."""
 
-DONE, NO_ROOM, ODD_NUMBER = range(3)
-"""What a kernel says: all is done; or some array is full, and all begins again; or some numbers
-have so many digits that Python has to read them, and then all begins again."""
+DONE, NO_ROOM = range(2)
+"""What a kernel says: all is done; or some array is full, and all begins again."""
 
 
 class Constants(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from tamis.arrays import note
 from tamis.documents.batch import Int64
 from tamis.language.values import xpath_number
 from tamis.transform.groups import too_many_nodes
-from tamis.transform.strings.layout import FULL, NODES, ODD_FOUND, ODD_KNOWN, Nodes, Read
+from tamis.transform.strings.layout import DONE, FULL, NODES, ODD_FOUND, ODD_KNOWN, Nodes, Read
 
 _ROOM, _ROOM_MAX = 256, 1 << 20
 
@@ -81,7 +81,29 @@ class Workspace:
         if nodes > self._nodes_max:
             raise too_many_nodes(self._nodes_max)
 
-    def read_odd(self, read: Read) -> None:
+    def run(self, kernel: Callable[[Int64], int], read: Read) -> None:
+        """Run a kernel over a document, again and again until all is done.
+
+        It runs again with a longer array where one was full, and where it met numbers that it could
+        not read, with these read.
+
+        Args:
+            read: the document.
+
+        Raises:
+            DocumentLimitError: an array is long enough for all that is allowed.
+        """
+        self.state[ODD_KNOWN] = 0
+        while True:
+            self.state[ODD_FOUND] = 0
+            if kernel(self.state) != DONE:
+                self.widen()
+            elif self.state[ODD_FOUND] > 0:
+                self._read_odd(read)
+            else:
+                return
+
+    def _read_odd(self, read: Read) -> None:
         """Read the numbers that kernels cannot, beside those that were read so far."""
         found = self["odd_found"][: 2 * self.state[ODD_FOUND]].reshape(-1, 2)
         known = self["odd_known"][: 2 * self.state[ODD_KNOWN]].reshape(-1, 2)

@@ -46,7 +46,7 @@ from tamis.transform.pathsharing.layout import (
     WORK,
 )
 from tamis.transform.strings.kernels.events import index_events
-from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE, ODD_FOUND, ODD_NUMBER
+from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
 from tamis.words import first
 
 U = np.uint64
@@ -62,7 +62,7 @@ def find_groups(state: Int64) -> int:
         status = run_ready(state)
     if status == DONE:
         status = write_answers(state)
-    return ODD_NUMBER if status == DONE and state[ODD_FOUND] > 0 else status
+    return status
 
 
 @kernel
@@ -88,7 +88,6 @@ def begin(state: Int64) -> int:
     """Empty all lists, and make the streams."""
     for counted in range(TUPLES_USED, BOUND_USED + 1):
         state[counted] = 0
-    state[ODD_FOUND] = 0
     state[DOCUMENT] += 1
     index_events(state)
     bits = uint64s(state, WORK.is_answer)

@@ -23,17 +23,7 @@ from tamis.transform.relative.layout import (
     WORK,
 )
 from tamis.transform.strings.kernels.events import index_events
-from tamis.transform.strings.layout import (
-    CONSTANTS,
-    DONE,
-    EVENTS,
-    FULL,
-    NO_ROOM,
-    NONE,
-    ODD_FOUND,
-    ODD_NUMBER,
-    SOURCE,
-)
+from tamis.transform.strings.layout import CONSTANTS, DONE, EVENTS, FULL, NO_ROOM, NONE, SOURCE
 from tamis.words import first
 
 U = np.uint64
@@ -44,7 +34,6 @@ def find_groups(state: Int64) -> int:
     """Find the groups of all transformations in the document; a status of ``layout``."""
     for counted in range(HITS_USED, IS_UNORDERED + 1):
         state[counted] = 0
-    state[ODD_FOUND] = 0
     state[DOCUMENT] += 1
     index_events(state)
     mark_bound(state)
@@ -56,7 +45,7 @@ def find_groups(state: Int64) -> int:
         status = write_answers(state)
     if status == DONE and state[ANSWERS_USED] > 0:
         status = write_lists(state)
-    return ODD_NUMBER if status == DONE and state[ODD_FOUND] > 0 else status
+    return status
 
 
 @called
