@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 from xml.parsers import expat
@@ -117,6 +118,29 @@ class Oracle:
             before = self.data[: node.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
             assert node.line == before.count(line_ends.encode()) + 1
         return [self._key(node) for node in nodes]
+
+    def value(self, key: Key) -> str:
+        """The string value of a node, as lxml gives it."""
+        kind, *place = key
+        if kind == "document":
+            return str(self.tree.xpath("string(/*)"))  # string(/) has a DTD's entities before
+        if kind == "attribute":
+            number, name = place
+            return str(self.elements[int(str(number))].attrib[name])
+        return self._values[key]
+
+    @cached_property
+    def _values(self) -> dict[Key, str]:
+        asked = {
+            "element": "//*",
+            "text": "//text()",
+            "misc": "//comment() | //processing-instruction()",
+        }
+        return {
+            (kind, number): str(node if kind == "text" else node.xpath("string()"))
+            for kind, expression in asked.items()
+            for number, node in enumerate(self.tree.xpath(expression))
+        }
 
     def _key(self, node: Node) -> Key:
         place = (node.start, node.end)

@@ -6,7 +6,7 @@ import gzip
 import io
 import re
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from tamis.documents import expat_places, offsets
 from tamis.errors import SubscriptionError, UsageError
 from tamis.limits import Limits
 from tamis.matching.automaton.automaton import Automaton
-from tamis.matching.selection import Node
+from tamis.matching.selection import Node, Selection
 from tamis.workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.automaton.test_memo import varied
@@ -48,6 +48,8 @@ def check(oracle: Oracle, expression: str, nodes: Sequence[Node], first: Sequenc
     inner = [node.start for node in nodes][found[:1] == [("document",)] :]
     assert inner == sorted(set(inner))
     assert list(first) == list(nodes)[:1]
+    if isinstance(nodes, Selection):
+        assert list(nodes.values()) == [oracle.value(key) for key in found]
     return len(found)
 
 
@@ -519,7 +521,7 @@ def test_drawn(subscription: str, document: str) -> None:
             return
         (query,) = (entry.query for entry in matcher.subscriptions)
         assert query is not None
-        match = matcher.match(document, nodes="all")
+        match = matcher.match(document, nodes="all", values=True)
         nodes = match.nodes("x")
         assert query.selects or not nodes
         if query.selects:
@@ -545,7 +547,8 @@ def test_real_documents(name: str) -> None:
             continue
         document = data + b"\n"  # which is to differ from its root element
         oracle = Oracle(document)
-        every, first = (matcher.match(document, nodes=which) for which in ("all", "first"))
+        every = matcher.match(document, nodes="all", values=True)
+        first = matcher.match(document, nodes="first")
         for id in every:
             query = queries[id]
             assert query is not None
@@ -560,6 +563,8 @@ def test_real_documents(name: str) -> None:
             assert len(nodes) == len(expected)
             assert set(found) <= set(expected)
             assert list(first.nodes(id)) == nodes[:1]
+            values = list(islice(nodes.values(), 200))
+            assert values == [oracle.value(key) for key in found]
             total += len(found)
     assert total > 100
     assert corpus(name)

@@ -147,7 +147,12 @@ class Markup:
     def elements(self, events: Int64) -> tuple[Int64, Int64]:
         """The starts and the ends of elements, by their start events."""
         offsets = self.batch.offsets
-        return offsets[events], offsets[self.first + self._partners[events - self.first]]
+        return offsets[events], offsets[self.ends(events)]
+
+    def ends(self, events: Int64) -> Int64:
+        """The end events of elements, by their start events."""
+        ends: Int64 = self.first + self._partners[events - self.first]
+        return ends
 
     def attribute(self, number: int) -> Range:
         """The range of an attribute, from its name to its closing quote.

@@ -116,21 +116,34 @@ class Matcher:
     def _compile(self, subscriptions: Subscriptions) -> CompiledMatcher:
         return CompiledMatcher(subscriptions, self._engine, self._limits, None, self._schema)
 
-    def match(self, document: Document, *, nodes: Which | None = None) -> Match:
+    def match(
+        self, document: Document, *, nodes: Which | None = None, values: bool = False
+    ) -> Match:
         """See :meth:`CompiledMatcher.match`."""
-        return self.compiled().match(document, nodes=nodes)
+        return self.compiled().match(document, nodes=nodes, values=values)
 
     def match_many(
-        self, documents: Iterable[Document], threads: int = 1, *, nodes: Which | None = None
+        self,
+        documents: Iterable[Document],
+        threads: int = 1,
+        *,
+        nodes: Which | None = None,
+        values: bool = False,
     ) -> Iterator[Match]:
         """See :meth:`CompiledMatcher.match_many`; the set stays as it is at the call."""
-        return self.compiled().match_many(documents, threads, nodes=nodes)
+        return self.compiled().match_many(documents, threads, nodes=nodes, values=values)
 
     def match_records(
-        self, document: Document, tag: str, threads: int = 1, *, nodes: Which | None = None
+        self,
+        document: Document,
+        tag: str,
+        threads: int = 1,
+        *,
+        nodes: Which | None = None,
+        values: bool = False,
     ) -> Iterator[Match]:
         """See :meth:`CompiledMatcher.match_records`; the set stays as it is at the call."""
-        return self.compiled().match_records(document, tag, threads, nodes=nodes)
+        return self.compiled().match_records(document, tag, threads, nodes=nodes, values=values)
 
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """See :meth:`CompiledMatcher.explain`."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis.documents.archive import ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
-from tamis.documents.demand import EVERYTHING, Demand
+from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
 from tamis.documents.offsets import Excerpt
 from tamis.documents.parser import Parser, parse
 from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace, check_tag
@@ -30,7 +30,14 @@ from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
 from tamis.matching.planner import Lane, compile_share, plan
 from tamis.matching.promise import PromisedProgram, Schema, read_schema
-from tamis.matching.selection import Answered, BatchNodes, DocumentNodes, Selection, check_which
+from tamis.matching.selection import (
+    Answered,
+    BatchNodes,
+    DocumentNodes,
+    Selection,
+    check_values,
+    check_which,
+)
 from tamis.matching.slow import SlowLane
 from tamis.matching.threads import Flush, check_threads, in_order
 from tamis.schema.graph import SchemaGraph
@@ -236,7 +243,9 @@ class CompiledMatcher:
         matchings = [one for worker in list(self._workers) for one in worker.matchings]
         saved.save(Path(path), compiled, matchings if learned else None)
 
-    def match(self, document: Document, *, nodes: Which | None = None) -> Match:
+    def match(
+        self, document: Document, *, nodes: Which | None = None, values: bool = False
+    ) -> Match:
         """Match one document.
 
         Args:
@@ -245,6 +254,8 @@ class CompiledMatcher:
                 "first" in each document, or "all". A match then keeps its document in memory, with
                 those that were matched together with it, and of a memoryview or mmap nothing may
                 change while nodes are asked for.
+            values: read what it takes to give the values of these nodes (:meth:`Selection.values`),
+                which is all text of the document.
 
         Raises:
             DocumentError: it cannot be answered.
@@ -253,7 +264,7 @@ class CompiledMatcher:
         >>> list(compile_subscriptions({"x": "//a[@n > 1]"}).match("<a n='2'/>"))
         ['x']
         """
-        (match,) = self.match_many([document], nodes=nodes)
+        (match,) = self.match_many([document], nodes=nodes, values=values)
         if match.error is not None:
             raise match.error
         return match
@@ -264,6 +275,7 @@ class CompiledMatcher:
         threads: int = 1,
         *,
         nodes: Which | None = None,
+        values: bool = False,
     ) -> Iterator[Match]:
         """Match documents, in their order; one in error carries it in its ``Match``.
 
@@ -274,7 +286,7 @@ class CompiledMatcher:
 
         Args:
             threads: how many match at once. They end with the iterator, also where it is closed.
-            nodes: as for :meth:`match`.
+            nodes, values: as for :meth:`match`.
 
         Raises:
             UsageError: ``documents`` is itself a document, ``threads`` is less than 1, or nodes are
@@ -286,7 +298,12 @@ class CompiledMatcher:
         """
         if isinstance(documents, str | bytes | bytearray | memoryview | os.PathLike):
             raise UsageError("match_many() takes many documents: give one to match()")
-        return self._matches(documents, check_threads(threads), self.check_nodes(nodes))
+        return self._matches(
+            documents,
+            check_threads(threads),
+            self.check_nodes(nodes),
+            check_values(nodes, values),
+        )
 
     def check_nodes(self, nodes: Which | None) -> Which | None:
         """The nodes that are asked for, if they can be told.
@@ -301,9 +318,13 @@ class CompiledMatcher:
         return nodes
 
     def _matches(
-        self, documents: Iterable[Document | DocumentError], threads: int, nodes: Which | None
+        self,
+        documents: Iterable[Document | DocumentError],
+        threads: int,
+        nodes: Which | None,
+        values: bool,
     ) -> Iterator[Match]:
-        for matches, found, _ in self.answers(documents, threads, nodes):
+        for matches, found, _ in self.answers(documents, threads, nodes, values):
             for number in range(matches.documents):
                 yield Match(self.ids, matches, number, nodes=found)
 
@@ -312,12 +333,13 @@ class CompiledMatcher:
         documents: Iterable[Document | DocumentError],
         threads: int = 1,
         nodes: Which | None = None,
+        values: bool = False,
     ) -> Iterator[Answers]:
         """What :meth:`match_many` says, as arrays, of many documents at a time."""
 
         def match_group(group: Sequence[Document | Source | DocumentError]) -> list[Answers]:
             """Match a group, in smaller ones where what is read turns out to be large."""
-            return [self._answers(sources, nodes) for sources in self._batches(group)]
+            return [self._answers(sources, nodes, values) for sources in self._batches(group)]
 
         with closing(in_order(match_group, self._groups(documents), threads)) as answered:
             for several in answered:
@@ -330,6 +352,7 @@ class CompiledMatcher:
         threads: int = 1,
         *,
         nodes: Which | None = None,
+        values: bool = False,
     ) -> Iterator[Match]:
         """Match the records of a document of any size: each is a document of its own.
 
@@ -341,7 +364,7 @@ class CompiledMatcher:
         Args:
             tag: as documents write it, with its prefix: ``page``, ``w:p``.
             threads: how many match at once; the caller's reads.
-            nodes: as for :meth:`match`.
+            nodes, values: as for :meth:`match`.
 
         Raises:
             UsageError: that is no tag, or some subscriptions go through the slow lane, or
@@ -353,7 +376,11 @@ class CompiledMatcher:
         """
         self.check_records()
         found = self.record_answers(
-            document, check_tag(tag), check_threads(threads), check_which(nodes)
+            document,
+            check_tag(tag),
+            check_threads(threads),
+            check_which(nodes),
+            values=check_values(nodes, values),
         )
         return (
             Match(self.ids, matches, number, places.first + number, located)
@@ -379,6 +406,8 @@ class CompiledMatcher:
         threads: int = 1,
         nodes: Which | None = None,
         part: RecordRange | None = None,
+        *,
+        values: bool = False,
     ) -> Iterator[Answers]:
         """What :meth:`match_records` says, as arrays, of many records at a time.
 
@@ -392,17 +421,18 @@ class CompiledMatcher:
         except DocumentError as error:
             yield Answers(match_set([_NO_NUMBERS], {0: error}), None, _NO_PLACES)
             return
+        demand = self._demanded(nodes, values)
         if part is None:
-            parsed = parse_records(stream, tag, Vocabulary(), self._demanded(nodes), self.limits)
+            parsed = parse_records(stream, tag, Vocabulary(), demand, self.limits)
         else:
-            parsed = part.parse(stream, tag, Vocabulary(), self._demanded(nodes), self.limits)
+            parsed = part.parse(stream, tag, Vocabulary(), demand, self.limits)
 
         def match_records(found: RecordBatch) -> Answers:
             if found.excerpt is not None:
                 found.excerpt.mark = stream.mark
             with self._worker() as worker:
                 answers = self._match_events(
-                    worker, found.batch, found.vocabulary, nodes, found.excerpt
+                    worker, found.batch, found.vocabulary, nodes, found.excerpt, values
                 )
             answers = answers.of(self._subscribers, found.errors)
             return answers._replace(places=found.places)
@@ -432,13 +462,15 @@ class CompiledMatcher:
                 del worker.parsers[demand]
         self._workers.append(worker)
 
-    def _demanded(self, nodes: Which | None) -> Demand:
+    def _demanded(self, nodes: Which | None, values: bool) -> Demand:
         """What is read of documents; to find an attribute again takes its prefix."""
         if nodes is None:
             return self._demand
         names = self._demand.attributes.some
         has_prefixes = names is None or any(namespace for namespace, _ in names)
-        return self._demand | Demand(offsets=True, prefixes=has_prefixes)
+        return self._demand | Demand(
+            text=ALL_NAMES if values else NO_NAMES, prefixes=has_prefixes, offsets=True
+        )
 
     def _match_events(
         self,
@@ -447,11 +479,13 @@ class CompiledMatcher:
         vocabulary: Vocabulary,
         nodes: Which | None = None,
         excerpts: Sequence[Source | DocumentError] | Excerpt | None = None,
+        values: bool = False,
     ) -> Answers:
         """What each engine says of the events of a batch, joined.
 
         Args:
             excerpts: the bytes of the documents, where nodes are asked for.
+            values: whether the batch has all text.
         """
         found = [matching.match(batch, vocabulary, nodes) for matching in worker.matchings]
         shares = [share for share, _ in self._lanes]
@@ -459,7 +493,9 @@ class CompiledMatcher:
         if nodes is not None and excerpts is not None:
             lanes = list(map(Answered, shares, found))
             limit = self.limits.matched_nodes
-            located = BatchNodes(nodes, limit, batch, vocabulary, excerpts, lanes, self._number_of)
+            located = BatchNodes(
+                nodes, values, limit, batch, vocabulary, excerpts, lanes, self._number_of
+            )
         if len(found) == 1:
             return Answers(found[0], located)
         numbers = [share.numbers for share in shares]
@@ -467,13 +503,15 @@ class CompiledMatcher:
 
     def match_batch(self, sources: Sequence[Source | DocumentError]) -> MatchSet:
         """Match documents that were read, or could not be, as one batch."""
-        return self._answers(sources, None).matches
+        return self._answers(sources, None, False).matches
 
-    def _answers(self, sources: Sequence[Source | DocumentError], nodes: Which | None) -> Answers:
+    def _answers(
+        self, sources: Sequence[Source | DocumentError], nodes: Which | None, values: bool
+    ) -> Answers:
         with self._worker() as worker:
-            parser = worker.parser(self._demanded(nodes), self.limits)
+            parser = worker.parser(self._demanded(nodes, values), self.limits)
             batch, errors = parser.parse(sources)
-            answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources)
+            answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources, values)
         if self._slow is not None:
             found, refused = self._match_slowly(self._slow, sources, errors)
             matches = joined([(answers.matches, None), (found, None)])

@@ -8,7 +8,7 @@ for all other queries the reference engine's evaluator looks, in the events of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, overload
 
 import numpy as np
@@ -18,6 +18,7 @@ from tamis.documents.batch import (
     DOCUMENT,
     ELEMENT,
     KIND_BITS,
+    MISC,
     TEXT,
     EventBatch,
     Int32,
@@ -61,12 +62,20 @@ class Selection(Sequence[Node]):
         is_cut: there are more than the limit ``matched_nodes``, and these are the first of them.
     """
 
-    def __init__(self, starts: Int64, ends: Int64, excerpt: Excerpt, is_cut: bool = False) -> None:
+    def __init__(
+        self,
+        starts: Int64,
+        ends: Int64,
+        excerpt: Excerpt,
+        is_cut: bool = False,
+        values: Callable[[], Iterator[str]] | None = None,
+    ) -> None:
         freeze(starts, ends)
         self.starts = starts
         self.ends = ends
         self.is_cut = is_cut
         self._excerpt = excerpt
+        self._values = values
 
     @cached_property
     def lines(self) -> Int64:
@@ -79,6 +88,26 @@ class Selection(Sequence[Node]):
         """The nodes as the document has them, one after the other."""
         for start, end in zip(self.starts.tolist(), self.ends.tolist(), strict=True):
             yield self._excerpt.text(start, end)
+
+    def values(self) -> Iterator[str]:
+        """XPath's string values of the nodes, one after the other.
+
+        The value of an element is all text inside, and that of an attribute is its normalised
+        value. Entities, character references and CDATA sections are replaced by what they stand
+        for.
+
+        Raises:
+            UsageError: values were not asked for when the document was matched.
+
+        >>> import tamis
+        >>> match = tamis.compile({"x": "//b | //@n"}).match(
+        ...     "<a n='&lt;1'><b>x<i>y</i>&amp;<![CDATA[<]]></b></a>", nodes="all", values=True)
+        >>> list(match.nodes("x").values())
+        ['<1', 'xy&<']
+        """
+        if self._values is None:
+            raise UsageError('values were not asked for: match(document, nodes="all", values=True)')
+        return self._values()
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -186,6 +215,7 @@ class BatchNodes(NamedTuple):
 
     Attributes:
         which: the nodes that are asked for.
+        has_values: whether the batch has all text, so that values of nodes can be told.
         limit: nodes of one query and document.
         excerpts: the bytes of each document, or those of all of them.
         lanes: what each engine said.
@@ -193,6 +223,7 @@ class BatchNodes(NamedTuple):
     """
 
     which: Which
+    has_values: bool
     limit: int
     batch: EventBatch
     vocabulary: Vocabulary
@@ -220,8 +251,10 @@ class DocumentNodes:
         places = self._places_of(self._found.number_of(id))
         limit = 1 if self._found.which == "first" else self._found.limit
         is_cut = len(places) > limit and self._found.which == "all"
-        starts, ends = self._ranges(places[:limit])
-        return Selection(starts, ends, self._excerpt, is_cut)
+        places = places[:limit]
+        starts, ends = self._ranges(places)
+        values = partial(self._values, places) if self._found.has_values else None
+        return Selection(starts, ends, self._excerpt, is_cut, values)
 
     # -- which nodes ---------------------------------------------------------------------------
 
@@ -276,6 +309,27 @@ class DocumentNodes:
         ends += mark
         return starts, ends
 
+    def _values(self, places: Int64) -> Iterator[str]:
+        """The string values of nodes, decoded one at a time."""
+        batch, markup = self._found.batch, self._markup
+        kinds, numbers = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
+        firsts, lasts = numbers.copy(), numbers + 1  # of elements: their text nodes
+        is_element, is_document = kinds == ELEMENT, kinds == DOCUMENT
+        elements = numbers[is_element]
+        firsts[is_element] = np.searchsorted(batch.text_event, elements)
+        lasts[is_element] = np.searchsorted(batch.text_event, markup.ends(elements))
+        firsts[is_document] = np.searchsorted(batch.text_event, markup.first)
+        lasts[is_document] = np.searchsorted(batch.text_event, markup.last)
+        texts = batch.text_start, batch.text_end, batch.text_values
+        columns = {
+            ATTRIBUTE: (batch.value_start, batch.value_end, batch.attribute_values),
+            MISC: (batch.misc_start, batch.misc_end, batch.misc_values),
+        }
+        for kind, first, last in zip(kinds.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
+            starts, ends, values = columns.get(kind, texts)
+            found = values[starts[first] : ends[last - 1]] if first < last else values[:0]
+            yield found.tobytes().decode()
+
     def _range(self, kind: int, number: int) -> tuple[int, int]:
         if kind == ATTRIBUTE:
             return self._markup.attribute(number)
@@ -301,6 +355,17 @@ def check_which(nodes: object) -> Which | None:
     if nodes in (None, "first", "all"):
         return nodes
     raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
+
+
+def check_values(nodes: Which | None, values: bool) -> bool:
+    """Whether values are asked for, if they can be.
+
+    Raises:
+        UsageError: they are asked for without nodes.
+    """
+    if values and nodes is None:
+        raise UsageError('values are of nodes: say nodes="all", or "first", beside values=True')
+    return bool(values)
 
 
 def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int) -> Excerpt:
