@@ -61,6 +61,7 @@ def _name_tests() -> st.SearchStrategy[NameTest]:
 
 
 _TESTS = st.one_of(_name_tests(), st.sampled_from(KindTest))
+_ATTRIBUTE_TESTS = st.one_of(_name_tests(), st.just(KindTest.NODE))
 
 
 @cache
@@ -71,7 +72,8 @@ def _steps(draw: st.DrawFn, depth: int, axes: tuple[Axis, ...] = tuple(Axis)) ->
     if axis is Axis.CHILD:
         conditions = st.one_of(conditions, st.builds(Position, st.integers(1, 3)))
     predicates = draw(st.lists(conditions, max_size=2)) if depth > 0 else []
-    return Step(axis, draw(_TESTS), tuple(predicates))
+    tests = _ATTRIBUTE_TESTS if axis is Axis.ATTRIBUTE else _TESTS
+    return Step(axis, draw(tests), tuple(predicates))
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tamis.errors import BadSubscriptions
 from tamis.transform.transformer import Transformer
 from tests.transform.cases import CASES, Case
 from tests.transform.saxon import canonical, transformed
@@ -26,3 +27,33 @@ def test_messages_are_utf_8_whatever_the_encoding_of_the_document(encoding: str)
     query = '<r>{ for $b in /a/b return <x k="{ $b/@k }">{ $b, $b/text() }</x> }</r>'
     (message,) = Transformer({"q": query}).transform(document.encode(encoding))
     assert message.text == f'<r><x k="{text}"><b k="{text}">{text}<c/></b>{text}</x></r>'
+
+
+STEPS = [
+    axis + test
+    for axis in ("child::", "descendant::", "descendant-or-self::", "self::", "@")
+    for test in ("a", "p:a", "p:*", "*", "node()", "text()")
+]
+NODES = "<r xmlns:p='urn:p' a='v' p:a='w'><a a='x'>v</a><p:a p:a='v'>t<a/></p:a><!--v--></r>"
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_node_tests(step: str) -> None:
+    """Every node test on every axis, by every strategy that takes it."""
+    clauses = (
+        f"return <x>{{ $x/{step} }}</x>",
+        f'return <x n="{{ count($x/{step}) }}"/>',
+        f"where $x/{step} and not($x/{step}/text()) return <x/>",
+        f"where $x/{step} = 'v' return <x/>",
+    )
+    for clause in clauses:
+        query = f'declare namespace p = "urn:p"; <r>{{ for $x in //* {clause} }}</r>'
+        expected = canonical(transformed(query, NODES))
+        for strategy in ("auto", "reference", "relative", "plan-sharing"):
+            try:
+                messages = Transformer({"q": query}, strategy=strategy).transform(NODES)
+            except BadSubscriptions:
+                assert strategy not in ("auto", "reference")
+                continue
+            found = [canonical(message.text) for message in messages] or [b"<r></r>"]
+            assert found == [expected]

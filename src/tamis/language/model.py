@@ -63,7 +63,11 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step; its predicates apply one after the other."""
+    """One step; its predicates apply one after the other.
+
+    ``text()`` does not stand on the attribute axis: ``@text()``, which selects nothing, is read as
+    ``@node()[false()]``.
+    """
 
     axis: Axis
     test: NodeTest

@@ -453,6 +453,8 @@ class Meaning:
         self.inside_predicate += 1
         predicates = tuple(self.predicate(p, axis) for p in syntax.predicates)
         self.inside_predicate -= 1
+        if axis is Axis.ATTRIBUTE and test is KindTest.TEXT:  # no attribute is a text node
+            return Step(axis, KindTest.NODE, (*predicates, Constant(False)))
         return Step(axis, test, predicates)
 
     def node_test(self, syntax: StepSyntax) -> NodeTest:

@@ -108,8 +108,6 @@ def _of_step(step: Step, descends: bool, is_leaf: bool) -> Iterator[str]:
         yield "a // leads to ."
     elif step.test is KindTest.NODE and step.axis not in (Axis.SELF, Axis.ATTRIBUTE):
         yield "it has a step to node()"
-    elif step.test is KindTest.TEXT and step.axis is Axis.ATTRIBUTE:
-        yield "it asks for attributes that are text()"
     if is_leaf and step.predicates:
         yield "an attribute or a text node has a predicate"
     for predicate in step.predicates:
