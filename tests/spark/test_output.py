@@ -49,7 +49,7 @@ NOTHING = Run("r", "string", "", {"matches": [], "errors": []}, [], rows_about([
 
 def read(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """The rows of an output without their records, which are null, and without versions."""
-    tables = {name: pq.read_table(folder / name) for name in RESULTS}
+    tables = {name: pq.read_table(folder / name, partitioning=None) for name in RESULTS}
     assert {name: table.schema for name, table in tables.items()} == schemas("string")
     assert all(table["record"].null_count == len(table) for table in tables.values())
     tables["matches"] = tables["matches"].drop_columns(VERSIONS)
@@ -164,10 +164,43 @@ def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
     with place.sink("r", "string") as sink:
         place.publish(sink, NOTHING._replace(read=files))
     assert place.not_in_manifest(files) == []
-    others = [same, files[0]._replace(size=4), files[1]._replace(modified=6), Listed("c.xml", 3, 5)]
+    later = files[1]._replace(modified=1005)
+    others = [same, files[0]._replace(size=4), later, Listed("c.xml", 3, 5)]
     assert place.not_in_manifest([*files, *others]) == others
     (name,) = (tmp_path / MANIFEST).iterdir()
     assert name.name == "r.parquet"
+
+
+def as_before(folder: Path) -> None:
+    """Make a folder of results what an earlier version made: times in nanoseconds."""
+    for file in (folder / MANIFEST).iterdir():
+        table = pq.read_table(file, partitioning=None)
+        modified = table["modified"].cast(pa.timestamp("ns", "UTC"))
+        table = table.set_column(2, "modified", modified)
+        pq.write_table(table, file)
+
+
+def test_results_of_an_earlier_version(tmp_path: Path) -> None:
+    """They are known, whatever their times are kept in, and get the schema of the new ones."""
+    files = [Listed("a.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, -1_500)]
+    folder = tmp_path / "k=1"  # which is no partition
+    with Output(folder).sink("old", "string") as sink:
+        Output(folder).publish(sink, write(sink, "<a/>", "<", run="old")._replace(read=files))
+    as_before(folder)
+    (old,) = (folder / MANIFEST).iterdir()
+    times = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
+    exact = pq.read_table(old, partitioning=None).set_column(2, "modified", times)
+    pq.write_table(exact, old)
+    assert Output(folder).not_in_manifest(files) == []
+    place = Output(folder)
+    place.prepare("string")
+    with place.sink("new", "string") as sink:
+        place.publish(sink, write(sink, "<b/>", "<b", run="new"))
+    others = [file._replace(modified=file.modified + 1_000) for file in files]
+    assert place.not_in_manifest([*files, *others]) == others
+    assert len({str(pq.read_schema(file)) for file in (folder / MANIFEST).iterdir()}) == 1
+    assert (len(read(folder)["matches"]), len(read(folder)["errors"])) == (3, 2)
+    assert sorted(os.listdir(folder)) == ["errors", "manifest", "matches"]
 
 
 @pytest.mark.parametrize("overwrite", [False, True])

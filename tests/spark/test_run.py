@@ -11,6 +11,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+import duckdb
+import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PythonException
@@ -22,6 +24,7 @@ from tamis.spark import job, program, run, writing
 from tamis.spark.listing import list_files
 from tests.cli.running import COMMAND, Outcome
 from tests.cli.running import run as run_here
+from tests.spark.test_output import as_before
 
 SUBSCRIPTIONS = "large\t//order[total > 100]\nurgent\t//order[@urgent]\n//item\n"
 FILES: dict[str, str | bytes] = {
@@ -71,33 +74,64 @@ def test_files_are_answered_and_errors_stay_where_they_are(
     assert summary.plan == "1 task share the documents, with a program of 0 MB"
 
 
+VERSIONS = [("set_version", "string"), ("tamis_version", "string")]
+COLUMNS = {
+    "matches": [
+        ("document", "string"),
+        ("record", "bigint"),
+        ("subscription", "bigint"),
+        *VERSIONS,
+    ],
+    "errors": [
+        ("document", "string"),
+        ("record", "bigint"),
+        ("code", "string"),
+        ("message", "string"),
+        ("line", "bigint"),
+        ("column", "bigint"),
+        ("offset", "bigint"),
+    ],
+    "manifest": [
+        ("file", "string"),
+        ("size", "bigint"),
+        ("modified", "timestamp"),
+        *VERSIONS,
+        ("run", "string"),
+        ("read", "timestamp"),
+    ],
+}
+
+
 @pytest.mark.spark
-def test_spark_reads_what_was_written(spark: SparkSession, write: Callable[..., None]) -> None:
+@pytest.mark.parametrize("is_added", [False, True])
+def test_others_read_what_was_written(
+    spark: SparkSession, write: Callable[..., None], is_added: bool
+) -> None:
+    """Spark, DuckDB and pandas; also where it was added to what an earlier version wrote."""
     write(FILES)
     run(spark, {1: "//order"}, ["in/3.xml"], "out")
-    frames = [
-        spark.read.parquet(str(Path("out", name).absolute())) for name in ("matches", "errors")
-    ]
-    assert [frame.dtypes for frame in frames] == [
-        [
-            ("document", "string"),
-            ("record", "bigint"),
-            ("subscription", "bigint"),
-            ("set_version", "string"),
-            ("tamis_version", "string"),
-        ],
-        [
-            ("document", "string"),
-            ("record", "bigint"),
-            ("code", "string"),
-            ("message", "string"),
-            ("line", "bigint"),
-            ("column", "bigint"),
-            ("offset", "bigint"),
-        ],
-    ]
-    assert [tuple(row)[:3] for row in frames[0].collect()] == [("in/3.xml", None, 1)]
-    assert frames[1].collect() == []
+    if is_added:
+        as_before(Path("out"))
+        run(spark, {1: "//order"}, ["in/2.xml", "in/3.xml"], "out", only_new=True)
+    rows = {"matches": 1, "errors": is_added, "manifest": 1 + is_added}
+    assert sorted(COLUMNS) == [name for name in sorted(os.listdir("out")) if name[0] != "."]
+    for name, columns in COLUMNS.items():
+        frame = spark.read.parquet(str(Path("out", name).absolute()))
+        assert frame.dtypes == columns
+        known = [row.asDict() for row in frame.collect()]
+        table = duckdb.sql(f"SELECT * FROM read_parquet('out/{name}/*.parquet')")
+        names = [column for column, _ in columns]
+        assert table.columns == names
+        assert (len(table), len(known)) == (rows[name], rows[name])
+        again = pd.read_parquet(Path("out", name))
+        assert list(again.columns) == names
+        for column in ("document", "subscription", "message", "file", "size"):
+            if column in names:
+                expected = sorted(row[column] for row in known)
+                assert sorted(again[column]) == expected
+                assert sorted(value for (value,) in table[column].fetchall()) == expected
+    seen = int(again.sort_values("file")["modified"].iloc[-1].timestamp() * 1e6)
+    assert abs(seen - os.stat("in/3.xml").st_mtime_ns // 1000) <= 1
 
 
 @pytest.mark.spark

@@ -53,7 +53,7 @@ _MANIFEST = pa.schema(
     [
         ("file", pa.string()),
         ("size", pa.int64()),
-        ("modified", pa.timestamp("ns", "UTC")),
+        ("modified", pa.timestamp("us", "UTC")),  # Spark reads no nanoseconds
         ("set_version", pa.string()),
         ("tamis_version", pa.string()),
         ("run", pa.string()),
@@ -168,15 +168,28 @@ class Output:
                     f"{self.given} has ids of the type {found}, which those of these "
                     "subscriptions are not: name another folder"
                 )
-            return
+            break
+        self._update_files({MANIFEST: _MANIFEST})
+
+    def _update_files(self, schemas: Mapping[str, pa.Schema]) -> None:
+        """Rewrite the files of earlier versions, so that those of a folder have one schema.
+
+        Each is replaced at once by one with the same rows. Files that others put there stay.
+        """
+        with self._failure_reported(), self._staging("update") as staging:
+            for name, schema in schemas.items():
+                for file in (self.folder / name).glob("*.parquet"):
+                    table = _read(file)
+                    if table.schema.names == schema.names and table.schema.types != schema.types:
+                        _write(table.cast(schema, safe=False), staging / name / file.name)
+                        (staging / name / file.name).rename(file)
+                        to_disk(self.folder / name)
 
     def manifest(self) -> pa.Table:
         """What was read, by all runs."""
         files = sorted((self.folder / MANIFEST).glob("*.parquet"))
-        try:
-            return pa.concat_tables([_MANIFEST.empty_table(), *map(pq.read_table, files)])
-        except (OSError, pa.ArrowException) as error:
-            raise UsageError(f"{self.given}/{MANIFEST} cannot be read: {error}") from None
+        tables = [_read(file).cast(_MANIFEST, safe=False) for file in files]
+        return pa.concat_tables([_MANIFEST.empty_table(), *tables])
 
     def is_done(self, run: str) -> bool:
         """Whether a run was published."""
@@ -187,26 +200,18 @@ class Output:
         found: set[str] = set()
         for file in (self.folder / MANIFEST).glob("*.parquet"):
             if not _RUN.fullmatch(file.stem):
-                try:
-                    found.update(pq.read_table(file, columns=["run"])["run"].to_pylist())
-                except (OSError, pa.ArrowException, KeyError) as error:
-                    raise UsageError(f"{file} cannot be read: {error}") from None
+                found.update(_read(file, ["run"])["run"].to_pylist())
         return found
 
     def not_in_manifest(self, files: Sequence[Listed]) -> list[Listed]:
-        """Those files that are not in the manifest as they are now."""
+        """Those files that are not in the manifest as they are now.
+
+        Times are compared in whole microseconds: manifests of earlier versions have nanoseconds.
+        """
         keys = ["file", "size", "modified"]
-        known = self.manifest().select(keys)
-        known = known.set_column(2, "modified", known["modified"].cast(pa.int64()))
-        table = pa.table(
-            {
-                "file": pa.array([_in_manifest(file.path) for file in files], pa.string()),
-                "size": pa.array([file.size for file in files], pa.int64()),
-                "modified": pa.array([file.modified for file in files], pa.int64()),
-                "number": pa.array(range(len(files)), pa.int64()),
-            }
-        )
-        left = table.join(known, keys, join_type="left anti")
+        table = _as_in_manifest(files)
+        table = table.append_column("number", pa.array(range(len(files)), pa.int64()))
+        left = table.join(self.manifest().select(keys), keys, join_type="left anti")
         return [files[number] for number in sorted(left["number"].to_pylist())]
 
     @contextmanager
@@ -216,12 +221,18 @@ class Output:
         Raises:
             UsageError: it cannot be made.
         """
+        with self._staging(run) as staging:
+            yield ParquetSink(str(staging), run, id_type)
+
+    @contextmanager
+    def _staging(self, run: str) -> Iterator[Path]:
+        """A folder inside for files that are not to be seen yet, which is gone in the end."""
         staging = self.folder / f".tamis-{run}-{uuid4().hex}"
         try:
             with self._failure_reported():
                 for name in _FOLDERS:
                     (staging / name).mkdir(parents=True)
-            yield ParquetSink(str(staging), run, id_type)
+            yield staging
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
@@ -360,6 +371,17 @@ def _in_manifest(path: str) -> str:
     return whole.encode(errors="backslashreplace").decode()
 
 
+def _as_in_manifest(files: Sequence[Listed]) -> pa.Table:
+    """The columns of the manifest that tell files, as they are now, apart."""
+    modified = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
+    columns = [
+        pa.array([_in_manifest(file.path) for file in files], pa.string()),
+        pa.array([file.size for file in files], pa.int64()),
+        modified.cast(_MANIFEST.field("modified").type, safe=False),
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(list(_MANIFEST)[:3]))
+
+
 class Run(NamedTuple):
     """What a job did.
 
@@ -380,21 +402,11 @@ class Run(NamedTuple):
 
     def manifest(self) -> pa.Table:
         """What there is to say of the run."""
-        count = len(self.read)
-        modified = pa.array([file.modified for file in self.read], pa.int64())
+        table = _as_in_manifest(self.read)
         same = [self.set_version, tamis.__version__, self.name, datetime.now(UTC)]
-        return pa.Table.from_arrays(
-            [
-                pa.array([_in_manifest(file.path) for file in self.read], pa.string()),
-                pa.array([file.size for file in self.read], pa.int64()),
-                modified.cast(_MANIFEST.field("modified").type),
-                *(
-                    pa.array([value] * count, field.type)
-                    for value, field in zip(same, list(_MANIFEST)[3:], strict=True)
-                ),
-            ],
-            schema=_MANIFEST,
-        )
+        for value, field in zip(same, list(_MANIFEST)[3:], strict=True):
+            table = table.append_column(field, pa.array([value] * len(table), field.type))
+        return table
 
 
 def rows_about(
@@ -505,6 +517,19 @@ class _File:
         if self._writer is not None:
             self._writer.close()
             to_disk(self.path)
+
+
+def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
+    """A file of Parquet.
+
+    Raises:
+        UsageError: it cannot be read, or has no such columns.
+    """
+    try:  # a folder k=1 above it is no partition
+        table = pq.read_table(path, columns=columns, partitioning=None)
+        return table if columns is None else table.select(columns)
+    except (OSError, pa.ArrowException, KeyError) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
 
 
 def _write(table: pa.Table, path: Path) -> None:

@@ -178,8 +178,7 @@ class Postgres:
             cursor.execute("UPDATE tamis_runs SET is_done = true WHERE run = %s", (sink.run,))
             cursor.execute("DELETE FROM tamis_tasks WHERE run = %s", (sink.run,))
             with cursor.copy("COPY tamis_manifest FROM STDIN") as copy:
-                table = written.manifest()
-                for row in _rows(table.cast(_in_microseconds(table.schema), safe=False)):
+                for row in _rows(written.manifest()):
                     copy.write_row(row)
             sink.begin(cursor)
             sink.add(cursor, ERRORS, written.wrong)
@@ -263,8 +262,3 @@ def _rows(table: pa.Table | pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
         for column in (column.to_pylist() for column in table.columns)
     ]
     return zip(*columns, strict=True)
-
-
-def _in_microseconds(schema: pa.Schema) -> pa.Schema:
-    at = schema.get_field_index("modified")
-    return schema.set(at, pa.field("modified", pa.timestamp("us", "UTC")))
