@@ -157,6 +157,40 @@ def test_the_format(spark: SparkSession, write: Callable[..., None]) -> None:
 
 
 @pytest.mark.spark
+def test_the_format_in_sql(spark: SparkSession, write: Callable[..., None]) -> None:
+    """A view or a table of a path, of several, of a location; each time with these answers."""
+    write(FILES | {"s.tsv": "a\t//a\nbig\t//a[@n > 1]\n", "other/5.xml": "<a/>"})
+    here = os.getcwd()
+    of = f"subscriptions '{here}/s.tsv'"
+    two = f"""paths '["{here}/in", "{here}/other/*.xml"]'"""
+    both = [*ANSWERS, ("5.xml", "a")]
+    for made, expected in (
+        (f"TEMPORARY VIEW {{}} USING tamis OPTIONS ({of}, path '{here}/in')", ANSWERS),
+        (f"TEMPORARY VIEW {{}} USING tamis OPTIONS ({of}, {two})", both),
+        (f"TABLE {{}} USING tamis OPTIONS ({of}) LOCATION '{here}/in'", ANSWERS),
+        (f"TABLE {{}} USING tamis OPTIONS ({of}, path '{here}/in') COMMENT 'c'", ANSWERS),
+        (f"TABLE {{}} USING tamis OPTIONS ({of}, {two}) TBLPROPERTIES (k = 'v')", both),
+    ):
+        name = f"answers{abs(hash(made))}"
+        spark.sql(f"CREATE {made.format(name)}")
+        query = f"SELECT document, subscription FROM {name}"
+        found = rows(spark.sql(query))
+        assert [(os.path.basename(document), id) for document, id in found] == expected, made
+        assert spark.sql(f"{query} WHERE error.code = 'document-malformed'").count() == 1
+    drop = spark.read.option("errors", "drop").table(name)
+    with pytest.raises(PySparkException, match="the table has other columns: make it anew"):
+        drop.collect()
+    for options, message in (
+        (f"({of})", "which files"),
+        (f"({of}, paths 'in')", "paths is a JSON list"),
+        (f"({of}, file 'in', path 'in')", "there is no option file"),
+        ("(path 'in')", "which subscriptions"),
+    ):
+        with pytest.raises(PySparkException, match=message):
+            spark.sql(f"CREATE TABLE none USING tamis OPTIONS {options}")
+
+
+@pytest.mark.spark
 def test_a_format_that_is_asked_for_nonsense(
     spark: SparkSession, write: Callable[..., None]
 ) -> None:

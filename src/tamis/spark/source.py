@@ -24,7 +24,8 @@ from tamis.spark.pieces import Piece, pieces_of, shares
 from tamis.spark.program import Program, is_program
 from tamis.spark.rows import Form
 
-_USERS = {"subscriptions", "namespaces", "unsupported"}
+_FILES = {"subscriptions", "namespaces"}
+_USERS = _FILES | {"unsupported"}
 _USERS |= {"record", "as_array", "nodes", "errors", "xml"}
 _OPTIONS = _USERS | {"path", "paths", "folder", "program", "tells_errors"}
 
@@ -38,6 +39,11 @@ class TamisSource(DataSource):
     ::
 
         spark.read.format("tamis").option("subscriptions", "orders.tsv").load("incoming/")
+
+    and in SQL::
+
+        CREATE TEMPORARY VIEW late USING tamis OPTIONS (subscriptions 'orders.tsv', path 'incoming')
+        CREATE TABLE late USING tamis OPTIONS (subscriptions 'orders.tsv') LOCATION 'incoming'
 
     Spark finds it by the package ``pyspark_tamis`` where that is installed. Options:
     ``subscriptions``, a file of them or a saved program, and ``namespaces`` (a file) and
@@ -53,48 +59,91 @@ class TamisSource(DataSource):
         return "tamis"
 
     def schema(self) -> StructType:
-        return self._answer().schema()
+        options = self._given()
+        schema = _answer(options).schema()
+        _paths(options)
+        if self._is_new_table:
+            schema.fields[0].metadata = {_OF_TABLE: _from_anywhere(options)}
+        return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        options = self.options
-        if "paths" in options:
-            paths: list[str] = json.loads(options["paths"])
-        elif "path" in options:
-            paths = [options["path"]]
-        else:
-            raise UsageError("which files? .load(path), or a list of paths")
-        return _Reader(self._answer(), paths, options.get("folder", os.getcwd()))
-
-    def _answer(self) -> AnswerPieces:
-        options: Any = self.options
-        unknown = options.keys() - _OPTIONS
-        if unknown:
+        kept = schema.fields[0].metadata.get(_OF_TABLE, {})
+        options = {**kept, **self._given()}
+        answer = _answer(options)
+        if kept and answer.schema().simpleString() != schema.simpleString():
             raise UsageError(
-                f"there is no option {min(unknown)}: the options are {', '.join(sorted(_USERS))}"
+                "with these subscriptions and options the table has other columns: make it anew"
             )
-        if "program" in options:
-            made = Program(**json.loads(options["program"]))
-        elif "subscriptions" in options:
-            made = shared_program(
-                options["subscriptions"],
-                options.get("namespaces"),
-                cast(Unsupported, options.get("unsupported", "refuse")),
-            )
-        else:
-            raise UsageError('which subscriptions? .option("subscriptions", FILE)')
-        form = Form(
-            made.id_type,
-            made.set_version,
-            options.get("record"),
-            _is_true(options, "as_array"),
-            options.get("nodes"),
-            options.get("errors", "column"),
+        return _Reader(answer, _paths(options), options.get("folder", os.getcwd()))
+
+    @property
+    def _is_new_table(self) -> bool:
+        """Whether this is CREATE TABLE: then Spark gives the properties of a table."""
+        return "provider" in self.options
+
+    def _given(self) -> dict[str, str]:
+        """The options, of a table too."""
+        options = dict(self.options.items())
+        if not self._is_new_table:
+            return options
+        prefix = "option."
+        given = {n.removeprefix(prefix): options[n] for n in options if n.startswith(prefix)}
+        return given | ({"path": options["location"]} if "location" in options else {})
+
+
+_OF_TABLE = "tamis"
+"""The metadata of a table's first column that has the options. When a table is read, Spark gives a
+source in Python the columns and not the options."""
+
+
+def _from_anywhere(options: Mapping[str, str]) -> dict[str, str]:
+    """Options that mean the same in another folder."""
+    files = {name: os.path.abspath(options[name]) for name in _FILES if name in options}
+    return {"folder": os.getcwd(), **options, **files}
+
+
+def _paths(options: Mapping[str, str]) -> list[str]:
+    if "paths" not in options and "path" not in options:
+        raise UsageError(
+            "which files? .load(path), a list of paths, or in SQL OPTIONS (path '…') or LOCATION"
         )
-        xml = _is_true(options, "xml")
-        if "program" not in options:  # else it was checked
-            Form.of(made, form.record, form.as_array, form.nodes, form.errors)
-            check_xml(xml, form.record)
-        return AnswerPieces(made, form, xml, _is_true(options, "tells_errors", "true"))
+    try:
+        found = json.loads(options.get("paths", "null")) or [options["path"]]
+    except ValueError:
+        raise UsageError(f'paths is a JSON list, ["…", "…"], not {options["paths"]}') from None
+    # Spark writes the location of a table so.
+    return [path if "://" in path else path.removeprefix("file:") for path in found]
+
+
+def _answer(options: Mapping[str, Any]) -> AnswerPieces:
+    unknown = options.keys() - _OPTIONS
+    if unknown:
+        raise UsageError(
+            f"there is no option {min(unknown)}: the options are {', '.join(sorted(_USERS))}"
+        )
+    if "program" in options:
+        made = Program(**json.loads(options["program"]))
+    elif "subscriptions" in options:
+        made = shared_program(
+            options["subscriptions"],
+            options.get("namespaces"),
+            cast(Unsupported, options.get("unsupported", "refuse")),
+        )
+    else:
+        raise UsageError('which subscriptions? .option("subscriptions", FILE)')
+    form = Form(
+        made.id_type,
+        made.set_version,
+        options.get("record"),
+        _is_true(options, "as_array"),
+        options.get("nodes"),
+        options.get("errors", "column"),
+    )
+    xml = _is_true(options, "xml")
+    if "program" not in options:  # else it was checked
+        Form.of(made, form.record, form.as_array, form.nodes, form.errors)
+        check_xml(xml, form.record)
+    return AnswerPieces(made, form, xml, _is_true(options, "tells_errors", "true"))
 
 
 class _Reader(DataSourceReader):
