@@ -153,6 +153,8 @@ def test_an_event_is_explained(write: Write) -> None:
         "  false: wind > 20\n"
         "    wind > 20  found: no such attribute  ← fails here\n"
     )
+    inner = run("explain", "--events", "a.b = 1", "-", stdin=b'{"a": {"b": 1}}').out
+    assert 'no such attribute; "a" is an object, but names are flat' in inner
     null = run("explain", "--events", "a = 1", "-", stdin=b'{"a": null}').out
     assert null.endswith("a = 1  found: null  ← fails here\n")
     assert run("explain", "--events", "a = 1", "-", stdin=b'{"a": 1}').out.startswith("true: ")

@@ -67,6 +67,16 @@ def test_standard_input_and_threads(threads: int) -> None:
     assert (outcome.status, outcome.out) == (3, ANSWERS)
 
 
+def test_an_object_whose_fields_are_asked_for_is_told(write: Write) -> None:
+    write({"nested.tsv": "hot\td.t > 30\n", "nested.ndjson": b'{"d": {"t": 35}}\n' * 3})
+    outcome = run_process("match-events", "--subscriptions", "nested.tsv", "nested.ndjson")
+    assert (outcome.status, [found["matches"] for found in outcome.results]) == (0, [[], [], []])
+    assert outcome.err == (
+        "tamis: warning: events have an object 'd', but names are flat: 'd.t' is an attribute of "
+        "this name; flatten events first (docs/events.md)\n"
+    )
+
+
 def test_status_is_zero_when_all_events_are_answered() -> None:
     outcome = run(*ALARMS, "good.ndjson")
     assert (outcome.status, outcome.out) == (0, '{"line": 1, "matches": ["wiñd"]}\n')

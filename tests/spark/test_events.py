@@ -198,6 +198,20 @@ def test_names_without_a_column_are_told(df: DataFrame, caplog: pytest.LogCaptur
     assert rows(answers) == rows(match_events(df, SUBSCRIPTIONS, keep=["event"]))
 
 
+@pytest.mark.spark
+def test_structs_whose_fields_are_asked_for_are_told(
+    spark: SparkSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    df = spark.createDataFrame([((5,),)], "d struct<t int>")
+    with caplog.at_level(logging.WARNING, "tamis"):
+        match_events(df, {"hot": "d.t > 3"})
+    assert caplog.messages == [
+        "subscriptions name attributes that are no columns: 'd.t'",
+        "events have an object 'd', but names are flat: 'd.t' is an attribute of this name; "
+        "flatten events first (docs/events.md)",
+    ]
+
+
 def small_limits(subscriptions: dict[str, str]) -> EventMatcher:
     return tamis.compile_events(subscriptions, limits=tamis.Limits(event_string_bytes=5))
 

@@ -22,7 +22,7 @@ from tamis.events.model import (
     Int64,
     numbers,
 )
-from tamis.events.values import checked, of_no_kind
+from tamis.events.values import ObjectWarning, checked, of_no_kind
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 _NESTED, _NULL = 254, 255
@@ -50,7 +50,7 @@ class EncodedLines(NamedTuple):
 
 
 class Encoder:
-    """Encodes events for a filter table. It is immutable, and threads may share it.
+    """Encodes events for a filter table. Threads may share it.
 
     Attributes that no filter names are passed over, whatever their values are.
 
@@ -70,6 +70,7 @@ class Encoder:
         self.names = tuple(names)
         self.limits = limits
         self._numbers = {name: number for number, name in enumerate(self.names)}
+        self._objects = ObjectWarning(self.names)
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> AttributeBatch:
         """Events as Python has them.
@@ -119,8 +120,9 @@ class Encoder:
         >>> Encoder(["temp", "area"]).arrow(rows).event_starts
         array([0, 2, 3])
         """
-        from tamis.events.arrow.columns import encode_columns  # noqa: PLC0415 - seldom needed
+        from tamis.events.arrow.columns import encode_columns, structs  # noqa: PLC0415 - seldom needed
 
+        self._objects.look([structs(batch.schema)])
         return encode_columns(batch, self._numbers, self.limits)
 
     def _encoded(
@@ -135,6 +137,7 @@ class Encoder:
             errors: of events that have no attributes; gets those of events with lists and dicts.
             lines: which each event is in.
         """
+        self._objects.look(events)
         sizes = np.fromiter(map(len, events), np.int64, len(events))
         total = int(sizes.sum())
         names = np.fromiter(

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.errors import SubscriptionId
 from tamis.events.model import BOOLEAN, EXISTS, FLOAT, IN, OPERATORS, STRING, FilterTable
-from tamis.events.values import Value
+from tamis.events.values import Value, object_of
 from tamis.language.constraints import print_name
 from tamis.matching.explain import Explanation
 
@@ -17,7 +17,7 @@ from tamis.matching.explain import Explanation
 def explain(
     table: FilterTable, subscription: int, id: SubscriptionId, event: Mapping[str, Value]
 ) -> Explanation:
-    """Explain a subscription's answer to an event whose values are all plain."""
+    """Explain a subscription's answer to an event whose values that filters name are plain."""
     lines: list[str] = []
     matched = False
     filters = np.flatnonzero(table.subscriptions == subscription).tolist()
@@ -63,7 +63,7 @@ def _explained(
         for place, text, holds in zip(range(first, end), texts, truths, strict=True):
             name = table.names[table.constraint_names[place]]
             value = event.get(name)
-            found = "no such attribute" if name not in event else _value(value)
+            found = _value(value) if name in event else _missing(name, event)
             details.append(f"{text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
             if not holds:
                 break
@@ -100,6 +100,16 @@ def _value(value: Value | None) -> str:
     """A value as constraints write it; long ones are cut."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:79]}…"
+
+
+def _missing(name: str, event: Mapping[str, Value]) -> str:
+    found = object_of(name, event)
+    if found is None:
+        return "no such attribute"
+    return (
+        f"no such attribute; {_value(found)} is an object, but names are flat: flatten events "
+        "first (docs/events.md)"
+    )
 
 
 def _truth(holds: bool) -> str:

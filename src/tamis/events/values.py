@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence, Set
+import logging
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from datetime import date, time, timedelta
+from itertools import islice
 from numbers import Number
 from typing import Any
 
@@ -12,6 +14,8 @@ import numpy as np
 from tamis.errors import EventLimitError, MalformedEvent
 from tamis.events.model import INT64_MAX, INT64_MIN
 from tamis.limits import Limits
+
+log = logging.getLogger("tamis")
 
 Value = str | int | float | bool | None
 """A value of these very types is *plain*: integers within int64, strings that UTF-8 can hold."""
@@ -25,7 +29,7 @@ _ADVICE: list[tuple[tuple[type, ...], str]] = [
 
 
 def checked(event: object, names: Container[str], limits: Limits) -> dict[str, Any]:
-    """An event whose values of these names are plain: itself, or a copy with just these.
+    """An event whose values of these names are plain: itself, or a copy.
 
     NumPy's scalars, and instances of subclasses of the plain types, become plain. What has another
     name may be anything.
@@ -35,7 +39,7 @@ def checked(event: object, names: Container[str], limits: Limits) -> dict[str, A
         EventLimitError: it is beyond a limit.
 
     >>> checked({"a": np.int64(7), "b": "x", "c": [1]}, ["a", "b"], Limits())
-    {'a': 7, 'b': 'x'}
+    {'a': 7, 'b': 'x', 'c': [1]}
     """
     attributes = event if type(event) is dict else _attributes(event)
     if len(attributes) > limits.event_attributes:
@@ -57,11 +61,10 @@ def checked(event: object, names: Container[str], limits: Limits) -> dict[str, A
             break
     else:
         return attributes
-    plain: dict[str, Value] = {}
+    plain: dict[str, Any] = {}
     for given, value in attributes.items():
         name = _name(given)
-        if name in names:
-            plain[name] = _plain(name, value, string_max)
+        plain[name] = _plain(name, value, string_max) if name in names else value
     return plain
 
 
@@ -79,6 +82,45 @@ def _attributes(event: object) -> dict[Any, Any]:
             raise duplicate(name)
         attributes[name] = value
     return attributes
+
+
+class ObjectWarning:
+    """Warns, once, where filters name ``d.t`` and events have an object ``d``: names are flat.
+
+    Args:
+        names: of the filter table.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._dotted = {object: name for name in reversed(names) for object in _objects(name)}
+
+    def look(self, events: Iterable[Mapping[str, Any]]) -> None:
+        """Look at the first events of a batch; this costs nothing where no name has a dot."""
+        if not self._dotted:
+            return
+        for event in islice(events, 100):
+            for found in self._dotted.keys() & event.keys():
+                name = self._dotted[found]
+                if isinstance(event[found], Mapping) and name not in event:
+                    self._dotted = {}
+                    log.warning(
+                        "events have an object %s, but names are flat: %s is an attribute of this "
+                        "name; flatten events first (docs/events.md)",
+                        shown(found),
+                        shown(name),
+                    )
+                    return
+
+
+def object_of(name: str, event: Mapping[str, Any]) -> str | None:
+    """The object of an event that holds a dotted name, if names were paths."""
+    found = (object for object in _objects(name) if isinstance(event.get(object), Mapping))
+    return next(found, None)
+
+
+def _objects(name: str) -> list[str]:
+    """What stands before each dot of a name."""
+    return [name[:place] for place, character in enumerate(name) if character == "."]
 
 
 def duplicate(name: object) -> MalformedEvent:

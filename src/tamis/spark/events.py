@@ -36,6 +36,7 @@ from tamis.errors import EventError, SubscriptionId, UsageError
 from tamis.events.answers import EventAnswers
 from tamis.events.matcher import EventMatcher
 from tamis.events.model import By
+from tamis.events.values import ObjectWarning
 from tamis.spark.artifacts import send
 from tamis.spark.event_program import (
     EventProgram,
@@ -155,6 +156,8 @@ def _attributes(
         shown = ", ".join(repr(name) for name in missing[:5])
         more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
         log.warning("subscriptions name attributes that are no columns: %s%s", shown, more)
+        structs = (name for name, field in fields.items() if isinstance(field.dataType, StructType))
+        ObjectWarning(missing).look([{name: {} for name in structs}])
     if columns is None:
         attributes = checked = [name for name in names if name in fields]
     else:

@@ -85,6 +85,13 @@ def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> Att
     return _joined(batch.num_rows, np.array(names, np.int32), columns, errors)
 
 
+def structs(schema: Any) -> dict[str, dict[str, Any]]:
+    """The columns that have fields, as an event has them: objects."""
+    import pyarrow as pa  # noqa: PLC0415 - an extra
+
+    return {field.name: {} for field in schema if pa.types.is_struct(field.type)}
+
+
 def _are_there(values: Any) -> Int64:
     """1 where a column is not null."""
     import pyarrow as pa  # noqa: PLC0415 - an extra
