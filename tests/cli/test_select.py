@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import pytest
+from lxml import etree
 
 from tamis.limits import Limits
 from tamis.matching import matcher as matcher_module
@@ -46,7 +47,8 @@ def test_json_has_the_place_and_errors_too(write: Write) -> None:
     start = ORDER.index("n='1'")
     found, error = outcome.results
     assert found == {
-        "document": "in/1.xml", "start": start, "end": start + 5, "line": 2, "text": "n='1'"
+        "document": "in/1.xml", "start": start, "end": start + 5, "line": 2, "text": "n='1'",
+        "value": "1",
     }  # fmt: skip
     assert error["error"].startswith("the document ends inside <order>")
     assert outcome.err == ""
@@ -63,12 +65,68 @@ def test_records_have_numbers_and_places_in_the_whole(write: Write) -> None:
     assert outcome.out == "<x/>\n"
 
 
-@pytest.mark.parametrize("expression", ["/a = 3", "count(/a) > 1", "boolean(//a)"])
-def test_what_selects_nothing_is_refused(write: Write, expression: str) -> None:
-    write({"1.xml": "<a/>"})
-    outcome = run("select", expression, "1.xml")
+VALUES = "<order n=' 1'>\n<total>250</total><item>a\nb&amp;</item><item>\u00e9<b/>d</item></order>"
+EVALUATED = {
+    "normalize-space(//item)": "a b&",
+    "string(//item)": "a\nb&",
+    "name(/*)": "order",
+    "count(//item)": 2,
+    "count(//*)": 5,
+    "count(/order/item/node())": 4,
+    "string-length(//item[2])": 2,
+    "//total = 250": True,
+    "count(//item) = 3": False,
+    "contains(//item, '&')": True,
+    "boolean(//nothing)": False,
+    "string(//nothing)": "",
+    "not(//item/b)": False,
+    "//item and //order[total > 300]": False,
+    "'x'": "x",
+    "2.50": 2.5,
+    "1000000000000000000000": 10**21,
+}
+
+
+def as_text(value: object) -> str:
+    return {"True": "true", "False": "false"}.get(str(value), str(value))
+
+
+@pytest.mark.parametrize("expression", EVALUATED)
+def test_an_expression_that_selects_no_nodes_is_evaluated(write: Write, expression: str) -> None:
+    """Strings, numbers and booleans, as XPath writes them and as lxml evaluates them."""
+    expected = EVALUATED[expression]
+    oracle = etree.fromstring(VALUES).getroottree().xpath(expression)
+    assert (oracle, type(oracle) is bool) == (expected, type(expected) is bool)
+    write({"in/1.xml": VALUES, "in/2.xml": "<order>"})
+    outcome = run("select", expression, "in/1.xml")
+    assert (outcome.status, outcome.out) == (0, f"{as_text(expected)}\n")
+    outcome = run("select", expression, "in")
+    assert (outcome.status, outcome.out) == (3, f"in/1.xml:{as_text(expected)}\n")
+    outcome = run("select", "--json", expression, "in")
+    assert outcome.results[0] == {"document": "in/1.xml", "value": expected}
+    assert outcome.results[1]["error"].startswith("the document ends")
+    write({"all.xml": f"<all>{VALUES}<order/>{VALUES}</all>"})
+    outcome = run("select", "--json", expression, "--record", "order", "all.xml")
+    assert [found["value"] for found in outcome.results[::2]] == [expected] * 2
+    assert [found["record"] for found in outcome.results] == [0, 1, 2]
+
+
+def test_values_of_nodes(write: Write) -> None:
+    write({"in/1.xml": VALUES, "in/2.xml": "<item>&#x3c;<![CDATA[&]]></item>"})
+    outcome = run("select", "--value", "//item | //@n", "in/1.xml")
+    assert (outcome.status, outcome.out) == (0, " 1\na\nb&\n\u00e9d\n")
+    outcome = run("select", "--value", "--null", "//item", "in")
+    assert outcome.out == "in/1.xml:2:a\nb&\0in/1.xml:3:\u00e9d\0in/2.xml:1:<&\0"
+    assert run("select", "-0", "//total", "in/1.xml").out == "<total>250</total>\0"
+    outcome = run("select", "--json", "//item", "in/2.xml")
+    (found,) = outcome.results
+    assert (found["text"], found["value"]) == ("<item>&#x3c;<![CDATA[&]]></item>", "<&")
+    outcome = run("select", "--json", "--null", "//item", "in/2.xml")
     assert (outcome.status, outcome.out) == (2, "")
-    assert "selects no nodes: it is true or false" in outcome.err
+    assert "--null is for text" in outcome.err
+    write({"all.xml": f"<all>{VALUES}{VALUES}</all>"})
+    outcome = run("select", "--value", "//total", "--record", "order", "all.xml")
+    assert outcome.out == "250\n250\n"
 
 
 def test_bad_expressions_show_their_place(write: Write) -> None:
@@ -106,6 +164,17 @@ def test_nodes_of_what_matched() -> None:
     }
     assert "nodes" not in error
     assert nothing == {"document": "in/3.xml", "matches": [], "nodes": {}}
+
+
+@pytest.mark.usefixtures("orders")
+def test_nodes_with_values() -> None:
+    outcome = run("match", "--subscriptions", "orders.tsv", "--values", "--matching-only", "in")
+    (first,) = (found for found in outcome.results if "error" not in found)
+    plain = run("match", "--subscriptions", "orders.tsv", "--nodes", "--matching-only", "in")
+    (same,) = (found for found in plain.results if "error" not in found)
+    values = {id: [node.pop("value") for node in nodes] for id, nodes in first["nodes"].items()}
+    assert first == same
+    assert values == {"large": ["250"], "urgent": ["250"], "5": [""]}
 
 
 def test_nodes_of_records_and_of_booleans(write: Write) -> None:

@@ -6,12 +6,18 @@ Drawn and real documents are compared in ``test_nodes``, with the places of the 
 import io
 
 import pytest
+from hypothesis import given, note, settings
 
 import tamis
 from tamis.documents.source import Source
-from tamis.errors import EngineRefused, UsageError
+from tamis.errors import EngineRefused, SubscriptionError, UsageError
+from tamis.language.model import Nodes
+from tamis.language.xpath import parse_for_slow_lane, parse_value
 from tamis.limits import Limits
+from tamis.matching.matcher import value_matcher
 from tamis.matching.slow import lxml_tree
+from tests.matching.test_drawn import thorough
+from tests.strategies import NAMESPACES, documents, subscriptions
 
 DTD = """<!DOCTYPE a [<!ATTLIST b d CDATA 'D' k NMTOKENS #IMPLIED><!ENTITY t 'tt'>
 <!ENTITY e '<b>1<c/>2</b>x'>]>"""
@@ -52,15 +58,34 @@ def test_values(expression: str, engine: str) -> None:
         matcher = tamis.compile({"x": expression, "other": "//i"}, engine=engine)
     except EngineRefused:
         pytest.skip("the engine does not take it")
-    documents = [document.encode() for document in DOCUMENTS]
-    matches = list(matcher.match_many(documents, nodes="all", values=True))
-    for document, match in zip(documents, matches, strict=True):
+    given = [document.encode() for document in DOCUMENTS]
+    matches = list(matcher.match_many(given, nodes="all", values=True))
+    for document, match in zip(given, matches, strict=True):
         nodes = match.nodes("x")
         assert list(nodes.values()) == lxml_values(document, expression)
         assert len(list(nodes.values())) == len(nodes)
-    for document, match in zip(documents, matches, strict=True):
+    for document, match in zip(given, matches, strict=True):
         first = matcher.match(document, nodes="first", values=True).nodes("x")
         assert list(first.values()) == list(match.nodes("x").values())[:1]
+
+
+@settings(thorough, max_examples=150)
+@given(subscriptions(), documents())
+def test_expressions_that_select_no_nodes(subscription: str, document: str) -> None:
+    """Drawn expressions, evaluated as they are, and what they select counted and made a string."""
+    note(f"{subscription!r} on {document!r}")
+    tree = lxml_tree(Source(document.encode()))
+    for text in ("{}", "count({})", "string({})", "normalize-space({})", "count({}) > 1"):
+        expression = text.format(subscription)
+        try:
+            operand = parse_value(expression, NAMESPACES)
+        except SubscriptionError:
+            continue
+        if isinstance(operand, Nodes):
+            continue
+        match = value_matcher(operand).match(document, nodes="all")
+        absolute = parse_for_slow_lane(expression, NAMESPACES)
+        assert match.document_nodes.value(operand) == tree.xpath(absolute, namespaces=NAMESPACES)
 
 
 @pytest.mark.parametrize("doctype", ["", DTD.replace("a [", "r [")])
@@ -78,7 +103,7 @@ def test_values_are_asked_for() -> None:
     matcher = tamis.compile({"x": "//a"})
     with pytest.raises(UsageError, match=r"values were not asked for: match.*values=True"):
         matcher.match("<a/>", nodes="all").nodes("x").values()
-    for call in (matcher.match, lambda given, **asked: matcher.match_many([given], **asked)):
+    for call in (matcher.match, lambda one, **asked: matcher.match_many([one], **asked)):
         with pytest.raises(UsageError, match='say nodes="all", or "first"'):
             call("<a/>", values=True)
     live = tamis.Matcher()

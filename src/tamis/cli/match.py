@@ -51,6 +51,10 @@ Results:
   {"document": "enwiki.xml.gz", "record": 0, "matches": ["redirect"]}
   {"document": "incoming/1.xml", "matches": ["large"],
    "nodes": {"large": [{"start": 26, "end": 81, "line": 2}]}}
+
+\b
+With --values each node has its value:
+  {"start": 26, "end": 52, "line": 2, "value": "Smith & Co"}
 """
 
 
@@ -83,6 +87,14 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             "begin and end, in bytes, and the line.",
         ),
     ] = False,
+    values: Annotated[
+        bool,
+        typer.Option(
+            "--values",
+            help="The same as --nodes, and the value of each node: of an element all text in it, "
+            "of an attribute its value.",
+        ),
+    ] = False,
     output: Output = None,
 ) -> None:
     """Match documents against subscriptions, or the program that tamis compile made of them.
@@ -104,6 +116,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     rules = ReadingRules(namespaces, unsupported, skip_bad)
     promised = Promised(dtd, root or (record if dtd else None), catalog, dtd_trust)
     matcher = read_matcher(subscriptions, program, rules, engine, promised)
+    nodes = nodes or values
     if nodes and len(set(map(str, matcher.ids))) < len(matcher):
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
     which: Which | None = "all" if nodes else None
@@ -112,17 +125,19 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         open_results(output) as results,
         progress(len(targets), results.is_terminal) as advance,
     ):
-        answers = _Answers(results, matching_only, nodes)
+        answers = _Answers(results, matching_only, nodes, values)
         if record is None:
             given = (target.document for target in targets)
-            matches = matcher.match_many(given, threads or usable_cores(), nodes=which)
+            matches = matcher.match_many(
+                given, threads or usable_cores(), nodes=which, values=values
+            )
             for target, found in zip(targets, matches, strict=True):
                 answers.write(target.name, found)
                 advance()
         else:
             for target in targets:
                 matches = matcher.match_records(
-                    target.document, record, threads or usable_cores(), nodes=which
+                    target.document, record, threads or usable_cores(), nodes=which, values=values
                 )
                 answers.write_records(target.name, record, matches)
                 advance()
@@ -139,10 +154,13 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
 class _Answers:
     """Writes what was found, and counts the errors."""
 
-    def __init__(self, results: Results, matching_only: bool, with_nodes: bool) -> None:
+    def __init__(
+        self, results: Results, matching_only: bool, with_nodes: bool, with_values: bool
+    ) -> None:
         self.results = results
         self.matching_only = matching_only
         self.with_nodes = with_nodes
+        self.with_values = with_values
         self.errors = 0
 
     def write(self, name: str, found: Match) -> None:
@@ -150,7 +168,7 @@ class _Answers:
             self.errors += 1
             self.results.write(of_error(name, found.error, found.record))
         elif found or not self.matching_only:
-            nodes = _nodes_of(found) if self.with_nodes else {}
+            nodes = _nodes_of(found, self.with_values) if self.with_nodes else {}
             self.results.write({**of_document(name, found.record), "matches": list(found), **nodes})
 
     def write_records(self, name: str, tag: str, matches: Iterable[Match]) -> None:
@@ -161,9 +179,15 @@ class _Answers:
             warn(f"{name} has no element {tag}: it has no records")
 
 
-def _nodes_of(found: Match) -> dict[str, object]:
+def _nodes_of(found: Match, with_values: bool) -> dict[str, object]:
     """What each of the ids that matched selects, and those of which there is more."""
     selections = {str(id): found.nodes(id) for id in found}
     cut = [id for id, selection in selections.items() if selection.is_cut]
-    nodes = {id: [node._asdict() for node in selection] for id, selection in selections.items()}
+    nodes: dict[str, list[dict[str, object]]] = {
+        id: [node._asdict() for node in selection] for id, selection in selections.items()
+    }
+    if with_values:
+        for id, selection in selections.items():
+            for node, value in zip(nodes[id], selection.values(), strict=True):
+                node["value"] = value
     return {"nodes": nodes, **({"cut": cut} if cut else {})}

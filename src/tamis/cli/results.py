@@ -40,10 +40,10 @@ class Results:
         """Write one object."""
         self.write_bytes(encode(result))
 
-    def write_text(self, text: str) -> None:
+    def write_text(self, text: str, end: str = "\n") -> None:
         """Write text for human readers, whatever the encoding of their terminal."""
         encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
-        self.write_bytes(text.encode(encoding, "backslashreplace") + b"\n")
+        self.write_bytes((text + end).encode(encoding, "backslashreplace"))
 
     def close(self) -> None:
         """Write what is left; nothing may follow."""

@@ -1,9 +1,9 @@
-"""``tamis select``: what an expression selects in documents, as they have it."""
+"""``tamis select``: the nodes that an expression selects in documents, or its value."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -19,9 +19,11 @@ from tamis.cli.arguments import (
 from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UsageError
+from tamis.language.values import number_string, value_string
 
 if TYPE_CHECKING:
-    from tamis.matching.matcher import CompiledMatcher, Match
+    from tamis.language.xpath import Operand
+    from tamis.matching.matcher import Match
     from tamis.matching.matchset import Which
 
 EXAMPLES = """\b
@@ -29,30 +31,62 @@ Examples:
   tamis select '//order[total > 100]/item' incoming/
   tamis select --first '//title' enwiki.xml.gz
   tamis select --json '//page[redirect]/@id' --record page enwiki.xml.gz
-  curl -s https://example.org/feed.xml | tamis select '//item/title/text()' -
+  curl -s https://example.org/feed.xml | tamis select --value '//item/title' -
+  tamis select 'count(//item)' incoming/
 
 \b
 Results, of one document, of several, and with --json:
-  <item n="1"/>
-  incoming/1.xml:3:<item n="1"/>
-  {"document": "incoming/1.xml", "start": 31, "end": 44, "line": 3, "text": "<item n=\\"1\\"/>"}
+  <item n="1">a &amp; b</item>
+  incoming/1.xml:3:<item n="1">a &amp; b</item>
+  {"document": "incoming/1.xml", "start": 31, "end": 59, "line": 3,
+   "text": "<item n=\\"1\\">a &amp; b</item>", "value": "a & b"}
+
+\b
+The same with --value, and of an expression that is a number:
+  a & b
+  incoming/1.xml:3:a & b
+  incoming/1.xml:7
+  {"document": "incoming/1.xml", "value": 7}
 """
 
 _ID = "expression"
 
 
-def select(
+def select(  # noqa: PLR0913, PLR0917 - one for each option
     expression: Annotated[
-        str, typer.Argument(metavar="EXPRESSION", help="An XPath expression: a path, or a union.")
+        str,
+        typer.Argument(
+            metavar="EXPRESSION",
+            help="An XPath expression: a path, a union of paths, a string, a number or a boolean.",
+        ),
     ],
     documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
     first: Annotated[
         bool, typer.Option("--first", help="Only the first node of each document, or record.")
     ] = False,
+    value: Annotated[
+        bool,
+        typer.Option(
+            "--value",
+            help="Print the value of each node instead of its markup: of an element all text in "
+            "it, of an attribute its value, with entities and CDATA replaced by what they stand "
+            "for.",
+        ),
+    ] = False,
+    null: Annotated[
+        bool,
+        typer.Option(
+            "--null",
+            "-0",
+            help="End each result with a NUL byte, not with a line end, for xargs -0: what is "
+            "printed may have line ends inside.",
+        ),
+    ] = False,
     as_json: Annotated[
         bool,
         typer.Option(
-            "--json", help="One JSON object a node, with its place: byte offsets and line."
+            "--json",
+            help="One JSON object a node, with its value and its place: byte offsets and line.",
         ),
     ] = False,
     namespaces: NamespacesFile = None,
@@ -60,85 +94,136 @@ def select(
     threads: Threads = None,
     output: Output = None,
 ) -> None:
-    """Print what an expression selects: elements, attributes and text, as documents have them.
+    """Print the nodes that an expression selects, as documents have them, or their values.
 
-    In document order, each node once and on a line of its own (or on several, where it has line
-    ends); of several documents, behind the document's name and the line. Nodes are not changed:
-    namespaces that are declared around them are not declared again.
+    Nodes come in document order, each once and on a line of its own. Line ends inside of a node
+    are printed as they are: use --null or --json to tell them from those between nodes. Of several
+    documents, the document's name and the line come before each node. Namespaces that are declared
+    around a node are not declared again.
+
+    Of an expression that is a string, a number or a boolean, such as normalize-space(//title),
+    count(//item) or //total > 100, its value is printed for each document, or record.
 
     What cannot be read is told on standard error (with --json as a result), and makes the exit
     status 3.
     """
-    from tamis.language.xpath import parse  # noqa: PLC0415 - keeps --help fast
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
+    from tamis.language.model import Nodes  # noqa: PLC0415 - keeps --help fast
+    from tamis.language.xpath import parse_value  # noqa: PLC0415
+    from tamis.matching.matcher import compile_subscriptions, value_matcher  # noqa: PLC0415
     from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
+    if null and as_json:
+        raise UsageError("--null is for text: with --json each result is one line")
     prefixes = read_prefixes(namespaces)
-    if not parse(expression, prefixes).selects:
-        raise UsageError(
-            f"{expression} selects no nodes: it is true or false, as tamis match tells"
-        )
-    matcher = compile_subscriptions({_ID: expression}, namespaces=prefixes)
+    parsed = parse_value(expression, prefixes)
+    operand = None if isinstance(parsed, Nodes) else parsed
+    if operand is None:
+        matcher = compile_subscriptions({_ID: expression}, namespaces=prefixes)
+    else:
+        matcher = value_matcher(operand)
     targets = find_documents(documents)
     is_one = [target.name for target in targets] == documents and len(targets) == 1
+    has_values = value or as_json
     with (
         open_results(output) as results,
         progress(len(targets), results.is_terminal) as advance,
     ):
-        printer = _Printer(results, matcher, as_json, has_names=not is_one)
+        form = _Form(as_json, value, not is_one, "\0" if null else "\n")
+        printer = _Printer(results, operand, matcher.limits.matched_nodes, form)
         which: Which = "first" if first else "all"
         if record is None:
             given = (target.document for target in targets)
-            matches = matcher.match_many(given, threads or usable_cores(), nodes=which)
+            matches = matcher.match_many(
+                given, threads or usable_cores(), nodes=which, values=has_values
+            )
             for target, found in zip(targets, matches, strict=True):
                 printer.write(target.name, found)
                 advance()
         else:
             for target in targets:
-                printer.write_all(
-                    target.name,
-                    matcher.match_records(
-                        target.document, record, threads or usable_cores(), nodes=which
-                    ),
+                matches = matcher.match_records(
+                    target.document,
+                    record,
+                    threads or usable_cores(),
+                    nodes=which,
+                    values=has_values,
                 )
+                for found in matches:
+                    printer.write(target.name, found)
                 advance()
     if printer.errors:
         raise typer.Exit(Status.DOCUMENTS)
 
 
+class _Form(NamedTuple):
+    """How results are written.
+
+    Attributes:
+        as_json: one object each.
+        values: as text, print values instead of markup.
+        has_names: as text, print the document's name and the line before each.
+        end: as text, what ends each.
+    """
+
+    as_json: bool
+    values: bool
+    has_names: bool
+    end: str
+
+
 class _Printer:
-    """Prints what was selected, and counts the errors."""
+    """Prints what was selected, and counts the errors.
 
-    def __init__(
-        self, results: Results, matcher: CompiledMatcher, as_json: bool, has_names: bool
-    ) -> None:
+    Args:
+        operand: what to evaluate instead, if the expression selects no nodes.
+        limit: nodes of one document.
+    """
+
+    def __init__(self, results: Results, operand: Operand | None, limit: int, form: _Form) -> None:
         self.results = results
-        self.limit = matcher.limits.matched_nodes
-        self.as_json = as_json
-        self.has_names = has_names
+        self.operand = operand
+        self.limit = limit
+        self.form = form
         self.errors = 0
-
-    def write_all(self, name: str, matches: Iterable[Match]) -> None:
-        for found in matches:
-            self.write(name, found)
 
     def write(self, name: str, found: Match) -> None:
         if found.error is not None:
             self.errors += 1
-            if self.as_json:
+            if self.form.as_json:
                 self.results.write(of_error(name, found.error, found.record))
             else:
                 say(f"{name}: {found.error}")
-            return
-        if not found:
-            return
+        elif self.operand is not None:
+            self.write_value(name, found.document_nodes.value(self.operand), found.record)
+        elif found:
+            self.write_nodes(name, found)
+
+    def write_value(self, name: str, value: bool | float | str, record: int | None) -> None:
+        if self.form.as_json:
+            self.results.write({**of_document(name, record), "value": _json_value(value)})
+        else:
+            where = f"{name}:" if self.form.has_names else ""
+            self.results.write_text(where + value_string(value), self.form.end)
+
+    def write_nodes(self, name: str, found: Match) -> None:
         selection = found.nodes(_ID)
-        for node, fragment in zip(selection, selection.fragments(), strict=True):
-            if self.as_json:
-                place = {**of_document(name, found.record), **node._asdict()}
-                self.results.write({**place, "text": fragment})
-            else:
-                where = f"{name}:{node.line}:" if self.has_names else ""
-                self.results.write_text(where + fragment)
+        if self.form.as_json:
+            document = of_document(name, found.record)
+            for node, text, value in zip(
+                selection, selection.fragments(), selection.values(), strict=True
+            ):
+                self.results.write({**document, **node._asdict(), "text": text, "value": value})
+        else:
+            texts = selection.values() if self.form.values else selection.fragments()
+            for node, text in zip(selection, texts, strict=True):
+                where = f"{name}:{node.line}:" if self.form.has_names else ""
+                self.results.write_text(where + text, self.form.end)
         if selection.is_cut:
             warn(f"{name}: only the first {self.limit:,} nodes: the limit matched_nodes")
+
+
+def _json_value(value: bool | float | str) -> bool | int | float | str:
+    """A value for JSON, which writes whole numbers without a point and has no NaN."""
+    if isinstance(value, float) and not value.is_integer():
+        return value if isfinite(value) else number_string(value)
+    return int(value) if isinstance(value, float) else value

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
+from decimal import Decimal
+from math import isinf, isnan
 
 # XPath 1.0, section 4.4: no exponent, no '+', no 'INF'; anything else is NaN.
 _NUMBER = re.compile(rb"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*\Z")
@@ -27,6 +29,32 @@ def xpath_number(value: bytes | str) -> float:
     """
     match = _NUMBER.match(value.encode() if isinstance(value, str) else value)
     return float(match[1]) if match else _NAN
+
+
+def number_string(number: float) -> str:
+    """string() of a number, which has no exponent.
+
+    >>> [number_string(x) for x in (3.0, -0.0, -0.5, 1e21, 1e-7, float("nan"), float("-inf"))]
+    ['3', '0', '-0.5', '1000000000000000000000', '0.0000001', 'NaN', '-Infinity']
+    """
+    if isnan(number):
+        return "NaN"
+    if isinf(number):
+        return "Infinity" if number > 0 else "-Infinity"
+    if number.is_integer():
+        return str(int(number))
+    return format(Decimal(repr(number)), "f")
+
+
+def value_string(value: bool | float | str) -> str:
+    """string() of a boolean, a number or a string.
+
+    >>> value_string(True), value_string(2.0), value_string("x")
+    ('true', '2', 'x')
+    """
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return value if isinstance(value, str) else number_string(value)
 
 
 def normalize_space(value: bytes) -> bytes:

@@ -9,9 +9,9 @@ an expression that means the same and is supported.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isnan
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language.grammar import (
@@ -61,6 +61,8 @@ from tamis.language.values import compare, xpath_number
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
+
+T = TypeVar("T")
 
 _SUPPORTED_AXES = {axis.value: axis for axis in Axis}
 _HERE = Path(False, (Step(Axis.SELF, KindTest.NODE),))
@@ -112,7 +114,8 @@ _FUNCTION_HINTS = {
     "concat": "compare the parts one by one, joined with and",
 }
 
-_Operand = Value | Expression | str | float
+Operand = Value | Expression | str | float
+"""An expression with the type that XPath gives it: nodes, a string, a number or a boolean."""
 
 
 def parse(
@@ -141,10 +144,33 @@ test=NameTest(namespace='', local='order'), predicates=()),)),))
       //a[last()]
           ^
     """
-    syntax = parse_syntax(text, limits)
     meaning = Meaning(text, namespaces or {})
+    return _read(meaning, meaning.query, limits)
+
+
+def parse_value(
+    text: str,
+    namespaces: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Operand:
+    """Read an expression that is to be evaluated, document by document.
+
+    More is supported than :func:`parse` does: ``count()`` of any path, and ``string()``.
+
+    Raises:
+        SubscriptionSyntaxError, UnsupportedExpression, SubscriptionLimitError: as :func:`parse`.
+
+    >>> parse_value("2"), parse_value("count(//a) > 1") == parse_value("1 < count(//a)")
+    (2.0, True)
+    """
+    meaning = _ValueMeaning(text, namespaces or {})
+    return _read(meaning, meaning.operand, limits)
+
+
+def _read(meaning: Meaning, read: Callable[[Syntax], T], limits: Limits) -> T:
+    syntax = parse_syntax(meaning.text, limits)
     try:
-        return meaning.query(syntax)
+        return read(syntax)
     except UnsupportedExpression:
         meaning.check(syntax)  # what is not XPath at all is said first
         raise
@@ -217,7 +243,7 @@ class Meaning:
                 return _joined(operator.text, [self.boolean(operand) for operand in operands])
         return _as_boolean(self.operand(syntax))
 
-    def operand(self, syntax: Syntax) -> _Operand:
+    def operand(self, syntax: Syntax) -> Operand:
         """The expression with the type that XPath gives it."""
         match syntax:
             case Number(value=value) | String(value=value):
@@ -237,7 +263,7 @@ class Meaning:
             case Call():
                 return self.call(syntax)
 
-    def operation(self, syntax: Operation) -> _Operand:
+    def operation(self, syntax: Operation) -> Operand:
         operator = syntax.operators[0]
         if operator.text in ("and", "or"):
             return self.boolean(syntax)
@@ -258,9 +284,7 @@ class Meaning:
         left, right = (self.operand(operand) for operand in syntax.operands)
         return self.comparison(operator.text, left, right, operator.position)
 
-    def comparison(
-        self, operator: str, left: _Operand, right: _Operand, position: int
-    ) -> Expression:
+    def comparison(self, operator: str, left: Operand, right: Operand, position: int) -> Expression:
         if isinstance(left, str | float | Constant) and not isinstance(right, str | float):
             left, right = right, left
             operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
@@ -291,7 +315,7 @@ class Meaning:
             return _compare_boolean(operator, left, literal)
         return _compare_value(operator, left, literal)
 
-    def call(self, syntax: Call) -> _Operand:
+    def call(self, syntax: Call) -> Operand:
         name, arguments = syntax.name, syntax.arguments
         self.check_call(syntax)
         match name:
@@ -508,6 +532,21 @@ class Meaning:
         raise SubscriptionSyntaxError(message, self.text, position, hint)
 
 
+class _ValueMeaning(Meaning):
+    """Also takes what only a whole document tells, outside of predicates."""
+
+    def call(self, syntax: Call) -> Operand:
+        if syntax.name == "string" and not self.inside_predicate:
+            self.check_call(syntax)
+            return self.text_argument(syntax)
+        return super().call(syntax)
+
+    def counted(self, syntax: Syntax) -> Path:
+        if self.inside_predicate:
+            return super().counted(syntax)
+        return self.one_path(syntax, "count()")
+
+
 def _is_node_set(syntax: Syntax) -> bool:
     """Whether XPath's static types let the expression be a node set (variables may be one)."""
     match syntax:
@@ -518,7 +557,7 @@ def _is_node_set(syntax: Syntax) -> bool:
     return False
 
 
-def _as_boolean(operand: _Operand) -> Expression:
+def _as_boolean(operand: Operand) -> Expression:
     """XPath's boolean(): node sets and strings that are not empty, numbers but 0 and NaN."""
     match operand:
         case str() | float():

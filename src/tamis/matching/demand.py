@@ -34,6 +34,7 @@ from tamis.language.model import (
     StringOf,
     Value,
 )
+from tamis.language.xpath import Operand
 
 
 def demand_of(expression: Expression, cover: Names = ALL_NAMES) -> Demand:
@@ -58,6 +59,16 @@ def demand_of(expression: Expression, cover: Names = ALL_NAMES) -> Demand:
         case And(operands) | Or(operands):
             return _union(demand_of(operand, cover) for operand in operands)
     return Demand()
+
+
+def demand_of_operand(operand: Operand) -> Demand:
+    """What evaluating an expression reads beyond the tags, in whole documents."""
+    match operand:
+        case str() | float():
+            return Demand()
+        case Nodes() | StringOf() | NameOf() | NormalizeSpace() | Count() | StringLength():
+            return _demand_of_value(operand, ALL_NAMES)
+    return demand_of(operand)
 
 
 def _demand_of_value(value: Value, cover: Names) -> Demand:

@@ -24,7 +24,9 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, OtherVersion, SubscriptionId, UsageError
 from tamis.language.columns import Ids
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
+from tamis.language.xpath import Operand
 from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.matching.demand import demand_of_operand
 from tamis.matching.engine import Matching
 from tamis.matching.explain import Explanation, explain
 from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
@@ -109,13 +111,18 @@ class Match:
         >>> list(selection), list(selection.fragments())
         ([Node(start=4, end=14, line=2), Node(start=7, end=12, line=2)], ["<b n='1'/>", "n='1'"])
         """
+        return self.document_nodes.selection(id)
+
+    @property
+    def document_nodes(self) -> DocumentNodes:
+        """What finds nodes in the document; raises as :meth:`nodes` does."""
         if self.error is not None:
             raise self.error
         if self._batch_nodes is None:
             raise UsageError('nodes were not asked for: match(document, nodes="all"), or "first"')
         if self._nodes is None:
             self._nodes = self._batch_nodes.of_document(self._document)
-        return self._nodes.selection(id)
+        return self._nodes
 
     def __bool__(self) -> bool:
         return len(self.indices) > 0
@@ -146,6 +153,7 @@ class CompiledMatcher:
         limits: Limits,
         kept: Kept | None = None,
         schema: Schema | None = None,
+        demand: Demand = Demand(),  # noqa: B008 - it is immutable
     ) -> None:
         self.subscriptions = subscriptions
         self.schema = schema
@@ -161,7 +169,7 @@ class CompiledMatcher:
             ]
         else:
             self._subscribers, self._lanes = kept.compiled.subscribers, kept.compiled.lanes
-        self._demand = Demand()
+        self._demand = demand  # and what the subscriptions read
         for _, program in self._lanes:
             self._demand |= program.demand
         self._slow = SlowLane.of(subscriptions, first=len(queries))
@@ -731,6 +739,20 @@ def compile_subscriptions(
     elif namespaces is not None or unsupported != "refuse":
         raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
     return CompiledMatcher(subscriptions, engine, limits or subscriptions.limits, None, schema)
+
+
+def value_matcher(operand: Operand) -> CompiledMatcher:
+    """What reads of documents what it takes to evaluate an expression that selects no nodes.
+
+    >>> from tamis.language.xpath import parse_value
+    >>> operand = parse_value("count(//a)")
+    >>> match = value_matcher(operand).match("<a><a/></a>", nodes="all")
+    >>> match.document_nodes.value(operand)
+    2.0
+    """
+    none = Subscriptions({})
+    demand = demand_of_operand(operand)
+    return CompiledMatcher(none, "reference", none.limits, demand=demand)
 
 
 def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:

@@ -31,6 +31,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.model import Exists, Query
+from tamis.language.xpath import Operand
 from tamis.matching.matchset import MatchSet, Occurrences, Which, ranges
 from tamis.matching.planner import Share
 from tamis.matching.reference import Evaluator, build_nodes
@@ -255,6 +256,11 @@ class DocumentNodes:
         starts, ends = self._ranges(places)
         values = partial(self._values, places) if self._found.has_values else None
         return Selection(starts, ends, self._excerpt, is_cut, values)
+
+    def value(self, operand: Operand) -> bool | float | str:
+        """What an expression is that selects no nodes; the batch has to have what it reads."""
+        (document,) = self._evaluator.nodes.documents.tolist()
+        return self._evaluator.value(operand, document)
 
     # -- which nodes ---------------------------------------------------------------------------
 

@@ -52,6 +52,7 @@ from tamis.language.model import (
     StringOf,
 )
 from tamis.language.values import compare, compare_string, normalize_space
+from tamis.language.xpath import Operand
 from tamis.matching.matchset import MatchSet, Which, match_set
 from tamis.matching.reference.compile import ReferenceProgram
 from tamis.matching.reference.nodes import NodeTable, build_nodes
@@ -114,6 +115,22 @@ class Evaluator:
         self.text_values = batch.text_values.tobytes()
         self.attribute_values = batch.attribute_values.tobytes()
         self.misc_values = batch.misc_values.tobytes()
+
+    def value(self, operand: Operand, document: int) -> bool | float | str:
+        """The string, number or boolean that an expression is, at the row of a document node."""
+        contexts = np.array([document])
+        match operand:
+            case str() | float():
+                return operand
+            case Count(path):
+                return float(self.counts(path, contexts)[0])
+            case StringLength(text):
+                return float(len(next(self.strings(text, contexts)).decode()))
+            case StringOf() | NameOf() | NormalizeSpace():
+                return next(self.strings(operand, contexts)).decode()
+            case Nodes():
+                raise AssertionError("nodes have values, each its own")
+        return bool(self.where(operand, contexts)[0])
 
     # -- booleans ------------------------------------------------------------------------------
 
@@ -255,7 +272,12 @@ class Evaluator:
         return int(batch.lines[source])
 
     def counts(self, path: Path, contexts: Rows) -> Rows:
-        """At each context the number of nodes that a path of child and attribute steps selects."""
+        """At each context the number of nodes that a path selects.
+
+        Of paths with other steps than child and attribute steps, there must be one context.
+        """
+        if len(contexts) == 1:
+            return np.array([len(self.selected((path,), contexts))])
         reached = [contexts, *self.trace(path, contexts)]
         count = np.ones(len(reached[-1]), dtype=np.int64)
         for nodes, above in zip(reached[:0:-1], reached[-2::-1], strict=True):
