@@ -1,12 +1,14 @@
 """``tamis match``: results, exit statuses, and where results go."""
 
 import gzip
+import json
 import os
 import stat
 import subprocess
 import sys
 import threading
 import zipfile
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -323,6 +325,29 @@ def test_records_are_answered_one_by_one(write: Write) -> None:
     )
     outcome = run(*args, "entry", "1.xml")
     assert outcome.results == [{"document": "1.xml", "record": 0, "matches": ["3"]}]
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_a_pipe_that_pauses_is_answered(write: Write, threads: str, is_packed: bool) -> None:
+    write({"s": "//b"})
+    args = ("match", "--subscriptions", "s", "--record", "a", "--threads", threads, "-")
+    packer = zlib.compressobj(wbits=31)
+    with start(*args, stdin=subprocess.PIPE) as process:
+
+        def give(text: bytes) -> None:
+            if is_packed:
+                text = packer.compress(text) + packer.flush(zlib.Z_SYNC_FLUSH)
+            process.stdin.write(text)
+            process.stdin.flush()
+
+        give(b"<x><a/><a><b/></a><a")
+        for number in (0, 2, 4):
+            for record, matches in ((number, []), (number + 1, ["1"])):
+                found = json.loads(process.stdout.readline())
+                assert found == {"document": "-", "record": record, "matches": matches}
+            give(b"/><a><b></b></a><a")
+        process.kill()
 
 
 def test_records_that_match_nothing_are_left_out(write: Write) -> None:

@@ -15,7 +15,7 @@ from tamis.documents import record_batch
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.expat_records import ExpatRecords
-from tamis.documents.record_batch import RecordBatch, StreamPlace
+from tamis.documents.record_batch import PAUSE, RecordBatch, StreamPlace
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
@@ -33,7 +33,8 @@ def found_in(
     document: object, tag: str, limits: Limits | None = None, demand: Demand = EVERYTHING
 ) -> list[RecordBatch]:
     stream = open_stream(document)
-    return list(parse_records(stream, tag, Vocabulary(), demand, limits or Limits()))
+    found = parse_records(stream, tag, Vocabulary(), demand, limits or Limits())
+    return [batch for batch in found if batch is not PAUSE]
 
 
 def nodes(batch: EventBatch, vocabulary: Vocabulary, document: int) -> list[tuple[object, ...]]:
@@ -330,6 +331,50 @@ def test_a_large_token_is_not_read_again_and_again() -> None:
 def test_what_is_no_tag(tag: str) -> None:
     with pytest.raises(UsageError, match="is no tag"):
         ExpatRecords(tag, Vocabulary(), Demand(), Limits())
+
+
+PAUSING = {
+    "plain": "<all>\n<a n='1'/><a><b>é</b>text</a>\n<!-- > --><c/><a><a/></a ><p:a xmlns:p='u'/>\n</all>",
+    "a declaration": "<?xml version='1.0' encoding='utf-8'?>\n<all><a>1</a>\n<a/><b/><a>2</a></all>",
+    "entities": "<!DOCTYPE x [<!ENTITY e 'ü<b/>'>]><x><a>&e;</a>\n<a/><a>&e;</a></x>",
+    "the root": "<a>\n<a/></a>\n",
+}
+
+
+@pytest.mark.parametrize(
+    "demand", [Demand(), EVERYTHING, Demand(offsets=True, text=EVERYTHING.text)]
+)
+@pytest.mark.parametrize("name", PAUSING)
+@pytest.mark.parametrize("size", [1, 7, 25])
+def test_what_has_come_is_answered_before_more_is_waited_for(
+    name: str, demand: Demand, size: int
+) -> None:
+    """Each record is there as soon as its last byte is."""
+    data = PAUSING[name].encode()
+    expected = found_in(data, "a", demand=demand)
+    ends = [end for batch in expected for end in batch.places.ends.tolist()]
+    given = 0
+
+    def pausing() -> Iterator[bytes]:
+        nonlocal given
+        for start in range(0, len(data), size):
+            given = min(start + size, len(data))
+            yield data[start:given]
+            yield b""
+
+    batches = []
+    found: list[int] = []
+    stream = open_stream(data)._replace(chunks=pausing())
+    for batch in parse_records(stream, "a", Vocabulary(), demand, Limits()):
+        if batch is PAUSE:
+            assert found == [end for end in ends if end <= given]
+        else:
+            batches.append(batch)
+            found += batch.places.ends.tolist()
+    assert found == ends
+    if demand is EVERYTHING:
+        assert records_of(batches) == records_of(expected)
+    assert batches[0].places.start == expected[0].places.start
 
 
 def test_memory_is_bounded() -> None:

@@ -111,6 +111,14 @@ class Ranges:
         del self.ends[count:]
         del self.values[self.ends[-1] if count else 0 :]
 
+    def after(self, count: int) -> Ranges:
+        """All but the first ``count``."""
+        rest = Ranges()
+        start = self.ends[count - 1] if count else 0
+        rest.ends.extend(end - start for end in self.ends[count:])
+        rest.values += self.values[start:]
+        return rest
+
     def freeze(self) -> tuple[Int64, Int64, Bytes]:
         """Start offsets, end offsets and the buffer."""
         end = np.array(self.ends, dtype=np.int64)
@@ -176,6 +184,39 @@ class BatchBuilder:
             else:
                 del target[length:]
         self.end_document()
+
+    def split(self, mark: tuple[int, ...]) -> BatchBuilder:
+        """Forget everything since :meth:`mark`, in an open document, and give it in a new builder.
+
+        >>> builder = BatchBuilder()
+        >>> builder.tags.extend([0, -1])
+        >>> builder.end_document()
+        >>> mark = builder.mark()
+        >>> builder.tags.append(1)
+        >>> builder.split(mark).tags, builder.freeze().document_starts
+        (array('i', [1]), array([0, 2]))
+        """
+        rest = BatchBuilder()
+        before = dict(zip(map(id, self._growing), mark, strict=True))
+        counted = {
+            id(self.attribute_event): self.tags,
+            id(self.text_event): self.tags,
+            id(self.misc_event): self.tags,
+            id(self.misc_text): self.text_event,
+        }
+        for target, found, length in zip(rest._growing, self._growing, mark, strict=True):
+            if isinstance(found, Ranges):
+                assert isinstance(target, Ranges)
+                moved = found.after(length)
+                target.ends, target.values = moved.ends, moved.values
+            else:
+                assert isinstance(target, array)
+                of = counted.get(id(found))
+                shift = 0 if of is None else before[id(of)]
+                target.extend(number - shift for number in found[length:])
+        self.drop_document(mark)
+        del self.document_starts[-1], self.misc_starts[-1]
+        return rest
 
     def mark(self) -> tuple[int, ...]:
         """The present lengths, for :meth:`drop_document`."""

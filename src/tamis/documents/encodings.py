@@ -119,7 +119,7 @@ def _encoding_of(head: bytes) -> Encoding:
 
 
 def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> Iterator[bytes]:
-    r"""Transcode the chunks of a document.
+    r"""Transcode the chunks of a document; an empty one is passed on.
 
     Raises:
         DocumentEncodingError: with line and column; what is before them was yielded.
@@ -145,7 +145,7 @@ def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> It
             text = text.removeprefix("\ufeff")
             is_first = False
         place.pass_over(text)
-        if text:
+        if text or not (chunk or is_last):
             yield text.encode("utf-8", "replace")
         if error is not None:
             raise DocumentEncodingError(

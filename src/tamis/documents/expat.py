@@ -138,7 +138,10 @@ class ExpatParser:
 
 def create_parser(encoding: str | None) -> expat.XMLParserType:
     """A parser for :class:`Handlers`; ``encoding`` overrules what documents declare."""
-    return expat.ParserCreate(encoding, _SEPARATOR)
+    parser = expat.ParserCreate(encoding, _SEPARATOR)
+    if hasattr(parser, "SetReparseDeferralEnabled"):  # from libexpat 2.6 on
+        parser.SetReparseDeferralEnabled(False)  # callers who feed pieces take care of their sizes
+    return parser
 
 
 def log_skipped(name: str, count: int, first_line: int) -> None:

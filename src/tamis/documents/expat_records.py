@@ -16,11 +16,20 @@ from tamis.documents.demand import Demand
 from tamis.documents.encodings import Place
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
 from tamis.documents.offsets import Excerpt, settle_ends
-from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace, check_tag
+from tamis.documents.record_batch import (
+    PAUSE,
+    RecordBatch,
+    RecordPlaces,
+    StreamPlace,
+    check_tag,
+)
 from tamis.documents.streams import CHUNK_BYTES
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, DocumentLimitError
 from tamis.limits import Limits
+
+SMALL_BYTES = 1 << 18
+"""So much is read anew wherever the stream pauses; more, only if it may be complete."""
 
 # Up to the DOCTYPE of a document that is known to be well-formed so far.
 _BEFORE_DOCTYPE = re.compile(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
@@ -61,9 +70,14 @@ class ExpatRecords:
         """See :meth:`RecordParser.parse`."""
         handlers = self.handlers
         try:
-            for piece in self._pieces(chain([self.context], chunks)):
-                self._feed(piece)
+            for piece in self._pieces(chain([self.context] if self.context else [], chunks)):
+                if piece:
+                    self._feed(piece)
+                else:
+                    handlers.flush()
                 yield from handlers.take_batches()
+                if not piece:
+                    yield PAUSE
             handlers.is_all_read = True
             if is_all:
                 self.parser.Parse(b"", True)
@@ -84,7 +98,11 @@ class ExpatRecords:
         """The chunks, in pieces that expat takes in linear time.
 
         It looks at an unfinished tag or comment anew each time that more of it comes, so that must
-        be twice as much each time. An error of the chunks comes after what they gave before it.
+        be twice as much each time; or, where they pause, have what may end it. An error of the
+        chunks comes after what they gave before it.
+
+        Yields:
+            An empty piece where the chunks pause.
         """
         waiting = bytearray()
         failure = None
@@ -95,6 +113,11 @@ class ExpatRecords:
                     if len(waiting) >= self.handlers.unfinished:
                         yield bytes(waiting)
                         waiting.clear()
+                if not chunk:
+                    if waiting and (self.handlers.unfinished <= SMALL_BYTES or b">" in waiting):
+                        yield bytes(waiting)
+                        waiting.clear()
+                    yield b""
         except DocumentError as error:
             failure = error
         if waiting:
@@ -141,6 +164,8 @@ class _RecordHandlers(Handlers):
         self.is_refused = False  # the record that is being read
         self.is_ending = False  # its end tag was read, but where that ends is not known yet
         self.record_start = 0
+        self.record_place = (1, 1)  # line and column
+        self.mark: tuple[int, ...] = ()
         self.prolog: bytearray | None = bytearray()  # until the root element begins
         self.is_standalone = False
         self.kept = bytearray()  # what a batch has of the stream, where offsets are demanded
@@ -191,6 +216,34 @@ class _RecordHandlers(Handlers):
             RecordBatch(batch, self.errors, self.owner.vocabulary, places, stream_error, excerpt)
         )
         self.begin_batch()
+
+    def flush(self) -> None:
+        """Have all complete records in batches; reading on may have to wait."""
+        if self.is_ending:
+            self.end_record()
+        if self.is_inside and len(self.starts) > 1:
+            self.cut_before_record()
+        elif self.starts and not self.is_inside:
+            self.cut_batch()
+
+    def cut_before_record(self) -> None:
+        """End the batch before the record that is being read, which the next one begins with."""
+        owner = self.owner
+        start = self.starts.pop()
+        self.contexts.pop()
+        refusal = self.errors.pop(len(self.starts), None)
+        if refusal is not None:  # the builder has it as a document without events
+            del self.builder.document_starts[-1], self.builder.misc_starts[-1]
+        rest = self.builder.split(self.mark)
+        self.cut_batch()
+        self.owner, self.builder = owner, rest
+        self.elements, self.attributes = owner.elements, owner.attributes
+        self.mark = BatchBuilder().mark()
+        self.first_event = 0
+        self.place_record(start)
+        if refusal is not None:
+            self.errors[0] = refusal
+            rest.end_document()
 
     # -- bytes ---------------------------------------------------------------------------------
 
@@ -269,6 +322,7 @@ class _RecordHandlers(Handlers):
         self.is_inside = True
         self.is_refused = False
         self.record_start = self.parser.CurrentByteIndex
+        self.record_place = self.place()
         self.place_record(self.record_start)
         self.declared.clear()
         self.mark = self.builder.mark()
@@ -287,7 +341,7 @@ class _RecordHandlers(Handlers):
             self.record_context = self.head + b"".join(starmap(start_tag, self.around))
         if not self.starts:
             offset = start + self.stream_start.offset - len(self.context)
-            self.first_place = StreamPlace(self.next_record, offset, *self.place())
+            self.first_place = StreamPlace(self.next_record, offset, *self.record_place)
         self.starts.append(start)
         known = self.context_numbers
         self.contexts.append(known.setdefault(self.record_context, len(known)))
@@ -443,6 +497,7 @@ class _RecordHandlers(Handlers):
         if self.is_inside:
             self.drop_record(error)
         else:
+            self.record_place = self.place()
             self.place_record(offset)
             self.errors[len(self.starts) - 1] = error
             self.builder.end_document()

@@ -22,7 +22,7 @@ def gunzipped(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
     Zeros after a member are padding, as on tapes.
 
     Yields:
-        Pieces of at most 1 MiB, none of them empty.
+        Pieces of at most 1 MiB; an empty one for each empty chunk.
 
     Raises:
         UnreadableDocument: it is damaged, or ends too early.
@@ -34,6 +34,8 @@ def gunzipped(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
     member = zlib.decompressobj(_WITH_HEADER)
     is_between = False
     for chunk in chunks:
+        if not chunk:
+            yield b""
         for start in range(0, len(chunk), _PIECE_IN):
             given = bytes(chunk[start : start + _PIECE_IN])
             while given:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from tamis.documents.batch import EventBatch, Int32, Int64
+import numpy as np
+
+from tamis.documents.batch import BatchBuilder, EventBatch, Int32, Int64
 from tamis.documents.offsets import Excerpt
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, UsageError
@@ -76,6 +78,17 @@ class RecordBatch(NamedTuple):
     places: RecordPlaces
     stream_error: DocumentError | None
     excerpt: Excerpt | None = None
+
+
+_NONE = np.zeros(0, np.int64)
+PAUSE = RecordBatch(
+    BatchBuilder().freeze(),
+    {},
+    Vocabulary(),
+    RecordPlaces(0, _NONE, _NONE, _NONE.astype(np.int32), (), StreamPlace()),
+    None,
+)
+"""A batch without records, which stands where reading on may have to wait."""
 
 
 def check_tag(tag: object) -> str:

@@ -11,7 +11,7 @@ from typing import IO, NamedTuple
 import numpy as np
 
 from tamis.documents.demand import Demand
-from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace
+from tamis.documents.record_batch import PAUSE, RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.records import parse_records, record_parser
 from tamis.documents.streams import Stream, open_stream
 from tamis.documents.tokenizer.kernels.lines import pass_over
@@ -90,7 +90,8 @@ def record_ranges(
         stream = open_stream(file)
         if stream.is_decoded or stream.mark:
             return ranges
-        first = next(parse_records(stream, tag, Vocabulary(), Demand(), limits), None)
+        found = parse_records(stream, tag, Vocabulary(), Demand(), limits)
+        first = next((batch for batch in found if batch is not PAUSE), None)
         context = b"" if first is None else first.places.contexts[first.places.context[0]]
         if first is None or first.stream_error is not None or _SUBSET.search(context):
             return ranges

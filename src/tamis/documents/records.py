@@ -23,6 +23,8 @@ def parse_records(
 ) -> Generator[RecordBatch, None, None]:
     """Parse the records of a stream, in batches.
 
+    What a stream has is parsed before more is waited for: then ``PAUSE`` is among the batches.
+
     An error of one record, a limit that it reaches, concerns it alone. Where the stream is not
     well-formed, or cannot be read any further, it ends with an error: that of the record it is in,
     or of the next one.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
+import select
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
@@ -110,7 +112,9 @@ def file_size(document: object) -> int | None:
 
 
 def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | Iterator[str]:
-    """What a document is made of, in chunks of at most ``size``, none of them empty.
+    """What a document is made of, in chunks of at most ``size``.
+
+    An empty chunk stands where reading on may have to wait: for a pipe, or for another stream.
 
     Raises:
         UnreadableDocument: while iterating.
@@ -204,14 +208,34 @@ READ_BYTES = 1 << 20
 
 def _file_chunks(path: str, size: int) -> Iterator[bytes]:
     with _opened(path) as file:
+        is_ready = _readiness(file)
         while chunk := os.read(file, size):  # what there is, of a pipe
             yield chunk
+            if not is_ready(len(chunk) == size):
+                yield b""
+
+
+def _readiness(stream: Any) -> Callable[[bool], bool]:
+    """A function that says whether more can be read at once, or the end.
+
+    It is told whether the last chunk was as large as it could be, which decides of streams that
+    are no files.
+    """
+    if isinstance(stream, io.BytesIO | io.StringIO):
+        return lambda _was_full: True
+    try:
+        poll = select.poll()
+        poll.register(stream, select.POLLIN)
+    except (AttributeError, OSError, TypeError, ValueError):  # no file, or closed, or no POSIX
+        return lambda was_full: was_full
+    return lambda _was_full: bool(poll.poll(0))
 
 
 def _stream_chunks(stream: Any, size: int) -> Iterator[Any]:
     """All of a stream, in what it has each time: a slow pipe is answered while it goes on."""
     kind: type | None = None
     read = getattr(stream, "read1", None) or stream.read
+    is_ready = _readiness(stream)
     while True:
         try:
             chunk = read(size)
@@ -227,6 +251,8 @@ def _stream_chunks(stream: Any, size: int) -> Iterator[Any]:
             return
         kind = type(chunk)
         yield chunk
+        if not is_ready(len(chunk) == size):
+            yield kind()
 
 
 def _limited(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:

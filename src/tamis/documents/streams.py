@@ -27,7 +27,8 @@ class Stream(NamedTuple):
     Attributes:
         chunks: its bytes: UTF-8 without a byte order mark, or what libexpat will refuse. Iterating
             may raise ``UnreadableDocument`` and ``DocumentEncodingError``. A file is closed at the
-            end, or where the chunks are closed.
+            end, or where the chunks are closed. An empty chunk stands where reading on may have to
+            wait.
         encoding: the encoding that overrules the document's declaration, or None.
         name: what messages call it: the path of the file or member, or "".
         mark: the size of the byte order mark that stood before them, where they are the document's
@@ -57,7 +58,7 @@ def open_stream(document: Document) -> Stream:
     >>> b"".join(stream.chunks), stream.encoding
     (b'<a/>', 'utf-8')
     """
-    head, chunks = _with_head(raw_chunks(document, CHUNK_BYTES), HEAD_BYTES)
+    head, chunks = with_head(raw_chunks(document, CHUNK_BYTES))
     if isinstance(head, str):
         if isinstance(document, str):
             check_markup(document)
@@ -67,7 +68,7 @@ def open_stream(document: Document) -> Stream:
         return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document), mark, True)
     is_compressed = head[: len(MAGIC)] == MAGIC
     if is_compressed:
-        head, chunks = _with_head(gunzipped(chunks), HEAD_BYTES)
+        head, chunks = with_head(gunzipped(chunks))
     encoding = encoding_of(bytes(head[:HEAD_BYTES]))
     overrules, codec = encoding.overrules, encoding.codec
     if overrules == "iso-8859-1":  # libexpat knows it, but then offsets would not be of UTF-8
@@ -79,19 +80,48 @@ def open_stream(document: Document) -> Stream:
     return Stream(chunks, overrules, name_of(document), 0 if codec else encoding.mark, is_decoded)
 
 
-def _with_head(chunks: Iterator[Any], size: int) -> tuple[Any, Iterator[Any]]:
-    """At least the first ``size`` bytes or characters, if there are so many; and all chunks."""
+def with_head(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """What says how to read a stream: its beginning; and all chunks.
+
+    At least the first ``HEAD_BYTES``, if there are so many. A stream that pauses need not have
+    them all: what came has to be enough.
+    """
     pieces: list[Any] = []
     found = 0
     for chunk in chunks:
         pieces.append(chunk)
         found += len(chunk)
-        if found >= size:
+        if found >= HEAD_BYTES or (not chunk and _is_enough(_joined(pieces))):
             break
-    if len(pieces) == 1:
-        return pieces[0], chain(pieces, chunks)
-    head = ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
-    return head, chain([head], chunks)
+    head = pieces[0] if len(pieces) == 1 else _joined(pieces)
+    return head, chain([head, head[:0]] if pieces and not pieces[-1] else [head], chunks)
+
+
+def _joined(pieces: list[Any]) -> Any:
+    return ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
+
+
+def _is_enough(head: bytes | str) -> bool:
+    r"""Whether the beginning of a stream says how to read the rest, whatever that is.
+
+    >>> [_is_enough(head) for head in (b"<a", b"<?xml version='1.0'?>", b"<?xml ", b"\xff\xfe<")]
+    [True, True, False, False]
+    """
+    if isinstance(head, str):
+        head = head.encode("utf-8", "replace")
+    if head.startswith(MAGIC):
+        return True
+    plain = head.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xfe\xff")
+    if plain[:2] == b"<?":
+        return b"?>" in plain
+    if plain[:2] == _EBCDIC_DECLARATION[:2]:
+        return _EBCDIC_DECLARATION[2:] in plain
+    return len(plain) >= (2 if plain[:1] == b"<" else _MAGIC_MAX)
+
+
+_EBCDIC_DECLARATION = "<??>".encode("cp037")
+_MAGIC_MAX = 6
+"""The size of the longest of the magic numbers that are looked for."""
 
 
 def _without(mark: int, chunks: Iterable[Any]) -> Iterator[Any]:

@@ -15,7 +15,13 @@ from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
 from tamis.documents.offsets import Excerpt
 from tamis.documents.parser import Parser, parse
-from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace, check_tag
+from tamis.documents.record_batch import (
+    PAUSE,
+    RecordBatch,
+    RecordPlaces,
+    StreamPlace,
+    check_tag,
+)
 from tamis.documents.record_ranges import RecordRange
 from tamis.documents.records import parse_records
 from tamis.documents.source import Document, Source, file_size, read
@@ -366,8 +372,8 @@ class CompiledMatcher:
 
         The records are the outermost elements of a tag, in their order; each is the root of its
         document, with its namespaces in scope. The document is read while it is matched, by some
-        thousand records or 4 MiB at a time. Where it cannot be read any further, the last match
-        carries the error.
+        thousand records or 4 MiB at a time; of a pipe that pauses, what has come is answered first.
+        Where it cannot be read any further, the last match carries the error.
 
         Args:
             tag: as documents write it, with its prefix: ``page``, ``w:p``.
@@ -445,9 +451,10 @@ class CompiledMatcher:
             answers = answers.of(self._subscribers, found.errors)
             return answers._replace(places=found.places)
 
+        items = (Flush.FLUSH if found is PAUSE else found for found in parsed)
         with (
             closing(parsed),
-            closing(in_order(match_records, parsed, threads)) as answered,
+            closing(in_order(match_records, items, threads)) as answered,
         ):
             yield from answered
 

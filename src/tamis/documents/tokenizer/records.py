@@ -9,8 +9,14 @@ import numpy as np
 from tamis.documents import expat, record_batch
 from tamis.documents.batch import BatchBuilder, EventBatch, freeze, interleaved
 from tamis.documents.demand import Demand
-from tamis.documents.expat_records import ExpatRecords, head_of, start_tag, too_large
-from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace
+from tamis.documents.expat_records import (
+    SMALL_BYTES,
+    ExpatRecords,
+    head_of,
+    start_tag,
+    too_large,
+)
+from tamis.documents.record_batch import PAUSE, RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.spans import begin_stream
 from tamis.documents.tokenizer.names import NameTable
@@ -64,17 +70,19 @@ class TokenizedRecords:
     ) -> Generator[RecordBatch, None, None]:
         """See :meth:`RecordParser.parse`."""
         window = Window(chunks, self.start, self.encoding in ("us-ascii", "iso-8859-1"))
-        context, place = self.context, self.start
+        self.expat = self._libexpat(self.context, self.start)
         rest = 0
-        if self._begin(context) and (self.context or self._begin_document(window)):
+        if self._begin(self.context) and (self.context or self._begin_document(window)):
+            self.expat = None
             yield from self._batches(window, is_all)
             if self.is_done:
                 return
-            context, rest = self._context(), self._position
-            place = window.place(rest, self.next_record)
-            if place.offset and not context:  # what follows is not the begin of a document
-                context = head_of(b"", self.is_standalone) or b"\n"
-        self.expat = ExpatRecords(
+            rest = self._position
+            self.expat = self._libexpat_from(window)
+        yield from self.expat.parse(window.rest(rest), is_all=is_all)
+
+    def _libexpat(self, context: bytes, place: StreamPlace) -> ExpatRecords:
+        return ExpatRecords(
             self.tag,
             self.vocabulary,
             self.demand,
@@ -83,7 +91,14 @@ class TokenizedRecords:
             context=context,
             start=place,
         )
-        yield from self.expat.parse(window.rest(rest), is_all=is_all)
+
+    def _libexpat_from(self, window: Window) -> ExpatRecords:
+        """What reads the stream from where the kernels are."""
+        context = self._context()
+        place = window.place(self._position, self.next_record)
+        if place.offset and not context:  # what follows is not the begin of a document
+            context = head_of(b"", self.is_standalone) or b"\n"
+        return self._libexpat(context, place)
 
     def warn_of_skipped(self, name: str) -> None:
         """See :meth:`RecordParser.warn_of_skipped`."""
@@ -120,7 +135,7 @@ class TokenizedRecords:
         """Read the XML declaration, if there is one; False if libexpat has to."""
         head = b""
         while not (window.is_final or window.is_stuck):
-            window.read(0, READ_BYTES, window.end + 1)
+            window.read(0, READ_BYTES)
             head = window.data[: min(window.end, _HEAD_BYTES)].tobytes()
             if head[:5] != b"<?xml"[: len(head)] or b"?>" in head or len(head) == _HEAD_BYTES:
                 break
@@ -162,8 +177,10 @@ class TokenizedRecords:
             if self.scanner.names.is_full and window.start + self._position > self.begun_at:
                 self._begin_anew(window)
                 state = self.scanner.state
-            elif status in (layout.MORE, layout.DECLINE) and not self._read_on(window, status):
-                return
+            elif status in (layout.MORE, layout.DECLINE):
+                goes_on = yield from self._read_on(window, status)
+                if not goes_on:
+                    return
 
     def _scan(self, data: layout.Bytes, end: int) -> int:
         """Read records from where the state is, into an empty batch: why it stops."""
@@ -195,21 +212,42 @@ class TokenizedRecords:
         self.scanner.state[:], stack, self.doctype = saved
         self.scanner.work.stack[: len(stack)] = stack
 
-    def _read_on(self, window: Window, status: int) -> bool:
+    def _read_on(self, window: Window, status: int) -> Generator[RecordBatch, None, bool]:
         """Read more of the stream; False if the kernels cannot go on with that."""
-        unread = window.end - self._position
-        ahead = window.end - int(self.scanner.state[layout.STOPPED_AT])
-        if (
-            window.is_final
-            or window.is_stuck
-            or unread > self.limits.document_bytes + LOOKAHEAD
-            or (status == layout.DECLINE and ahead > LOOKAHEAD)
-        ):
-            return False
-        # A record, or a tag, is read anew each time, so that must be in growing steps.
-        window.read(self._position, max(READ_BYTES, 2 * unread), unread + unread // 4 + 1)
-        self._position = 0
-        return True
+        settled = int(self.scanner.state[layout.STOPPED_AT]) - self._position
+        while True:
+            unread = window.end - self._position
+            ahead = unread - settled
+            if (
+                window.is_final
+                or window.is_stuck
+                or unread > self.limits.document_bytes + LOOKAHEAD
+                or (status == layout.DECLINE and ahead > LOOKAHEAD)
+            ):
+                return False
+            if window.is_paused:
+                if status == layout.DECLINE and self._is_readable(window):
+                    return False
+                yield PAUSE
+            # A record, or a tag, is read anew each time, so that must be in growing steps.
+            window.read(self._position, max(READ_BYTES, 2 * unread))
+            self._position = 0
+            if not window.is_paused or unread <= SMALL_BYTES or self._may_end(window, unread):
+                return True
+
+    def _may_end(self, window: Window, start: int) -> bool:
+        """Whether a record may end in what was read from a place on."""
+        end_tag = b"</" + self.tag.encode()
+        return end_tag in window.data[max(0, start - len(end_tag)) : window.end].tobytes()
+
+    def _is_readable(self, window: Window) -> bool:
+        """Whether libexpat finds a record, or an error, in what the kernels declined.
+
+        Else that is just cut off.
+        """
+        piece = window.data[self._position : window.end].tobytes()
+        found = self._libexpat_from(window).parse([piece, b""])
+        return next(found) is not PAUSE
 
     def _begin_anew(self, window: Window) -> None:
         """Forget the names that were met."""

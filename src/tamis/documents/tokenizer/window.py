@@ -32,6 +32,7 @@ class Window:
         start: where in the stream the first byte stands.
         end: how many bytes there are.
         is_final: nothing follows them.
+        is_paused: reading on may have to wait.
         is_stuck: nothing more is to be read here: what follows is an error, or not ASCII.
     """
 
@@ -40,6 +41,7 @@ class Window:
     ) -> None:
         self.end = 0
         self.is_final = False
+        self.is_paused = False
         self.is_stuck = False
         self._chunks = _sliced(chunks)
         self._must_be_ascii = must_be_ascii
@@ -49,21 +51,19 @@ class Window:
         self._line = start.line  # of the first byte
         self._provide(READ_BYTES)
 
-    def read(self, start: int, wanted: int, least: int) -> None:
-        """Forget what is before a place, and read on.
+    def read(self, start: int, wanted: int) -> None:
+        """Forget what is before a place, and read on, up to where the stream pauses.
 
         Args:
             wanted: how many bytes to have then.
-            least: as many are enough where a chunk is not full: a pipe gives no more for now.
         """
         self._line = self.place(start).line
         self._slide(start, wanted)
-        while self.end < wanted and not (self.is_final or self.is_stuck):
+        self.is_paused = False
+        while self.end < wanted and not (self.is_final or self.is_stuck or self.is_paused):
             chunk = self._next()
             self._memory[self.end : self.end + len(chunk)] = np.frombuffer(chunk, np.uint8)
             self.end += len(chunk)
-            if len(chunk) < CHUNK_BYTES and self.end >= least:
-                break
         self._memory[self.end : self.end + layout.PADDING] = 0
 
     def place(self, at: int, record: int = 0) -> StreamPlace:
@@ -89,21 +89,26 @@ class Window:
 
     def rest(self, start: int) -> Iterator[bytes | memoryview]:
         """The stream from a place on, for another reader; this one is then done."""
-        return chain([self.data[start : self.end].tobytes()], self._chunks)
+        unread = self.data[start : self.end].tobytes()
+        pause = [b""] if self.is_paused else []
+        return chain([unread] if unread else [], pause, self._chunks)
 
     def _next(self) -> bytes | memoryview:
-        """The next chunk, empty if there is none."""
+        """The next chunk, empty if there is none, or none yet."""
         try:
-            chunk = next(self._chunks, b"")
+            chunk = next(self._chunks, None)
         except DocumentError as error:
             self.is_stuck = True
             self._chunks = _failing(error)
+            return b""
+        if chunk is None:
+            self.is_final = True
             return b""
         if self._must_be_ascii and not bytes(chunk).isascii():
             self.is_stuck = True
             self._chunks = chain([chunk], self._chunks)
             return b""
-        self.is_final = not chunk
+        self.is_paused = not chunk
         return chunk
 
     def _slide(self, start: int, wanted: int) -> None:
@@ -125,7 +130,7 @@ class Window:
 
 def _sliced(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
     for chunk in chunks:
-        for start in range(0, len(chunk), CHUNK_BYTES):
+        for start in range(0, len(chunk) or 1, CHUNK_BYTES):
             yield chunk[start : start + CHUNK_BYTES]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import os
-import select
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from typing import IO, Any, NamedTuple
 
@@ -69,7 +68,7 @@ def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
             f"{type(source).__name__}"
         )
     if not isinstance(source, os.PathLike):
-        yield from _recognised(_cut(_pieces(source), limits, _readiness(source)))
+        yield from _recognised(_cut(_pieces(source), limits))
         return
     try:
         file = open(source, "rb", buffering=0)  # noqa: SIM115 - it is closed below
@@ -79,7 +78,7 @@ def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
         yield Chunk(b"", 1, UnreadableEvents(message, 1))
         return
     with file:
-        yield from _recognised(_cut(_pieces(file), limits, _readiness(file)))
+        yield from _recognised(_cut(_pieces(file), limits))
 
 
 def _recognised(found: Iterator[Chunk | Flush]) -> Iterator[Chunk | Flush]:
@@ -126,28 +125,12 @@ def _with_head(pieces: Iterator[bytes], expected: bytes) -> tuple[bytes, Iterato
     return head[: len(expected)], chain([head] if head else [], pieces)
 
 
-def _readiness(source: Any) -> Callable[[], bool]:
-    """A function that says whether more can be had at once."""
-    if isinstance(source, bytes | bytearray | memoryview | io.BytesIO):
-        return lambda: True
-    try:
-        poll = select.poll()
-        poll.register(source.fileno(), select.POLLIN)
-    except (AttributeError, OSError, ValueError):  # it is no file, or closed
-        return lambda: False
-    return lambda: bool(poll.poll(0))
-
-
-def _cut(
-    pieces: Iterator[bytes], limits: Limits, is_ready: Callable[[], bool]
-) -> Iterator[Chunk | Flush]:
+def _cut(pieces: Iterator[bytes], limits: Limits) -> Iterator[Chunk | Flush]:
     """Pieces that begin and end anywhere, as whole lines."""
     line = 1
     held = bytearray()  # of a line whose end was not read yet
     is_passing = False  # over what is left of a line that was too long
     while True:
-        if not is_ready():
-            yield Flush.FLUSH
         try:
             piece = next(pieces, None)
         except UnreadableDocument as error:
@@ -155,6 +138,8 @@ def _cut(
             return
         if piece is None:
             break
+        if not piece:
+            yield Flush.FLUSH
         if is_passing:
             _, newline, piece = piece.partition(b"\n")
             if not newline:
