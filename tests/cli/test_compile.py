@@ -109,6 +109,8 @@ def test_bad_subscriptions_are_not_compiled(write: Write) -> None:
         ([], "give either --subscriptions or --program"),
         (["--program", "s.tamis", "--subscriptions", "s.tsv"], "give either --subscriptions or"),
         (["--program", "s.tamis", "--namespaces", "ns.tsv"], "--namespaces: not with --program"),
+        (["--program", "s.tamis", "--ns", "p=u"], "--ns: not with --program"),
+        (["--program", "s.tamis", "--default-ns", "u"], "--default-ns: not with --program"),
         (["--program", "s.tamis", "--unsupported", "slow"], "--unsupported: not with --program"),
         (["--program", "s.tamis", "--skip-bad"], "--skip-bad: not with --program"),
         (["--program", "s.tamis", "--engine", "reference"], "--engine: not with --program"),

@@ -165,7 +165,8 @@ def test_an_event_is_explained(write: Write) -> None:
     [
         (("a >",), 2, "tamis: expected a value"),
         (("a = 1", "none.json"), 2, "tamis: cannot read none.json: No such file"),
-        (("a = 1", "--namespaces", "x"), 2, "tamis: --events: --namespaces is about documents"),
+        (("a = 1", "--namespaces", "x"), 2, "tamis: --events: namespaces are about documents"),
+        (("a = 1", "--ns", "p=u"), 2, "tamis: --events: namespaces are about documents"),
         (("a = 1", "-"), 3, "tamis: -: the attribute 'a' is of type list"),
     ],
 )

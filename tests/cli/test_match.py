@@ -110,6 +110,45 @@ def test_namespaces_are_those_of_the_file(write: Write) -> None:
     assert "the prefix 'm' is not declared" in outcome.err
 
 
+def test_namespaces_are_declared_one_by_one(write: Write) -> None:
+    write(
+        {
+            "s": "m\t/m:a/n:b\nd\t/a\nodd\t/a[last()]\n",
+            "ns": "m urn:m\n",
+            "1.xml": "<a xmlns='urn:m'><b xmlns='urn:n'/></a>",
+        }
+    )
+    options = ["--subscriptions", "s", "--unsupported", "slow", "--namespaces", "ns"]
+    options += ["--ns", "n=urn:n", "--ns", "m=urn:m", "--default-ns", "urn:m"]
+    found = run("match", *options, "1.xml")
+    assert found.answers == {"1.xml": ["m", "d", "odd"]}
+    assert run("compile", *options, "--output", "p").status == 0
+    assert run("match", "--program", "p", "1.xml").answers == found.answers
+    differences = run("check", *options, "--against", "lxml", "1.xml").results[-1]
+    assert (differences["ok"], differences["slow"], differences["differences"]) == (2, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--ns", "p"], "--ns p: expected PREFIX=URI"),
+        (["--ns", "p="], "--ns p=: expected PREFIX=URI"),
+        (["--ns", "=u"], "--ns =u: a default namespace is --default-ns u"),
+        (["--ns", "p=u", "--ns", "p=v"], "--ns p=v: the prefix is declared before, as u"),
+        (["--namespaces", "ns", "--ns", "p=v"], "--ns p=v: the prefix is declared before, as u"),
+        (["--ns", "1=u"], "not a namespace declaration: '1' → 'u'"),
+        (["--default-ns", ""], "--default-ns: expected a URI"),
+        (["--namespaces", "p=u"], "there is no file p=u: a single prefix is --ns PREFIX=URI"),
+    ],
+)
+def test_declarations_that_are_none_are_refused(
+    write: Write, options: list[str], message: str
+) -> None:
+    write({"s": "/a", "ns": "p u", "1.xml": "<a/>"})
+    outcome = run("match", "--subscriptions", "s", *options, "1.xml")
+    assert (outcome.status, outcome.out, outcome.err) == (2, "", f"tamis: {message}\n")
+
+
 def test_unsupported_expressions_are_refused_or_go_through_lxml(write: Write) -> None:
     write({"s": "a\t//a\nlast\t//b[last()]", "1.xml": "<a><b/></a>"})
     refused = run("match", "--subscriptions", "s", "1.xml")

@@ -360,7 +360,8 @@ SAID: dict[str, dict[str, Any]] = {
     "limits below nothing": {"expression_limits": {"subscription_chars": -1}},
     "namespaces of numbers": {"namespaces": {"p": 1}},
     "no namespaces": {"namespaces": []},
-    "odd namespaces": {"namespaces": {"": "u"}},
+    "odd namespaces": {"namespaces": {"a b": "u"}},
+    "no default namespace": {"namespaces": {"": ""}},
     "another lane": {"unsupported": "guess"},
     "more": {"more": 1},
 }

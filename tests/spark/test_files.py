@@ -154,6 +154,9 @@ def test_the_format(spark: SparkSession, write: Callable[..., None]) -> None:
     options = {"subscriptions": f"{here}/p.tsv", "namespaces": f"{here}/p.txt", "as_array": "true"}
     arrays = spark.read.format("tamis").options(**options).load(f"{here}/in/1.xml").collect()
     assert [row.subscriptions for row in arrays] == [[]]
+    options |= {"subscriptions": f"{here}/s.tsv", "default_namespace": "urn:d"}
+    arrays = spark.read.format("tamis").options(**options).load(f"{here}/in/1.xml").collect()
+    assert [row.subscriptions for row in arrays] == [[]]
 
 
 @pytest.mark.spark

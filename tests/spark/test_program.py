@@ -64,6 +64,17 @@ def test_namespaces_come_with_what_is_parsed_here(tmp_path: Path) -> None:
     for given in (tamis.compile({"x": "//a"}), made, made.path):
         with pytest.raises(tamis.UsageError, match="for Subscriptions"):
             program(given, namespaces={"p": "urn:p"})
+        with pytest.raises(tamis.UsageError, match="for Subscriptions"):
+            program(given, default_namespace="urn:p")
+
+
+def test_a_default_namespace_is_of_the_program_and_of_its_parts() -> None:
+    asked = {str(number): f"/a{number}" for number in range(4)}
+    whole = program(asked, default_namespace="urn:d")
+    assert whole.set_version != program(asked).set_version
+    parts = program(asked, default_namespace="urn:d", bytes_max=whole.size // 2).parts
+    found = [list(part.matcher().match("<a3 xmlns='urn:d'/>")) for part in parts]
+    assert [id for ids in found for id in ids] == ["3"]
 
 
 def test_bad_subscriptions_are_refused_at_once(tmp_path: Path) -> None:

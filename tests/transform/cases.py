@@ -136,6 +136,12 @@ CASES = [
          "//d:item return <o:i>{ $i/node() }</o:i> }</r>"),
     Case("a default namespace is that of names in paths", _SPACES, '<r xmlns="urn:d" '
          'xmlns:o="urn:o">{ for $i in /o:order/item return <i>{ $i }</i> }</r>'),
+    Case("a default namespace of the prolog", _SPACES, 'declare default element namespace "urn:d"; '
+         'declare namespace o="urn:o"; <r>{ for $i in /o:order/item return <i n="{ $i/@n }">'
+         "{ $i/q, $i }<j xmlns=''>{ $i/q }</j></i> }</r>"),
+    Case("a default namespace of the prolog, and no constructor in it", _SPACES, "declare (::) "
+         "default element namespace 'urn:d'; <o:r xmlns:o='urn:o'>{ for $i in //item where $i/@n "
+         "return <o:i>{ $i/@n }</o:i> }</o:r>"),
     Case("a prefix that means something else", _SPACES, '<r xmlns="urn:d" xmlns:x="urn:other">'
          "{ for $i in //item return <i>{ $i/@* }{ $i/* }</i> }</r>"),
     Case("a constant attribute and a copy, of two names", "<a xmlns:p='urn:u' p:k='1' k='2'/>",

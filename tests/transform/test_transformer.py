@@ -87,6 +87,19 @@ def test_documents_in_error_are_told_in_their_place(tmp_path: Path) -> None:
         tamis.Transformer().transform_many(BOOKS)
 
 
+def test_a_default_namespace_is_that_of_a_declaration() -> None:
+    document = "<a xmlns='u'><b>1</b><b xmlns=''>2</b></a>"
+    query = "<r>{ for $b in /a return <x>{ $b/b/text() }</x> }</r>"
+    declared = f'declare default element namespace "u"; {query}'
+    expected = {1: '<r xmlns="u"><x>1</x></r>'}
+    assert texts(tamis.Transformer({1: declared}), document) == expected
+    given = tamis.Transformer({1: query}, default_namespace="u")
+    assert texts(given, document) == expected
+    given.add(2, query.replace("<r>", "<r xmlns=''>"))
+    given.add(3, f'declare default element namespace "v"; {query}')
+    assert texts(given, document) == expected
+
+
 def test_a_message_that_cannot_be_made_is_an_error_of_its_own() -> None:
     twice = "<r>{ for $b in /bib return <x>{ $b/book/@k }</x> }</r>"
     own = "<r>{ for $b in //book return <x k='0'>{ $b/@k }</x> }</r>"

@@ -63,14 +63,14 @@ def _accepted_by_lxml(
 
     It knows no names that came with XML 1.0's fifth edition, for instance.
     """
-    namespaces, limits = subscriptions.namespaces, subscriptions.limits
+    namespaces, rules = subscriptions.namespaces, subscriptions.rules
     SlowLane([], namespaces)  # without lxml, this says what to install
     from lxml.etree import XPathError  # noqa: PLC0415
 
     accepted: list[Subscription] = []
     expressions: list[tuple[int, SubscriptionId, str]] = []
     for item in items:
-        text = parse_for_slow_lane(item.expression, namespaces, limits)
+        text = parse_for_slow_lane(item.expression, rules.namespaces, rules.limits)
         try:
             lxml_boolean(text, namespaces)
         except (XPathError, ValueError) as error:

@@ -52,6 +52,23 @@ NamespacesFile = Annotated[
         help="The prefixes that expressions use: one prefix and its URI a line.",
     ),
 ]
+DeclaredPrefixes = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--ns",
+        metavar="PREFIX=URI",
+        help="Declare a prefix that expressions use. May be given several times.",
+    ),
+]
+DefaultNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--default-ns",
+        metavar="URI",
+        help="The namespace of elements that expressions name without a prefix.",
+        show_default="none",
+    ),
+]
 Unsupported = Annotated[
     Literal["refuse", "slow"],
     typer.Option(
@@ -195,16 +212,59 @@ class Promised(NamedTuple):
         return None
 
 
+class Namespaces(NamedTuple):
+    """The namespaces that are declared for expressions."""
+
+    file: Path | None = None
+    prefixes: Sequence[str] | None = None
+    default: str | None = None
+
+    def read(self) -> tuple[dict[str, str], str | None]:
+        """Prefix → URI, and the default namespace of elements.
+
+        Raises:
+            UsageError: the file cannot be read, or a declaration is none, or contradicts another.
+        """
+        from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
+
+        if self.file is not None and "=" in self.file.name and not self.file.exists():
+            raise UsageError(f"there is no file {self.file}: a single prefix is --ns PREFIX=URI")
+        found = {} if self.file is None else read_namespaces(self.file)
+        for declared in self.prefixes or ():
+            prefix, equals, uri = declared.partition("=")
+            if not equals or not uri:
+                raise UsageError(f"--ns {declared}: expected PREFIX=URI")
+            if not prefix:
+                raise UsageError(f"--ns {declared}: a default namespace is --default-ns {uri}")
+            if found.setdefault(prefix, uri) != uri:
+                raise UsageError(
+                    f"--ns {declared}: the prefix is declared before, as {found[prefix]}"
+                )
+        if self.default == "":
+            raise UsageError("--default-ns: expected a URI")
+        return found, self.default
+
+    def declared(self) -> dict[str, str]:
+        """Prefix → URI; the default namespace has the prefix ``""``.
+
+        Raises:
+            UsageError: as ``read``.
+        """
+        from tamis.language.subscriptions import declared_namespaces  # noqa: PLC0415
+
+        return declared_namespaces(*self.read())
+
+
 class ReadingRules(NamedTuple):
     """How subscriptions are to be read."""
 
-    namespaces: Path | None = None
+    namespaces: Namespaces = Namespaces()
     unsupported: Literal["refuse", "slow"] = "refuse"
     skip_bad: bool = False
 
 
 def read_subscriptions(
-    file: Path, namespaces: Path | None, unsupported: Unsupported, skip_bad: bool
+    file: Path, namespaces: Namespaces, unsupported: Unsupported, skip_bad: bool
 ) -> Subscriptions:
     """The subscriptions of a file; those that cannot be used are listed on standard error.
 
@@ -233,7 +293,7 @@ def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
 
 
 def parse_subscriptions(
-    file: Path, namespaces: Path | None, unsupported: Unsupported
+    file: Path, namespaces: Namespaces, unsupported: Unsupported
 ) -> Subscriptions:
     """The subscriptions of a file, with the errors of those that cannot be used.
 
@@ -242,11 +302,12 @@ def parse_subscriptions(
     """
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415 - keeps --help fast
 
-    prefixes = read_prefixes(namespaces)
+    prefixes, default = namespaces.read()
     with ExitStack() as stack:
         return Subscriptions.from_file(
             file,
             namespaces=prefixes,
+            default_namespace=default,
             unsupported=unsupported,
             skip_bad=True,
             progress=_ReadingShown(stack),
@@ -277,12 +338,9 @@ def read_matcher(
         read = read_subscriptions(subscriptions, *rules)
         return compile_subscriptions(read, engine=engine, dtd=graph, dtd_trust=promised.trust)
     assert program is not None
-    options = ("--namespaces", "--unsupported", "--skip-bad")
-    given = [
-        name
-        for name, value, default in zip(options, rules, ReadingRules(), strict=True)
-        if value != default
-    ]
+    options = ("--namespaces", "--ns", "--default-ns", "--unsupported", "--skip-bad")
+    values = (*rules.namespaces, rules.unsupported != "refuse", rules.skip_bad)
+    given = [name for name, value in zip(options, values, strict=True) if value]
     if engine != "auto":
         given.append("--engine")
     if given:
@@ -394,13 +452,6 @@ def list_bad(
     tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
     if any(isinstance(error, UnsupportedExpression) for error in subscriptions.errors):
         tell("what is not supported, --unsupported slow answers through lxml")
-
-
-def read_prefixes(file: Path | None) -> dict[str, str]:
-    """The prefixes that a file declares, with their URIs; none where there is no file."""
-    from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
-
-    return {} if file is None else read_namespaces(file)
 
 
 def read_graph(

@@ -10,8 +10,11 @@ import typer
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
     CatalogFolders,
+    DeclaredPrefixes,
+    DefaultNamespace,
     DtdFile,
     DtdRoot,
+    Namespaces,
     NamespacesFile,
     Promised,
     SubscriptionsFile,
@@ -55,6 +58,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Argument(metavar="DOCUMENT", help=f"For --against. {DOCUMENT_HELP}"),
     ] = None,
     namespaces: NamespacesFile = None,
+    ns: DeclaredPrefixes = None,
+    default_ns: DefaultNamespace = None,
     unsupported: Unsupported = "refuse",
     dtd: DtdFile = None,
     root: DtdRoot = None,
@@ -93,12 +98,14 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.matching.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
 
     if events:
-        if documents or namespaces or dtd or root or catalog or against or unsupported != "refuse":
+        others = (documents, namespaces, ns, default_ns, dtd, root, catalog, against)
+        if any(others) or unsupported != "refuse":
             raise UsageError("--events: all other options are about documents: leave them out")
         raise typer.Exit(_check_events(subscriptions))
     if (against is None) != (not documents):
         raise UsageError("give --against lxml and the documents to compare on together")
-    found = parse_subscriptions(subscriptions, namespaces, unsupported)
+    declared = Namespaces(namespaces, ns, default_ns)
+    found = parse_subscriptions(subscriptions, declared, unsupported)
     list_bad(found, subscriptions, say)
     SlowLane.of(found, first=0)  # lxml refuses some of what it would have to answer
     slow = len(found.slow)

@@ -9,6 +9,9 @@ import typer
 
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
+    DeclaredPrefixes,
+    DefaultNamespace,
+    Namespaces,
     NamespacesFile,
     ReadingRules,
     SkipBad,
@@ -41,6 +44,8 @@ def compile(
         ),
     ],
     namespaces: NamespacesFile = None,
+    ns: DeclaredPrefixes = None,
+    default_ns: DefaultNamespace = None,
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
     learn: Annotated[
@@ -59,7 +64,7 @@ def compile(
     the same one share its memory. It is of this version of Tamis: another one says that it has to
     be made again.
     """
-    rules = ReadingRules(namespaces, unsupported, skip_bad)
+    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad)
     matcher = read_matcher(subscriptions, None, rules, "auto")
     errors = _learn(matcher, learn or [])
     matcher.save(output, learned=bool(learn))

@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import NamespacesFile, find_document, read_prefixes
+from tamis.cli.arguments import (
+    DeclaredPrefixes,
+    DefaultNamespace,
+    Namespaces,
+    NamespacesFile,
+    find_document,
+)
 from tamis.cli.console import Status, say
 from tamis.cli.results import open_results
 from tamis.errors import DocumentError, EventError, UsageError
@@ -22,7 +28,7 @@ Examples:
 """
 
 
-def explain(
+def explain(  # noqa: PLR0913, PLR0917 - one for each option
     expression: Annotated[
         str,
         typer.Argument(
@@ -35,6 +41,8 @@ def explain(
         str | None, typer.Argument(metavar="DOCUMENT", help="A file, or - for standard input.")
     ] = None,
     namespaces: NamespacesFile = None,
+    ns: DeclaredPrefixes = None,
+    default_ns: DefaultNamespace = None,
     events: Annotated[
         bool,
         typer.Option("--events", help="It is of events, and the document is one: a JSON object."),
@@ -68,44 +76,47 @@ def explain(
 
     Exit status 0, whether the document matches or not.
     """
+    declared = Namespaces(namespaces, ns, default_ns)
     if transformation:
         if document is not None or events:
             raise UsageError("--transformation: leave out --events and the document")
-        prefixes = read_prefixes(namespaces)
-        explanation = _of_transformation(expression, prefixes, strategy, dtd, root)
+        explanation = _of_transformation(expression, declared, strategy, dtd, root)
     elif strategy != "auto" or dtd is not None or root is not None:
         raise UsageError(
             "--strategy, --dtd and --root are about transformations: give --transformation too"
         )
     elif events:
-        if namespaces is not None:
-            raise UsageError("--events: --namespaces is about documents: leave it out")
+        if any(declared):
+            raise UsageError("--events: namespaces are about documents: leave them out")
         explanation = _of_events(expression, document)
     else:
-        explanation = _of_documents(expression, read_prefixes(namespaces), document)
+        explanation = _of_documents(expression, declared, document)
     with open_results() as results:
         results.write_text(explanation)
 
 
-def _of_documents(expression: str, prefixes: dict[str, str], document: str | None) -> str:
+def _of_documents(expression: str, declared: Namespaces, document: str | None) -> str:
     from tamis.language.xpath import parse  # noqa: PLC0415 - keeps --help fast
 
     if expression.lstrip().startswith("<"):
         raise UsageError("this is no XPath: if it is a transformation, give --transformation")
-    query = parse(expression, prefixes)
+    query = parse(expression, declared.declared())
     if document is None:
         from tamis.cli.outline import outline  # noqa: PLC0415 - keeps --help fast
 
         return "\n".join(outline(query))
-    return _on_document(expression, prefixes, document)
+    return _on_document(expression, declared, document)
 
 
 def _of_transformation(
-    text: str, prefixes: dict[str, str], strategy: str, dtd: Path | None, root: str | None
+    text: str, declared: Namespaces, strategy: str, dtd: Path | None, root: str | None
 ) -> str:
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 
-    transformer = Transformer(namespaces=prefixes, strategy=strategy, dtd=dtd, root=root)
+    prefixes, default = declared.read()
+    transformer = Transformer(
+        namespaces=prefixes, default_namespace=default, strategy=strategy, dtd=dtd, root=root
+    )
     transformer.add("expression", text)
     return transformer.explain("expression")
 
@@ -142,12 +153,12 @@ def _read_event(argument: str) -> bytes:
         raise UsageError(f"cannot read {argument}: {getattr(error, 'strerror', error)}") from None
 
 
-def _on_document(expression: str, prefixes: dict[str, str], argument: str) -> str:
-    from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415 - keeps --help fast
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
+def _on_document(expression: str, declared: Namespaces, argument: str) -> str:
+    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - keeps --help fast
 
+    prefixes, default = declared.read()
     matcher = compile_subscriptions(
-        Subscriptions([("expression", expression)], namespaces=prefixes)
+        [("expression", expression)], namespaces=prefixes, default_namespace=default
     )
     document = find_document(argument).document
     try:

@@ -10,10 +10,13 @@ import typer
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
     CatalogFolders,
+    DeclaredPrefixes,
+    DefaultNamespace,
     DtdFile,
     DtdRoot,
     DtdTrust,
     EngineName,
+    Namespaces,
     NamespacesFile,
     Output,
     ProgramFile,
@@ -68,6 +71,8 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     dtd_trust: DtdTrust = False,
     engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
+    ns: DeclaredPrefixes = None,
+    default_ns: DefaultNamespace = None,
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
     record: RecordTag = None,
@@ -113,7 +118,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     """
     from tamis.matching.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
 
-    rules = ReadingRules(namespaces, unsupported, skip_bad)
+    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad)
     promised = Promised(dtd, root or (record if dtd else None), catalog, dtd_trust)
     matcher = read_matcher(subscriptions, program, rules, engine, promised)
     nodes = nodes or values

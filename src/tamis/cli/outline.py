@@ -65,7 +65,7 @@ def outline(query: Query) -> Iterator[str]:
         yield f"{whole.meaning}:"
     yield from _branches(whole.parts, "")
     for prefix, uri in query.namespaces:
-        yield f"{prefix}: {uri}"
+        yield f"{prefix or 'default namespace'}: {uri}"
     yield f"reads: {', '.join(_read(query))}"
     yield f"engine: {reason_of(query)}"
 

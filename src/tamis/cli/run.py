@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.arguments import (
+    DeclaredPrefixes,
+    DefaultNamespace,
     EngineName,
+    Namespaces,
     NamespacesFile,
     ProgramFile,
     ReadingRules,
@@ -83,6 +86,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     ] = None,
     engine: EngineName = "auto",
     namespaces: NamespacesFile = None,
+    ns: DeclaredPrefixes = None,
+    default_ns: DefaultNamespace = None,
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
     overwrite: Annotated[
@@ -166,7 +171,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     paths = [*inputs, *(more_inputs or [])]
 
     def read() -> spark.Program:
-        rules = ReadingRules(namespaces, unsupported, skip_bad)
+        rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad)
         matcher = read_matcher(subscriptions, program, rules, engine)
         return spark.program(matcher, bytes_max=program_memory << 20)
 

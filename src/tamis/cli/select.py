@@ -9,12 +9,14 @@ import typer
 
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
+    DeclaredPrefixes,
+    DefaultNamespace,
+    Namespaces,
     NamespacesFile,
     Output,
     RecordTag,
     Threads,
     find_documents,
-    read_prefixes,
 )
 from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.results import Results, of_document, of_error, open_results
@@ -90,6 +92,8 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ] = False,
     namespaces: NamespacesFile = None,
+    ns: DeclaredPrefixes = None,
+    default_ns: DefaultNamespace = None,
     record: RecordTag = None,
     threads: Threads = None,
     output: Output = None,
@@ -114,11 +118,14 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
 
     if null and as_json:
         raise UsageError("--null is for text: with --json each result is one line")
-    prefixes = read_prefixes(namespaces)
-    parsed = parse_value(expression, prefixes)
+    declared = Namespaces(namespaces, ns, default_ns)
+    prefixes, default = declared.read()
+    parsed = parse_value(expression, declared.declared())
     operand = None if isinstance(parsed, Nodes) else parsed
     if operand is None:
-        matcher = compile_subscriptions({_ID: expression}, namespaces=prefixes)
+        matcher = compile_subscriptions(
+            {_ID: expression}, namespaces=prefixes, default_namespace=default
+        )
     else:
         matcher = value_matcher(operand)
     targets = find_documents(documents)

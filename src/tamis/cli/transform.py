@@ -9,11 +9,13 @@ import typer
 
 from tamis.cli.arguments import (
     DOCUMENT_HELP,
+    DeclaredPrefixes,
+    DefaultNamespace,
+    Namespaces,
     NamespacesFile,
     Output,
     SkipBad,
     find_documents,
-    read_prefixes,
 )
 from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.results import Results, of_error, open_results
@@ -51,6 +53,8 @@ def transform(
         ),
     ],
     namespaces: NamespacesFile = None,
+    ns: DeclaredPrefixes = None,
+    default_ns: DefaultNamespace = None,
     skip_bad: SkipBad = False,
     output: Output = None,
 ) -> None:
@@ -66,7 +70,8 @@ def transform(
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 
     targets = find_documents(documents)
-    transformer = Transformer(_read(subscriptions, read_prefixes(namespaces), skip_bad))
+    declared = Namespaces(namespaces, ns, default_ns).declared()
+    transformer = Transformer(_read(subscriptions, declared, skip_bad))
     errors = 0
     with (
         open_results(output) as results,

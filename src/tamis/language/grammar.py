@@ -10,7 +10,7 @@ Source: XML Path Language 1.0, W3C Recommendation 16 November 1999, sections 2 a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple, NoReturn
@@ -125,12 +125,23 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class StepSyntax:
-    """``axis::test[predicate]…``; ``test`` is a QName, ``*``, ``p:*`` or ``type()``."""
+    """``axis::test[predicate]…``.
+
+    Attributes:
+        test: a QName, ``*``, ``p:*`` or ``type()``; or of XPath 3 ``*:name`` or ``Q{URI}name``.
+        test_position: where the test stands; -1 for the ones that are not written.
+    """
 
     position: int
     axis: str
     test: str
+    test_position: int
     predicates: tuple[Syntax, ...]
+
+    @property
+    def has_name(self) -> bool:
+        """Whether the test is of names, and not of the kind of nodes."""
+        return not self.test.endswith("()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +288,9 @@ class Parser:
         while self.token.text in ("/", "//"):
             if self.token.text == "//":
                 self.count_step()
-                steps.append(StepSyntax(self.token.position, "descendant-or-self", "node()", ()))
+                steps.append(
+                    StepSyntax(self.token.position, "descendant-or-self", "node()", -1, ())
+                )
             self.index += 1
             if not self.at_step():
                 self.fail("expected a step")
@@ -303,7 +316,7 @@ class Parser:
             if self.token.text == "[":
                 name = "self" if text == "." else "parent"
                 self.fail(f"'{text}' takes no predicate", hint=f"write {name}::node()[…]")
-            return StepSyntax(position, "self" if text == "." else "parent", "node()", ())
+            return StepSyntax(position, "self" if text == "." else "parent", "node()", -1, ())
         axis = "child"
         if text == "@":
             axis = "attribute"
@@ -313,7 +326,8 @@ class Parser:
             if axis not in AXES:
                 self.fail(f"there is no axis '{axis}'")
             self.index += 2
-        return StepSyntax(position, axis, self.node_test(), self.predicates())
+        test_position = self.token.position
+        return StepSyntax(position, axis, self.node_test(), test_position, self.predicates())
 
     def count_step(self) -> None:
         self.step_count += 1
@@ -464,8 +478,9 @@ def _ncname() -> re.Pattern[str]:
 
 
 def _check_name(token: Token, text: str) -> None:
-    position = token.position
-    for part in token.text.split(":"):
+    uri, brace, name = token.text.rpartition("}")
+    position = token.position + len(uri) + len(brace)
+    for part in name.split(":"):
         good = _ncname().match(part)
         size = good.end() if good else 0
         if part != "*" and size < len(part):
@@ -506,17 +521,24 @@ _CONTEXT_FUNCTIONS = frozenset(
 )
 
 
-def absolute_text(text: str, syntax: Syntax) -> str:
+Change = tuple[int, int, str]
+"""From where to where a text is replaced, and by what."""
+
+
+def absolute_text(text: str, syntax: Syntax, changes: Iterable[Change] = ()) -> str:
     """The expression with the document node as its context written into it.
 
     Evaluators that start from the root element (lxml) then give the answer of one that starts from
     the document node: position 1 of 1, and in no language.
 
+    Args:
+        changes: what else to write into it, inside of steps.
+
     >>> text = "count(a[b]) > 1 and .//c and name() = '' and last() = 2"
     >>> absolute_text(text, parse_syntax(text, Limits()))
     "count(/a[b]) > 1 and /.//c and name(/) = '' and 1 = 2"
     """
-    changes: list[tuple[int, int, str]] = []  # from, to, what to write there
+    changes = list(changes)
     pending = [syntax]
     while pending:
         node = pending.pop()

@@ -43,7 +43,8 @@ class NameTest:
     Attributes:
         namespace: the namespace's URI, ``""`` for none, None for any (``*``).
         local: the local name, or None for any.
-        prefix: how the test was written, for printing; it does not take part in equality.
+        prefix: how the test was written, for printing: a prefix, ``Q{URI}`` or None; it does not
+            take part in equality.
     """
 
     namespace: str | None

@@ -118,7 +118,11 @@ def print_test(test: NodeTest) -> str:
     if not isinstance(test, NameTest):
         return test.value
     local = "*" if test.local is None else test.local
-    return f"{test.prefix}:{local}" if test.prefix else local
+    if test.namespace is None:
+        return f"*:{local}" if test.local else "*"
+    if test.prefix is None:  # it is in the default namespace, or in none
+        return local
+    return test.prefix + local if "{" in test.prefix else f"{test.prefix}:{local}"
 
 
 def _value(value: Value) -> str:

@@ -36,7 +36,11 @@ _CHUNK = 1 << 16
 
 
 class Rules(NamedTuple):
-    """How expressions are read."""
+    """How expressions are read.
+
+    Attributes:
+        namespaces: prefix → URI; ``""`` → the default namespace of elements.
+    """
 
     namespaces: Mapping[str, str]
     unsupported: Unsupported

@@ -90,6 +90,8 @@ class Subscriptions:
     Args:
         items: id → expression, or (id, expression) pairs. Ids are str or int and keep their type.
         namespaces: prefix → URI for the prefixes used in the expressions.
+        default_namespace: the namespace of elements that expressions name without a prefix, as in
+            XPath 2.0; by default they are in none. Attributes without a prefix are always in none.
         unsupported: ``"refuse"`` makes valid XPath outside the streamed fragment an error;
             ``"slow"`` sends those, and only those, through lxml, document by document.
         skip_bad: leave bad subscriptions out and keep their errors in ``errors``.
@@ -114,11 +116,13 @@ class Subscriptions:
         items: SubscriptionItems,
         *,
         namespaces: Mapping[str, str] | None = None,
+        default_namespace: str | None = None,
         unsupported: Unsupported = "refuse",
         skip_bad: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._fill(given_entries(items), namespaces, unsupported, skip_bad, limits)
+        declared = declared_namespaces(namespaces, default_namespace)
+        self._fill(given_entries(items), Rules(declared, unsupported, limits), skip_bad)
 
     @classmethod
     def from_file(
@@ -126,6 +130,7 @@ class Subscriptions:
         path: str | Path,
         *,
         namespaces: Mapping[str, str] | None = None,
+        default_namespace: str | None = None,
         unsupported: Unsupported = "refuse",
         skip_bad: bool = False,
         limits: Limits = DEFAULT_LIMITS,
@@ -137,7 +142,7 @@ class Subscriptions:
         expression whose id is its line number.
 
         Args:
-            namespaces, unsupported, skip_bad, limits: as for the class.
+            namespaces, default_namespace, unsupported, skip_bad, limits: as for the class.
             progress: is called now and then, with how many expressions were read, and of how many.
 
         Raises:
@@ -145,22 +150,21 @@ class Subscriptions:
             BadSubscriptions: some lines cannot be used; it lists all of them, with their lines.
         """
         result = cls.__new__(cls)
+        declared = declared_namespaces(namespaces, default_namespace)
         entries = file_entries(path)
-        result._fill(entries, namespaces, unsupported, skip_bad, limits, progress)
+        result._fill(entries, Rules(declared, unsupported, limits), skip_bad, progress)
         return result
 
     def _fill(
         self,
         entries: Entries,
-        namespaces: Mapping[str, str] | None,
-        unsupported: Unsupported,
+        rules: Rules,
         skip_bad: bool,
-        limits: Limits,
         progress: Progress | None = None,
     ) -> None:
-        if unsupported not in ("refuse", "slow"):
-            raise UsageError(f"unsupported={unsupported!r}: write 'refuse' or 'slow'")
-        self._rules = Rules(_checked_namespaces(namespaces or {}), unsupported, limits)
+        if rules.unsupported not in ("refuse", "slow"):
+            raise UsageError(f"unsupported={rules.unsupported!r}: write 'refuse' or 'slow'")
+        self._rules = rules
         self._read(entries, {}, progress)
         if self.errors and not skip_bad:
             raise BadSubscriptions(self.errors)
@@ -199,7 +203,9 @@ class Subscriptions:
             SubscriptionError: one for the slow lane cannot be read.
             UsageError: the namespaces are none.
         """
-        rules = rules._replace(namespaces=_checked_namespaces(rules.namespaces))
+        prefixes = dict(rules.namespaces)
+        default = prefixes.pop("", None)
+        rules = rules._replace(namespaces=declared_namespaces(prefixes, default))
         result = cls.__new__(cls)
         result._rules = rules
         result._ids, texts, result._query_numbers = columns
@@ -226,7 +232,12 @@ class Subscriptions:
     @property
     def namespaces(self) -> Mapping[str, str]:
         """Prefix → URI, as they were given."""
-        return self._rules.namespaces
+        return {prefix: uri for prefix, uri in self._rules.namespaces.items() if prefix}
+
+    @property
+    def default_namespace(self) -> str | None:
+        """The namespace of elements that expressions name without a prefix; None for none."""
+        return self._rules.namespaces.get("")
 
     @property
     def limits(self) -> Limits:
@@ -282,17 +293,33 @@ class Subscriptions:
         return f"<Subscriptions: {len(self):,}>"
 
 
-def _checked_namespaces(namespaces: Mapping[Any, Any]) -> dict[str, str]:
-    for prefix, uri in namespaces.items():
-        if not isinstance(prefix, str) or not isinstance(uri, str):
-            raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
-        if not prefix:
+def declared_namespaces(
+    namespaces: Mapping[Any, Any] | None, default_namespace: Any = None
+) -> dict[str, str]:
+    """What is declared, by prefix; the default namespace of elements has the prefix ``""``.
+
+    Raises:
+        UsageError: a declaration is none.
+
+    >>> declared_namespaces({"p": "urn:p"}, "urn:d")
+    {'p': 'urn:p', '': 'urn:d'}
+    """
+    declared: dict[str, str] = {}
+    for prefix, uri in (namespaces or {}).items():
+        if not prefix:  # as ElementTree and lxml have it
             raise UsageError(
-                "a default namespace does not apply to XPath 1.0 names: declare it with a prefix"
+                f"{prefix!r} is not a prefix: a default namespace is default_namespace={uri!r}"
             )
-        if not is_ncname(prefix) or not uri or (prefix == "xml" and uri != XML_NAMESPACE):
+        is_one = isinstance(prefix, str) and isinstance(uri, str) and is_ncname(prefix) and uri
+        if not is_one or (prefix == "xml" and uri != XML_NAMESPACE):
             raise UsageError(f"not a namespace declaration: {prefix!r} → {uri!r}")
-    return dict(namespaces)
+        declared[prefix] = uri
+    if default_namespace is not None:
+        uri = default_namespace
+        if not isinstance(uri, str) or not uri:
+            raise UsageError(f"default_namespace is a URI, not {uri!r}")
+        declared[""] = uri
+    return declared
 
 
 def read_namespaces(path: str | Path) -> dict[str, str]:
@@ -317,4 +344,4 @@ def read_namespaces(path: str | Path) -> dict[str, str]:
         if len(fields) != 2 or fields[0] in namespaces:
             raise UsageError(f"{path}, line {number}: expected a new prefix and its URI")
         namespaces[fields[0]] = fields[1]
-    return _checked_namespaces(namespaces)
+    return declared_namespaces(namespaces)

@@ -9,13 +9,14 @@ an expression that means the same and is supported.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from math import isnan
 from typing import NoReturn, TypeVar
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language.grammar import (
     Call,
+    Change,
     FilterExpression,
     LocationPath,
     Negation,
@@ -64,6 +65,8 @@ XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
 
 T = TypeVar("T")
 
+_NOT_ELEMENTS = ("attribute", "namespace")
+"""The axes whose nodes, as names mean them, are no elements."""
 _SUPPORTED_AXES = {axis.value: axis for axis in Axis}
 _HERE = Path(False, (Step(Axis.SELF, KindTest.NODE),))
 
@@ -127,7 +130,8 @@ def parse(
 
     Args:
         text: an XPath 1.0 expression; its context is the document node.
-        namespaces: prefix → URI for the prefixes in ``text``; ``xml`` is always declared.
+        namespaces: prefix → URI for the prefixes in ``text``; ``xml`` is always declared. The
+            prefix ``""`` is of elements without one: by default they are in no namespace.
         limits: bounds on length, nesting and number of predicates.
 
     Raises:
@@ -187,16 +191,22 @@ def parse_for_slow_lane(
 ) -> str:
     """Check any XPath 1.0 expression, and write its context, the document node, into it.
 
+    Name tests that XPath 1.0 does not have become predicates: ``Q{URI}name``, ``*:name``, and those
+    of a default namespace.
+
     Raises:
         SubscriptionSyntaxError, SubscriptionLimitError: as :func:`parse`.
         UnsupportedExpression: it has variables, which nobody could bind.
 
     >>> parse_for_slow_lane("a/b[last()]")
     '/a/b[last()]'
+    >>> parse_for_slow_lane("a[last()]", {"": "urn:d"})
+    "/*[local-name() = 'a' and namespace-uri() = 'urn:d'][last()]"
     """
     syntax = parse_syntax(text, limits)
-    Meaning(text, namespaces or {}).check(syntax)
-    return absolute_text(text, syntax)
+    meaning = Meaning(text, namespaces or {})
+    meaning.check(syntax)
+    return absolute_text(text, syntax, meaning.of_xpath_1(syntax))
 
 
 class Meaning:
@@ -219,9 +229,8 @@ class Meaning:
             match node:
                 case Call():
                     self.check_call(node)
-                case StepSyntax(test=test):
-                    if not test.endswith("()"):
-                        self.name_test(node)
+                case StepSyntax() if node.has_name:
+                    self.name_test(node)
                 case FilterExpression(primary=primary):
                     self.check_continued(primary)
                 case Operation(operators=(operator, *_), operands=operands):
@@ -483,17 +492,28 @@ class Meaning:
 
     def node_test(self, syntax: StepSyntax) -> NodeTest:
         test = syntax.test
-        if test.endswith("()"):
-            if test not in ("node()", "text()"):
-                self.unsupported(f"the node test {test} is not supported", syntax.position)
-            return KindTest(test)
-        return self.name_test(syntax)
+        if syntax.has_name:
+            return self.name_test(syntax)
+        if test not in ("node()", "text()"):
+            self.unsupported(f"the node test {test} is not supported", syntax.position)
+        return KindTest(test)
 
     def name_test(self, syntax: StepSyntax) -> NameTest:
+        if syntax.test.startswith("Q{"):
+            written, _, local = syntax.test[2:].rpartition("}")
+            namespace = " ".join(written.split())
+            return NameTest(namespace, None if local == "*" else local, f"Q{{{namespace}}}")
         prefix, colon, local = syntax.test.rpartition(":")
         name = None if local == "*" else local
+        if prefix == "*":
+            return NameTest(None, name)
         if not colon:
-            return NameTest(None if name is None else "", name)
+            if name is None:
+                return NameTest(None, None)
+            default = "" if syntax.axis in _NOT_ELEMENTS else self.namespaces.get("", "")
+            if default:
+                self.used[""] = default
+            return NameTest(default, name)
         uri = XML_NAMESPACE if prefix == "xml" else self.namespaces.get(prefix)
         if uri is None:
             self.syntax_error(
@@ -503,6 +523,18 @@ class Meaning:
             )
         self.used[prefix] = uri
         return NameTest(uri, name, prefix)
+
+    def of_xpath_1(self, syntax: Syntax) -> Iterator[Change]:
+        """The changes that make tests of XPath 1.0 of all others."""
+        for step in walk(syntax):
+            if not isinstance(step, StepSyntax) or not step.has_name:
+                continue
+            test = self.name_test(step)
+            if test.prefix and "{" not in test.prefix:
+                continue
+            if test.prefix is not None or test.namespace or (test.namespace is None and test.local):
+                end = step.test_position + len(step.test)
+                yield step.test_position, end, _as_predicates(test)
 
     def predicate(self, syntax: Syntax, axis: Axis) -> Predicate:
         operand = self.operand(syntax)
@@ -545,6 +577,22 @@ class _ValueMeaning(Meaning):
         if self.inside_predicate:
             return super().counted(syntax)
         return self.one_path(syntax, "count()")
+
+
+def _as_predicates(test: NameTest) -> str:
+    conditions = []
+    if test.local is not None:
+        conditions.append(f"local-name() = '{test.local}'")
+    if test.namespace is not None:
+        conditions.append(f"namespace-uri() = {_quoted(test.namespace)}")
+    return f"*[{' and '.join(conditions)}]"
+
+
+def _quoted(text: str) -> str:
+    if "'" not in text:
+        return f"'{text}'"
+    pieces = [f"'{piece}'" for piece in text.split("'")]
+    return "concat(" + ', "\'", '.join(pieces) + ")"
 
 
 def _is_node_set(syntax: Syntax) -> bool:

@@ -25,7 +25,8 @@ class Matcher:
     set again, so changes in large sets are best made together.
 
     Args:
-        engine, dtd, root, dtd_trust, namespaces, unsupported: as for :func:`tamis.compile`.
+        engine, dtd, root, dtd_trust, namespaces, default_namespace, unsupported: as for
+            :func:`tamis.compile`.
         limits: bounds on each document and expression.
 
     >>> live = Matcher()
@@ -45,6 +46,7 @@ class Matcher:
         root: str | None = None,
         dtd_trust: bool = False,
         namespaces: Mapping[str, str] | None = None,
+        default_namespace: str | None = None,
         unsupported: Unsupported = "refuse",
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
@@ -53,7 +55,11 @@ class Matcher:
         self._unsupported: Unsupported = unsupported
         self._limits = limits
         self._none = Subscriptions(
-            {}, namespaces=namespaces, unsupported=unsupported, limits=limits
+            {},
+            namespaces=namespaces,
+            default_namespace=default_namespace,
+            unsupported=unsupported,
+            limits=limits,
         )
         self._compile(self._none)  # refuses an engine that does not exist
         self._lock = threading.Lock()
@@ -72,6 +78,7 @@ class Matcher:
             (new,) = Subscriptions(
                 {id: expression},
                 namespaces=self._none.namespaces,
+                default_namespace=self._none.default_namespace,
                 unsupported=self._unsupported,
                 limits=self._limits,
             )

@@ -701,7 +701,7 @@ def _subscribers(query_numbers: Int32, queries: int) -> Subscribers:
     return Subscribers(starts, order)
 
 
-def compile_subscriptions(
+def compile_subscriptions(  # noqa: PLR0913 - what may be asked
     subscriptions: Subscriptions | SubscriptionItems,
     *,
     engine: str = "auto",
@@ -709,6 +709,7 @@ def compile_subscriptions(
     root: str | None = None,
     dtd_trust: bool = False,
     namespaces: Mapping[str, str] | None = None,
+    default_namespace: str | None = None,
     unsupported: Unsupported = "refuse",
     limits: Limits | None = None,
 ) -> CompiledMatcher:
@@ -724,7 +725,8 @@ def compile_subscriptions(
             that no other element holds.
         dtd_trust: documents are valid, and need not be held against the DTD. Answers about others
             may then be wrong.
-        namespaces, unsupported: as for :class:`Subscriptions`, where one has to be made.
+        namespaces, default_namespace, unsupported: as for :class:`Subscriptions`, where one has to
+            be made.
         limits: bounds on each document and expression; by default those of the subscriptions.
 
     Raises:
@@ -732,19 +734,22 @@ def compile_subscriptions(
         EngineRefused: the named engine does not exist or cannot run them.
         MissingExtra: some go through the slow lane and lxml is not installed.
         SchemaError: the DTD cannot be read.
-        UsageError: ``namespaces`` or ``unsupported`` is given for subscriptions that are parsed;
-            or the DTD does not declare the root.
+        UsageError: ``namespaces``, ``default_namespace`` or ``unsupported`` is given for
+            subscriptions that are parsed; or the DTD does not declare the root.
     """
     schema = read_schema(dtd, root, dtd_trust)
     if not isinstance(subscriptions, Subscriptions):
         subscriptions = Subscriptions(
             subscriptions,
             namespaces=namespaces,
+            default_namespace=default_namespace,
             unsupported=unsupported,
             limits=limits or DEFAULT_LIMITS,
         )
-    elif namespaces is not None or unsupported != "refuse":
-        raise UsageError("give namespaces and unsupported to Subscriptions, which parses")
+    elif (namespaces, default_namespace, unsupported) != (None, None, "refuse"):
+        raise UsageError(
+            "give namespaces, default_namespace and unsupported to Subscriptions, which parses"
+        )
     return CompiledMatcher(subscriptions, engine, limits or subscriptions.limits, None, schema)
 
 

@@ -124,9 +124,8 @@ def lxml_boolean(absolute: str, namespaces: Mapping[str, str]) -> etree.XPath:
 
     libxml2 converts it, since lxml leaves the document node out of the node sets that it returns.
     """
-    xpath: etree.XPath = import_lxml().XPath(
-        f"boolean({absolute})", namespaces=dict(namespaces) or None
-    )
+    prefixes = {prefix: uri for prefix, uri in namespaces.items() if prefix}
+    xpath: etree.XPath = import_lxml().XPath(f"boolean({absolute})", namespaces=prefixes or None)
     return xpath
 
 

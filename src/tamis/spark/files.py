@@ -36,6 +36,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
     errors: Errors = "column",
     xml: bool = False,
     namespaces: Mapping[str, str] | None = None,
+    default_namespace: str | None = None,
     unsupported: Unsupported = "refuse",
 ) -> DataFrame:
     """Match files; the result has one row for each match.
@@ -55,7 +56,8 @@ def match_files(  # noqa: PLR0913 - what may be asked
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         record: the tag of the elements that are records, each of which is answered by itself. Tasks
             share the records of a large file, if it is not compressed and in UTF-8.
-        as_array, nodes, errors, namespaces, unsupported: as for :func:`tamis.spark.match`.
+        as_array, nodes, errors, namespaces, default_namespace, unsupported: as for
+            :func:`tamis.spark.match`.
         xml: give also the documents themselves; not with ``record``.
 
     Returns:
@@ -67,7 +69,12 @@ def match_files(  # noqa: PLR0913 - what may be asked
         BadSubscriptions: some cannot be used.
         UsageError: subscriptions that go through the slow lane are asked about records or nodes.
     """
-    made = program(subscriptions, namespaces=namespaces, unsupported=unsupported)
+    made = program(
+        subscriptions,
+        namespaces=namespaces,
+        default_namespace=default_namespace,
+        unsupported=unsupported,
+    )
     Form.of(made, record, as_array, nodes, errors)
     check_xml(xml, record)
     from tamis.spark.source import TamisSource  # noqa: PLC0415 - it needs this module

@@ -34,6 +34,7 @@ def match(  # noqa: PLR0913 - what may be asked
     nodes: Which | None = None,
     errors: Errors = "column",
     namespaces: Mapping[str, str] | None = None,
+    default_namespace: str | None = None,
     unsupported: Unsupported = "refuse",
 ) -> DataFrame:
     """Match a column of XML; the result has one row for each match.
@@ -57,7 +58,8 @@ def match(  # noqa: PLR0913 - what may be asked
         nodes: tell also which nodes were selected, the "first" or "all".
         errors: a "column" tells them, or documents in error are left out ("drop"), or the first one
             makes the job fail ("fail").
-        namespaces, unsupported: as for :class:`tamis.Subscriptions`, where one has to be made.
+        namespaces, default_namespace, unsupported: as for :class:`tamis.Subscriptions`, where one
+            has to be made.
 
     Returns:
         The kept columns, then:
@@ -83,7 +85,12 @@ def match(  # noqa: PLR0913 - what may be asked
     kept = [name for name in fields if name != column] if keep is None else list(keep)
     check_columns(fields, [column], kept)
     check_documents(fields[column])
-    made = program(subscriptions, namespaces=namespaces, unsupported=unsupported)
+    made = program(
+        subscriptions,
+        namespaces=namespaces,
+        default_namespace=default_namespace,
+        unsupported=unsupported,
+    )
     form = Form.of(made, record, as_array, nodes, errors)
     schema = joined_schema([fields[name] for name in kept], form.fields())
     made.send(df.sparkSession)

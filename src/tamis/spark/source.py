@@ -25,7 +25,7 @@ from tamis.spark.program import Program, is_program
 from tamis.spark.rows import Form
 
 _FILES = {"subscriptions", "namespaces"}
-_USERS = _FILES | {"unsupported"}
+_USERS = _FILES | {"default_namespace", "unsupported"}
 _USERS |= {"record", "as_array", "nodes", "errors", "xml"}
 _OPTIONS = _USERS | {"path", "paths", "folder", "program", "tells_errors"}
 
@@ -46,9 +46,9 @@ class TamisSource(DataSource):
         CREATE TABLE late USING tamis OPTIONS (subscriptions 'orders.tsv') LOCATION 'incoming'
 
     Spark finds it by the package ``pyspark_tamis`` where that is installed. Options:
-    ``subscriptions``, a file of them or a saved program, and ``namespaces`` (a file) and
-    ``unsupported`` for the former; ``record``, ``as_array``, ``nodes``, ``errors`` and ``xml`` as
-    for :func:`tamis.spark.match_files`.
+    ``subscriptions``, a file of them or a saved program; for the former ``namespaces`` (a file),
+    ``default_namespace`` (a URI) and ``unsupported``; ``record``, ``as_array``, ``nodes``,
+    ``errors`` and ``xml`` as for :func:`tamis.spark.match_files`.
 
     On a cluster, a saved program has to be in a folder that all machines see; ``match_files`` sends
     it to them.
@@ -127,6 +127,7 @@ def _answer(options: Mapping[str, Any]) -> AnswerPieces:
         made = shared_program(
             options["subscriptions"],
             options.get("namespaces"),
+            options.get("default_namespace"),
             cast(Unsupported, options.get("unsupported", "refuse")),
         )
     else:
@@ -169,7 +170,9 @@ def _is_true(options: Mapping[str, str], name: str, default: str = "false") -> b
     raise UsageError(f"the option {name} is true or false, not {given!r}")
 
 
-def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) -> Program:
+def shared_program(
+    path: str, namespaces: str | None, default_namespace: str | None, unsupported: Unsupported
+) -> Program:
     """A saved program; or one compiled from a file of subscriptions, in the cache of the user.
 
     Spark has processes of its own that ask for the columns, plan, and match: the first one
@@ -177,6 +180,7 @@ def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) 
 
     Args:
         namespaces: a file of them, or None.
+        default_namespace: a URI, or None.
     """
     if is_program(Path(path)):
         return replace(Program.of_file(Path(path)), path=os.path.abspath(path))
@@ -185,7 +189,9 @@ def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) 
         content = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    key = hashlib.sha256(content + json.dumps([prefixes, unsupported]).encode()).hexdigest()
+    key = hashlib.sha256(
+        content + json.dumps([prefixes, default_namespace, unsupported]).encode()
+    ).hexdigest()
     from tamis.jit import cache_folder  # noqa: PLC0415 - imports Numba
 
     folder = cache_folder() / "programs"
@@ -194,7 +200,12 @@ def shared_program(path: str, namespaces: str | None, unsupported: Unsupported) 
     if kept.exists():
         kept.touch()  # the oldest go
     else:
-        given = Subscriptions.from_file(path, namespaces=prefixes, unsupported=unsupported)
+        given = Subscriptions.from_file(
+            path,
+            namespaces=prefixes,
+            default_namespace=default_namespace,
+            unsupported=unsupported,
+        )
         compile_subscriptions(given).save(kept)
         keep_newest(folder, "*.program", PROGRAMS_MAX)
     return Program.of_file(kept)

@@ -39,6 +39,7 @@ def program(
     subscriptions: SubscriptionSet,
     *,
     namespaces: Mapping[str, str] | None = None,
+    default_namespace: str | None = None,
     unsupported: Unsupported = "refuse",
     skip_bad: bool = False,
     bytes_max: int = PROGRAM_BYTES_MAX,
@@ -57,8 +58,9 @@ def program(
             * what :func:`tamis.compile` makes of them, with an engine and limits of choice.
 
             DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
-        namespaces, unsupported, skip_bad: as for :class:`tamis.Subscriptions`, where one has to be
-            made. Jobs that write results write what is wrong with those that were skipped, too.
+        namespaces, default_namespace, unsupported, skip_bad: as for :class:`tamis.Subscriptions`,
+            where one has to be made. Jobs that write results write what is wrong with those that
+            were skipped, too.
         bytes_max: what the program may take of a worker's memory (those of one machine share it). A
             larger one is divided, and each task matches with one of its parts: documents are then
             read once for each.
@@ -66,17 +68,19 @@ def program(
     Raises:
         BadSubscriptions: some cannot be used.
         ProgramError: the saved program cannot be used.
-        UsageError: they cannot be read; or ids that only their type tells apart; or ``namespaces``
-            or ``unsupported`` is given for what is parsed already.
+        UsageError: they cannot be read; or ids that only their type tells apart; or ``namespaces``,
+            ``default_namespace`` or ``unsupported`` is given for what is parsed already.
 
     >>> made = program({"late": "//order[@due < 20]", "any": "//order"})
     >>> made.count, made.id_type
     (2, 'string')
     """
     if isinstance(subscriptions, Program):
-        _check_not_given(namespaces, unsupported)
+        _check_not_given(namespaces, default_namespace, unsupported)
         return subscriptions
-    matcher = compiled(subscriptions, namespaces, unsupported, skip_bad)
+    matcher = compiled(
+        subscriptions, namespaces, unsupported, skip_bad, default_namespace=default_namespace
+    )
     made = Program.of(matcher)
     count = min(-(-made.size // max(1, bytes_max)), made.count)
     if count <= 1:
@@ -96,7 +100,8 @@ def _divided(matcher: CompiledMatcher, count: int) -> Iterator[CompiledMatcher]:
     for start in range(0, len(items), size):
         part = Subscriptions(
             items[start : start + size],
-            namespaces=rules.namespaces,
+            namespaces=matcher.subscriptions.namespaces,
+            default_namespace=matcher.subscriptions.default_namespace,
             unsupported=rules.unsupported,
             limits=rules.limits,
         )
@@ -108,16 +113,22 @@ def compiled(
     namespaces: Mapping[str, str] | None = None,
     unsupported: Unsupported = "refuse",
     skip_bad: bool = False,
+    *,
+    default_namespace: str | None = None,
 ) -> CompiledMatcher:
     """Subscriptions of any kind, compiled; for the arguments see :func:`program`."""
     if isinstance(subscriptions, str | os.PathLike):
         path = Path(subscriptions)
         if is_program(path):
-            _check_not_given(namespaces, unsupported)
+            _check_not_given(namespaces, default_namespace, unsupported)
             return load_matcher(path)
         if not is_table(path):
             subscriptions = Subscriptions.from_file(
-                path, namespaces=namespaces, unsupported=unsupported, skip_bad=skip_bad
+                path,
+                namespaces=namespaces,
+                default_namespace=default_namespace,
+                unsupported=unsupported,
+                skip_bad=skip_bad,
             )
             return compile_subscriptions(subscriptions)
         subscriptions = table_items(path)
@@ -127,20 +138,29 @@ def compiled(
     elif hasattr(subscriptions, "toArrow"):
         subscriptions = frame_items(subscriptions)
     if isinstance(subscriptions, CompiledMatcher):
-        _check_not_given(namespaces, unsupported)
+        _check_not_given(namespaces, default_namespace, unsupported)
         return subscriptions
     if not isinstance(subscriptions, Subscriptions):
         subscriptions = Subscriptions(
-            subscriptions, namespaces=namespaces, unsupported=unsupported, skip_bad=skip_bad
+            subscriptions,
+            namespaces=namespaces,
+            default_namespace=default_namespace,
+            unsupported=unsupported,
+            skip_bad=skip_bad,
         )
     else:
-        _check_not_given(namespaces, unsupported)
+        _check_not_given(namespaces, default_namespace, unsupported)
     return compile_subscriptions(subscriptions)
 
 
-def _check_not_given(namespaces: Mapping[str, str] | None, unsupported: Unsupported) -> None:
-    if namespaces is not None or unsupported != "refuse":
-        raise UsageError("namespaces and unsupported are for Subscriptions: these are read already")
+def _check_not_given(
+    namespaces: Mapping[str, str] | None, default_namespace: str | None, unsupported: Unsupported
+) -> None:
+    if (namespaces, default_namespace, unsupported) != (None, None, "refuse"):
+        raise UsageError(
+            "namespaces, default_namespace and unsupported are for Subscriptions: these are read "
+            "already"
+        )
 
 
 def is_table(path: Path) -> bool:

@@ -29,6 +29,7 @@ from tamis.errors import (
     UsageError,
 )
 from tamis.language.flwr.files import read_transformations
+from tamis.language.subscriptions import declared_namespaces
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.spark.artifacts import artifacts_folder, in_worker, one_compiles, send, sent
 from tamis.spark.frames import (
@@ -58,6 +59,7 @@ def transform(
     keep: Sequence[str] | None = None,
     errors: Errors = "column",
     namespaces: Mapping[str, str] | None = None,
+    default_namespace: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> DataFrame:
     """Transform a column of XML; the result has one row for each message.
@@ -85,7 +87,7 @@ def transform(
         keep: the columns that each row repeats; by default all but ``column``.
         errors: a "column" tells them, or documents and messages in error are left out ("drop"), or
             the first one makes the job fail ("fail").
-        namespaces: prefix → URI, of prefixes that the texts do not declare.
+        namespaces, default_namespace: as for :class:`tamis.Transformer`.
         limits: bounds on subscriptions, documents and messages.
 
     Returns:
@@ -111,7 +113,9 @@ def transform(
     kept = [name for name in fields if name != column] if keep is None else list(keep)
     check_columns(fields, [column], kept)
     check_documents(fields[column])
-    program = TransformationProgram.of(_read(subscriptions, namespaces, limits), limits)
+    program = TransformationProgram.of(
+        _read(subscriptions, namespaces, default_namespace, limits), limits
+    )
     form = MessageForm(program.id_type, program.set_version, errors)
     schema = joined_schema([fields[name] for name in kept], form.fields())
     send(df.sparkSession, Path(program.path))
@@ -122,6 +126,7 @@ def transform(
 def _read(
     subscriptions: TransformationSubscriptions,
     namespaces: Mapping[str, str] | None,
+    default_namespace: str | None,
     limits: Limits,
 ) -> Transformer:
     """Subscriptions of any kind, read.
@@ -130,13 +135,14 @@ def _read(
         BadSubscriptions: some cannot be used.
         UsageError: they cannot be read.
     """
+    declared = declared_namespaces(namespaces, default_namespace)
     given: Mapping[SubscriptionId, Text]
     if isinstance(subscriptions, str | os.PathLike):
         path = Path(subscriptions)
         if path.suffix == ".parquet" and is_table(path):
             given = _unique(table_items(path))
         else:
-            found = read_transformations([path], namespaces, limits)
+            found = read_transformations([path], declared, limits)
             if found.refused:
                 raise BadSubscriptions(tuple(refused.error for refused in found.refused))
             given = found.transformations
@@ -152,7 +158,9 @@ def _read(
         )
     if not given:
         raise UsageError("there are no subscriptions")
-    return Transformer(given, namespaces=namespaces, limits=limits)
+    return Transformer(
+        given, namespaces=namespaces, default_namespace=default_namespace, limits=limits
+    )
 
 
 def _unique(items: Sequence[tuple[SubscriptionId, str]]) -> dict[SubscriptionId, str]:

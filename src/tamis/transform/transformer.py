@@ -21,6 +21,7 @@ from tamis.errors import (
     UsageError,
 )
 from tamis.language.flwr import Transformation, parse_transformation
+from tamis.language.subscriptions import declared_namespaces
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.promise import read_schema
 from tamis.schema.graph import SchemaGraph
@@ -153,6 +154,8 @@ class Transformer:
     Args:
         subscriptions: id → text.
         namespaces: prefix → URI, of prefixes in the texts that these do not declare.
+        default_namespace: the namespace of elements without a prefix, in paths and in constructors,
+            where a text does not declare another.
         strategy: how nodes are found: "auto" is "relative" where it supports a subscription, and
             else "reference"; "path-sharing-f", "path-sharing-fw", "path-sharing-fwr" and
             "plan-sharing" are the broker paper's.
@@ -186,6 +189,7 @@ class Transformer:
         subscriptions: Given | None = None,
         *,
         namespaces: Mapping[str, str] | None = None,
+        default_namespace: str | None = None,
         strategy: str = "auto",
         dtd: str | os.PathLike[str] | SchemaGraph | None = None,
         root: str | None = None,
@@ -207,7 +211,7 @@ class Transformer:
                 f"the strategy {strategy!r} needs no DTD: leave it out, "
                 f"or choose from {', '.join(PATH_SHARING)}"
             )
-        self.namespaces = dict(namespaces or {})
+        self._namespaces = declared_namespaces(namespaces, default_namespace)
         self.limits = limits
         self.strategy = strategy
         self.plans = Plans(strategy, limits.transformed_nodes, schema)
@@ -243,7 +247,7 @@ class Transformer:
         _check(id, transformation)
         try:
             if isinstance(transformation, str):
-                transformation = parse_transformation(transformation, self.namespaces, self.limits)
+                transformation = parse_transformation(transformation, self._namespaces, self.limits)
             with self._lock:
                 if id in self._numbers:
                     raise SubscriptionIdError("the id is there already")

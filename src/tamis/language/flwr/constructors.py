@@ -50,7 +50,8 @@ class Constructors(Characters):
             attributes = tuple(self.attributes(declared))
             self.carry(name, start, declared)
             for attribute, position in attributes:
-                self.carry(attribute.name, position, declared)
+                if ":" in attribute.name:
+                    self.carry(attribute.name, position, declared)
             self.check_names(attributes)
             content = self.inside(name)
             self.scope, self.carried = outer
@@ -74,8 +75,8 @@ class Constructors(Characters):
 
     def carry(self, name: str, position: int, declared: dict[str, str]) -> None:
         """Have an element declare the prefix of a name, unless one around it does."""
-        prefix, colon, _ = name.rpartition(":")
-        if not colon or prefix == "xml":
+        prefix = name.rpartition(":")[0]
+        if prefix == "xml":
             return
         if prefix not in self.scope:
             self.syntax(
@@ -83,7 +84,7 @@ class Constructors(Characters):
                 position,
                 f'declare it: xmlns:{prefix}="URI" in a tag, or declare namespace at the beginning',
             )
-        if self.carried.get(prefix) != self.scope[prefix]:
+        if self.carried.get(prefix, "") != self.scope[prefix]:
             declared[prefix] = self.carried[prefix] = self.scope[prefix]
 
     def attributes(self, declared: dict[str, str]) -> Iterator[tuple[Attribute, int]]:

@@ -52,7 +52,8 @@ def read_transformations(
     Args:
         paths: folders, of which each ``ID.xq`` (or ``ID.xquery``) is one, sorted by name; such
             files; or ``*.ndjson``, with an object ``{"id": …, "query": "…"}`` a line.
-        namespaces: prefix → URI, of prefixes that the texts do not declare.
+        namespaces: prefix → URI, of prefixes that the texts do not declare; ``""`` is of elements
+            without a prefix.
 
     Raises:
         UsageError: the file or the folder cannot be read, or has no subscriptions.

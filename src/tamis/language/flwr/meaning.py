@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tamis.language.grammar import FilterExpression, LocationPath, StepSyntax, Variable
-from tamis.language.model import Axis, KindTest, NameTest, Path, Step
+from tamis.language.grammar import FilterExpression, LocationPath, Variable
+from tamis.language.model import Axis, KindTest, Path, Step
 from tamis.language.xpath import Meaning
 
 _PATHS_MAX = 1 << 16
@@ -45,14 +45,6 @@ class MeaningOfBinding(Meaning):
                 "put the condition into where",
             )
         return Path(False, ())
-
-    def name_test(self, syntax: StepSyntax) -> NameTest:
-        """A constructed element's default namespace is that of the names inside, as in XQuery."""
-        test = super().name_test(syntax)
-        default = self.namespaces.get("")
-        if default and test.namespace == "" and test.prefix is None and syntax.axis != "attribute":
-            return NameTest(default, test.local)
-        return test
 
     def path(self, syntax: LocationPath) -> Path:
         if self.bound and not self.inside_predicate:

@@ -75,7 +75,8 @@ def parse_transformation(
 
     Args:
         text: a FLWR expression within constant elements.
-        namespaces: prefix → URI of the prefixes in ``text``, beside those that it declares.
+        namespaces: prefix → URI of the prefixes in ``text``, beside those that it declares;
+            ``""`` is of elements without one.
         limits: bounds on length, nesting and number of predicates.
 
     Raises:
@@ -146,23 +147,24 @@ class _Reader(Constructors):
 
     def declaration(self) -> None:
         start = self.at
-        self.at += len("declare")
-        self.skip()
-        if self.word() != "namespace":
+        self.words("declare")
+        if self.words("default", "element", "namespace"):
+            prefix = ""
+        elif self.words("namespace"):
+            place = self.at
+            prefix = self.name("expected a prefix")
+            if ":" in prefix or prefix in ("xml", "xmlns"):
+                self.fail(f"{prefix!r} cannot be declared as a prefix", place)
+            self.skip()
+            self.expect("=")
+            self.skip()
+        else:
             self.unsupported(
                 "of declarations only those of namespaces are supported",
                 start,
-                'write declare namespace prefix = "URI";',
+                'write declare namespace prefix = "URI"; '
+                'or declare default element namespace "URI";',
             )
-        self.at += len("namespace")
-        self.skip()
-        start = self.at
-        prefix = self.name("expected a prefix")
-        if ":" in prefix or prefix in ("xml", "xmlns"):
-            self.fail(f"{prefix!r} cannot be declared as a prefix", start)
-        self.skip()
-        self.expect("=")
-        self.skip()
         token = self.token()
         if token.kind != "string":
             self.fail(f"expected the URI of a namespace as a string, found {self.found()}")
@@ -171,6 +173,17 @@ class _Reader(Constructors):
         self.skip()
         self.expect(";")
         self.skip()
+
+    def words(self, *words: str) -> bool:
+        """Pass over some words and what is between them, if they are here."""
+        start = self.at
+        for word in words:
+            if self.word() != word:
+                self.at = start
+                return False
+            self.at += len(word)
+            self.skip()
+        return True
 
     # -- what is enclosed --------------------------------------------------------------------------
 

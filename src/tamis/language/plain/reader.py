@@ -99,14 +99,14 @@ class PlainReader:
         names = self._tables[at.NAMES]
         number = int(names.counts[0]) - 1
         name = names.data[names.starts[number] : names.starts[number + 1]].tobytes()
-        test = self._test(name.removeprefix(b"@"))
+        test = self._test(name.removeprefix(b"@"), name.startswith(b"@"))
         self._tests_of_names[number] = (
             at.DECLINED
             if test is None
             else self._tests.setdefault((name.startswith(b"@"), test), len(self._tests))
         )
 
-    def _test(self, name: bytes) -> NodeTest | None:
+    def _test(self, name: bytes, is_attribute: bool) -> NodeTest | None:
         """The test of a name as it is written, or None where the parser has to say what is wrong.
 
         The kernel sees to it that it is one in ASCII.
@@ -121,7 +121,8 @@ class PlainReader:
             return None
         wanted = None if local == "*" else local
         if not colon:
-            return NameTest(None if wanted is None else "", wanted)
+            default = "" if is_attribute else self._namespaces.get("", "")
+            return NameTest(None if wanted is None else default, wanted)
         uri = self._namespaces.get(prefix)
         return None if uri is None else NameTest(uri, wanted, prefix)
 
