@@ -25,6 +25,7 @@ import elementpath
 from lxml import etree
 
 from tamis.documents.source import Source
+from tamis.errors import SlowLaneError
 from tamis.language.xpath import parse_for_slow_lane
 from tamis.matching.slow import lxml_boolean, lxml_tree
 
@@ -76,6 +77,6 @@ def read(path: Path) -> bytes | None:
     data = path.read_bytes()
     try:
         lxml_tree(Source(data))
-    except etree.XMLSyntaxError:
+    except SlowLaneError:
         return None
     return data

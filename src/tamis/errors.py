@@ -214,7 +214,10 @@ class UnreadableDocument(DocumentError):  # noqa: N818 - says what the document 
 
 
 class SlowLaneError(DocumentError):
-    """lxml, which answers the subscriptions outside the fragment, failed on this document."""
+    """lxml could not answer a subscription outside the fragment for this document.
+
+    The other subscriptions are not concerned: the error is in ``Match.failed``.
+    """
 
     code = "document-slow-lane"
 

@@ -5,6 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
+import tamis
+from tamis.cli.against_lxml import AgainstLxml
 from tests.cli.running import run
 
 Write = Callable[[dict[str, str | bytes]], None]
@@ -126,3 +128,28 @@ def test_wrong_usage(write: Write, args: list[str]) -> None:
     outcome = run("check", "--subscriptions", "s", *args)
     assert (outcome.status, outcome.out) == (2, "")
     assert "against" in outcome.err
+
+
+def test_lxml_reads_what_an_external_dtd_could_declare(write: Write) -> None:
+    write(
+        {
+            "s": "//t\n//t[not(text())]\n//text()",
+            "in/1.xml": '<!DOCTYPE b SYSTEM "x.dtd" [<!ENTITY u "M">]><b><t>&nbsp;</t></b>',
+            "in/2.xml": '<!DOCTYPE b [<!ENTITY c SYSTEM "c.xml">]><b><t/>&c;</b>',
+            "in/3.xml": '<!DOCTYPE b [<!ENTITY % p SYSTEM "p"> %p; <!ENTITY x "M">]><b>1&x;</b>',
+        }
+    )
+    outcome = run("check", "--subscriptions", "s", "--against", "lxml", "in")
+    assert (outcome.status, outcome.err.count("were left out")) == (0, 3)
+    assert outcome.results == [
+        {"subscriptions": 3, "ok": 3, "slow": 0, "bad": 0}
+        | {"documents": 3, "errors": 0, "differences": 0}
+    ]
+
+
+def test_what_lxml_cannot_answer_is_not_compared() -> None:
+    limits = tamis.Limits(depth=5000)
+    comparison = AgainstLxml(tamis.Subscriptions({"a": "//a", "b": "//b"}, limits=limits))
+    compared = comparison.compare("<a>" * 3000 + "</a>" * 3000)  # libxml2's own limit is 2,048
+    assert (compared.differences, list(compared.failed)) == ([], ["a", "b"])
+    assert comparison.compare("<a/>") == ([], {})

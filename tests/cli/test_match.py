@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import tamis
 from tests.cli.running import environment, run, run_process, start
 
 Write = Callable[[dict[str, str | bytes]], None]
@@ -496,3 +497,19 @@ def test_with_a_dtd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         outcome = run(*asked, "--engine", engine, "--record", "c", "b.xml")
         assert [line["matches"] for line in outcome.results] == [["x", "y"], []]
         assert outcome.err == ""
+
+
+def test_what_lxml_cannot_answer_fails_alone(write: Write, tmp_path: Path) -> None:
+    """The others are answered in the same line, and the status says that one is not."""
+    deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit
+    write({"1.xml": "<a><b/></a>", "2.xml": deep, "3.xml": deep.replace("a>", "c>")})
+    limits = tamis.Limits(depth=5000)
+    expressions = {"a": "//a", "last": "//b[last()]"}
+    tamis.compile(expressions, unsupported="slow", limits=limits).save(tmp_path / "p.tamis")
+    for option in ("--threads=1", "--matching-only"):
+        outcome = run("match", "--program", "p.tamis", option, "1.xml", "2.xml", "3.xml")
+        assert outcome.status == 3
+        assert outcome.answers == {"1.xml": ["a", "last"], "2.xml": ["a"], "3.xml": []}
+        failed = [result.get("failed") for result in outcome.results]
+        assert failed[0] is None
+        assert ["lxml cannot parse" in found["last"] for found in failed[1:]] == [True, True]

@@ -218,13 +218,19 @@ def test_slow_lane_answers_in_order(caplog: pytest.LogCaptureFixture) -> None:
         matcher.explain("<a/>", "odd")
 
 
-def test_slow_lane_failure_is_the_documents() -> None:
-    """libxml2's own limit on depth, 2048, is that document's error and not its neighbours'."""
-    given = tamis.Subscriptions({"x": "//a[last()]"}, unsupported="slow")
+def test_slow_lane_failure_is_the_subscriptions() -> None:
+    """libxml2's own limit on depth, 2048, fails what it has to answer, and nothing beside that."""
+    expressions = {"plain": "//a/a", "x": "//a[last()]", "none": "//b", 7: "//a[last() = 2]"}
+    given = tamis.Subscriptions(expressions, unsupported="slow")
     matcher = tamis.compile(given, limits=tamis.Limits(depth=5000))
     deep = b"<a>" * 3000 + b"</a>" * 3000
-    errors = [m.error and m.error.code for m in matcher.match_many([b"<a/>", deep, b"<a/>"])]
-    assert errors == [None, "document-slow-lane", None]
+    before, match, after, bad = matcher.match_many([b"<a/>", deep, b"<a/>", b"<a"])
+    assert (match.error, list(match), list(match.failed)) == (None, ["plain"], ["x", 7])
+    assert {error.code for error in match.failed.values()} == {"document-slow-lane"}
+    assert "lxml cannot parse the document: " in str(match.failed[7])
+    assert repr(match) == "<Match: 1 of 4, 2 failed>"
+    assert [list(before), list(after), before.failed, bad.failed] == [["x"], ["x"], {}, {}]
+    assert list(matcher.match(deep).failed) == ["x", 7]
 
 
 def test_slow_lane_refuses_what_lxml_does() -> None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from tamis.cli.console import warn
 from tamis.documents.source import Document, read
-from tamis.errors import DocumentError, SubscriptionId
+from tamis.errors import DocumentError, SlowLaneError, SubscriptionId
 from tamis.language.subscriptions import Subscription, Subscriptions
 from tamis.language.xpath import parse_for_slow_lane
 from tamis.matching.matcher import compile_subscriptions
@@ -21,6 +21,13 @@ class Difference(NamedTuple):
     expression: str
     tamis: bool
     lxml: bool
+
+
+class Compared(NamedTuple):
+    """What one document shows: where they differ, and what lxml cannot answer."""
+
+    differences: list[Difference]
+    failed: dict[SubscriptionId, SlowLaneError]
 
 
 class AgainstLxml:
@@ -37,11 +44,11 @@ class AgainstLxml:
         self.lxml, self.items = _accepted_by_lxml(streamed, subscriptions)
         self.tamis = compile_subscriptions(subscriptions.with_entries(self.items))
 
-    def differences(self, document: Document | DocumentError) -> Iterator[Difference]:
-        """The subscriptions about which they differ, in their order.
+    def compare(self, document: Document | DocumentError) -> Compared:
+        """Match a document with both.
 
         Raises:
-            DocumentError: one of them cannot answer the document.
+            DocumentError: Tamis cannot answer it.
         """
         if isinstance(document, DocumentError):
             raise document
@@ -49,11 +56,14 @@ class AgainstLxml:
         matches = self.tamis.match_batch([source])
         if matches.errors:
             raise matches.errors[0]
-        by_tamis = set(matches.numbers(0).tolist())
-        by_lxml = set(self.lxml.match(source).tolist())
-        for number in sorted(by_tamis ^ by_lxml):
-            item = self.items[number]
-            yield Difference(item.id, item.expression, number in by_tamis, number in by_lxml)
+        found, failed = self.lxml.match(source)
+        by_tamis, by_lxml = set(matches.numbers(0).tolist()), set(found.tolist())
+        differences = [
+            Difference(item.id, item.expression, number in by_tamis, number in by_lxml)
+            for number in sorted((by_tamis ^ by_lxml) - failed.keys())
+            for item in [self.items[number]]
+        ]
+        return Compared(differences, {self.items[n].id: error for n, error in failed.items()})
 
 
 def _accepted_by_lxml(

@@ -51,6 +51,7 @@ Examples:
 Results:
   {"document": "incoming/1.xml", "matches": ["large", "urgent"]}
   {"document": "incoming/2.xml", "error": "mismatched tag", "line": 3, "column": 7}
+  {"document": "incoming/3.xml", "matches": ["large"], "failed": {"odd": "lxml cannot …"}}
   {"document": "enwiki.xml.gz", "record": 0, "matches": ["redirect"]}
   {"document": "incoming/1.xml", "matches": ["large"],
    "nodes": {"large": [{"start": 26, "end": 81, "line": 2}]}}
@@ -81,7 +82,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         bool,
         typer.Option(
             "--matching-only",
-            help="Leave out documents, and records, that matched nothing; errors stay.",
+            help="Leave out documents and records that matched nothing; errors and failures stay.",
         ),
     ] = False,
     nodes: Annotated[
@@ -107,6 +108,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     Prints one JSON object a document, in the order of the documents: the ids of the subscriptions
     that are true of it, in the order of the subscriptions; or its error, with line and column
     where there is a place. An error concerns its document alone, and makes the exit status 3.
+    So does a subscription that lxml cannot answer for a document: "failed" then says why.
 
     With --nodes also what the expression of each of these ids selects, in document order; nothing
     where it is a comparison or another boolean. Offsets are of the document as it is given, but
@@ -172,9 +174,13 @@ class _Answers:
         if found.error is not None:
             self.errors += 1
             self.results.write(of_error(name, found.error, found.record))
-        elif found or not self.matching_only:
+            return
+        failed = {str(id): str(error) for id, error in found.failed.items()}
+        self.errors += bool(failed)
+        if found or failed or not self.matching_only:
+            matches = {**of_document(name, found.record), "matches": list(found)}
             nodes = _nodes_of(found, self.with_values) if self.with_nodes else {}
-            self.results.write({**of_document(name, found.record), "matches": list(found), **nodes})
+            self.results.write({**matches, **nodes, **({"failed": failed} if failed else {})})
 
     def write_records(self, name: str, tag: str, matches: Iterable[Match]) -> None:
         found = None

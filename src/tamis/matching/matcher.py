@@ -27,7 +27,13 @@ from tamis.documents.records import parse_records
 from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, OtherVersion, SubscriptionId, UsageError
+from tamis.errors import (
+    DocumentError,
+    OtherVersion,
+    SlowLaneError,
+    SubscriptionId,
+    UsageError,
+)
 from tamis.language.columns import Ids
 from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
 from tamis.language.xpath import Operand
@@ -67,6 +73,8 @@ class Match:
 
     Attributes:
         error: the document's error, or None.
+        failed: the subscriptions that could not be answered, of a document whose others were:
+            id → :class:`SlowLaneError`. Only subscriptions that go through lxml can fail.
         record: the number of the record in its document, from 0; None for a whole document.
 
     >>> match = compile_subscriptions({"x": "//a", "y": "//b"}).match(b"<a/>")
@@ -98,6 +106,12 @@ class Match:
         if self.error is not None:
             raise self.error
         return self._matches.numbers(self._document)
+
+    @property
+    def failed(self) -> Mapping[SubscriptionId, SlowLaneError]:
+        failed = self._matches.failed.get(self._document, {})
+        ids = self._ids.take(np.array(list(failed), np.int32))
+        return dict(zip(ids, failed.values(), strict=True))
 
     def nodes(self, id: SubscriptionId) -> Selection:
         r"""The nodes that a subscription selects, as byte ranges and lines, in document order.
@@ -142,7 +156,8 @@ class Match:
     def __repr__(self) -> str:
         if self.error is not None:
             return f"<Match: {self.error.code}>"
-        return f"<Match: {len(self):,} of {len(self._ids):,}>"
+        failed = f", {len(self.failed):,} failed" if self.failed else ""
+        return f"<Match: {len(self):,} of {len(self._ids):,}{failed}>"
 
 
 class CompiledMatcher:
@@ -528,10 +543,9 @@ class CompiledMatcher:
             batch, errors = parser.parse(sources)
             answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources, values)
         if self._slow is not None:
-            found, refused = self._match_slowly(self._slow, sources, errors)
+            found = self._match_slowly(self._slow, sources, errors)
             matches = joined([(answers.matches, None), (found, None)])
-            answers = answers._replace(matches=matches)
-            errors |= refused
+            answers = answers._replace(matches=matches._replace(failed=found.failed))
         return answers.of(self._subscribers, errors)
 
     def _number_of(self, id: SubscriptionId) -> int:
@@ -541,22 +555,24 @@ class CompiledMatcher:
             raise UsageError(f"there is no subscription {id!r}")
         return int(self.subscriptions.query_numbers[number])
 
-    @staticmethod
     def _match_slowly(
+        self,
         slow: SlowLane,
         sources: Sequence[Source | DocumentError],
         errors: Mapping[int, DocumentError],
-    ) -> tuple[MatchSet, dict[int, DocumentError]]:
-        """What of the slow lane is true of documents without errors, and errors of its own."""
+    ) -> MatchSet:
+        """What of the slow lane is true of documents without errors, and what failed."""
         by_document = [_NO_NUMBERS] * len(sources)
-        refused: dict[int, DocumentError] = {}
+        failed: dict[int, dict[int, SlowLaneError]] = {}
+        starts, subscribers = self._subscribers
         for number, source in enumerate(sources):
             if number not in errors and isinstance(source, Source):
-                try:
-                    by_document[number] = slow.match(source)
-                except DocumentError as error:
-                    refused[number] = error
-        return match_set(by_document, {}), refused
+                by_document[number], refused = slow.match(source)
+                if refused:  # a query of the slow lane has one subscriber
+                    failed[number] = {
+                        int(subscribers[starts[query]]): error for query, error in refused.items()
+                    }
+        return match_set(by_document, {})._replace(failed=failed)
 
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """What of one subscription matched where, or what failed first.

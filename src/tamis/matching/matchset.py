@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.documents.batch import Int32, Int64, freeze
-from tamis.errors import DocumentError
+from tamis.errors import DocumentError, SlowLaneError
 
 Which = Literal["first", "all"]
 """The nodes that are asked for, of those that an expression selects in a document."""
@@ -60,6 +61,8 @@ class MatchSet(NamedTuple):
         subscribers: who asks each query; None where query i is subscription i.
         errors: the errors of documents that could not be answered, by document number.
         occurrences: where sets were met, of an engine that was asked to note it.
+        failed: the subscriptions that could not be answered, of documents whose others were:
+            document number → subscription number → error.
 
     >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)], {})
     >>> matches.set_ids, matches.numbers(1)
@@ -74,6 +77,7 @@ class MatchSet(NamedTuple):
     subscribers: Subscribers | None
     errors: Mapping[int, DocumentError]
     occurrences: Occurrences | None = None
+    failed: Mapping[int, Mapping[int, SlowLaneError]] = MappingProxyType({})
 
     @property
     def documents(self) -> int:

@@ -7,15 +7,18 @@ Each such subscription costs a full lxml evaluation a document.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tamis.documents.batch import Int32
+from tamis.documents.resolved import resolved
 from tamis.documents.source import Source
 from tamis.errors import (
     BadSubscriptions,
+    MalformedDocument,
     MissingExtra,
     SlowLaneError,
     SubscriptionError,
@@ -28,6 +31,14 @@ if TYPE_CHECKING:
     from lxml import etree
 
 log = logging.getLogger("tamis")
+
+# What libxml2 refuses though it is well-formed, namespaces included.
+_WELL_FORMED = frozenset(("DTD_XMLID_VALUE", "DTD_ID_REDEFINED", "WAR_NS_URI", "NS_ERR_COLON"))
+# The prolog up to the internal DTD subset.
+_DOCTYPE = re.compile(
+    rb"""(?:[^<]|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'\[])*+(?P<subset>\[)?""",
+    re.DOTALL,
+)
 
 
 class SlowLane:
@@ -43,7 +54,7 @@ class SlowLane:
 
     >>> lane = SlowLane([(7, "s", "/a/b[last()]/preceding-sibling::c")], {})
     >>> lane.match(Source(b"<a><c/><b/></a>", None))
-    array([7], dtype=int32)
+    (array([7], dtype=int32), {})
     """
 
     def __init__(
@@ -82,28 +93,25 @@ class SlowLane:
         log.warning("%d of %d subscriptions go through lxml", len(odd), len(subscriptions))
         return lane
 
-    def match(self, source: Source) -> Int32:
-        """The numbers of the queries that are true of a document, ascending.
+    def match(self, source: Source) -> tuple[Int32, dict[int, SlowLaneError]]:
+        """The numbers of the queries that are true of a document, ascending; and the failures.
 
-        Raises:
-            SlowLaneError: lxml cannot parse the document or evaluate an expression on it.
+        A failure concerns its query alone. Where lxml cannot parse the document, all queries fail.
         """
         etree = import_lxml()
         try:
             tree = lxml_tree(source)
-        except etree.XMLSyntaxError as error:
-            line, column = error.position
-            raise SlowLaneError(f"lxml cannot parse it: {error.msg}", line, column) from None
-        found = []
-        for number, id, evaluator in self.evaluators:
+        except SlowLaneError as error:
+            return np.zeros(0, np.int32), {number: error for number, _, _ in self.evaluators}
+        found: list[int] = []
+        failed: dict[int, SlowLaneError] = {}
+        for number, _, evaluator in self.evaluators:
             try:
                 if evaluator(tree):
                     found.append(number)
             except etree.XPathError as error:
-                raise SlowLaneError(
-                    f"lxml cannot evaluate the subscription {id!r}: {error}"
-                ) from None
-        return np.array(found, dtype=np.int32)
+                failed[number] = SlowLaneError(f"lxml cannot evaluate the expression: {error}")
+        return np.array(found, dtype=np.int32), failed
 
 
 def import_lxml() -> Any:
@@ -132,41 +140,49 @@ def lxml_boolean(absolute: str, namespaces: Mapping[str, str]) -> etree.XPath:
 def lxml_tree(source: Source) -> etree._ElementTree[Any]:
     """Parse a document with lxml to the same nodes as Tamis does; nothing external is fetched.
 
+    What a DTD declares, libxml2 reads otherwise than libexpat, which Tamis follows. So libexpat
+    resolves a document with an internal subset first, and one with references to entities that
+    only an external DTD could declare.
+
     Raises:
-        etree.XMLSyntaxError: lxml cannot parse it.
+        SlowLaneError: one of them cannot parse it.
     """
     etree = import_lxml()
+    doctype = _DOCTYPE.match(bytes(source.data))
+    if doctype is None or not doctype["subset"]:
+        try:
+            return _parsed(source)
+        except etree.XMLSyntaxError as error:
+            if doctype is None:
+                raise _unparsed(error.msg, *error.position) from None
     try:
-        return _parsed(source, "internal")
-    except etree.XMLSyntaxError as error:
-        # An entity that an external DTD may declare stands for nothing here, and for an error in
-        # lxml, unless lxml leaves all references alone; then there must be no others.
-        if error.code != etree.ErrorTypes.WAR_UNDECLARED_ENTITY:
-            raise
-        tree = _parsed(source, False)
-        subset = tree.docinfo.internalDTD
-        if subset is not None and any(True for _ in subset.iterentities()):
-            raise
-        return tree
+        return _parsed(resolved(source))
+    except etree.XMLSyntaxError as error:  # its line would be one of the resolved document
+        raise _unparsed(error.msg) from None
+    except MalformedDocument as error:
+        raise _unparsed(error.message) from None
 
 
-def _parsed(
-    source: Source, resolve_entities: bool | Literal["internal"]
-) -> etree._ElementTree[Any]:
+def _unparsed(message: str, *place: int) -> SlowLaneError:
+    without_place = re.sub(r", line \d+, column \d+$", "", message)
+    return SlowLaneError(f"lxml cannot parse the document: {without_place}", *place)
+
+
+def _parsed(source: Source, recover: bool = False) -> etree._ElementTree[Any]:
     lxml = import_lxml()
     parser = lxml.XMLParser(
         encoding=source.encoding,
-        attribute_defaults=True,  # which would read external DTDs, but for the resolver below
-        resolve_entities=resolve_entities,
+        resolve_entities=False,
         no_network=True,
         load_dtd=False,
         huge_tree=True,  # the document has passed our own limits by now
+        recover=recover,
     )
-
-    class Nothing(lxml.Resolver):  # type: ignore[misc, name-defined]
-        def resolve(self, _url: str, _public: str, context: Any) -> Any:
-            return self.resolve_string("", context)  # resolve_empty() would read it
-
-    parser.resolvers.add(Nothing())
-    tree: etree._ElementTree[Any] = lxml.fromstring(bytes(source.data), parser).getroottree()
+    try:
+        tree: etree._ElementTree[Any] = lxml.fromstring(bytes(source.data), parser).getroottree()
+    except lxml.XMLSyntaxError:
+        found = {entry.type_name for entry in parser.error_log}
+        if not found or found - _WELL_FORMED:
+            raise
+        return _parsed(source, recover=True)
     return tree
