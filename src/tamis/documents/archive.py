@@ -1,16 +1,17 @@
-"""Zip archives: their members are documents."""
+"""Archives, zip and tar: their members are documents."""
 
 from __future__ import annotations
 
 import os
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, Any, NamedTuple
 
-from tamis.documents.folder import is_document_name
+from tamis.documents.listing import NameFilter
 from tamis.errors import UnreadableDocument
 
 # The first bytes of an archive with members, and of one without.
@@ -46,7 +47,7 @@ class ZipMember(NamedTuple):
         try:
             yield from self._chunks(size)
         except Exception as error:  # whatever zipfile and its decompressors raise
-            raise UnreadableDocument(f"cannot read it from the archive: {_reason(error)}") from None
+            raise UnreadableDocument(f"cannot read it from the archive: {reason(error)}") from None
 
     def _chunks(self, size: int) -> Iterator[bytes]:
         with _opening:
@@ -74,8 +75,16 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def zip_members(path: str | os.PathLike[str]) -> list[ZipMember]:
-    """The ``*.xml`` and ``*.xml.gz`` in a zip archive, in its order; none of them is read.
+def zip_members(
+    path: str | os.PathLike[str],
+    names: NameFilter = NameFilter(),  # noqa: B008 - it is immutable
+    left_out: list[str] | None = None,
+) -> list[ZipMember]:
+    """The documents in a zip archive, in its order; none of them is read.
+
+    Args:
+        names: which members are documents.
+        left_out: is given the names of the others.
 
     Raises:
         UnreadableDocument: the archive cannot be read, or there are none.
@@ -83,24 +92,188 @@ def zip_members(path: str | os.PathLike[str]) -> list[ZipMember]:
     archive = Path(path)
     try:
         with zipfile.ZipFile(archive) as opened:
-            names = [info.filename for info in opened.infolist()]
+            found = [info.filename for info in opened.infolist()]
     except Exception as error:  # whatever a damaged directory makes zipfile raise
-        raise UnreadableDocument(f"cannot read the zip archive: {_reason(error)}") from None
+        raise UnreadableDocument(f"cannot read the zip archive: {reason(error)}") from None
     members = [
         ZipMember(archive, number, name)
-        for number, name in enumerate(names)
-        if is_document_name(name.rpartition("/")[2])
+        for number, name in enumerate(found)
+        if names.takes_member(name)
     ]
+    if left_out is not None:
+        left_out += [name for name in found if _is_left_out(name, names)]
     if not members:
-        raise UnreadableDocument("a zip archive without *.xml or *.xml.gz")
+        raise UnreadableDocument(f"a zip archive without {names.wanted}")
     return members
 
 
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+def _is_left_out(name: str, names: NameFilter) -> bool:
+    """Whether a member is a file that one may have wanted."""
+    base = name.rpartition("/")[2]
+    return bool(base) and not base.startswith(".") and not names.takes(base)
+
+
+def reason(error: Exception) -> str:
+    """What is the matter, in the words of whatever noticed it."""
+    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
+    return said or type(error).__name__
 
 
 @lru_cache(maxsize=4)
 def _opened(path: Path, _changed_ns: int) -> zipfile.ZipFile:
     """An archive, kept open for its next member; several threads may read it at once."""
     return zipfile.ZipFile(path)
+
+
+# -- tar -------------------------------------------------------------------------------------------
+
+TARS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz")
+"""How the names of tar archives end."""
+
+_SPARSE = "a file with holes, as tar --sparse packs it: pack it without"
+_LINKED = (
+    "a hard link in a compressed archive: pack it with tar --hard-dereference, or uncompressed"
+)
+
+
+class TarMember(NamedTuple):
+    """A document inside a tar archive that is not compressed; it is read where it is matched.
+
+    Attributes:
+        archive: the path of the archive.
+        start: the offset of the member's first byte.
+        size: in bytes.
+        name: the member's name.
+        problem: why it cannot be read, or None.
+    """
+
+    archive: Path
+    start: int
+    size: int
+    name: str
+    problem: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.archive}/{self.name}"
+
+    def chunks(self, size: int) -> Iterator[bytes]:
+        """The bytes, in chunks of at most ``size``.
+
+        Raises:
+            UnreadableDocument: it has holes, or the archive cannot be read.
+        """
+        if self.problem is not None:
+            raise UnreadableDocument(self.problem)
+        try:
+            with open(self.archive, "rb") as file:
+                file.seek(self.start)
+                left = self.size
+                while left and (chunk := file.read(min(size, left))):
+                    left -= len(chunk)
+                    yield chunk
+        except OSError as error:
+            raise UnreadableDocument(f"cannot read it from the archive: {reason(error)}") from None
+        if left:
+            raise UnreadableDocument("cannot read it from the archive: it ends too early")
+
+
+Member = ZipMember | TarMember
+
+
+def is_tar(path: str) -> bool:
+    """Whether a path leads to a tar archive, by its name."""
+    return path.lower().endswith(TARS)
+
+
+def is_packed_tar(path: str) -> bool:
+    """Whether a tar archive is compressed, by its name."""
+    return not path.lower().endswith(".tar")
+
+
+def tar_members(
+    file: IO[bytes], path: str, names: NameFilter, left_out: list[str] | None = None
+) -> Iterator[TarMember]:
+    """The documents in a tar archive that is not compressed, in its order; none of them is read.
+
+    Args:
+        file: the archive, open.
+        path: where it is.
+        names: which members are documents.
+        left_out: is given the names of the others.
+
+    Raises:
+        Exception: whatever damaged archives make their reader raise.
+        UnreadableDocument: there are none.
+    """
+    archive = Path(path)
+    count = 0
+    data: dict[str, tarfile.TarInfo] = {}
+    with _opened_tar(file, "r:") as opened:
+        for info in opened:
+            if info.isreg():
+                data[info.name] = info
+            found = data.get(info.linkname) if info.islnk() else info
+            if found is None or not found.isreg():
+                continue
+            if names.takes_member(info.name):
+                count += 1
+                problem = _SPARSE if found.issparse() else None
+                yield TarMember(archive, found.offset_data, found.size, info.name, problem)
+            elif left_out is not None and _is_left_out(info.name, names):
+                left_out.append(info.name)
+    if not count:
+        raise UnreadableDocument(_no_members(names))
+
+
+def tar_documents(
+    file: IO[bytes], names: NameFilter, left_out: list[str] | None = None
+) -> Iterator[tuple[str, IO[bytes] | UnreadableDocument]]:
+    """The documents in a compressed tar archive, each with its name, one after the other.
+
+    Each is open until the next is asked for. Where the archive cannot be read any further, the last
+    one has no name, and the error.
+
+    Args:
+        file: the archive, open; it is read once, from its beginning.
+        names: which members are documents.
+        left_out: is given the names of the others.
+    """
+    count = 0
+    try:
+        with _opened_tar(file, "r|*") as archive:
+            for info in archive:
+                if not (info.isreg() or info.islnk()):
+                    continue
+                if not names.takes_member(info.name):
+                    if left_out is not None and _is_left_out(info.name, names):
+                        left_out.append(info.name)
+                    continue
+                count += 1
+                member = archive.extractfile(info) if info.isreg() else None
+                yield info.name, UnreadableDocument(_LINKED) if member is None else member
+    except Exception as error:  # whatever tarfile and its decompressors raise
+        yield "", UnreadableDocument(f"cannot read the archive: {reason(error)}")
+        return
+    if not count:
+        yield "", UnreadableDocument(_no_members(names))
+
+
+def _no_members(names: NameFilter) -> str:
+    return f"an archive without {names.wanted}"
+
+
+def _opened_tar(file: IO[bytes], mode: Any) -> tarfile.TarFile:
+    return tarfile.open(fileobj=file, mode=mode, tarinfo=_Header)
+
+
+class _Header(tarfile.TarInfo):
+    """A header: what is none ends an archive in an error, and not as if it were its end."""
+
+    @classmethod
+    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> _Header:
+        try:
+            return super().fromtarfile(tarfile_)
+        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+            raise
+        except tarfile.HeaderError as error:
+            raise tarfile.ReadError(str(error)) from None

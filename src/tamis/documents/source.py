@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
-from tamis.documents.archive import ZipMember
+from tamis.documents.archive import Member, TarMember, ZipMember
 from tamis.documents.encodings import (
     HEAD_BYTES,
     check_text,
@@ -36,6 +36,7 @@ Document = (
     | str
     | os.PathLike[str]
     | ZipMember
+    | TarMember
     | IO[bytes]
     | IO[str]
 )
@@ -94,7 +95,7 @@ def name_of(document: Document) -> str:
     """What messages call a document: the path of the file or member, or ""."""
     if type(document) in _IN_MEMORY:  # to find out about the others takes longer
         return ""
-    return str(document) if isinstance(document, os.PathLike | ZipMember) else ""
+    return str(document) if isinstance(document, os.PathLike | Member) else ""
 
 
 _IN_MEMORY = frozenset((bytes, str, memoryview))
@@ -126,7 +127,7 @@ def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | 
         return _slices(_view(document), size)
     if isinstance(document, os.PathLike):
         return _file_chunks(os.fspath(document), size)
-    if isinstance(document, ZipMember):
+    if isinstance(document, Member):
         return document.chunks(size)
     if hasattr(document, "read"):
         return _stream_chunks(document, size)

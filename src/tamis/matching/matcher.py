@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.documents.archive import ZipMember
+from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
 from tamis.documents.offsets import Excerpt
@@ -667,7 +667,7 @@ class CompiledMatcher:
         return f"<CompiledMatcher: {len(self):,} subscriptions, engine {self.engine}>"
 
 
-_FILES = (os.PathLike, ZipMember)
+_FILES = (os.PathLike, ZipMember, TarMember)
 _READ = (Source, DocumentError)
 _NO_NUMBERS = np.zeros(0, dtype=np.int32)
 _NO_OFFSETS = np.zeros(0, dtype=np.int64)

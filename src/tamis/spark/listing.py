@@ -6,14 +6,20 @@ import io
 import os
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
-from glob import glob, has_magic
+from glob import has_magic
 from typing import IO, Any, NamedTuple
 from urllib.parse import quote
 
 import pyarrow as pa
 from pyarrow import fs
 
-from tamis.documents.folder import file_problem, folder_documents, is_document_name
+from tamis.documents.listing import (
+    NO_SUCH_NAME,
+    NameFilter,
+    expanded,
+    file_problem,
+    list_folder,
+)
 
 
 class Listed(NamedTuple):
@@ -66,25 +72,18 @@ def _found_from(folder: str, path: str) -> Iterator[Listed]:
 
 def _expanded(folder: str, path: str) -> Iterator[Listed]:
     """What a path stands for, from the root if the folder is."""
-    whole = os.path.join(folder, path)
-    if not has_magic(path) or os.path.lexists(whole):
-        yield from _list_path(whole)
-        return
-    names = sorted(glob(path, root_dir=folder or None, recursive=True))
+    names = expanded(path, folder)
     if not names:
-        yield Listed(whole, problem=_NO_SUCH_NAME)
+        yield Listed(os.path.join(folder, path), problem=NO_SUCH_NAME)
     for name in names:
         yield from _list_path(os.path.join(folder, name))
-
-
-_NO_SUCH_NAME = "no file has a name like this"
 
 
 def _list_path(path: str) -> Iterator[Listed]:
     if not os.path.isdir(path):
         yield listed(path, file_problem(path))
         return
-    for name, problem in folder_documents(path):
+    for name, problem in list_folder(path).files:
         yield listed(name, problem)
 
 
@@ -136,7 +135,7 @@ def _expanded_uri(uri: str) -> Iterator[Listed]:
             found = [
                 info for info in _children(folder + options) if fnmatchcase(info.base_name, pattern)
             ]
-            problem = _NO_SUCH_NAME
+            problem = NO_SUCH_NAME
         else:
             system, path = file_system(uri + options)
             info = system.get_file_info(path)
@@ -144,10 +143,9 @@ def _expanded_uri(uri: str) -> Iterator[Listed]:
                 yield _of_info(uri + options, info)
                 return
             folder = uri.rstrip("/")
-            found = [
-                info for info in _children(folder + options) if is_document_name(info.base_name)
-            ]
-            problem = "a folder without *.xml or *.xml.gz"
+            names = NameFilter()
+            found = [info for info in _children(folder + options) if names.takes(info.base_name)]
+            problem = f"a folder without {names.wanted}"
     except (OSError, UnicodeError) as error:  # the latter of names that are not UTF-8
         yield Listed(uri + options, problem=f"cannot list it: {error}")
         return

@@ -9,7 +9,6 @@ from __future__ import annotations
 import heapq
 import io
 import os
-import tarfile
 import zipfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,8 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
-from tamis.documents.archive import is_zip
-from tamis.documents.folder import is_document_name
+from tamis.documents.archive import (
+    is_packed_tar,
+    is_tar,
+    is_zip,
+    reason,
+    tar_documents,
+    tar_members,
+)
+from tamis.documents.listing import NameFilter
 from tamis.documents.record_ranges import RecordRange
 from tamis.documents.source import Document
 from tamis.errors import DocumentError, UnreadableDocument
@@ -43,10 +49,7 @@ TASK_BYTES = 128 << 20
 RANGE_BYTES = 64 << 20
 SHARED_BYTES = 2 * RANGE_BYTES
 
-_TARS = (".tar", ".tar.gz", ".tgz")
-_NO_MEMBERS = "an archive without *.xml or *.xml.gz"
-_SPARSE = "a file with holes, as tar --sparse packs it: pack it without"
-_LINKED = "a hard link in a compressed archive: pack it with tar --hard-dereference, or no gzip"
+_NAMES = NameFilter()
 
 
 class Piece(NamedTuple):
@@ -138,18 +141,20 @@ def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
     try:
         if file.problem is not None:
             yield whole
-        elif name.endswith(_TARS):
+        elif is_tar(name):
             yield from _tar_members(whole)
-        elif name.endswith(".zip") if "://" in name else not _is_plain(name) and is_zip(path):
+        elif (
+            name.endswith(".zip")
+            if "://" in name
+            else not _NAMES.takes_member(name) and is_zip(path)
+        ):
             yield from _zip_members(whole)
         else:
             yield whole
+    except UnreadableDocument as error:
+        yield whole._replace(problem=error.message)
     except Exception as error:  # whatever damaged archives make their readers raise
         yield whole._replace(problem=f"cannot read the archive: {reason(error)}")
-
-
-def _is_plain(name: str) -> bool:
-    return is_document_name(os.path.basename(name))
 
 
 def _zip_members(whole: Piece) -> Iterator[Piece]:
@@ -162,50 +167,24 @@ def _zip_members(whole: Piece) -> Iterator[Piece]:
                 at=number,
             )
             for number, info in enumerate(archive.infolist())
-            if _is_plain(info.filename)
+            if _NAMES.takes_member(info.filename)
         ]
-    yield from members or [whole._replace(problem=_NO_MEMBERS)]
+    yield from members or [whole._replace(problem=f"an archive without {_NAMES.wanted}")]
 
 
 def _tar_members(whole: Piece) -> Iterator[Piece]:
-    if not whole.path.endswith(".tar"):
+    if is_packed_tar(whole.path):
         yield whole._replace(kind="stream")
         return
-    count = 0
-    data: dict[str, tarfile.TarInfo] = {}
-    with opened(whole.path) as file, _opened_tar(file, "r:") as archive:
-        for info in archive:
-            if info.isreg():
-                data[info.name] = info
-            found = data.get(info.linkname) if info.islnk() else info
-            if found is not None and found.isreg() and _is_plain(info.name):
-                count += 1
-                yield whole._replace(
-                    name=f"{whole.name}/{printable(info.name)}",
-                    size=found.size,
-                    kind="tar",
-                    at=found.offset_data,
-                    problem=_SPARSE if found.issparse() else None,
-                )
-    if not count:
-        yield whole._replace(problem=_NO_MEMBERS)
-
-
-def _opened_tar(file: IO[bytes], mode: Any) -> tarfile.TarFile:
-    return tarfile.open(fileobj=file, mode=mode, tarinfo=_Header)
-
-
-class _Header(tarfile.TarInfo):
-    """A header: what is none ends an archive in an error, and not as if it were its end."""
-
-    @classmethod
-    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> _Header:
-        try:
-            return super().fromtarfile(tarfile_)
-        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
-            raise
-        except tarfile.HeaderError as error:
-            raise tarfile.ReadError(str(error)) from None
+    with opened(whole.path) as file:
+        for member in tar_members(file, whole.path, _NAMES):
+            yield whole._replace(
+                name=f"{whole.name}/{printable(member.name)}",
+                size=member.size,
+                kind="tar",
+                at=member.start,
+                problem=member.problem,
+            )
 
 
 def deal(sizes: Sequence[int]) -> list[int]:
@@ -293,24 +272,16 @@ class Reader:
 
     def _members(self, piece: Piece) -> Iterator[tuple[str, Document | DocumentError]]:
         """The documents of a compressed tar, up to where it cannot be read any further."""
-        count = 0
         try:
-            with opened(piece.path) as file, _opened_tar(file, "r|gz") as archive:
-                for info in archive:
-                    if not (info.isreg() or info.islnk()) or not _is_plain(info.name):
-                        continue
-                    name = f"{piece.name}/{printable(info.name)}"
-                    count += 1
-                    member = archive.extractfile(info) if info.isreg() else None
-                    if member is None:
-                        yield name, UnreadableDocument(_LINKED)
+            with opened(piece.path) as file:
+                for name, member in tar_documents(file, _NAMES):
+                    whole = f"{piece.name}/{printable(name)}" if name else piece.name
+                    if isinstance(member, DocumentError):
+                        yield whole, member
                     else:
-                        yield name, self._document(member)
-        except Exception as error:  # whatever tarfile and its decompressors raise
+                        yield whole, self._document(member)
+        except Exception as error:  # whatever file systems and decompressors raise
             yield piece.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
-            return
-        if not count:
-            yield piece.name, UnreadableDocument(_NO_MEMBERS)
 
     def _opened_archive(self, path: str) -> zipfile.ZipFile:
         """An archive, kept open for its next member."""
@@ -335,9 +306,3 @@ class _Part(io.RawIOBase):
         buffer[: len(data)] = data
         self._left -= len(data)
         return len(data)
-
-
-def reason(error: Exception) -> str:
-    """What is the matter, in the words of whatever noticed it."""
-    said = (error.strerror if isinstance(error, OSError) else None) or str(error)
-    return said or type(error).__name__
