@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import io
 import mmap
 import os
@@ -44,6 +45,12 @@ Document = (
 
 Whatever begins as gzip does is decompressed.
 """
+
+
+class Flush(enum.Enum):
+    """``FLUSH`` among items: taking the next may last, so all results so far are wanted first."""
+
+    FLUSH = enum.auto()
 
 
 class Source(NamedTuple):

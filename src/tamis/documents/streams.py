@@ -80,6 +80,17 @@ def open_stream(document: Document) -> Stream:
     return Stream(chunks, overrules, name_of(document), 0 if codec else encoding.mark, is_decoded)
 
 
+def decompressed(document: Document) -> Iterator[Any]:
+    """The bytes of a document, or its characters, in chunks; gzip is decompressed.
+
+    Raises:
+        UnreadableDocument: while iterating: it cannot be read, or is damaged gzip.
+        UsageError: it is no document at all.
+    """
+    head, chunks = with_head(raw_chunks(document, CHUNK_BYTES))
+    return gunzipped(chunks) if head[: len(MAGIC)] == MAGIC else chunks
+
+
 def with_head(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
     """What says how to read a stream: its beginning; and all chunks.
 

@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from tamis.documents.source import Flush
 from tamis.errors import SubscriptionId, UsageError
 from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow.rows import Rows, read_rows
@@ -27,7 +28,7 @@ from tamis.language.columns import Ids
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation
 from tamis.matching.matchset import MatchSet
-from tamis.matching.threads import Flush, check_threads, in_order
+from tamis.matching.threads import check_threads, in_order
 
 GROUP_EVENTS = 1 << 10
 """Events are matched in groups of at most so many, since much of an engine's cost is per batch."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tamis.documents import concatenated
 from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
@@ -24,7 +25,7 @@ from tamis.documents.record_batch import (
 )
 from tamis.documents.record_ranges import RecordRange
 from tamis.documents.records import parse_records
-from tamis.documents.source import Document, Source, file_size, read
+from tamis.documents.source import Document, Flush, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import (
@@ -53,7 +54,7 @@ from tamis.matching.selection import (
     check_which,
 )
 from tamis.matching.slow import SlowLane
-from tamis.matching.threads import Flush, check_threads, in_order
+from tamis.matching.threads import check_threads, in_order
 from tamis.schema.graph import SchemaGraph
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ class CompiledMatcher:
 
     def match_many(
         self,
-        documents: Iterable[Document | DocumentError],
+        documents: Iterable[Document | DocumentError | Flush],
         threads: int = 1,
         *,
         nodes: Which | None = None,
@@ -308,10 +309,11 @@ class CompiledMatcher:
     ) -> Iterator[Match]:
         """Match documents, in their order; one in error carries it in its ``Match``.
 
-        What could not even be read may be given as its error, to keep its place. Documents are
-        taken in groups of at most 256, or 4 MiB and one document: one at a time, and with several
-        threads at most one more than there are threads. Regular files are read by the thread that
-        matches them, all else by the caller's.
+        What could not even be read may be given as its error, to keep its place. Of documents that
+        stand one after the other in a stream (:func:`tamis.documents.concatenated.split`) each is
+        answered as soon as it is complete. Documents are taken in groups of at most 256, or 4 MiB
+        and one document: one at a time, and with several threads at most one more than there are
+        threads. Regular files are read by the thread that matches them, all else by the caller's.
 
         Args:
             threads: how many match at once. They end with the iterator, also where it is closed.
@@ -348,7 +350,7 @@ class CompiledMatcher:
 
     def _matches(
         self,
-        documents: Iterable[Document | DocumentError],
+        documents: Iterable[Document | DocumentError | Flush],
         threads: int,
         nodes: Which | None,
         values: bool,
@@ -359,7 +361,7 @@ class CompiledMatcher:
 
     def answers(
         self,
-        documents: Iterable[Document | DocumentError],
+        documents: Iterable[Document | DocumentError | Flush],
         threads: int = 1,
         nodes: Which | None = None,
         values: bool = False,
@@ -600,13 +602,21 @@ class CompiledMatcher:
         return explain(item.query, batch, vocabulary)
 
     def _groups(
-        self, documents: Iterable[Document | DocumentError]
+        self, documents: Iterable[Document | DocumentError | Flush]
     ) -> Iterator[list[Document | Source | DocumentError] | Flush]:
         """What is matched by one thread: regular files are still to be read, all else was read."""
         group: list[Document | Source | DocumentError] = []
         size = 0
+        if isinstance(documents, concatenated.Documents):
+            documents = documents.items()
         try:
             for document in documents:
+                if isinstance(document, Flush):
+                    if group:
+                        yield group
+                    group, size = [], 0
+                    yield document
+                    continue
                 is_path = isinstance(document, _FILES)
                 if is_path and (found := file_size(document)) is not None:
                     group.append(document)

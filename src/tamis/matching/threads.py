@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+from tamis.documents.source import Flush
 from tamis.errors import UsageError
-
-
-class Flush(enum.Enum):
-    """``FLUSH`` among items: taking the next may last, so all results so far are wanted first."""
-
-    FLUSH = enum.auto()
-
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

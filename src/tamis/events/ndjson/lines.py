@@ -9,7 +9,7 @@ from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from tamis.documents.gzipped import MAGIC, gunzipped
-from tamis.documents.source import raw_chunks
+from tamis.documents.source import Flush, raw_chunks
 from tamis.errors import (
     EventError,
     MalformedEvent,
@@ -19,7 +19,6 @@ from tamis.errors import (
 )
 from tamis.events.ndjson.reader import too_long
 from tamis.limits import Limits
-from tamis.matching.threads import Flush
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]
 """What lines may be read from. Whatever begins as gzip does is decompressed."""

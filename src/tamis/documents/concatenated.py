@@ -1,0 +1,287 @@
+"""Documents one after the other in one stream, as ``cat`` and some services give them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from tamis.documents.demand import Demand
+from tamis.documents.source import Document, Flush, read
+from tamis.documents.streams import decompressed
+from tamis.documents.vocabulary import Vocabulary
+from tamis.errors import DocumentEncodingError, DocumentError, DocumentLimitError, UsageError
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+By = Literal["xml", "lines", "nul"]
+"""Where a document ends: with its root element, with its line, or before a NUL byte."""
+
+_QUOTED = rb"""(?:"[^"]*+"|'[^']*+')"""
+_COMMENT = rb"<!--.*?-->"
+_PI = rb"<\?.*?\?>"
+_DECLARATION = rb"<![A-Z](?:[^<>\"']|" + _QUOTED + rb")*+>"
+_SUBSET = (
+    rb"\[(?:[^\]\"'<]++|" + b"|".join([_QUOTED, _COMMENT, _PI, _DECLARATION]) + rb")*+\][^<>]*+"
+)
+_TOKEN = re.compile(
+    b"|".join(
+        [
+            _COMMENT,
+            rb"<!\[CDATA\[.*?\]\]>",
+            rb"(?P<declaration><\?xml[ \t\r\n])",
+            _PI,
+            rb"<!DOCTYPE(?:[^<>\[\"']|" + _QUOTED + rb")*+(?:" + _SUBSET + rb")?>",
+            rb"</(?P<end>[^<>\s]*+)\s*+>",
+            rb"<(?P<start>[^<>\s/!?\"']++)(?:[^<>\"'/]++|\"[^<\"]*+\"|'[^<']*+'|/(?!>))*+"
+            rb"(?:(?P<empty>/>)|>)",
+            rb"(?P<other><)",
+        ]
+    ),
+    re.DOTALL,
+)
+# What may become a token when more comes: in a tag that is well-formed stands no other "<".
+_CUT_OFF = re.compile(rb"<(?:!--|!\[CDATA\[|!DOCTYPE|\?)|<[^<]*+\Z", re.DOTALL)
+_MISC = re.compile(_COMMENT + b"|" + _PI, re.DOTALL)
+_SPACE = b" \t\r\n"
+_SPACES = re.compile(rb"[ \t\r\n]*+")
+_DECLARED = b"<?xml "
+_REST = "; what follows, up to the next XML declaration, was not read"
+_NO_ASCII = re.compile(rb"\xff\xfe|\xfe\xff|.{0,3}\0|\x4c\x6f\xa7\x94", re.DOTALL)
+
+
+class Documents:
+    """The documents of a stream, each once, in their order: bytes, a str, or an error.
+
+    Each is given as soon as it is complete. Made by :func:`split`; to be iterated over once.
+    """
+
+    def __init__(self, document: Document, by: By, limits: Limits) -> None:
+        self._document = document
+        self._by = by
+        self._limits = limits
+
+    def __iter__(self) -> Iterator[bytes | str | DocumentError]:
+        return (item for item in self.items() if not isinstance(item, Flush))
+
+    def items(self) -> Iterator[bytes | str | DocumentError | Flush]:
+        """The same, with ``FLUSH`` where reading on may have to wait."""
+        cutter = _Roots(self._limits) if self._by == "xml" else _Lines(self._limits, self._by)
+        is_text = False
+        try:
+            for chunk in decompressed(self._document):
+                is_text = isinstance(chunk, str)
+                data = chunk.encode("utf-8", "surrogatepass") if isinstance(chunk, str) else chunk
+                yield from _given(cutter.feed(bytes(data)), is_text)
+                if not data:
+                    yield Flush.FLUSH
+            yield from _given(cutter.finish(), is_text)
+        except DocumentError as error:
+            yield error
+
+
+def split(document: Document, by: By = "xml", limits: Limits = DEFAULT_LIMITS) -> Documents:
+    r"""Divide a stream into its documents, for :meth:`CompiledMatcher.match_many`.
+
+    Args:
+        document: the stream; what begins as gzip does is decompressed. UTF-8, or another encoding
+            with ASCII in it. Each document may have a declaration and a DOCTYPE of its own.
+        by: "xml": a document ends with its root element. White space between documents is skipped,
+            comments and processing instructions there belong to the next one. After a document
+            whose tags do not fit, reading goes on at the next XML declaration. "lines": one
+            document a line. "nul": NUL bytes between documents.
+        limits: a document that is larger than ``document_bytes`` is an error, and is not kept.
+
+    >>> list(split(b"<?xml version='1.0'?><a/>\n<b>1</b><c/>"))
+    [b"<?xml version='1.0'?><a/>", b'<b>1</b>', b'<c/>']
+    >>> list(split("<a/>\n<b>\n<c/>", "lines"))
+    ['<a/>', '<b>', '<c/>']
+    """
+    if by not in ("xml", "lines", "nul"):
+        raise UsageError(f"documents end by 'xml', 'lines' or 'nul', not {by!r}")
+    return Documents(document, by, limits)
+
+
+def _given(found: Iterator[bytes | DocumentError], is_text: bool) -> Iterator[Any]:
+    for item in found:
+        if is_text and isinstance(item, bytes):
+            yield item.decode("utf-8", "surrogatepass")
+        else:
+            yield item
+
+
+class _Lines:
+    """Cuts at each line end, or NUL byte; blank documents are skipped."""
+
+    def __init__(self, limits: Limits, by: By) -> None:
+        self.limits = limits
+        self.end = b"\0" if by == "nul" else b"\n"
+        self.held: list[bytes] = []  # of a document whose end was not read yet
+        self.size = 0
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | DocumentError]:
+        first, *others = chunk.split(self.end)
+        for piece in others:
+            self._hold(first)
+            yield from self.finish()
+            first = piece
+        self._hold(first)
+
+    def finish(self) -> Iterator[bytes | DocumentError]:
+        found, is_large = b"".join(self.held), self.size > self.limits.document_bytes
+        self.held, self.size = [], 0
+        if is_large:
+            yield too_large(self.limits)
+        elif found.strip():
+            yield found
+
+    def _hold(self, piece: bytes) -> None:
+        self.size += len(piece)
+        if self.size > self.limits.document_bytes:
+            self.held.clear()
+        else:
+            self.held.append(piece)
+
+
+class _Roots:
+    """Cuts behind each root element: finds tags, without checking more than that they fit."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.data = bytearray()  # of a document that is not complete
+        self.place = 0  # up to where it was looked at
+        self.wanted = 0  # so much has to be there before a token that was cut off is read anew
+        self.has_end = False  # of a token, in what came since
+        self.open: list[bytes] = []  # the names of the open elements
+        self.is_large = False  # the document is larger than the limit, and its begin was forgotten
+        self.is_lost = False  # up to the next declaration
+        self.is_begin = True  # of the stream
+
+    def feed(self, chunk: bytes) -> Iterator[bytes | DocumentError]:
+        self.data += chunk
+        self.has_end = self.has_end or b">" in chunk
+        if self.is_begin and (len(self.data) >= len(_DECLARED) or not chunk):
+            self.is_begin = False
+            if _NO_ASCII.match(self.data):
+                raise DocumentEncodingError(
+                    "documents one after the other are read in UTF-8, or another encoding that has "
+                    "ASCII in it: these are not",
+                    1,
+                    1,
+                )
+        is_large = len(self.data) > self.limits.document_bytes
+        if is_large or (self.has_end and (len(self.data) >= self.wanted or not chunk)):
+            self.has_end = False
+            yield from self._read()
+        yield from self._bounded()
+
+    def finish(self) -> Iterator[bytes | DocumentError]:
+        yield from self._read()
+        if not self.is_lost and not self._is_between(len(self.data)):
+            yield self._cut(len(self.data))
+
+    def _read(self) -> Iterator[bytes | DocumentError]:
+        """The documents that are complete now."""
+        while not self.is_lost or self._find_declaration():
+            if not (self.place or self.open or self.is_large):
+                self._forget(_SPACES.match(self.data).end())  # type: ignore[union-attr]
+            what, place = self._scan()
+            if what == "more":
+                self.place = place
+                self.wanted = 2 * len(self.data) - place
+                return
+            if what == "declaration" and self._is_between(place):
+                self._forget(place)
+            elif what == "lost":
+                yield self._lose(place)
+            else:  # no declaration may stand in a document: it is the next one's
+                yield self._cut(place)
+
+    def _scan(self) -> tuple[Literal["end", "declaration", "lost", "more"], int]:
+        """Go on to what ends a document, or to where more is needed: what, and its place."""
+        open = self.open
+        for token in _TOKEN.finditer(self.data, self.place):
+            kind = token.lastgroup
+            if kind == "start":
+                open.append(token["start"])
+            elif kind == "end":
+                if not open or open.pop() != token["end"]:
+                    return "lost", token.end()
+                if not open:
+                    return "end", token.end()
+            elif kind == "empty":
+                if not open:
+                    return "end", token.end()
+            elif kind == "declaration" and token.start():
+                return "declaration", token.start()
+            elif kind == "other":
+                place = token.start()
+                if _CUT_OFF.match(self.data, place):
+                    return "more", place
+                return "lost", self.data.find(b">", place) + 1 or len(self.data)
+        return "more", len(self.data)
+
+    def _is_between(self, end: int) -> bool:
+        """Whether what is there, up to a place, is of no document."""
+        is_misc = not _MISC.sub(b"", self.data[:end]).strip(_SPACE)
+        return is_misc and not (self.open or self.is_large)
+
+    def _cut(self, end: int) -> bytes | DocumentError:
+        """The document that ends at a place."""
+        found = bytes(self.data[:end])
+        is_large = self.is_large or len(found) > self.limits.document_bytes
+        self.is_large = False
+        self.open.clear()
+        self._forget(end)
+        return too_large(self.limits) if is_large else found
+
+    def _lose(self, end: int) -> bytes | DocumentError:
+        """The document that is not well-formed at a place, behind which nothing is certain."""
+        found = self._cut(end)
+        error = found if isinstance(found, DocumentError) else _error_of(found, self.limits)
+        if error is None:
+            return found
+        self.is_lost = True
+        message = error.message + _REST
+        return type(error)(message, error.line, error.column, error.offset)
+
+    def _forget(self, end: int) -> None:
+        del self.data[:end]
+        self.place = self.wanted = 0
+
+    def _find_declaration(self) -> bool:
+        """Go to where a document begins for certain, if that was read."""
+        found = self.data.find(_DECLARED)
+        self._forget(found if found >= 0 else max(0, len(self.data) - len(_DECLARED)))
+        self.is_lost = found < 0
+        return not self.is_lost
+
+    def _bounded(self) -> Iterator[DocumentError]:
+        """Keep no more of a document than is allowed."""
+        if self.is_lost or len(self.data) <= self.limits.document_bytes:
+            return
+        if len(self.data) - self.place > self.limits.document_bytes:  # of one token
+            self._cut(len(self.data))
+            self.is_lost = True
+            yield too_large(self.limits, _REST)
+        else:
+            self.is_large = not self._is_between(self.place)
+            self._forget(self.place)
+
+
+def too_large(limits: Limits, rest: str = "") -> DocumentLimitError:
+    """The error of a document that is larger than is allowed."""
+    return DocumentLimitError(
+        f"larger than the limit document_bytes = {limits.document_bytes:,}{rest}"
+    )
+
+
+def _error_of(document: bytes, limits: Limits) -> DocumentError | None:
+    """What is wrong with a document."""
+    from tamis.documents.parser import parse  # noqa: PLC0415 - has kernels
+
+    try:
+        source = read(document, limits)
+    except DocumentError as error:
+        return error
+    _, errors = parse([source], Vocabulary(), Demand(), limits)
+    return errors.get(0)
