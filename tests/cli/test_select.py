@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 from lxml import etree
 
+from tamis import checks
 from tamis.limits import Limits
 from tamis.matching import matcher as matcher_module
 from tests.cli.running import run, run_process
@@ -138,7 +139,7 @@ def test_bad_expressions_show_their_place(write: Write) -> None:
 
 
 def test_a_limit_is_told(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matcher_module, "DEFAULT_LIMITS", Limits(matched_nodes=2))
+    monkeypatch.setattr(checks, "DEFAULT_LIMITS", Limits(matched_nodes=2))
     write({"1.xml": "<a><b/><b/><b/></a>", "s": "x\t//b\n"})
     outcome = run("select", "//b", "1.xml")
     assert outcome.out == "<b/>\n<b/>\n"

@@ -48,11 +48,27 @@ def test_subscriptions_come_and_go() -> None:
     transformer.add("t", TITLES)
     assert list(texts(transformer)) == ["u", "t"]
     assert len(transformer) == 2
-    with pytest.raises(UsageError, match="there is no subscription 7"):
+    assert (transformer.ids, list(transformer)) == (("u", "t"), ["u", "t"])
+    assert "u" in transformer
+    assert 7 not in transformer
+    assert repr(transformer) == "<Transformer: 2 subscriptions, strategy auto>"
+    with pytest.raises(SubscriptionIdError, match="there is no such subscription"):
         transformer.remove(7)
-    with pytest.raises(SubscriptionIdError, match="the id is there already"):
+    with pytest.raises(SubscriptionIdError, match="the id is taken"):
         transformer.add("t", COUNTS)
     assert texts(transformer, "<a/>") == {}
+
+
+def test_a_transformer_is_made_of_files_and_pairs(tmp_path: Path) -> None:
+    (tmp_path / "t.xq").write_text(TITLES)
+    (tmp_path / "c.xq").write_text(COUNTS)
+    expected = texts(tamis.Transformer({"c": COUNTS, "t": TITLES}))
+    for given in (tmp_path, [("c", COUNTS), ("t", TITLES)], iter([("c", COUNTS), ("t", TITLES)])):
+        assert texts(tamis.Transformer(given)) == expected
+    (tmp_path / "bad.xq").write_text("<r/>")
+    with pytest.raises(tamis.BadSubscriptions) as caught:
+        tamis.Transformer(tmp_path)
+    assert [error.id for error in caught.value.errors] == ["bad"]
 
 
 def test_all_bad_subscriptions_are_told() -> None:
@@ -129,8 +145,8 @@ def test_a_message_that_cannot_be_made_is_an_error_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("queries", "a mapping of ids to transformations, not str"),
-        ([("a", TITLES)], "a mapping of ids to transformations, not list"),
+        ("queries", r"a pathlib.Path of a file, not str: .* pathlib.Path\('queries'\)"),
+        ([TITLES], "a subscription is a pair of an id and a transformation, not '<r>"),
         ({"a": None}, "subscription 'a': a transformation is a str, not NoneType"),
         ({None: TITLES}, "an id is a str or an int, not None"),
         ({True: TITLES}, "an id is a str or an int, not True"),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
-from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 
+from tamis.checks import check_many, checked_limits
 from tamis.documents.source import Flush
 from tamis.errors import SubscriptionId, UsageError
 from tamis.events.answers import EventAnswers, EventMatch, unread
@@ -25,6 +24,7 @@ from tamis.events.pace import Pace
 from tamis.events.planner import choose
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
+from tamis.language.entries import SubscriptionItems
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.explain import Explanation
 from tamis.matching.matchset import MatchSet
@@ -119,8 +119,7 @@ class EventMatcher:
         >>> [match.error or list(match) for match in found]
         [['hot'], []]
         """
-        if isinstance(events, Mapping | str | bytes):
-            raise UsageError("match_many() takes many events: give one to match()")
+        check_many(events, "events", "match()")
         ids = self._ids(by)
         pace = Pace(GROUP_EVENTS)
 
@@ -289,10 +288,7 @@ class EventMatcher:
 
 
 def compile_events(
-    subscriptions: EventSubscriptions
-    | Mapping[SubscriptionId, str]
-    | Iterable[tuple[SubscriptionId, str]]
-    | os.PathLike[str],
+    subscriptions: EventSubscriptions | SubscriptionItems,
     *,
     engine: str = "auto",
     interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
@@ -316,17 +312,16 @@ def compile_events(
         EngineRefused: there is no engine of that name.
         UsageError: ``interfaces`` is given for subscriptions that were made with theirs.
     """
-    if isinstance(subscriptions, str):
-        raise UsageError("subscriptions are id → expression, or a pathlib.Path; not a str")
-    if isinstance(subscriptions, os.PathLike):
-        file = Path(subscriptions)
-        subscriptions = EventSubscriptions.from_file(file, interfaces=interfaces, limits=limits)
-    elif not isinstance(subscriptions, EventSubscriptions):
+    if not isinstance(subscriptions, EventSubscriptions):
         subscriptions = EventSubscriptions(subscriptions, interfaces=interfaces, limits=limits)
     elif interfaces is not None:
         raise UsageError("give interfaces to EventSubscriptions, which has them already")
     return EventMatcher(
-        subscriptions.ids, subscriptions.interface_ids, subscriptions.table, engine, limits
+        subscriptions.ids,
+        subscriptions.interface_ids,
+        subscriptions.table,
+        engine,
+        checked_limits(limits),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from tamis.checks import checked_limits
 from tamis.errors import (
     BadSubscriptions,
     SubscriptionError,
@@ -44,8 +45,9 @@ class EventSubscriptions:
     reported where any of these is true.
 
     Args:
-        items: id → expression, or (id, expression) pairs; see :mod:`tamis.language.constraints`.
-            Ids are str or int and keep their type.
+        items: id → expression, (id, expression) pairs, or the :class:`pathlib.Path` of a file, as
+            for :meth:`from_file`; see :mod:`tamis.language.constraints`. Ids are str or int and
+            keep their type.
         interfaces: the interface of each id; None makes an interface of each subscription.
         skip_bad: leave bad subscriptions out and keep their errors in ``errors``.
         limits: bounds on each expression.
@@ -152,7 +154,7 @@ class EventSubscriptions:
                 {id: given for id, given in entries.interfaces.items() if _is_interface(given)},
             )
         given = _Interfaces(interfaces, entries, bad)
-        reader = _Reader(limits)
+        reader = _Reader(checked_limits(limits))
         kept: list[int] = []
         for number, expression in enumerate(entries.expressions):
             error: SubscriptionError | None = bad.get(number)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
-from types import MappingProxyType
+from types import GeneratorType, MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from tamis.array_file import MAGIC
+from tamis.checks import checked_path
 from tamis.errors import SubscriptionError, SubscriptionId, SubscriptionSyntaxError, UsageError
 from tamis.language.columns import Ids, Int64, Texts
 
@@ -20,8 +21,9 @@ SubscriptionItems = (
     | Mapping[int, str]
     | Mapping[SubscriptionId, str]
     | Iterable[tuple[SubscriptionId, str]]
+    | os.PathLike[str]
 )
-"""What makes a set: id → expression, or pairs of these."""
+"""What makes a set: id → expression, pairs of these, or the path of a file with these."""
 
 TRANSFORMATIONS = (".xq", ".xquery")
 """How files of one transformation each end: they are not for here, but for ``flwr``."""
@@ -46,27 +48,51 @@ class Entries(NamedTuple):
 
 
 def given_entries(items: SubscriptionItems) -> Entries:
-    """The entries of a mapping or of pairs.
+    """The entries of a mapping, of pairs or of a file.
 
     Raises:
-        UsageError: one of them is no subscription.
+        UsageError: it is none of these, or one of them is no subscription, or the file cannot be
+            read.
 
     >>> list(given_entries({"x": "//a"}).expressions)
     ['//a']
     """
-    given = items.items() if isinstance(items, Mapping) else items
-    pairs = [_checked_pair(pair) for pair in given]
+    if isinstance(items, os.PathLike):
+        return file_entries(items)
+    pairs = [_checked_pair(pair) for pair in given_pairs(items, "expression")]
     ids = Ids.of(id for id, _ in pairs)
     return Entries(ids, Texts.of(expression for _, expression in pairs), None, [])
 
 
-def file_entries(path: str | Path) -> Entries:
+def given_pairs(items: object, what: str) -> Iterable[object]:
+    """The pairs of a mapping, or those that are given, each still to be checked.
+
+    Args:
+        what: an id stands for.
+
+    Raises:
+        UsageError: there can be no pairs in it, or its pairs were taken before.
+    """
+    if isinstance(items, Mapping):
+        return items.items()
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        path = f": a file is given as pathlib.Path({items!r:.80})" if isinstance(items, str) else ""
+        raise UsageError(
+            f"subscriptions are a mapping of id → {what}, pairs of these, or a pathlib.Path of "
+            f"a file, not {type(items).__name__}{path}"
+        )
+    if isinstance(items, GeneratorType) and items.gi_frame is None:
+        raise UsageError("the generator of subscriptions was used before: it gives them only once")
+    return items
+
+
+def file_entries(path: str | os.PathLike[str]) -> Entries:
     """The entries of a file: see :meth:`Subscriptions.from_file`.
 
     Raises:
         UsageError: the file cannot be read.
     """
-    path = Path(path)
+    path = checked_path(path)
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -149,9 +175,10 @@ def _checked_pair(pair: object) -> tuple[SubscriptionId, str]:
     match pair:
         case (str() | int() as id, str() as expression) if not isinstance(id, bool):
             return id, expression
+    numbered = ": dict(enumerate(…)) gives ids to expressions" if isinstance(pair, str) else ""
     raise UsageError(
         "a subscription is a pair of an id (str or int) and an expression (str), as in "
-        f"{{id: expression}}, not {pair!r:.200}"
+        f"{{id: expression}}, not {pair!r:.200}{numbered}"
     )
 
 

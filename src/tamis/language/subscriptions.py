@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.checks import checked_limits, checked_path
 from tamis.errors import BadSubscriptions, SubscriptionId, UsageError
 from tamis.language.columns import Ids, Texts
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
@@ -25,6 +26,7 @@ __all__ = [
     "SubscriptionItems",
     "Subscriptions",
     "Unsupported",
+    "as_subscriptions",
     "read_namespaces",
 ]
 
@@ -88,7 +90,8 @@ class Subscriptions:
     """A set of subscriptions, parsed; its order is the order of the results.
 
     Args:
-        items: id → expression, or (id, expression) pairs. Ids are str or int and keep their type.
+        items: id → expression, (id, expression) pairs, or the :class:`pathlib.Path` of a file, as
+            for :meth:`from_file`. Ids are str or int and keep their type.
         namespaces: prefix → URI for the prefixes used in the expressions.
         default_namespace: the namespace of elements that expressions name without a prefix, as in
             XPath 2.0; by default they are in none. Attributes without a prefix are always in none.
@@ -164,7 +167,7 @@ class Subscriptions:
     ) -> None:
         if rules.unsupported not in ("refuse", "slow"):
             raise UsageError(f"unsupported={rules.unsupported!r}: write 'refuse' or 'slow'")
-        self._rules = rules
+        self._rules = rules._replace(limits=checked_limits(rules.limits))
         self._read(entries, {}, progress)
         if self.errors and not skip_bad:
             raise BadSubscriptions(self.errors)
@@ -293,6 +296,35 @@ class Subscriptions:
         return f"<Subscriptions: {len(self):,}>"
 
 
+def as_subscriptions(
+    given: Subscriptions | SubscriptionItems,
+    *,
+    namespaces: Mapping[str, str] | None,
+    default_namespace: str | None,
+    unsupported: Unsupported,
+    limits: Limits | None,
+) -> Subscriptions:
+    """A set that is given, or what makes one, parsed.
+
+    Raises:
+        BadSubscriptions: some expressions cannot be used.
+        UsageError: there is nothing that makes a set; or it is parsed, and rules are given.
+    """
+    if not isinstance(given, Subscriptions):
+        return Subscriptions(
+            given,
+            namespaces=namespaces,
+            default_namespace=default_namespace,
+            unsupported=unsupported,
+            limits=checked_limits(limits),
+        )
+    if (namespaces, default_namespace, unsupported) != (None, None, "refuse"):
+        raise UsageError(
+            "give namespaces, default_namespace and unsupported to Subscriptions, which parses"
+        )
+    return given
+
+
 def declared_namespaces(
     namespaces: Mapping[Any, Any] | None, default_namespace: Any = None
 ) -> dict[str, str]:
@@ -304,6 +336,10 @@ def declared_namespaces(
     >>> declared_namespaces({"p": "urn:p"}, "urn:d")
     {'p': 'urn:p', '': 'urn:d'}
     """
+    if not isinstance(namespaces, Mapping | None):
+        raise UsageError(
+            f"namespaces are a mapping of prefix → URI, not {type(namespaces).__name__}"
+        )
     declared: dict[str, str] = {}
     for prefix, uri in (namespaces or {}).items():
         if not prefix:  # as ElementTree and lxml have it
@@ -329,7 +365,7 @@ def read_namespaces(path: str | Path) -> dict[str, str]:
         UsageError: the file cannot be read, or a line is not a declaration.
     """
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
+        text = checked_path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:

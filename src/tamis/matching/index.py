@@ -6,10 +6,23 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 
+from tamis.checks import checked_limits
 from tamis.documents.source import Document
-from tamis.errors import BadSubscriptions, SubscriptionId, SubscriptionIdError
-from tamis.language.subscriptions import Subscription, Subscriptions, Unsupported
-from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.errors import (
+    BadSubscriptions,
+    SubscriptionError,
+    SubscriptionId,
+    SubscriptionIdError,
+    UsageError,
+)
+from tamis.language.subscriptions import (
+    Subscription,
+    SubscriptionItems,
+    Subscriptions,
+    Unsupported,
+    as_subscriptions,
+)
+from tamis.limits import Limits
 from tamis.matching.explain import Explanation
 from tamis.matching.matcher import CompiledMatcher, Match
 from tamis.matching.matchset import Which
@@ -22,24 +35,31 @@ class Matcher:
 
     Every call sees the set as it was when the call began; all methods may be called from any
     thread, and changes never wait for a match. The first match after a change compiles the whole
-    set again, so changes in large sets are best made together.
+    set again, so changes in large sets are best made together: ``add_many`` and ``update`` change
+    all or, where one subscription cannot be used, nothing.
 
     Args:
-        engine, dtd, root, dtd_trust, namespaces, default_namespace, unsupported: as for
+        subscriptions: as for :func:`tamis.compile`; by default none.
+        engine, dtd, root, dtd_trust, namespaces, default_namespace, unsupported, limits: as for
             :func:`tamis.compile`.
-        limits: bounds on each document and expression.
 
-    >>> live = Matcher()
-    >>> live.add("s2", "//a")
-    >>> list(live.match(b"<a/>"))
-    ['s2']
+    Raises:
+        BadSubscriptions: some expressions cannot be used.
+        EngineRefused, SchemaError, UsageError: as for :func:`tamis.compile`.
+
+    >>> live = Matcher({"s1": "//a"})
+    >>> live.add("s2", "//a/b")
+    >>> live.update({"s1": "//c", "s3": "//a"})
+    >>> list(live.match(b"<a><b/></a>")), live.ids, live.get("s1")
+    (['s2', 's3'], ('s1', 's2', 's3'), '//c')
     >>> live.remove("s2")
-    >>> list(live.match(b"<a/>"))
-    []
+    >>> list(live.match(b"<a><b/></a>"))
+    ['s3']
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - as compile has them
         self,
+        subscriptions: Subscriptions | SubscriptionItems = (),
         *,
         engine: str = "auto",
         dtd: str | os.PathLike[str] | SchemaGraph | None = None,
@@ -48,24 +68,23 @@ class Matcher:
         namespaces: Mapping[str, str] | None = None,
         default_namespace: str | None = None,
         unsupported: Unsupported = "refuse",
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
     ) -> None:
         self._engine = engine
         self._schema = read_schema(dtd, root, dtd_trust)
-        self._unsupported: Unsupported = unsupported
-        self._limits = limits
-        self._none = Subscriptions(
-            {},
+        given = as_subscriptions(
+            subscriptions,
             namespaces=namespaces,
             default_namespace=default_namespace,
             unsupported=unsupported,
             limits=limits,
         )
-        self._compile(self._none)  # refuses an engine that does not exist
+        self._limits = given.limits if limits is None else checked_limits(limits)
+        self._none = given.with_entries([])
         self._lock = threading.Lock()
-        self._entries: dict[SubscriptionId, Subscription] = {}
+        self._entries: dict[SubscriptionId, Subscription] = {entry.id: entry for entry in given}
         self._changes = 0
-        self._compiled: CompiledMatcher | None = None
+        self._compiled: CompiledMatcher | None = self._compile(given)
 
     def add(self, id: SubscriptionId, expression: str) -> None:
         """Add a subscription.
@@ -75,21 +94,36 @@ class Matcher:
             EngineRefused: the engine that was named cannot run it.
         """
         try:
-            (new,) = Subscriptions(
-                {id: expression},
-                namespaces=self._none.namespaces,
-                default_namespace=self._none.default_namespace,
-                unsupported=self._unsupported,
-                limits=self._limits,
-            )
-            self._compile(self._none.with_entries([new]))
+            self.add_many([(id, expression)])
         except BadSubscriptions as several:
             raise several.errors[0] from None
-        with self._lock:
-            if id in self._entries:
-                raise SubscriptionIdError("the id is taken", id=id)
-            self._entries[id] = new
-            self._changed()
+
+    def add_many(self, subscriptions: Subscriptions | SubscriptionItems) -> None:
+        """Add subscriptions, all of them or none.
+
+        Args:
+            subscriptions: id → expression, pairs, the path of a file with these, or a set that was
+                parsed with the same namespaces and limits.
+
+        Raises:
+            BadSubscriptions: some cannot be used, or their ids are taken; it lists all of them.
+            EngineRefused: the engine that was named cannot run them.
+        """
+        self._change(subscriptions, may_replace=False)
+
+    def update(self, subscriptions: Subscriptions | SubscriptionItems) -> None:
+        """Add subscriptions, and replace those whose ids are there, which keep their places.
+
+        All of them are changed, or none.
+
+        Args:
+            subscriptions: as for :meth:`add_many`.
+
+        Raises:
+            BadSubscriptions: some cannot be used; it lists all of them.
+            EngineRefused: the engine that was named cannot run them.
+        """
+        self._change(subscriptions, may_replace=True)
 
     def remove(self, id: SubscriptionId) -> None:
         """Remove a subscription.
@@ -98,10 +132,63 @@ class Matcher:
             SubscriptionIdError: there is no such subscription.
         """
         with self._lock:
-            if id not in self._entries:
+            if id not in self:
                 raise SubscriptionIdError("there is no such subscription", id=id)
             del self._entries[id]
             self._changed()
+
+    @property
+    def ids(self) -> tuple[SubscriptionId, ...]:
+        """The ids as they are now, in the order of the results."""
+        with self._lock:
+            return tuple(self._entries)
+
+    def get(self, id: SubscriptionId) -> str | None:
+        """The expression of a subscription, or None where there is none with this id."""
+        entry = self._entries.get(id) if id in self else None
+        return None if entry is None else entry.expression
+
+    def _change(self, given: Subscriptions | SubscriptionItems, *, may_replace: bool) -> None:
+        new, errors = self._read(given)
+        if self._engine != "auto" or new.slow:  # or some engine takes each of them
+            try:
+                self._compile(new)
+            except BadSubscriptions as several:
+                errors += several.errors
+        entries = {entry.id: entry for entry in new}
+        with self._lock:
+            if not may_replace:
+                errors += tuple(
+                    SubscriptionIdError("the id is taken", id=id)
+                    for id in entries
+                    if id in self._entries
+                )
+            if errors:
+                raise BadSubscriptions(errors)
+            self._entries.update(entries)
+            self._changed()
+
+    def _read(
+        self, given: Subscriptions | SubscriptionItems
+    ) -> tuple[Subscriptions, tuple[SubscriptionError, ...]]:
+        """Subscriptions, parsed as the others were; and the errors of bad ones."""
+        rules = self._none.rules
+        if not isinstance(given, Subscriptions):
+            new = Subscriptions(
+                given,
+                namespaces=self._none.namespaces,
+                default_namespace=self._none.default_namespace,
+                unsupported=rules.unsupported,
+                skip_bad=True,
+                limits=rules.limits,
+            )
+            return new, new.errors
+        if given.rules != rules:
+            raise UsageError(
+                "the subscriptions were parsed with other namespaces, limits or unsupported than "
+                "the others: give them as id → expression"
+            )
+        return given, ()
 
     def _changed(self) -> None:
         self._changes += 1
@@ -160,4 +247,10 @@ class Matcher:
         return len(self._entries)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._entries
+        return isinstance(id, str | int) and id in self._entries
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        return iter(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<Matcher: {len(self):,} subscriptions, engine {self._engine}>"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from tamis.checks import check_many, checked_limits, checked_path
 from tamis.documents import concatenated
 from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
@@ -36,9 +37,14 @@ from tamis.errors import (
     UsageError,
 )
 from tamis.language.columns import Ids
-from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
+from tamis.language.subscriptions import (
+    SubscriptionItems,
+    Subscriptions,
+    Unsupported,
+    as_subscriptions,
+)
 from tamis.language.xpath import Operand
-from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.limits import Limits
 from tamis.matching.demand import demand_of_operand
 from tamis.matching.engine import Matching
 from tamis.matching.explain import Explanation, explain
@@ -271,7 +277,7 @@ class CompiledMatcher:
             self.subscriptions, self._named_engine, self.limits, self._lanes, self._subscribers
         )
         matchings = [one for worker in list(self._workers) for one in worker.matchings]
-        saved.save(Path(path), compiled, matchings if learned else None)
+        saved.save(checked_path(path), compiled, matchings if learned else None)
 
     def match(
         self, document: Document, *, nodes: Which | None = None, values: bool = False
@@ -327,8 +333,7 @@ class CompiledMatcher:
         >>> [match.error or list(match) for match in matcher.match_many([b"<a/>", b"<b/>", b"<"])]
         [['x'], [], MalformedDocument('unclosed token', 1, 1)]
         """
-        if isinstance(documents, str | bytes | bytearray | memoryview | os.PathLike):
-            raise UsageError("match_many() takes many documents: give one to match()")
+        check_many(documents, "documents", "match()")
         return self._matches(
             documents,
             check_threads(threads),
@@ -742,7 +747,8 @@ def compile_subscriptions(  # noqa: PLR0913 - what may be asked
     """Compile subscriptions; exported as :func:`tamis.compile`.
 
     Args:
-        subscriptions: a :class:`Subscriptions`, or what makes one: id → expression or pairs.
+        subscriptions: a :class:`Subscriptions`, or what makes one: id → expression, pairs, or the
+            :class:`pathlib.Path` of a file with these.
         engine: ``"auto"``, or an engine to use or be refused.
         dtd: a file with the DTD of the documents (``*.dtd``), or a document that has a DOCTYPE.
             Subscriptions are pruned with it, as far as the engine gains by that. It never changes
@@ -764,19 +770,15 @@ def compile_subscriptions(  # noqa: PLR0913 - what may be asked
             subscriptions that are parsed; or the DTD does not declare the root.
     """
     schema = read_schema(dtd, root, dtd_trust)
-    if not isinstance(subscriptions, Subscriptions):
-        subscriptions = Subscriptions(
-            subscriptions,
-            namespaces=namespaces,
-            default_namespace=default_namespace,
-            unsupported=unsupported,
-            limits=limits or DEFAULT_LIMITS,
-        )
-    elif (namespaces, default_namespace, unsupported) != (None, None, "refuse"):
-        raise UsageError(
-            "give namespaces, default_namespace and unsupported to Subscriptions, which parses"
-        )
-    return CompiledMatcher(subscriptions, engine, limits or subscriptions.limits, None, schema)
+    parsed = as_subscriptions(
+        subscriptions,
+        namespaces=namespaces,
+        default_namespace=default_namespace,
+        unsupported=unsupported,
+        limits=limits,
+    )
+    own_limits = parsed.limits if limits is None else checked_limits(limits)
+    return CompiledMatcher(parsed, engine, own_limits, None, schema)
 
 
 def value_matcher(operand: Operand) -> CompiledMatcher:
@@ -806,7 +808,7 @@ def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
     """
     from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
 
-    kept = saved.load(Path(path).absolute())
+    kept = saved.load(checked_path(path).absolute())
     compiled = kept.compiled
     return CompiledMatcher(compiled.subscriptions, compiled.engine, compiled.limits, kept)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from threading import Lock
 from typing import NamedTuple, overload
 
+from tamis.checks import check_many, checked_limits, checked_path
 from tamis.documents.parser import Parser
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
@@ -20,7 +21,9 @@ from tamis.errors import (
     SubscriptionIdError,
     UsageError,
 )
+from tamis.language.entries import given_pairs
 from tamis.language.flwr import Transformation, parse_transformation
+from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.promise import read_schema
@@ -33,8 +36,14 @@ from tamis.transform.planner import PATH_SHARING, STRATEGIES, Answers, Plans
 from tamis.transform.templates import Template, template_of
 
 Text = str | Transformation
-Given = Mapping[str, Text] | Mapping[int, Text] | Mapping[SubscriptionId, Text]
-"""Subscriptions by id, as texts or read already."""
+Given = (
+    Mapping[str, Text]
+    | Mapping[int, Text]
+    | Mapping[SubscriptionId, Text]
+    | Iterable[tuple[SubscriptionId, Text]]
+    | os.PathLike[str]
+)
+"""Subscriptions by id, as texts or read already, or where files of these are."""
 
 
 class Message(NamedTuple):
@@ -152,7 +161,8 @@ class Transformer:
     between two documents.
 
     Args:
-        subscriptions: id → text.
+        subscriptions: id → text, (id, text) pairs, or the :class:`pathlib.Path` of a folder of
+            ``ID.xq``, of one such file, or of ``*.ndjson``; by default none.
         namespaces: prefix → URI, of prefixes in the texts that these do not declare.
         default_namespace: the namespace of elements without a prefix, in paths and in constructors,
             where a text does not declare another.
@@ -186,7 +196,7 @@ class Transformer:
 
     def __init__(
         self,
-        subscriptions: Given | None = None,
+        subscriptions: Given = (),
         *,
         namespaces: Mapping[str, str] | None = None,
         default_namespace: str | None = None,
@@ -196,11 +206,6 @@ class Transformer:
         dtd_trust: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        if subscriptions is not None and not isinstance(subscriptions, Mapping):
-            raise UsageError(
-                "subscriptions are a mapping of ids to transformations, not "
-                f"{type(subscriptions).__name__}"
-            )
         if strategy not in STRATEGIES:
             raise UsageError(
                 f"there is no strategy {strategy!r}: choose from {', '.join(STRATEGIES)}"
@@ -212,7 +217,7 @@ class Transformer:
                 f"or choose from {', '.join(PATH_SHARING)}"
             )
         self._namespaces = declared_namespaces(namespaces, default_namespace)
-        self.limits = limits
+        self.limits = limits = checked_limits(limits)
         self.strategy = strategy
         self.plans = Plans(strategy, limits.transformed_nodes, schema)
         self._numbers: dict[SubscriptionId, int] = {}
@@ -220,14 +225,29 @@ class Transformer:
         self._next = 0  # the number of the next transformation
         self._parser: Parser | None = None
         self._lock = Lock()
-        errors: list[SubscriptionError] = []
-        for id, text in (subscriptions or {}).items():
+        pairs, errors = self._given(subscriptions)
+        for id, text in pairs:
             try:
                 self.add(id, text)
             except SubscriptionError as error:
                 errors.append(error)
         if errors:
             raise BadSubscriptions(tuple(errors))
+
+    def _given(
+        self, given: Given
+    ) -> tuple[Iterable[tuple[SubscriptionId, Text]], list[SubscriptionError]]:
+        """The subscriptions that are given, and the errors of files with others."""
+        if isinstance(given, os.PathLike):
+            found = read_transformations([checked_path(given)], self._namespaces, self.limits)
+            return found.transformations.items(), [refused.error for refused in found.refused]
+        return map(_checked_pair, given_pairs(given, "transformation")), []
+
+    @property
+    def ids(self) -> tuple[SubscriptionId, ...]:
+        """The ids as they are now, in the order of the messages."""
+        with self._lock:
+            return tuple(planned.id for planned in self._planned.values())
 
     @property
     def transformations(self) -> dict[SubscriptionId, Transformation]:
@@ -250,7 +270,7 @@ class Transformer:
                 transformation = parse_transformation(transformation, self._namespaces, self.limits)
             with self._lock:
                 if id in self._numbers:
-                    raise SubscriptionIdError("the id is there already")
+                    raise SubscriptionIdError("the id is taken")
                 self.plans.add(task_of(transformation), self._next)
                 self._planned[self._next] = Planned(id, transformation)
                 self._numbers[id] = self._next
@@ -264,17 +284,26 @@ class Transformer:
         Now and then, when more were removed than are there, all plans are made anew.
 
         Raises:
-            UsageError: there is none with this id.
+            SubscriptionIdError: there is no such subscription.
         """
         with self._lock:
-            number = self._numbers.pop(id, None)
-            if number is None:
-                raise UsageError(f"there is no subscription {id!r}")
+            if id not in self:
+                raise SubscriptionIdError("there is no such subscription", id=id)
+            number = self._numbers.pop(id)
             del self._planned[number]
             self.plans.remove(number)
 
     def __len__(self) -> int:
         return len(self._numbers)
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, str | int) and id in self._numbers
+
+    def __iter__(self) -> Iterator[SubscriptionId]:
+        return iter(self.ids)
+
+    def __repr__(self) -> str:
+        return f"<Transformer: {len(self):,} subscriptions, strategy {self.strategy}>"
 
     def explain(self, id: SubscriptionId) -> str:
         """How a subscription is answered: the strategy, and if it is one of the paper's, the plan.
@@ -292,10 +321,10 @@ class Transformer:
         for /bib/book: no DupElim (claim 1: the path has at most one //)
         """
         with self._lock:
-            number = self._numbers.get(id)
-            if number is None:
+            if id not in self:
                 raise UsageError(f"there is no subscription {id!r}")
-            return self.plans.explain(task_of(self._planned[number].transformation))
+            planned = self._planned[self._numbers[id]]
+            return self.plans.explain(task_of(planned.transformation))
 
     def transform(self, document: Document) -> Messages:
         """The messages of one document.
@@ -314,8 +343,7 @@ class Transformer:
         Raises:
             UsageError: ``documents`` is itself a document.
         """
-        if isinstance(documents, str | bytes | bytearray | memoryview | os.PathLike):
-            raise UsageError("transform_many() takes many documents: give one to transform()")
+        check_many(documents, "documents", "transform()")
         return map(self._transform, documents)
 
     def _transform(self, document: Document | DocumentError) -> Messages:
@@ -345,6 +373,14 @@ class Transformer:
         planned = [self._planned[number] for number in answers.transformations.tolist()]
         fragments = Fragments(batch, source, vocabulary, self.limits.message_bytes)
         return Messages(planned, answers, fragments)
+
+
+def _checked_pair(pair: object) -> tuple[SubscriptionId, Text]:
+    if isinstance(pair, tuple | list) and len(pair) == 2:
+        id, text = pair
+        _check(id, text)
+        return id, text
+    raise UsageError(f"a subscription is a pair of an id and a transformation, not {pair!r:.200}")
 
 
 def _check(id: object, transformation: object) -> None:

@@ -1,0 +1,189 @@
+"""Live subscriptions: whatever the changes, the same answers as the same set compiled anew."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+import tamis
+from tamis.errors import EngineRefused, SubscriptionIdError, SubscriptionSyntaxError, UsageError
+from tamis.matching import matcher as matcher_module
+
+DOCUMENTS = ["<a/>", "<a><b>1</b></a>", "<b n='2'><a/></b>", "<c xmlns='urn:p'/>"]
+EXPRESSIONS = ["//a", "/a/b", "//b[. = 1]", "//@n", "//p:c", "//*[local-name() = 'b']"]
+BAD = ["//a[", "//q:a", "//a[last()]"]
+ids = st.sampled_from(["x", "y", "z", 1, 2, "1"])
+sets = st.dictionaries(ids, st.sampled_from(EXPRESSIONS), max_size=4)
+
+
+class LiveSet(RuleBasedStateMachine):
+    """A matcher, and a dictionary that it is to be like."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.live = tamis.Matcher(namespaces={"p": "urn:p"})
+        self.model: dict[str | int, str] = {}
+
+    @rule(id=ids, expression=st.sampled_from(EXPRESSIONS))
+    def add(self, id: str | int, expression: str) -> None:
+        if id in self.model:
+            with pytest.raises(SubscriptionIdError, match="the id is taken"):
+                self.live.add(id, expression)
+        else:
+            self.live.add(id, expression)
+            self.model[id] = expression
+
+    @rule(given=sets, bad=st.lists(st.sampled_from(BAD), max_size=2), as_pairs=st.booleans())
+    def add_many(self, given: dict[str | int, str], bad: list[str], as_pairs: bool) -> None:
+        wrong = {f"bad {number}": expression for number, expression in enumerate(bad)}
+        all_of_them: Any = {**given, **wrong}
+        items = list(all_of_them.items()) if as_pairs else all_of_them
+        expected = [*wrong, *(id for id in given if id in self.model)]
+        if expected:
+            with pytest.raises(tamis.BadSubscriptions) as caught:
+                self.live.add_many(items)
+            assert [error.id for error in caught.value.errors] == expected
+        else:
+            self.live.add_many(items)
+            self.model |= given
+
+    @rule(given=sets, bad=st.lists(st.sampled_from(BAD), max_size=1))
+    def update(self, given: dict[str | int, str], bad: list[str]) -> None:
+        if bad:
+            with pytest.raises(tamis.BadSubscriptions):
+                self.live.update([*given.items(), ("bad", bad[0])])
+        else:
+            self.live.update(given)
+            self.model |= given
+
+    @rule(id=ids)
+    def remove(self, id: str | int) -> None:
+        if id in self.model:
+            self.live.remove(id)
+            del self.model[id]
+        else:
+            with pytest.raises(SubscriptionIdError, match="no such subscription"):
+                self.live.remove(id)
+
+    @invariant()
+    def is_as_if_compiled_anew(self) -> None:
+        live, model = self.live, self.model
+        assert list(live) == list(live.ids) == list(live.compiled().ids) == list(model)
+        assert len(live) == len(model)
+        assert all(id in live and live.get(id) == model[id] for id in model)
+        assert "bad" not in live
+        assert live.get("bad") is None
+        anew = tamis.compile(model, namespaces={"p": "urn:p"})
+        found = [list(match) for match in live.match_many(DOCUMENTS)]
+        assert found == [list(match) for match in anew.match_many(DOCUMENTS)]
+
+
+TestLiveSet = LiveSet.TestCase
+TestLiveSet.settings = settings(max_examples=40, stateful_step_count=15, deadline=None)
+
+
+def test_it_is_made_of_what_compile_takes(tmp_path: Path) -> None:
+    file = tmp_path / "s.tsv"
+    file.write_text("x\t//a\ny\t//b\n")
+    expected = {"x": "//a", "y": "//b"}
+    for given in (expected, expected.items(), file, tamis.Subscriptions(expected)):
+        live = tamis.Matcher(given)
+        assert {id: live.get(id) for id in live} == expected
+        assert list(tamis.compile(given).match("<a/>")) == list(live.match("<a/>")) == ["x"]
+        other = tamis.Matcher({"x": "//b"})
+        with pytest.raises(tamis.BadSubscriptions, match="subscription 'x': the id is taken"):
+            other.add_many(given)
+        assert (other.ids, other.get("x")) == (("x",), "//b")
+        other.update(given)
+        assert (other.ids, other.get("x")) == (("x", "y"), "//a")
+    assert repr(live) == "<Matcher: 2 subscriptions, engine auto>"
+    live.compiled().save(tmp_path / "s.tamis")
+    assert list(tamis.load(tmp_path / "s.tamis").match("<b/>")) == ["y"]
+
+
+def test_a_set_that_was_parsed_by_other_rules_is_refused() -> None:
+    live = tamis.Matcher({"x": "//p:a"}, namespaces={"p": "urn:p"})
+    with pytest.raises(UsageError, match="parsed with other namespaces"):
+        live.update(tamis.Subscriptions({"x": "//p:a"}, namespaces={"p": "urn:other"}))
+    live.update(tamis.Subscriptions({"y": "//p:b"}, namespaces={"p": "urn:p"}))
+    assert list(live.match("<b xmlns='urn:p'/>")) == ["y"]
+    with pytest.raises(UsageError, match="give namespaces, default_namespace and unsupported to"):
+        tamis.Matcher(tamis.Subscriptions({}), namespaces={"p": "urn:p"})
+
+
+@pytest.mark.parametrize("call", ["add_many", "update"])
+def test_what_an_engine_or_lxml_refuses_changes_nothing(call: str) -> None:
+    live = tamis.Matcher({"x": "//a"}, engine="automaton")
+    with pytest.raises(EngineRefused):
+        getattr(live, call)({"y": "//b", "z": "//a[name() = 'a']"})
+    assert live.ids == ("x",)
+    live = tamis.Matcher({"x": "//a"}, unsupported="slow")
+    with pytest.raises(tamis.BadSubscriptions) as caught:
+        getattr(live, call)({"y": "//b", "z": "//a[", "s": "string(1, 2)"})
+    assert {error.id for error in caught.value.errors} == {"z", "s"}
+    assert live.ids == ("x",)
+    getattr(live, call)({"y": "//b[last()]"})
+    assert list(live.match("<r><b/></r>")) == ["y"]
+
+
+def test_many_subscriptions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[int] = []
+    compile_share = matcher_module.compile_share
+
+    def counting(share: Any, schema: Any) -> Any:
+        compiled.append(len(share.queries))
+        return compile_share(share, schema)
+
+    monkeypatch.setattr(matcher_module, "compile_share", counting)
+    many = {number: f"//a{number}/b" for number in range(20_000)}
+    live = tamis.Matcher(many)
+    assert list(live.match("<a7><b/></a7>")) == [7]
+    assert compiled == [20_000]
+    live = tamis.Matcher({"x": "//b"})
+    compiled.clear()
+    live.add_many(many)
+    live.update({7: "//c", 8: "//b"})
+    assert list(live.match("<a9><b/></a9>")) == ["x", 8, 9]
+    assert compiled == [20_000]  # two subscriptions are equal
+
+
+def test_readers_see_all_of_a_change_or_nothing() -> None:
+    live = tamis.Matcher(dict.fromkeys(range(10), "//a"))
+    failures: list[object] = []
+    stop = threading.Event()
+
+    def read() -> None:
+        while not stop.is_set():
+            seen = [len(live.match("<a/>")), len(live.match("<b/>")), len(live.ids)]
+            if not (set(seen[:2]) <= {0, 10} and seen[2] in (10, 15)):
+                failures.append(seen)
+
+    readers = [threading.Thread(target=read) for _ in range(3)]
+    for reader in readers:
+        reader.start()
+    try:
+        for number in range(60):
+            expression = "//b" if number % 2 else "//a"
+            live.update(dict.fromkeys(range(10), expression))
+            with pytest.raises(tamis.BadSubscriptions):
+                live.add_many({"new": "//a", 3: "//b"})
+        live.add_many({f"new {number}": "//c" for number in range(5)})
+    finally:
+        stop.set()
+        for reader in readers:
+            reader.join()
+    assert not failures
+
+
+def test_one_bad_subscription_is_its_own_error() -> None:
+    live = tamis.Matcher()
+    with pytest.raises(SubscriptionSyntaxError) as caught:
+        live.add("x", "//a[")
+    assert caught.value.id == "x"
+    with pytest.raises(tamis.BadSubscriptions) as several:
+        tamis.Matcher({"x": "//a[", "y": "//b]"})
+    assert len(several.value.errors) == 2
