@@ -16,6 +16,7 @@ from tests.spark.servers import connect_server
 
 CLIENT = """
 import json, sys
+import tamis
 from pyspark.sql import SparkSession
 from tamis import spark as tamis_spark
 
@@ -29,6 +30,10 @@ arrays = tamis_spark.match(df, {"x": "//c"}, as_array=True, errors="drop").colle
 files = tamis_spark.match_files(spark, ["in", "gone.xml"], made).collect()
 records = tamis_spark.match_files(spark, "in/1.xml", made, record="b").collect()
 summary = tamis_spark.run(spark, made, ["in", "gone.xml"], "out")
+try:
+    nowhere = tamis_spark.match_files(spark, ["in", "nope.xml"], made)
+except tamis.UsageError as error:
+    nowhere = str(error)
 lines = spark.readStream.schema("xml string").text(sys.argv[2])
 query = tamis_spark.match(lines, made).writeStream.format("memory").queryName("answers").start()
 query.processAllAvailable()
@@ -39,6 +44,7 @@ print(json.dumps({
     "arrays": [[row.document, row.subscriptions] for row in arrays],
     "files": [[row.document, row.subscription, row.error and row.error.code] for row in files],
     "records": [[row.record, row.subscription] for row in records],
+    "nowhere": nowhere,
     "summary": summary[:1] + summary[2:4],
     "stream": sorted(row.subscription for row in spark.table("answers").collect()),
 }))
@@ -55,6 +61,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_path: Path) -> None:
     xml = "<a><b n='2'/><b n='1'/></a>"
     write({"in/1.xml": xml, "in/2.xml": "<c>", "lines/1.txt": "<a><b n='2'/></a>\n<b/>\n"})
+    (tmp_path / "gone.xml").symlink_to("nowhere")
     done = subprocess.run(
         [sys.executable, "-c", CLIENT, server, str(tmp_path / "lines")],
         capture_output=True,
@@ -76,6 +83,7 @@ def test_a_client_of_spark_connect(server: str, write: Callable[..., None], tmp_
             ["gone.xml", None, unreadable],
         ],
         "records": [[0, 2]],
+        "nowhere": "nope.xml: there is no such file or folder",
         "summary": [3, 2, 2],
         "stream": [1, 2],
     }

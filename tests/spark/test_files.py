@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pyspark.errors import PySparkException, PythonException
+from pyspark.errors import AnalysisException, PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import tamis
@@ -97,13 +97,13 @@ def test_what_cannot_be_read_is_in_the_errors(
             "spoilt.zip": whole.replace(b"<a n='1'/>", b"<a n='3'/>"),  # not what its CRC is of
         }
     )
-    paths = sorted(os.listdir())
-    unknown = ["gone.xml", "gone.zip", f"file://{os.getcwd()}/gone.xml", "what://ever/x.xml"]
-    answers = match_files(spark, [*paths, *unknown], SUBSCRIPTIONS).collect()
+    Path("gone.xml").symlink_to("nowhere")
+    Path("gone.zip").symlink_to("nowhere")
+    answers = match_files(spark, sorted(os.listdir()), SUBSCRIPTIONS).collect()
     wrong = {row.document: row.error.code for row in answers if row.error}
     said = {row.document: row.error.message for row in answers if row.error}
     names = set(wrong)
-    assert set(unknown) <= names
+    assert {"gone.xml", "gone.zip"} <= names
     assert {"cut.xml.gz", "empty.zip", "empty.tar", "spoilt.zip/in/1.xml"} <= names
     assert any(name.startswith("cut.zip") for name in names)
     assert any(name.startswith("cut.tar.gz") for name in names)
@@ -112,6 +112,31 @@ def test_what_cannot_be_read_is_in_the_errors(
     good = {(row.document, row.subscription) for row in answers if not row.error}
     assert ("good.xml", "a") in good
     assert ("spoilt.zip/in/2.xml.gz", "big") in good
+
+
+@pytest.mark.spark
+def test_paths_that_lead_nowhere(spark: SparkSession, write: Callable[..., None]) -> None:
+    write({**FILES, "s.tsv": "a\t//a\n"})
+    here = os.getcwd()
+    for path, message in (
+        ("nope", "nope: there is no such file or folder"),
+        ("nope/*.xml", r"nope/\*.xml: no file has a name like this"),
+    ):
+        for nowhere in (path, f"{here}/{path}"):
+            with pytest.raises(tamis.UsageError, match=message):
+                match_files(spark, ["in", nowhere], SUBSCRIPTIONS)
+            reader = spark.read.format("tamis").option("subscriptions", f"{here}/s.tsv")
+            with pytest.raises(AnalysisException, match=message):
+                reader.load(nowhere)
+    with pytest.raises(AnalysisException, match="nope: there is no such file or folder"):
+        spark.sql(
+            f"CREATE TABLE nowhere USING tamis OPTIONS (subscriptions '{here}/s.tsv') "
+            f"LOCATION '{here}/nope'"
+        )
+    answers = match_files(spark, "in/1.xml", SUBSCRIPTIONS)
+    Path("in/1.xml").unlink()  # it was there a moment ago
+    with pytest.raises(PySparkException, match=r"in/1\.xml: there is no such file"):
+        answers.collect()
 
 
 @pytest.mark.spark

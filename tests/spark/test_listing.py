@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.spark.listing import Listed, list_files, opened
+import tamis
+from tamis.spark.listing import Listed, check_paths, list_files, opened
 from tamis.spark.pieces import OPENING_BYTES, TASK_BYTES, deal
 
 
@@ -41,22 +42,43 @@ def test_what_paths_stand_for(paths: list[str], names: list[str]) -> None:
     assert not any(document.problem for document in found)
 
 
-def test_what_leads_nowhere_is_listed_all_the_same(folder: Path) -> None:
+def test_what_cannot_be_tried_is_listed_all_the_same(folder: Path) -> None:
     (folder / "empty").mkdir()
     os.mkfifo(folder / "pipe")
     (folder / "in" / "folder.xml").mkdir()
     (folder / "in" / "broken.xml").symlink_to("gone")
     (folder / "odd[1].xml").write_text("odd")
-    found = list_files(["gone.xml", "*.html", "empty", "pipe", "odd[1].xml"])
+    found = list_files(["empty", "pipe", "odd[1].xml"])
     assert [file._replace(modified=0) for file in found] == [
-        Listed("gone.xml"),
-        Listed("*.html", problem="no file has a name like this"),
         Listed("empty", problem="a folder without *.xml or *.xml.gz"),
         Listed("pipe", problem="not a regular file"),
         Listed("odd[1].xml", 3),
     ]
     assert Listed("in/folder.xml", problem="not a regular file") in list_files(["in"])
     assert Listed("in/broken.xml") in list_files(["in"])
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("start", ["", "file://{}/"])
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("gone.xml", "gone.xml: there is no such file or folder"),
+        ("in/gone", "in/gone: there is no such file or folder"),
+        ("in/a.xml/b.xml", "in/a.xml/b.xml: there is no such file or folder"),
+        ("in/*.html", r"in/\*.html: no file has a name like this"),
+        ("what://ever/x.xml", "what://ever/x.xml: cannot list it"),
+        ("what://ever/*.xml", "what://ever: cannot list it"),
+    ],
+)
+def test_what_leads_nowhere_is_an_error(start: str, path: str, message: str) -> None:
+    given = path if "://" in path else f"{start.format(os.getcwd())}{path}"
+    with pytest.raises(tamis.UsageError, match=message):
+        list_files(["in", given])
+    if "://" not in given or "*" not in given:
+        with pytest.raises(tamis.UsageError, match=message):
+            check_paths(["in", given])
+    check_paths(["in", "in/*.xml", f"file://{os.getcwd()}/in", f"file://{os.getcwd()}/in/*.xml"])
 
 
 def test_files_are_known_again_by_their_time(folder: Path) -> None:
@@ -72,9 +94,9 @@ def test_relative_paths_begin_in_the_folder_of_the_caller(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("/")
-    given = ["in", "in/[ab].xml", "gone.xml", f"{folder}/in/a.xml"]
+    given = ["in", "in/[ab].xml", "in/notes.txt", f"{folder}/in/a.xml"]
     names = [file.path for file in list_files(given, str(folder))]
-    assert names == ["in/a.xml", "in/b.xml", "gone.xml"]
+    assert names == ["in/a.xml", "in/b.xml", "in/notes.txt"]
 
 
 def test_a_folder_that_is_called_as_a_pattern_is(tmp_path: Path) -> None:

@@ -58,11 +58,11 @@ def test_files_are_answered_and_errors_stay_where_they_are(
     spark: SparkSession, write: Callable[..., None]
 ) -> None:
     write(FILES | {"empty/notes.txt": "no XML"})
-    paths = ["in", Path("gone.xml"), "empty", "in/[12].xml", "*.html", "/proc/self/mem"]
+    Path("gone.xml").symlink_to("nowhere")
+    paths = ["in", Path("gone.xml"), "empty", "in/[12].xml", "/proc/self/mem"]
     summary = run(spark, "orders.tsv", paths, "out")
     assert matches("out") == MATCHES
     assert errors("out") == [
-        ("*.html", "document-unreadable", None),
         ("/proc/self/mem", "document-unreadable", None),  # where there is one, it has no first byte
         ("empty", "document-unreadable", None),
         ("gone.xml", "document-unreadable", None),
@@ -70,7 +70,7 @@ def test_files_are_answered_and_errors_stay_where_they_are(
         ("in/4.xml", "document-malformed", 1),
     ]
     size = sum(len(text) for name, text in FILES.items() if name.startswith("in/"))
-    assert summary[:4] == (9, size, 4, 6)
+    assert summary[:4] == (8, size, 4, 5)
     assert summary.plan == "1 task share the documents, with a program of 0 MB"
 
 
@@ -192,6 +192,7 @@ def run_process(*arguments: str, **environment: str) -> Outcome:
 def test_the_command(write: Callable[..., None]) -> None:
     """A whole run, with its own Spark: quiet but for the summary, and nothing left lying about."""
     write(FILES)
+    Path("gone.xml").symlink_to("nowhere")
     done = run_process(*ARGUMENTS, "--input", "in/1.xml", "gone.xml", "in/2.xml")
     assert done.status == 3, done.err
     assert done.out == ""
@@ -203,7 +204,25 @@ def test_the_command(write: Callable[..., None]) -> None:
         ("gone.xml", "document-unreadable"),
         ("in/2.xml", "document-malformed"),
     ]
-    assert sorted(os.listdir()) == ["in", "orders.tsv", "out"]
+    assert sorted(os.listdir()) == ["gone.xml", "in", "orders.tsv", "out"]
+
+
+@pytest.mark.parametrize(
+    ("paths", "message"),
+    [
+        (["nope"], "tamis: nope: there is no such file or folder\n"),
+        (["in", "nope.xml"], "tamis: nope.xml: there is no such file or folder\n"),
+        (["in/*.html"], "tamis: in/*.html: no file has a name like this\n"),
+        (["nope", "--stream"], "tamis: nope: there is no such folder\n"),
+    ],
+)
+def test_paths_that_lead_nowhere_end_it_before_anything_starts(
+    write: Callable[..., None], paths: list[str], message: str
+) -> None:
+    write(FILES)
+    outcome = run_here(*ARGUMENTS, "--input", *paths)
+    assert outcome[:] == (2, "", message)
+    assert sorted(os.listdir()) == ["in", "orders.tsv"]
 
 
 @pytest.mark.spark
@@ -335,13 +354,13 @@ def test_what_could_not_be_read_is_tried_again(
         packed_too.writestr("1.xml", "<order urgent='yes'/>")
     whole = Path("in/a.zip").read_bytes()
     Path("in/a.zip").write_bytes(whole.replace(b"urgent='yes'", b"urgent='YES'"))  # its checksum
-    gone = ["gone.xml", f"file://{os.getcwd()}/gone.xml"]
-    paths = [*gone, *sorted(map(str, Path("in").iterdir()))]
+    Path("gone.xml").symlink_to("nowhere")
+    paths = ["gone.xml", *sorted(map(str, Path("in").iterdir()))]
     first = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
     before = matches("out")
     again = run(spark, "orders.tsv", paths, "out", record=record, only_new=True)
     assert matches("out") == before
-    tried = [*gone, "in/6.xml.gz", *([] if record else ["in/7.xml.gz"]), "in/a.zip"]
+    tried = ["gone.xml", "in/6.xml.gz", *([] if record else ["in/7.xml.gz"]), "in/a.zip"]
     assert again[0] == again[3] == len(tried)
     assert first.errors > again.errors
     read = set(pq.read_table("out/manifest")["file"].to_pylist())

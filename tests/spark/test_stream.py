@@ -14,9 +14,11 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import tamis
 from tamis.spark import Reloading, Summary, program, run, stream
+from tamis.spark.arrivals import ArrivalsReader
 from tamis.spark.output import Output, Run, rows_about
 from tamis.spark.postgres import Postgres
 from tamis.spark.stream import stream_folders
@@ -81,6 +83,106 @@ def test_what_comes_is_answered_once(spark: SparkSession, write: Callable[..., N
     assert [done.documents for done in answer(spark, {"x": "//a"}, "out")] == [1]
 
 
+def step(files: dict[str, str], renamed: dict[str, str] | None = None) -> None:
+    for old, new in (renamed or {}).items():
+        Path("in", old).rename(Path("in", new))
+    for name, content in files.items():
+        path = Path(os.fsdecode(b"in/" + name.encode("latin-1")))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+
+
+STEPS: list[tuple[dict[str, str], dict[str, str]]] = [
+    ({"empty.xml": "", "whole.xml": "<a/>", "bad.xml": "<a>", "notes.txt": "<a/>"}, {}),
+    ({"_x.xml": "<a/>", ".x.xml": "<a/>", "_empty.xml": "", "a=b/1.xml": "<a/>"}, {}),
+    ({"empty.xml": "<a/>"}, {}),  # it is filled
+    ({}, {"whole.xml": "renamed.xml", "_x.xml": "x.xml", ".x.xml": "shown.xml"}),
+    ({"bad.xml": "<a></a>", "renamed.xml": "<b/>", "x.xml": ""}, {}),  # grown, replaced, emptied
+    (dict.fromkeys((
+        "a b.xml", "a%20b.xml", "a#b.xml", "a?b.xml", "a:b.xml", "a\nb.xml", "a*b.xml", "[a].xml",
+        "{a}.xml", "a\\b.xml", "\xc3\xbc.xml", "caf\xe9.xml", "'\".xml", "a+b.xml", "-.xml.gz",
+    ), "<a/>"), {}),
+]  # fmt: skip
+"""What comes into a folder, with bytes of names as ISO 8859-1, after files were renamed."""
+
+
+@pytest.mark.spark
+def test_a_stream_reports_what_a_job_reports(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    """The same files, matches and errors, each time that something came or changed."""
+    write({"in/first.xml": "<a/>"})
+    counts = []
+    for number, (files, renamed) in enumerate(STEPS):
+        step(files, renamed)
+        if number == len(STEPS) - 1:
+            Path("in/folder.xml").mkdir()
+            Path("in/broken.xml").symlink_to("gone")
+        done = run(spark, {"x": "//a"}, "in", "job", only_new=True)
+        assert [(one.documents, one.matches, one.errors) for one in answer(
+            spark, {"x": "//a"}, "stream"
+        )] == [(done.documents, done.matches, done.errors)]  # fmt: skip
+        counts.append(done.documents)
+    assert counts == [4, 2, 1, 3, 3, len(STEPS[-1][0]) + 2]
+    for table, columns in (
+        ("matches", ["document", "subscription"]),
+        ("errors", ["document", "code", "message"]),
+        ("manifest", ["file", "size", "modified"]),
+    ):
+        job, stream = (
+            pq.read_table(f"{folder}/{table}").select(columns).to_pylist()
+            for folder in ("job", "stream")
+        )
+        for row in job:
+            row[columns[0]] = os.path.abspath(row[columns[0]])
+        assert sorted(map(str, stream)) == sorted(map(str, job))
+    assert answer(spark, {"x": "//a"}, "stream") == []
+
+
+def test_a_log_of_arrivals(tmp_path: Path) -> None:
+    """A driver dies while it writes, before and after Spark has noted a batch."""
+
+    def reader() -> ArrivalsReader:
+        return ArrivalsReader([str(tmp_path)], tmp_path / "log", 2)
+
+    def files_of(found: ArrivalsReader, start: int) -> tuple[int, list[str]]:
+        end = found.latestOffset({"batch": start}, ReadAllAvailable())
+        parts = found.partitions({"batch": start}, end)
+        (batch,) = found.read(parts[0])
+        return end["batch"], [Path(os.fsdecode(path)).name for path in batch["path"].to_pylist()]
+
+    for number, name in enumerate(["1.xml", "2.xml", "3.xml", "caf\udce9.xml", "5.xml"]):
+        (tmp_path / name).write_text("<a/>")
+        os.utime(tmp_path / name, (number, number))
+    first = reader()
+    assert files_of(first, 0) == (1, ["1.xml", "2.xml"])
+    assert files_of(reader(), 0) == (1, ["1.xml", "2.xml"])  # Spark did not note it
+    assert files_of(first, 1) == (2, ["3.xml", "caf\udce9.xml"])
+    log = (tmp_path / "log").read_bytes()
+    (tmp_path / "log").write_bytes(log[:-10])
+    again = reader()
+    assert files_of(again, 1) == (2, ["3.xml", "caf\udce9.xml"])
+    assert files_of(again, 2) == (3, ["5.xml"])
+    assert (tmp_path / "log").read_bytes() == log
+    again.commit({"batch": 2})
+    assert files_of(again, 2) == (3, ["5.xml"])
+    assert files_of(again, 3) == (3, [])
+    (tmp_path / "1.xml").write_text("<a/>")
+    again.prepareForTriggerAvailableNow()
+    (tmp_path / "6.xml").write_text("<a/>")
+    assert files_of(again, 3) == (4, ["1.xml"])
+    assert files_of(again, 4) == (4, [])
+
+
+@pytest.mark.spark
+def test_a_checkpoint_of_an_earlier_version(
+    spark: SparkSession, write: Callable[..., None]
+) -> None:
+    write({"in/1.xml": "<a/>", "checkpoint/sources/0/0": "v1"})
+    with pytest.raises(tamis.UsageError, match="checkpoint is of an earlier version of Tamis"):
+        answer(spark, {"x": "//a"}, "out")
+
+
 @pytest.mark.spark
 def test_files_of_the_folder_itself(spark: SparkSession, write: Callable[..., None]) -> None:
     """Not those of folders in it, nor of one whose name its own is a pattern of."""
@@ -99,8 +201,8 @@ def test_files_of_the_folder_itself(spark: SparkSession, write: Callable[..., No
 @pytest.mark.parametrize(
     ("folder", "trigger", "message"),
     [
-        ("in/1.xml", None, "in/1.xml is none"),
-        ("gone", None, "gone is none"),
+        ("in/1.xml", None, "in/1.xml is no folder"),
+        ("gone", None, "gone: there is no such folder"),
         ("in", "often", 'write "now", or a time'),
     ],
 )

@@ -142,7 +142,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option(
             metavar="N",
             min=1,
-            help="With --stream: so many files of a folder at a time at most.",
+            help="With --stream: so many files at a time at most.",
             show_default="1000",
         ),
     ] = None,
@@ -154,8 +154,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     """Match files against subscriptions on Spark, and write the answers as Parquet.
 
     Spark's tasks get the paths of the files, so all of its machines must see them. A document in
-    error, or a path that leads nowhere, makes the exit status 3; the others are answered. Needs
-    Java 17 or newer.
+    error makes the exit status 3; the others are answered. A path that leads nowhere makes it 2,
+    and nothing is read. Needs Java 17 or newer.
 
     With --stream, files that come into folders are matched in micro-batches; each of them appears
     as a whole, once, whatever dies and is started again. A new version of the subscriptions takes
@@ -217,6 +217,9 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         if errors:
             raise typer.Exit(Status.DOCUMENTS)
         return
+    from tamis.spark.listing import check_paths  # noqa: PLC0415
+
+    check_paths(paths)
     made = read()
     _check_output(output, overwrite or only_new)
     with spark.start_spark(master, properties) as session, _spark_reported(spark_errors()):

@@ -9,6 +9,8 @@ from glob import glob, has_magic
 from typing import NamedTuple
 
 NO_SUCH_NAME = "no file has a name like this"
+NO_DOCUMENTS = "a folder without"
+"""How the problem of a folder begins in which nothing is taken."""
 _SHOWN = 3
 """So many of the names that were left out are told."""
 
@@ -117,7 +119,7 @@ def list_folder(folder: str, names: NameFilter = NameFilter()) -> FolderListing:
             break
     if not files:
         below = ", but with folders, which were not read" if has_folders else ""
-        files = [Found(folder, f"a folder without {names.wanted}{below}")]
+        files = [Found(folder, f"{NO_DOCUMENTS} {names.wanted}{below}")]
     return FolderListing(files, left_out)
 
 

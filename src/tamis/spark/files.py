@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
@@ -63,11 +65,12 @@ def match_files(  # noqa: PLR0913 - what may be asked
     Returns:
         ``document string``: the path, as it was given, or that of the folder or archive and the
         name in it; ``xml binary``, if that is asked for, decompressed; then ``record`` and all that
-        :func:`tamis.spark.match` gives. A path that leads nowhere is a document in error.
+        :func:`tamis.spark.match` gives.
 
     Raises:
         BadSubscriptions: some cannot be used.
-        UsageError: subscriptions that go through the slow lane are asked about records or nodes.
+        UsageError: a path leads nowhere; or subscriptions that go through the slow lane are asked
+            about records or nodes.
     """
     made = program(
         subscriptions,
@@ -92,10 +95,14 @@ def match_files(  # noqa: PLR0913 - what may be asked
     }
     given = {name: value for name, value in options.items() if value is not None}
     reader = spark.read.format(TamisSource.name()).options(**given)
-    frames = (
-        reader.options(program=json.dumps(part.as_options()), tells_errors=number == 0).load()
-        for number, part in enumerate(made.shares)
-    )
+    try:
+        frames = [
+            reader.options(program=json.dumps(part.as_options()), tells_errors=number == 0).load()
+            for number, part in enumerate(made.shares)
+        ]
+    except AnalysisException as error:  # Spark asks for the columns where it has the files
+        found = re.search(rf"{UsageError.__name__}: (.+)", str(error))
+        raise UsageError(found[1]) if found else error from None
     return reduce(lambda one, other: one.unionAll(other), frames)
 
 

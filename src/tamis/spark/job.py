@@ -9,7 +9,7 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from tamis.spark.files import AnswerPieces, Paths, path_list
-from tamis.spark.listing import list_files
+from tamis.spark.listing import check_paths, list_files
 from tamis.spark.output import Output, new_run
 from tamis.spark.rows import Errors, Form
 from tamis.spark.subscriptions import SubscriptionSet, program
@@ -60,8 +60,9 @@ def run(
 
     Raises:
         BadSubscriptions: some cannot be used.
-        UsageError: the output has results already, or cannot be written.
+        UsageError: a path leads nowhere; or the output has results already, or cannot be written.
     """
+    check_paths(path_list(paths))
     place = Output(output, overwrite=overwrite)
     must_be_new = not (overwrite or only_new)
     if must_be_new:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from glob import has_magic
 from typing import IO, Any, NamedTuple
@@ -14,12 +15,14 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tamis.documents.listing import (
+    NO_DOCUMENTS,
     NO_SUCH_NAME,
     NameFilter,
     expanded,
     file_problem,
     list_folder,
 )
+from tamis.errors import UsageError
 
 
 class Listed(NamedTuple):
@@ -47,7 +50,10 @@ def list_files(paths: Iterable[str], folder: str = "") -> list[Listed]:
     A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
     where there is neither, a pattern with ``*``, ``?``, ``[…]`` or ``**``; or the URI of one of
     these in a file system that pyarrow knows, where a pattern may stand in the last part alone.
-    What leads nowhere is listed with its problem, or is found missing by whoever reads it.
+    A file of a folder that cannot be tried is listed with its problem.
+
+    Raises:
+        UsageError: a path leads nowhere, or a pattern matches nothing.
     """
     found = (file for path in paths for file in _found_from(folder, path))
     files: dict[str, Listed] = {}
@@ -70,16 +76,42 @@ def _found_from(folder: str, path: str) -> Iterator[Listed]:
         yield file._replace(path=file.path[len(folder) :].lstrip("/")) if is_relative else file
 
 
+def check_paths(paths: Iterable[str], folder: str = "") -> None:
+    """See that paths lead somewhere; nothing is listed. For the arguments see ``list_files``.
+
+    Raises:
+        UsageError: one does not.
+    """
+    for path in paths:
+        if "://" not in path:
+            _named(folder, path)
+        elif not has_magic(path.rpartition("/")[2]):
+            _info_of(path)
+
+
 def _expanded(folder: str, path: str) -> Iterator[Listed]:
     """What a path stands for, from the root if the folder is."""
+    for name in _named(folder, path):
+        yield from list_path(name)
+
+
+def _named(folder: str, path: str) -> list[str]:
+    """The files and folders that a path names, which is itself or a pattern.
+
+    Raises:
+        UsageError: there are none.
+    """
     names = expanded(path, folder)
     if not names:
-        yield Listed(os.path.join(folder, path), problem=NO_SUCH_NAME)
-    for name in names:
-        yield from _list_path(os.path.join(folder, name))
+        raise UsageError(f"{path}: {NO_SUCH_NAME}")
+    found = [os.path.join(folder, name) for name in names]
+    if names == [path] and not os.path.lexists(found[0]):
+        raise UsageError(f"{path}: there is no such file or folder")
+    return found
 
 
-def _list_path(path: str) -> Iterator[Listed]:
+def list_path(path: str) -> Iterator[Listed]:
+    """A file, or the documents of a folder."""
     if not os.path.isdir(path):
         yield listed(path, file_problem(path))
         return
@@ -130,29 +162,44 @@ def opened(path: str) -> IO[bytes]:
 def _expanded_uri(uri: str) -> Iterator[Listed]:
     uri, options = _without_options(uri)
     folder, _, pattern = uri.rstrip("/").rpartition("/")
-    try:
-        if has_magic(pattern):
-            found = [
-                info for info in _children(folder + options) if fnmatchcase(info.base_name, pattern)
-            ]
-            problem = NO_SUCH_NAME
-        else:
-            system, path = file_system(uri + options)
-            info = system.get_file_info(path)
-            if info.type != fs.FileType.Directory:
-                yield _of_info(uri + options, info)
-                return
-            folder = uri.rstrip("/")
-            names = NameFilter()
-            found = [info for info in _children(folder + options) if names.takes(info.base_name)]
-            problem = f"a folder without {names.wanted}"
-    except (OSError, UnicodeError) as error:  # the latter of names that are not UTF-8
-        yield Listed(uri + options, problem=f"cannot list it: {error}")
-        return
-    if not found:
-        yield Listed(uri + options, problem=problem)
+    if has_magic(pattern):
+        found = [i for i in _children(folder + options) if fnmatchcase(i.base_name, pattern)]
+        if not found:
+            raise UsageError(f"{uri}: {NO_SUCH_NAME}")
+    else:
+        info = _info_of(uri + options)
+        if info.type != fs.FileType.Directory:
+            yield _of_info(uri + options, info)
+            return
+        folder = uri.rstrip("/")
+        names = NameFilter()
+        found = [info for info in _children(folder + options) if names.takes(info.base_name)]
+        if not found:
+            yield Listed(uri + options, problem=f"{NO_DOCUMENTS} {names.wanted}")
     for info in found:
         yield _of_info(f"{folder}/{quote(info.base_name)}{options}", info)
+
+
+def _info_of(uri: str) -> fs.FileInfo:
+    """What is at a URI.
+
+    Raises:
+        UsageError: nothing is there, or it cannot be found out.
+    """
+    with _listing_of(uri):
+        system, path = file_system(uri)
+        info = system.get_file_info(path)
+    if info.type == fs.FileType.NotFound:
+        raise UsageError(f"{uri}: there is no such file or folder")
+    return info
+
+
+@contextmanager
+def _listing_of(uri: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeError) as error:  # the latter of names that are not UTF-8
+        raise UsageError(f"{uri}: cannot list it: {error}") from None
 
 
 def _without_options(uri: str) -> tuple[str, str]:
@@ -166,13 +213,13 @@ def _without_options(uri: str) -> tuple[str, str]:
 
 
 def _children(uri: str) -> list[fs.FileInfo]:
-    system, path = file_system(uri)
-    found = system.get_file_info(fs.FileSelector(path))
+    with _listing_of(uri):
+        system, path = file_system(uri)
+        found = system.get_file_info(fs.FileSelector(path))
     return sorted(found, key=lambda info: str(info.path))
 
 
 def _of_info(uri: str, info: fs.FileInfo) -> Listed:
     if info.type == fs.FileType.File:
         return Listed(uri, info.size or 0, info.mtime_ns or 0)
-    missing = info.type == fs.FileType.NotFound
-    return Listed(uri, problem="there is no such file" if missing else "not a regular file")
+    return Listed(uri, problem="not a regular file")

@@ -19,7 +19,7 @@ from tamis.language.subscriptions import Subscriptions, Unsupported, read_namesp
 from tamis.matching.matcher import compile_subscriptions
 from tamis.spark.cache import keep_newest
 from tamis.spark.files import AnswerPieces, check_xml
-from tamis.spark.listing import list_files
+from tamis.spark.listing import check_paths, list_files
 from tamis.spark.pieces import Piece, pieces_of, shares
 from tamis.spark.program import Program, is_program
 from tamis.spark.rows import Form
@@ -61,7 +61,7 @@ class TamisSource(DataSource):
     def schema(self) -> StructType:
         options = self._given()
         schema = _answer(options).schema()
-        _paths(options)
+        check_paths(_paths(options), options.get("folder", ""))
         if self._is_new_table:
             schema.fields[0].metadata = {_OF_TABLE: _from_anywhere(options)}
         return schema

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -17,8 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from tamis.errors import TamisError, UsageError
+from tamis.spark.arrivals import LOG, ArrivalsSource
 from tamis.spark.files import AnswerPieces, Paths, path_list
-from tamis.spark.listing import listed
+from tamis.spark.listing import Listed, listed
 from tamis.spark.output import Output, to_disk
 from tamis.spark.postgres import Postgres, is_postgres
 from tamis.spark.program import Program
@@ -102,9 +103,10 @@ def stream(  # noqa: PLR0913 - what may be asked
         subscriptions: as for :func:`tamis.spark.run`. A file of them is read again when it was
             changed, before the next micro-batch; ``set_version`` says which ones matched. (Spark
             keeps each version, as a file, until it stops.)
-        folders: where ``*.xml`` and ``*.xml.gz`` come, but for names that begin with ``_`` or ``.``
-            (files that are being written) or are not UTF-8, which Spark does not see. It remembers
-            all names, in the driver's memory: move away what is done.
+        folders: where ``*.xml`` and ``*.xml.gz`` come, as :func:`tamis.spark.run` finds them. A
+            name that begins with ``.`` is passed over: give such a name to a file that is being
+            written. A file whose size or time changes is answered again, as it is then. All names
+            are kept in the memory of a process of the driver's: move away what is done.
         output: a folder, as for :func:`tamis.spark.run`, or the URL of a PostgreSQL database
             (``postgresql://…``), which gets the tables ``tamis_matches``, ``tamis_errors`` and
             ``tamis_manifest``; the first two are keyed by batch, document and record, and
@@ -113,7 +115,7 @@ def stream(  # noqa: PLR0913 - what may be asked
         record, errors: as for :func:`tamis.spark.run`.
         trigger: ``"10 seconds"``: how often to look; or ``"now"``: match what is there, and end.
             By default a micro-batch follows the other.
-        files_max: how many files of each folder a micro-batch has at most.
+        files_max: how many files a micro-batch has at most.
         on_batch: is called after each micro-batch.
 
     Raises:
@@ -140,7 +142,7 @@ def stream(  # noqa: PLR0913 - what may be asked
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
     batches = _Batches(source, place, _name_of(kept), record, errors, on_batch)
     batches.prepare()
-    writer = arriving(spark, within, files_max).writeStream.foreachBatch(batches)
+    writer = arriving(spark, within, kept, files_max).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", f"file://{kept}").queryName("tamis")
     if trigger == "now":
         writer = writer.trigger(availableNow=True)
@@ -158,46 +160,28 @@ def stream_folders(folders: Paths, trigger: str | None) -> list[str]:
     if trigger not in (None, "now") and not _INTERVAL.fullmatch(trigger or ""):
         raise UsageError(f'the trigger {trigger!r}: write "now", or a time such as "10 seconds"')
     for folder in path_list(folders):
+        if not os.path.exists(folder):
+            raise UsageError(f"{folder}: there is no such folder")
         if not os.path.isdir(folder):
-            raise UsageError(f"a stream is of files that come into folders, and {folder} is none")
+            raise UsageError(f"{folder} is no folder: a stream is of files that come into folders")
     return list(dict.fromkeys(os.path.abspath(folder) for folder in path_list(folders)))
 
 
 _INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
 
 
-def arriving(spark: SparkSession, folders: Iterable[str], files_max: int) -> DataFrame:
+def arriving(
+    spark: SparkSession, folders: Sequence[str], checkpoint: Path, files_max: int
+) -> DataFrame:
     """The files that come into folders: paths, sizes, times; nothing of what is in them."""
-    reader = (
-        spark.readStream.format("binaryFile")
-        .option("maxFilesPerTrigger", files_max)
-        .option("maxFileAge", "36500d")  # Spark passes over what is a week older than the newest
-        .option("recursiveFileLookup", True)  # else a folder a=b beside files hides them
-        .option("pathGlobFilter", "*.{xml,xml.gz}")
-        .schema("path string, modificationTime timestamp, length long, content binary")
-    )
-    inside = F.regexp_replace("path", r"/[^/]*\z", "")
-    frames = [
-        reader.load(_pattern_of(folder))
-        .select("path", "length")
-        .where(inside == F.lit(f"file:{folder}"))  # and not in folders below
-        for folder in folders
-    ]
-    return reduce(DataFrame.unionAll, frames).observe(
-        "tamis", F.count("path").alias("files"), F.sum("length").alias("bytes")
-    )
+    spark.dataSource.register(ArrivalsSource)
+    reader = spark.readStream.format(ArrivalsSource.name())
+    reader = reader.option("folders", json.dumps(folders)).option("log", str(checkpoint / LOG))
+    found = reader.option("files_max", files_max).load()
+    return found.observe("tamis", F.count("path").alias("files"), F.sum("size").alias("bytes"))
 
 
 NO_CHECKPOINT = "a stream into a database needs a folder of its own: name one (--checkpoint)"
-
-
-def _pattern_of(folder: str) -> str:
-    r"""A folder as a pattern of Spark's that only it has.
-
-    >>> _pattern_of("/in[1]")
-    'file:///in\\[1\\]'
-    """
-    return "file://" + re.sub(r"([*?\[\]{}\\])", r"\\\1", os.path.abspath(folder))
 
 
 class _Batches:
@@ -256,9 +240,8 @@ class _Batches:
             if self.place.is_done(run):  # Spark did not get to note it
                 return
             made = self._newest().send(batch.sparkSession)
-            # Spark takes a ? in a file's name for a pattern, and tells the others beside it twice.
-            paths = dict.fromkeys(_path_of(row.path) for row in batch.collect())
-            files = [listed(path) for path in paths]
+            found = [Listed(os.fsdecode(bytes(path)), *more) for path, *more in batch.collect()]
+            files = [file for file in found if not _is_replaced(file)]
             refused = made.refused if self.reported != made.identity else ()
             answer = AnswerPieces(replace(made, refused=()), self._form(made))
             done = write_run(batch.sparkSession, self.place, run, answer, files, refused=refused)
@@ -268,22 +251,24 @@ class _Batches:
             self.on_batch(run, made.set_version, done)
 
 
-def _path_of(uri: str) -> str:
-    """The path of a file of this machine that Spark tells as a URI, or the URI.
-
-    >>> _path_of("file:/in/1 %41.xml"), _path_of("hdfs://there/1.xml")
-    ('/in/1 %41.xml', 'hdfs://there/1.xml')
-    """
-    return uri.removeprefix("file:") if uri.startswith("file:/") else uri
+def _is_replaced(file: Listed) -> bool:
+    """Whether there is a newer version, which comes with a later batch and is answered there."""
+    now = listed(file.path, file.problem)
+    return now != file and now != Listed(file.path)  # what is gone is an error
 
 
 def _name_of(checkpoint: Path) -> str:
     """A name for the stream, which is kept with its checkpoint: another one has other batches.
 
     Raises:
-        UsageError: it cannot be kept there.
+        UsageError: it cannot be kept there, or the checkpoint cannot be used.
     """
     file = checkpoint / "tamis-stream"
+    if (checkpoint / "sources").exists() and not (checkpoint / LOG).exists():
+        raise UsageError(
+            f"the checkpoint {checkpoint} is of an earlier version of Tamis, which noted the files "
+            "that were read in another way: name another folder for it"
+        )
     try:
         checkpoint.mkdir(parents=True, exist_ok=True)
         if not file.exists() or not file.stat().st_size:
