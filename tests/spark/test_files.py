@@ -176,6 +176,9 @@ def test_the_format(spark: SparkSession, write: Callable[..., None]) -> None:
         assert rows(answers) == expected
     two = reader.option("errors", "drop").load([f"{here}/in/1.xml", f"{here}/in/3.xml"])
     assert (rows(two), two.columns[-1]) == ([(f"{here}/in/1.xml", "a")], "tamis_version")
+    values = reader.options(nodes="all", values=True, subscriptions=f"{here}/s.tsv")
+    nodes = values.load(f"{here}/in/2.xml.gz").where("subscription = 'a'").collect()
+    assert [node.value for row in nodes for node in row.nodes] == [""]
     options = {"subscriptions": f"{here}/p.tsv", "namespaces": f"{here}/p.txt", "as_array": "true"}
     arrays = spark.read.format("tamis").options(**options).load(f"{here}/in/1.xml").collect()
     assert [row.subscriptions for row in arrays] == [[]]

@@ -179,6 +179,27 @@ def test_nodes(df: DataFrame) -> None:
 
 
 @pytest.mark.spark
+def test_values_of_nodes(df: DataFrame) -> None:
+    asked = {"n": "//a/@n", "text": "//a/text()", "true": "boolean(//a)"}
+    answers = match(df, asked, keep=["document"], nodes="all", values=True, errors="drop")
+    kind = "array<struct<start:bigint,end:bigint,line:bigint,value:string>>"
+    assert answers.dtypes[3] == ("nodes", kind)
+    found = {(row.document, row.subscription): row.nodes for row in answers.collect()}
+    assert found == {
+        (1, "n"): [Row(start=3, end=8, line=1, value="1")],
+        (1, "true"): [],
+        (2, "n"): [Row(start=3, end=8, line=1, value="2")],
+        (2, "text"): [Row(start=9, end=11, line=1, value="é")],
+        (2, "true"): [],
+    }
+    records = match(df, {"n": "/a/@n"}, keep=["document"], record="a", nodes="all", values=True)
+    values = [node.value for row in records.collect() if row.nodes for node in row.nodes]
+    assert sorted(values) == ["1", "2"]
+    with pytest.raises(tamis.UsageError, match="values are of nodes"):
+        match(df, asked, values=True)
+
+
+@pytest.mark.spark
 def test_records_of_values(spark: SparkSession) -> None:
     texts = [(1, "<all><a n='1'/><b/><a n='2'/></all>"), (2, "<all/>"), (3, "<all><a/><a></all>")]
     df = spark.createDataFrame(texts, "document int, xml string")

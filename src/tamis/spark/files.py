@@ -35,6 +35,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
     record: str | None = None,
     as_array: bool = False,
     nodes: Which | None = None,
+    values: bool = False,
     errors: Errors = "column",
     xml: bool = False,
     namespaces: Mapping[str, str] | None = None,
@@ -58,7 +59,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         record: the tag of the elements that are records, each of which is answered by itself. Tasks
             share the records of a large file, if it is not compressed and in UTF-8.
-        as_array, nodes, errors, namespaces, default_namespace, unsupported: as for
+        as_array, nodes, values, errors, namespaces, default_namespace, unsupported: as for
             :func:`tamis.spark.match`.
         xml: give also the documents themselves; not with ``record``.
 
@@ -78,7 +79,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    Form.of(made, record, as_array, nodes, errors)
+    Form.of(made, record, as_array, nodes, errors, values)
     check_xml(xml, record)
     from tamis.spark.source import TamisSource  # noqa: PLC0415 - it needs this module
 
@@ -90,20 +91,23 @@ def match_files(  # noqa: PLR0913 - what may be asked
         "record": record,
         "as_array": as_array,
         "nodes": nodes,
+        "values": values,
         "errors": errors,
         "xml": xml,
     }
     given = {name: value for name, value in options.items() if value is not None}
     reader = spark.read.format(TamisSource.name()).options(**given)
-    try:
-        frames = [
-            reader.options(program=json.dumps(part.as_options()), tells_errors=number == 0).load()
-            for number, part in enumerate(made.shares)
-        ]
-    except AnalysisException as error:  # Spark asks for the columns where it has the files
-        found = re.search(rf"{UsageError.__name__}: (.+)", str(error))
-        raise UsageError(found[1]) if found else error from None
-    return reduce(lambda one, other: one.unionAll(other), frames)
+    frames = (
+        reader.options(program=json.dumps(part.as_options()), tells_errors=number == 0).load()
+        for number, part in enumerate(made.shares)
+    )
+    try:  # Spark asks for the columns where it has the files
+        found = reduce(lambda one, other: one.unionAll(other), frames)
+        found.schema  # noqa: B018 - which Spark Connect puts off
+    except AnalysisException as error:
+        said = re.search(rf"{UsageError.__name__}: (.+)", str(error))
+        raise UsageError(said[1]) if said else error from None
+    return found
 
 
 def path_list(paths: Paths) -> list[str]:
@@ -198,7 +202,8 @@ class AnswerPieces:
                     contents.append(content)
                     yield source
 
-        for found in rows.matcher.answers(documents(), nodes=self.form.nodes):
+        nodes, values = self.form.nodes, self.form.values
+        for found in rows.matcher.answers(documents(), nodes=nodes, values=values):
             count = found.matches.documents
             columns = {"document": pa.array(names[:count], pa.string())}
             if self.xml:
@@ -219,7 +224,11 @@ class AnswerPieces:
                 counts.documents += piece.part is None or not piece.part.start.offset
                 kept = Kept(pa.RecordBatch.from_pydict({"document": [name]}), 1)
                 answers = rows.matcher.record_answers(
-                    document, record, nodes=self.form.nodes, part=piece.part
+                    document,
+                    record,
+                    nodes=self.form.nodes,
+                    values=self.form.values,
+                    part=piece.part,
                 )
                 is_first = True
                 for found in answers:

@@ -32,6 +32,7 @@ def match(  # noqa: PLR0913 - what may be asked
     record: str | None = None,
     as_array: bool = False,
     nodes: Which | None = None,
+    values: bool = False,
     errors: Errors = "column",
     namespaces: Mapping[str, str] | None = None,
     default_namespace: str | None = None,
@@ -56,6 +57,7 @@ def match(  # noqa: PLR0913 - what may be asked
             :meth:`tamis.CompiledMatcher.match_records`.
         as_array: one row a document, or record, with an array of ids, which may be empty.
         nodes: tell also which nodes were selected, the "first" or "all".
+        values: tell also the string values of these nodes, as XPath defines them.
         errors: a "column" tells them, or documents in error are left out ("drop"), or the first one
             makes the job fail ("fail").
         namespaces, default_namespace, unsupported: as for :class:`tamis.Subscriptions`, where one
@@ -68,8 +70,8 @@ def match(  # noqa: PLR0913 - what may be asked
         * ``subscription`` (long if all ids are integers, else string); or ``subscriptions``, an
           array of them, null where the document is in error;
         * ``nodes array<struct<start long, end long, line long>>``, where they are asked for: byte
-          ranges, see :meth:`tamis.Match.nodes`; with ``as_array``, an array of these, one for each
-          subscription;
+          ranges, see :meth:`tamis.Match.nodes`; with ``values``, a fourth field, ``value string``;
+          with ``as_array``, an array of these, one for each subscription;
         * ``set_version string``: a hash of the subscriptions; ``tamis_version string``;
         * ``error struct<code string, message string, line long, column long, offset long>``, with
           ``errors="column"``.
@@ -91,7 +93,7 @@ def match(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    form = Form.of(made, record, as_array, nodes, errors)
+    form = Form.of(made, record, as_array, nodes, errors, values)
     schema = joined_schema([fields[name] for name in kept], form.fields())
     made.send(df.sparkSession)
     given = df.select(by_number([*kept, column]))
@@ -195,14 +197,18 @@ class AnswerColumn:
             documents = column_values(self.column, batch.columns[-1])
             if self.form.record is None:
                 first = 0
-                for found in rows.matcher.answers(documents, nodes=self.form.nodes):
+                for found in rows.matcher.answers(
+                    documents, nodes=self.form.nodes, values=self.form.values
+                ):
                     end = first + found.matches.documents
                     yield from rows.of(kept, found, np.arange(first, end), False)
                     first = end
                 continue
             for row, document in enumerate(documents):
-                tag, nodes = self.form.record, self.form.nodes
-                for found in rows.matcher.record_answers(document, tag, nodes=nodes):
+                answers = rows.matcher.record_answers(
+                    document, self.form.record, nodes=self.form.nodes, values=self.form.values
+                )
+                for found in answers:
                     same = np.full(found.matches.documents, row)
                     yield from rows.of(kept, found, same, True)
 

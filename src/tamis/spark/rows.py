@@ -28,6 +28,7 @@ from tamis.documents.record_batch import check_tag
 from tamis.errors import DocumentError, MessageError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
 from tamis.matching.matchset import MatchSet, Which
+from tamis.matching.selection import Node, check_values
 from tamis.spark.program import PROGRAMS_KEPT, Program
 
 log = logging.getLogger("tamis.spark")
@@ -49,13 +50,7 @@ ERROR_FIELDS = {
     "offset": LongType(),
 }
 ERROR = StructType([StructField(name, type) for name, type in ERROR_FIELDS.items()])
-_NODE = StructType(
-    [
-        StructField("start", LongType()),
-        StructField("end", LongType()),
-        StructField("line", LongType()),
-    ]
-)
+_NODE = StructType([StructField(name, LongType()) for name in Node._fields])
 
 
 @dataclass(frozen=True)
@@ -69,6 +64,7 @@ class Form:
         as_array: one row a document, with an array of ids, instead of one row a match.
         nodes: which of the nodes that were selected are told.
         errors: what becomes of documents in error.
+        values: whether the values of nodes are told too.
     """
 
     id_type: str
@@ -77,6 +73,7 @@ class Form:
     as_array: bool = False
     nodes: Which | None = None
     errors: Errors = "column"
+    values: bool = False
 
     @classmethod
     def of(
@@ -86,6 +83,7 @@ class Form:
         as_array: bool,
         nodes: Which | None,
         errors: Errors,
+        values: bool = False,
     ) -> Form:
         """What is wanted, if it can be.
 
@@ -99,18 +97,20 @@ class Form:
                 f"the program, of {program.size:,} bytes, is divided: one row a document needs all "
                 "subscriptions in one task: allow more (bytes_max), or ask for one row a match"
             )
+        check_values(nodes, values)
         for part in program.shares:
             part.matcher().check_nodes(nodes)
         if record is not None:
             check_tag(record)
             for part in program.shares:
                 part.matcher().check_records()
-        return cls(program.id_type, program.set_version, record, as_array, nodes, errors)
+        return cls(program.id_type, program.set_version, record, as_array, nodes, errors, values)
 
     def fields(self) -> list[StructField]:
         """The columns behind those that are kept."""
         id: DataType = LongType() if self.id_type == "bigint" else StringType()
-        nodes: DataType = ArrayType(_NODE)
+        value = [StructField("value", StringType())] if self.values else []
+        nodes: DataType = ArrayType(StructType([*_NODE, *value]))
         if self.as_array:
             id, nodes = ArrayType(id), ArrayType(nodes)
         found = [
@@ -246,7 +246,12 @@ class Rows:
             return None
         match = block.match(self.matcher, document)
         (id,) = self.matcher.ids.take(np.array([number]))
-        return [node._asdict() for node in match.nodes(id)]
+        nodes = match.nodes(id)
+        found = [node._asdict() for node in nodes]
+        if self.form.values:
+            for node, value in zip(found, nodes.values(), strict=True):
+                node["value"] = value
+        return found
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT)

@@ -26,7 +26,7 @@ from tamis.spark.rows import Form
 
 _FILES = {"subscriptions", "namespaces"}
 _USERS = _FILES | {"default_namespace", "unsupported"}
-_USERS |= {"record", "as_array", "nodes", "errors", "xml"}
+_USERS |= {"record", "as_array", "nodes", "values", "errors", "xml"}
 _OPTIONS = _USERS | {"path", "paths", "folder", "program", "tells_errors"}
 
 PROGRAMS_MAX = 8
@@ -139,10 +139,11 @@ def _answer(options: Mapping[str, Any]) -> AnswerPieces:
         _is_true(options, "as_array"),
         options.get("nodes"),
         options.get("errors", "column"),
+        _is_true(options, "values"),
     )
     xml = _is_true(options, "xml")
     if "program" not in options:  # else it was checked
-        Form.of(made, form.record, form.as_array, form.nodes, form.errors)
+        Form.of(made, form.record, form.as_array, form.nodes, form.errors, form.values)
         check_xml(xml, form.record)
     return AnswerPieces(made, form, xml, _is_true(options, "tells_errors", "true"))
 
