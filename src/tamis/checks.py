@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from types import GeneratorType
 
@@ -39,6 +39,15 @@ def checked_limits(limits: object) -> Limits:
             "limits is a tamis.Limits, such as Limits(depth=100), not " + type(limits).__name__
         )
     return limits
+
+
+def is_one_of(value: object, choices: Collection[str]) -> bool:
+    """Whether a value is one of some strings; it may be anything.
+
+    >>> is_one_of("first", ("first", "all")), is_one_of(["first"], {"first": 1})
+    (True, False)
+    """
+    return isinstance(value, str) and value in choices
 
 
 def check_many(items: object, what: str, one: str) -> None:

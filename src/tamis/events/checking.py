@@ -94,8 +94,13 @@ def check_batch(batch: AttributeBatch, names: int) -> None:
     Raises:
         UsageError: it is none; with the name of the array, and what is wrong with it.
     """
-    for name, type in _BATCH_TYPES.items():
-        _array(name, getattr(batch, name), type)
+    if not isinstance(batch, AttributeBatch):
+        raise UsageError(
+            f"match_batch() takes an AttributeBatch, not {type(batch).__name__}: give events to "
+            "match_many()"
+        )
+    for name, kind in _BATCH_TYPES.items():
+        _array(name, getattr(batch, name), kind)
     attributes = len(batch.values)
     for name in ("names", "kinds"):
         _require(len(getattr(batch, name)) == attributes, name, "is not as long as values")

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from tamis.checks import check_many, checked_limits
+from tamis.checks import check_many, checked_limits, is_one_of
 from tamis.documents.source import Flush
 from tamis.errors import SubscriptionId, UsageError
 from tamis.events.answers import EventAnswers, EventMatch, unread
@@ -326,7 +326,7 @@ def compile_events(
 
 
 def _check_by(by: By) -> By:
-    if by not in get_args(By):
+    if not is_one_of(by, get_args(By)):
         raise UsageError(f"by={by!r}: write 'filter', 'subscription' or 'interface'")
     return by
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import NamedTuple
 
+from tamis.checks import is_one_of
 from tamis.errors import EngineRefused
 from tamis.events.engine import Engine, Matching, Program
 from tamis.events.model import FilterTable, Owners
@@ -50,9 +51,9 @@ def choose(name: str) -> Engine:
         EngineRefused: there is none of that name.
     """
     found = engines()
-    chosen = found.get(DEFAULT if name == "auto" else name)
-    if chosen is None:
+    if not is_one_of(name, ("auto", *found)):
         raise EngineRefused(f"there is no engine {name!r}: choose from {', '.join(found)}")
+    chosen = found[DEFAULT if name == "auto" else name]
     log.info("engine %s%s", chosen.name, ", the default" if name == "auto" else "")
     return chosen
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.checks import checked_limits, checked_path
+from tamis.checks import checked_limits, checked_path, is_one_of
 from tamis.errors import BadSubscriptions, SubscriptionId, UsageError
 from tamis.language.columns import Ids, Texts
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
@@ -165,7 +165,7 @@ class Subscriptions:
         skip_bad: bool,
         progress: Progress | None = None,
     ) -> None:
-        if rules.unsupported not in ("refuse", "slow"):
+        if not is_one_of(rules.unsupported, ("refuse", "slow")):
             raise UsageError(f"unsupported={rules.unsupported!r}: write 'refuse' or 'slow'")
         self._rules = rules._replace(limits=checked_limits(rules.limits))
         self._read(entries, {}, progress)

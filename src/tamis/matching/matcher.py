@@ -75,8 +75,9 @@ BATCH_BYTES = 4 << 20
 class Match:
     """What matched one document; indices and ids are made only when asked for.
 
-    A document in error has ``error``, and raises it when its matches are asked for, so that it
-    cannot pass for a document without matches.
+    ``match()`` raises the error of its document. ``match_many()`` and ``match_records()`` go on:
+    the match of a document in error has ``error``, and raises this error when its matches are asked
+    for, so that it cannot pass for a document without matches.
 
     Attributes:
         error: the document's error, or None.

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.checks import is_one_of
 from tamis.documents.batch import Int32
 from tamis.errors import EngineRefused
 from tamis.language.model import Query
@@ -133,7 +134,7 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
 reference, nfa, pma
     """
     names = ["auto", *(candidate.name for candidate in ENGINES)]
-    if engine not in names:
+    if not is_one_of(engine, names):
         raise EngineRefused(f"there is no engine {engine!r}: choose one of {', '.join(names)}")
     given = Queries.of(queries)
     if engine != "auto":

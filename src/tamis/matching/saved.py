@@ -110,8 +110,8 @@ def save(path: Path, compiled: Compiled, learned: list[Matching] | None) -> None
     Raises:
         UsageError: a file cannot be written.
     """
-    memo = memo_path(path)
     try:
+        memo = memo_path(path)
         identity = save_program(path, *_written(compiled))
         known = [automaton for automaton in learned or () if isinstance(automaton, Automaton)]
         if known:
@@ -121,7 +121,7 @@ def save(path: Path, compiled: Compiled, learned: list[Matching] | None) -> None
             memo.unlink(missing_ok=True)  # it would be of another program
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
-    except ValueError as error:  # a NUL in the path
+    except ValueError as error:  # a NUL in the path, or no name
         raise UsageError(f"cannot write {str(path)!r}: {error}") from None
 
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
-from typing import NamedTuple, overload
+from typing import NamedTuple, cast, overload
 
 import numpy as np
 
+from tamis.checks import is_one_of
 from tamis.documents.batch import (
     ATTRIBUTE,
     DOCUMENT,
@@ -358,8 +359,8 @@ def check_which(nodes: object) -> Which | None:
     Raises:
         UsageError: they cannot.
     """
-    if nodes in (None, "first", "all"):
-        return nodes
+    if nodes is None or is_one_of(nodes, ("first", "all")):
+        return cast(Which | None, nodes)
     raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from threading import Lock
 from typing import NamedTuple, overload
 
-from tamis.checks import check_many, checked_limits, checked_path
+from tamis.checks import check_many, checked_limits, checked_path, is_one_of
 from tamis.documents.parser import Parser
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
@@ -206,7 +206,7 @@ class Transformer:
         dtd_trust: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        if strategy not in STRATEGIES:
+        if not is_one_of(strategy, STRATEGIES):
             raise UsageError(
                 f"there is no strategy {strategy!r}: choose from {', '.join(STRATEGIES)}"
             )

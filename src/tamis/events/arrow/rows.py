@@ -89,4 +89,5 @@ def _batches(source: Any, pyarrow: ModuleType) -> Iterator[Any]:
     elif hasattr(source, "to_batches"):
         yield from source.to_batches()
     else:
-        yield from source if isinstance(source, Iterable) else [source]
+        is_many = isinstance(source, Iterable) and not isinstance(source, str | bytes)
+        yield from source if is_many else [source]

@@ -1,0 +1,231 @@
+"""Whatever is given by mistake to a public function: an error of ours, which says what to do."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pandas
+import pytest
+
+import tamis
+from tamis.events import EventSubscriptions
+from tamis.events.matcher import EventMatcher
+from tamis.matching.selection import Selection
+
+QUERY = "<r>{ for $b in //b return $b }</r>"
+
+
+def used_generator() -> Iterator[Any]:
+    generator = (pair for pair in [("x", "//a")])
+    list(generator)
+    return generator
+
+
+WRONG: dict[str, Callable[[], Any]] = {
+    "None": lambda: None,
+    "int": lambda: 5,
+    "float": lambda: 1.5,
+    "bool": lambda: True,
+    "str": lambda: "subs.tsv",
+    "empty str": lambda: "",
+    "bytes": lambda: b"subs.tsv",
+    "list of str": lambda: ["//a", "//b"],
+    "list of None": lambda: [None],
+    "set": lambda: {1, 2},
+    "dict of int": lambda: {"x": 5},
+    "dict of None": lambda: {None: "//a"},
+    "dict of dict": lambda: {"x": {"y": 1}},
+    "used generator": used_generator,
+    "Series": lambda: pandas.Series(["//a"]),
+    "DataFrame": lambda: pandas.DataFrame({"a": [1]}),
+    "missing file": lambda: Path("missing.tsv"),
+    "folder": Path,
+    "NUL in a path": lambda: Path("a\0b"),
+    "object": object,
+    "class": lambda: dict,
+}
+
+MATCHER = tamis.compile({"x": "//a"})
+EVENTS = tamis.compile_events({"x": "a = 1"})
+MATCH = MATCHER.match("<a/>", nodes="all", values=True)
+INTERNAL = {
+    *("answers", "record_answers", "match_batch", "check_nodes", "check_records"),
+    *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries"),
+    "document_nodes",
+}
+"""What only Tamis itself calls."""
+
+# What a person makes; then what that has.
+MAKERS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
+    "compile": (tamis.compile, {"subscriptions": {"x": "//a"}}),
+    "compile_events": (tamis.compile_events, {"subscriptions": {"x": "a = 1"}}),
+    "load": (tamis.load, {"path": "none.tamis"}),
+    "Limits": (tamis.Limits, {}),
+    "Subscriptions": (tamis.Subscriptions, {"items": {"x": "//a"}}),
+    "EventSubscriptions": (EventSubscriptions, {"items": {"x": "a = 1"}}),
+    "Matcher": (tamis.Matcher, {}),
+    "Transformer": (tamis.Transformer, {}),
+}
+OBJECTS: dict[str, Callable[[], Any]] = {
+    "Subscriptions": lambda: tamis.Subscriptions({"x": "//a"}),
+    "EventSubscriptions": lambda: EventSubscriptions({"x": "a = 1"}),
+    "Matcher": lambda: tamis.Matcher({"x": "//a"}),
+    "Transformer": lambda: tamis.Transformer({"x": QUERY}),
+    "CompiledMatcher": lambda: MATCHER,
+    "EventMatcher": lambda: EVENTS,
+    "Match": lambda: MATCH,
+    "Selection": lambda: MATCH.nodes("x"),
+}
+# What is given for the other parameters of a method.
+GOOD: dict[str, Any] = {
+    "id": "x",
+    "expression": "//a",
+    "transformation": QUERY,
+    "subscriptions": {"y": "//a"},
+    "document": "<a/>",
+    "documents": ["<a/>"],
+    "tag": "a",
+    "event": {"a": 1},
+    "events": [{"a": 1}],
+    "source": b'{"a": 1}',
+    "path": "x.tamis",
+}
+# Of these whatever is given is a truth value, or a function that is called.
+ANYTHING = {"skip_bad", "dtd_trust", "learned", "values", "progress", "value", "start", "stop"}
+
+
+def functions() -> Iterator[tuple[str, Callable[[], Callable[..., Any]], dict[str, Any]]]:
+    """Each public function, how to get it, and what it must be given."""
+    for name, (maker, given) in MAKERS.items():
+        yield name, lambda maker=maker: maker, given
+    for name, make in OBJECTS.items():
+        for method, member in inspect.getmembers(type(make())):
+            if method.startswith("_") or method in INTERNAL or not callable(member):
+                continue
+            needed = {
+                parameter.name: GOOD[parameter.name]
+                for parameter in parameters(getattr(make(), method))
+                if parameter.default is parameter.empty and parameter.name not in ANYTHING
+            }
+            yield f"{name}.{method}", lambda make=make, m=method: getattr(make(), m), needed
+
+
+def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function).parameters.values())
+
+
+CASES = [
+    pytest.param(get, given, parameter.name, id=f"{name} {parameter.name}")
+    for name, get, given in functions()
+    for parameter in parameters(get())
+    if parameter.name not in ANYTHING
+]
+
+
+def test_all_that_is_public_is_here() -> None:
+    errors = {name for name in tamis.__all__ if name.endswith(("Error", "Subscriptions"))}
+    rest = {"BadSubscriptions", "UnsupportedExpression", "__version__"}
+    assert set(tamis.__all__) - errors - rest <= set(MAKERS) | set(OBJECTS)
+    assert len(CASES) > 80
+
+
+@pytest.mark.parametrize(("get", "given", "name"), CASES)
+def test_mistakes_are_errors_of_ours(
+    get: Callable[[], Callable[..., Any]],
+    given: dict[str, Any],
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(logging.getLogger("tamis"), "disabled", True)
+    for make in WRONG.values():
+        with suppress(tamis.TamisError):
+            found = get()(**{**given, name: make()})
+            if isinstance(found, Iterator):
+                list(found)
+
+
+MAKES_A_SET = [
+    tamis.compile,
+    tamis.compile_events,
+    tamis.Subscriptions,
+    EventSubscriptions,
+    tamis.Matcher,
+    tamis.Transformer,
+    lambda given: tamis.Matcher().add_many(given),
+    lambda given: tamis.Matcher().update(given),
+]
+
+
+@pytest.mark.parametrize("kind", WRONG)
+@pytest.mark.parametrize("make", MAKES_A_SET)
+def test_what_makes_no_set_is_a_usage_error(make: Callable[[Any], Any], kind: str) -> None:
+    """What looks like a set but has bad ids or expressions too: nobody is told of XPath there."""
+    with pytest.raises(tamis.UsageError) as caught:
+        make(WRONG[kind]())
+    if kind == "str":
+        assert "pathlib.Path('subs.tsv')" in str(caught.value)
+    if kind == "list of str" and make is not tamis.Transformer:
+        assert "dict(enumerate(…))" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "items"),
+    [
+        (MATCHER.match_many, "documents"),
+        (tamis.Matcher().match_many, "documents"),
+        (tamis.Transformer().transform_many, "documents"),
+        (EVENTS.match_many, "events"),
+    ],
+)
+def test_many_are_an_iterable(call: Callable[[Any], Any], items: str) -> None:
+    for wrong in ("<a/>", b"<a/>", Path("a.xml"), {"a": 1}):
+        with pytest.raises(tamis.UsageError, match=f"many {items} are an iterable.*give one to"):
+            call(wrong)
+    for wrong in (None, 5, object()):
+        with pytest.raises(tamis.UsageError, match=f"many {items} are an iterable"):
+            call(wrong)
+    with pytest.raises(tamis.UsageError, match="was used before"):
+        call(used_generator())
+
+
+def test_one_raises_and_many_carry() -> None:
+    """An error is raised for one document or event, and carried where there may be others."""
+    bad = "<a"
+    records = "<r><a/><a"
+    transformer = tamis.Transformer({"x": QUERY})
+    live = tamis.Matcher({"x": "//a"})
+    for one in (MATCHER.match, live.match, transformer.transform):
+        with pytest.raises(tamis.DocumentError):
+            one(bad)
+    with pytest.raises(tamis.DocumentError):
+        MATCHER.explain(bad, "x")
+    with pytest.raises(tamis.TamisError):
+        EVENTS.match({"a": {}})
+    for found in (
+        MATCHER.match_many(["<a/>", bad, "<a/>"]),
+        live.match_many(["<a/>", bad, "<a/>"]),
+        transformer.transform_many(["<b/>", bad, "<b/>"]),
+        EVENTS.match_many([{"a": 1}, {"a": {}}, {"a": 1}]),
+        EVENTS.match_ndjson(b'{"a": 1}\n{\n{"a": 1}\n'),
+    ):
+        first, second, third = found
+        assert len(first) == len(third) == 1
+        assert (first.error, third.error) == (None, None)
+        with pytest.raises(type(second.error)):
+            len(second)
+    for found in (MATCHER.match_records(records, "a"), live.match_records(records, "a")):
+        *answered, last = found
+        assert [match.error for match in answered] == [None]
+        assert isinstance(last.error, tamis.DocumentError)
+
+
+def test_objects_are_of_the_classes_that_they_are_here_for() -> None:
+    assert isinstance(EVENTS, EventMatcher)
+    assert isinstance(MATCH.nodes("x"), Selection)
