@@ -36,6 +36,8 @@ class Limits:
         event_string_bytes: one attribute's value.
         matched_nodes: nodes of one subscription and document, where nodes are asked for; of more,
             the first ones are given, and it is said that there are more.
+        matched_value_bytes: the values of these nodes together, where values are asked for: each
+            element around a text has it in its value; beyond, as for ``matched_nodes``.
         transformed_nodes: nodes in the lists of all transformations of one document together, each
             for every bound element around it; a list that transformations share counts once.
         message_bytes: one message, as a subscription transforms a document.
@@ -68,6 +70,7 @@ class Limits:
     event_attributes: int = 10_000
     event_string_bytes: int = 1 << 20
     matched_nodes: int = 1 << 20
+    matched_value_bytes: int = 1 << 28
     transformed_nodes: int = 1 << 24
     message_bytes: int = 1 << 24
     memo_bytes: int = 1 << 28

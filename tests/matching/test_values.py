@@ -114,4 +114,19 @@ def test_values_are_asked_for() -> None:
 def test_a_limit_cuts_values_too() -> None:
     matcher = tamis.compile({"x": "//b"}, limits=Limits(matched_nodes=2))
     nodes = matcher.match("<a><b>1</b><b>2</b><b>3</b></a>", nodes="all", values=True).nodes("x")
-    assert (list(nodes.values()), nodes.is_cut) == (["1", "2"], True)
+    assert (list(nodes.values()), nodes.cut_by) == (["1", "2"], "matched_nodes")
+
+
+def test_values_of_nested_elements_have_a_limit_of_their_own() -> None:
+    """All text is in the value of each element around it: 1,000 times the document, if allowed."""
+    document = f"{'<a>' * 900}{'x' * 1000}{'</a>' * 900}"
+    matcher = tamis.compile({"x": "//a"}, limits=Limits(matched_value_bytes=10_500))
+    nodes = matcher.match(document, nodes="all", values=True).nodes("x")
+    assert (len(nodes), nodes.is_cut, nodes.cut_by) == (10, True, "matched_value_bytes")
+    assert len(nodes.starts) == len(list(nodes.fragments())) == 10
+    assert [len(value) for value in nodes.values()] == [1000] * 10
+    assert len(matcher.match(document, nodes="all").nodes("x")) == 900
+    for size, count in ((1000, 1), (999, 0)):
+        matcher = tamis.compile({"x": "//a"}, limits=Limits(matched_value_bytes=size))
+        nodes = matcher.match(document, nodes="first", values=True).nodes("x")
+        assert (len(list(nodes.values())), nodes.is_cut) == (count, count == 0)

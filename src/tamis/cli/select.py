@@ -136,7 +136,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         progress(len(targets), results.is_terminal) as advance,
     ):
         form = _Form(as_json, value, not is_one, "\0" if null else "\n")
-        printer = _Printer(results, operand, matcher.limits.matched_nodes, form)
+        printer = _Printer(results, operand, form)
         which: Which = "first" if first else "all"
         if record is None:
             given = (target.document for target in targets)
@@ -183,13 +183,11 @@ class _Printer:
 
     Args:
         operand: what to evaluate instead, if the expression selects no nodes.
-        limit: nodes of one document.
     """
 
-    def __init__(self, results: Results, operand: Operand | None, limit: int, form: _Form) -> None:
+    def __init__(self, results: Results, operand: Operand | None, form: _Form) -> None:
         self.results = results
         self.operand = operand
-        self.limit = limit
         self.form = form
         self.errors = 0
 
@@ -226,7 +224,8 @@ class _Printer:
                 where = f"{name}:{node.line}:" if self.form.has_names else ""
                 self.results.write_text(where + text, self.form.end)
         if selection.is_cut:
-            warn(f"{name}: only the first {self.limit:,} nodes: the limit matched_nodes")
+            limit = selection.cut_by
+            warn(f"{name}: only the first {len(selection):,} nodes: the limit {limit}")
 
 
 def _json_value(value: bool | float | str) -> bool | int | float | str:

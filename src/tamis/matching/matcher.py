@@ -530,9 +530,8 @@ class CompiledMatcher:
         located = None
         if nodes is not None and excerpts is not None:
             lanes = list(map(Answered, shares, found))
-            limit = self.limits.matched_nodes
             located = BatchNodes(
-                nodes, values, limit, batch, vocabulary, excerpts, lanes, self._number_of
+                nodes, values, self.limits, batch, vocabulary, excerpts, lanes, self._number_of
             )
         if len(found) == 1:
             return Answers(found[0], located)

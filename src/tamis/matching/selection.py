@@ -8,7 +8,7 @@ for all other queries the reference engine's evaluator looks, in the events of t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import NamedTuple, cast, overload
 
 import numpy as np
@@ -21,6 +21,7 @@ from tamis.documents.batch import (
     KIND_BITS,
     MISC,
     TEXT,
+    Bytes,
     EventBatch,
     Int32,
     Int64,
@@ -33,6 +34,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.model import Exists, Query
 from tamis.language.xpath import Operand
+from tamis.limits import Limits
 from tamis.matching.matchset import MatchSet, Occurrences, Which, ranges
 from tamis.matching.planner import Share
 from tamis.matching.reference import Evaluator, build_nodes
@@ -61,7 +63,8 @@ class Selection(Sequence[Node]):
 
     Attributes:
         starts, ends: int64[], read-only; byte offsets.
-        is_cut: there are more than the limit ``matched_nodes``, and these are the first of them.
+        cut_by: there are more nodes, and these are the first of them: the name of the limit that
+            the others are beyond, ``matched_nodes`` or ``matched_value_bytes``; or None.
     """
 
     def __init__(
@@ -69,15 +72,20 @@ class Selection(Sequence[Node]):
         starts: Int64,
         ends: Int64,
         excerpt: Excerpt,
-        is_cut: bool = False,
-        values: Callable[[], Iterator[str]] | None = None,
+        cut_by: str | None = None,
+        values: NodeValues | None = None,
     ) -> None:
         freeze(starts, ends)
         self.starts = starts
         self.ends = ends
-        self.is_cut = is_cut
+        self.cut_by = cut_by
         self._excerpt = excerpt
         self._values = values
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there are more nodes."""
+        return self.cut_by is not None
 
     @cached_property
     def lines(self) -> Int64:
@@ -109,7 +117,7 @@ class Selection(Sequence[Node]):
         """
         if self._values is None:
             raise UsageError('values were not asked for: match(document, nodes="all", values=True)')
-        return self._values()
+        return iter(self._values)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -218,7 +226,7 @@ class BatchNodes(NamedTuple):
     Attributes:
         which: the nodes that are asked for.
         has_values: whether the batch has all text, so that values of nodes can be told.
-        limit: nodes of one query and document.
+        limits: bounds on nodes, and on their values, of one query and document.
         excerpts: the bytes of each document, or those of all of them.
         lanes: what each engine said.
         number_of: the number of the query that a subscription asks.
@@ -226,7 +234,7 @@ class BatchNodes(NamedTuple):
 
     which: Which
     has_values: bool
-    limit: int
+    limits: Limits
     batch: EventBatch
     vocabulary: Vocabulary
     excerpts: Sequence[Source | DocumentError] | Excerpt
@@ -251,12 +259,21 @@ class DocumentNodes:
     def selection(self, id: SubscriptionId) -> Selection:
         """What a subscription selects; nothing where it does not match."""
         places = self._places_of(self._found.number_of(id))
-        limit = 1 if self._found.which == "first" else self._found.limit
-        is_cut = len(places) > limit and self._found.which == "all"
-        places = places[:limit]
+        limits = self._found.limits
+        cut_by = None
+        if self._found.which == "first":
+            places = places[:1]
+        elif len(places) > limits.matched_nodes:
+            places, cut_by = places[: limits.matched_nodes], "matched_nodes"
+        values = None
+        if self._found.has_values:
+            values = NodeValues(self._found.batch, self._markup, places)
+            fit = np.searchsorted(np.cumsum(values.sizes), limits.matched_value_bytes, "right")
+            if fit < len(places):
+                places, cut_by = places[:fit], "matched_value_bytes"
+                values = NodeValues(self._found.batch, self._markup, places)
         starts, ends = self._ranges(places)
-        values = partial(self._values, places) if self._found.has_values else None
-        return Selection(starts, ends, self._excerpt, is_cut, values)
+        return Selection(starts, ends, self._excerpt, cut_by, values)
 
     def value(self, operand: Operand) -> bool | float | str:
         """What an expression is that selects no nodes; the batch has to have what it reads."""
@@ -316,27 +333,6 @@ class DocumentNodes:
         ends += mark
         return starts, ends
 
-    def _values(self, places: Int64) -> Iterator[str]:
-        """The string values of nodes, decoded one at a time."""
-        batch, markup = self._found.batch, self._markup
-        kinds, numbers = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
-        firsts, lasts = numbers.copy(), numbers + 1  # of elements: their text nodes
-        is_element, is_document = kinds == ELEMENT, kinds == DOCUMENT
-        elements = numbers[is_element]
-        firsts[is_element] = np.searchsorted(batch.text_event, elements)
-        lasts[is_element] = np.searchsorted(batch.text_event, markup.ends(elements))
-        firsts[is_document] = np.searchsorted(batch.text_event, markup.first)
-        lasts[is_document] = np.searchsorted(batch.text_event, markup.last)
-        texts = batch.text_start, batch.text_end, batch.text_values
-        columns = {
-            ATTRIBUTE: (batch.value_start, batch.value_end, batch.attribute_values),
-            MISC: (batch.misc_start, batch.misc_end, batch.misc_values),
-        }
-        for kind, first, last in zip(kinds.tolist(), firsts.tolist(), lasts.tolist(), strict=True):
-            starts, ends, values = columns.get(kind, texts)
-            found = values[starts[first] : ends[last - 1]] if first < last else values[:0]
-            yield found.tobytes().decode()
-
     def _range(self, kind: int, number: int) -> tuple[int, int]:
         if kind == ATTRIBUTE:
             return self._markup.attribute(number)
@@ -348,6 +344,49 @@ class DocumentNodes:
             offsets = self._found.batch.offsets[self._markup.first : self._markup.last]
             return int(offsets[0]), int(offsets[-1])
         return -self._excerpt.mark, len(self._excerpt.data)
+
+
+class NodeValues:
+    """The string values of nodes of a document, each decoded when it is asked for.
+
+    Args:
+        batch: has all text.
+        places: of the nodes.
+
+    Attributes:
+        sizes: int64[]; the bytes of each, in UTF-8.
+    """
+
+    def __init__(self, batch: EventBatch, markup: Markup, places: Int64) -> None:
+        self._batch = batch
+        self._kinds, firsts = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
+        lasts = firsts + 1  # of attributes and the like; of elements, those of their text nodes
+        is_element, is_document = self._kinds == ELEMENT, self._kinds == DOCUMENT
+        events = firsts[is_element]
+        firsts[is_element] = np.searchsorted(batch.text_event, events)
+        lasts[is_element] = np.searchsorted(batch.text_event, markup.ends(events))
+        firsts[is_document] = np.searchsorted(batch.text_event, markup.first)
+        lasts[is_document] = np.searchsorted(batch.text_event, markup.last)
+        self._starts, self._ends = np.zeros((2, len(places)), np.int64)
+        for kind in np.unique(self._kinds).tolist():
+            starts, ends, _ = self._columns(kind)
+            own = (self._kinds == kind) & (firsts < lasts)
+            self._starts[own], self._ends[own] = starts[firsts[own]], ends[lasts[own] - 1]
+        self.sizes = self._ends - self._starts
+
+    def _columns(self, kind: int) -> tuple[Int64, Int64, Bytes]:
+        """Where values of a kind start and end, and in what."""
+        batch = self._batch
+        if kind == ATTRIBUTE:
+            return batch.value_start, batch.value_end, batch.attribute_values
+        if kind == MISC:
+            return batch.misc_start, batch.misc_end, batch.misc_values
+        return batch.text_start, batch.text_end, batch.text_values
+
+    def __iter__(self) -> Iterator[str]:
+        places = (self._kinds.tolist(), self._starts.tolist(), self._ends.tolist())
+        for kind, start, end in zip(*places, strict=True):
+            yield self._columns(kind)[2][start:end].tobytes().decode()
 
 
 _NO_PLACES = np.zeros(0, np.int64)
