@@ -9,9 +9,9 @@ its cases have in common; a case may set any of these keys itself:
 ``text``          true: the document is handed over as a ``str``.
 ``subscription``  the expression; ``namespaces`` its prefixes.
 ``expected``      true, false, or the code of the error that it gives.
-``note``          why, where the name does not say it; of a group, the note in the README.
-``construct``     of a group: its row in the README's table of what is supported.
-``refused``       of a group: its row in the README's table of what is not.
+``note``          why, where the name does not say it; of a group, the note in docs/xpath.md.
+``construct``     of a group: its row in the table in docs/xpath.md of what is supported.
+``refused``       of a group: its row in the table in docs/xpath.md of what is not.
 ``instead``       what to write instead of a refused expression.
 ``oracle_wrong``  the faults of faults.toml that make an oracle give another answer.
 """
@@ -34,7 +34,7 @@ SECTIONS = (
     "encodings",
     "refused",
 )
-"""The files, in the order of the README's table."""
+"""The files, in the order of the table in docs/xpath.md."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Group:
-    """Cases about one thing; with ``construct`` or ``refused`` it is a row of the README."""
+    """Cases about one thing; with ``construct`` or ``refused`` it is a row in docs/xpath.md."""
 
     section: str
     cases: tuple[Case, ...]

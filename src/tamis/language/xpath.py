@@ -1,7 +1,7 @@
 """Subscription text → :class:`~tamis.language.model.Query`, or a refusal that says where and why.
 
 What is supported is the forward fragment of XPath 1.0 that can be answered in one pass over a
-document (the table in the README, generated from the tests). Everything else that
+document (the table in docs/xpath.md, generated from the tests). Everything else that
 :mod:`tamis.language.grammar` can read is refused here, with the position and, where there is one,
 an expression that means the same and is supported.
 """
