@@ -130,6 +130,8 @@ class Match:
         which leaves out the byte order mark of another encoding; and so they are of records in
         ISO 8859-1. Offsets and lines of a record are those of the whole document.
 
+        Where values were asked for too, :meth:`Selection.values` has the text of each node.
+
         Raises:
             DocumentError: the document is in error.
             UsageError: there is no such subscription, or nodes were not asked for when it matched.
