@@ -212,8 +212,20 @@ def test_ids_must_differ_as_names(write: Write) -> None:
     assert "no id may be a number" in outcome.err
 
 
-def test_the_slow_lane_has_no_nodes(write: Write) -> None:
-    write({"s": "//a[last()]", "1.xml": "<a/>"})
+def test_the_slow_lane_selects_nodes_and_values(write: Write) -> None:
+    xml = "<l><r><a>1</a><a b='2'>3</a></r>\n<r><a>4<!--c--></a></r></l>"
+    write({"s": "last\t//a[last()]\nall\t//a", "1.xml": xml})
     outcome = run("match", "--subscriptions", "s", "--unsupported", "slow", "--nodes", "1.xml")
-    assert (outcome.status, outcome.out) == (2, "")
-    assert "of subscriptions that go through lxml nodes cannot be told" in outcome.err
+    assert outcome.status == 0
+    assert [node["start"] for node in outcome.results[0]["nodes"]["last"]] == [14, 36]
+    options = ("1.xml", "--value", "--unsupported", "slow")
+    assert run("select", "//a[last()]/node() | //a[last()]/@*", *options).out == "2\n3\n4\nc\n"
+    assert run("select", "sum(//a)", *options).out == "8\n"
+    assert run("select", "string(//a[last()]/@b)", *options).out == "2\n"
+    outcome = run("select", "//a[last()]", *options, "--record", "r")
+    assert (outcome.status, outcome.out) == (0, "3\n4\n")
+    outcome = run("select", "//namespace::*", "--json", *options)
+    assert (outcome.status, "namespace nodes" in outcome.results[0]["error"]) == (3, True)
+    refused = run("select", "//a[last()]", "1.xml")
+    assert refused.status == 2
+    assert "--unsupported slow answers through lxml" in refused.err

@@ -282,9 +282,6 @@ def test_what_no_records_can_be_made_of() -> None:
         matcher.match_records("<r/>", "<r>")
     with pytest.raises(UsageError, match="not int"):
         list(matcher.match_records(1, "r"))  # type: ignore[arg-type]
-    slow = tamis.compile(tamis.Subscriptions({"x": "//a[last()]"}, unsupported="slow"))
-    with pytest.raises(UsageError, match="lxml"):
-        slow.match_records("<r/>", "r")
 
 
 def test_a_file_is_closed_with_its_records(tmp_path: Path) -> None:

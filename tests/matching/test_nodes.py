@@ -376,15 +376,6 @@ def test_what_cannot_be_asked() -> None:
         matcher.match_records("<a/>", "a", nodes="last")  # type: ignore[arg-type]
 
 
-def test_subscriptions_of_the_slow_lane_are_refused() -> None:
-    matcher = tamis.compile({"x": "//a", "s": "//a[last()]"}, unsupported="slow")
-    assert list(matcher.match("<a/>")) == ["x", "s"]
-    with pytest.raises(UsageError, match="through lxml"):
-        matcher.match("<a/>", nodes="first")
-    with pytest.raises(UsageError, match="through lxml"):
-        matcher.match_many(["<a/>"], nodes="all")
-
-
 def test_documents_in_error_have_no_nodes() -> None:
     matcher = tamis.compile({"x": "//a"})
     good, bad, other = matcher.match_many(["<a/>", "<a>", "<b><a/></b>"], nodes="all")

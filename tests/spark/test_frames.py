@@ -227,11 +227,6 @@ def test_versions_say_what_matched(df: DataFrame) -> None:
 
 @pytest.mark.spark
 def test_what_cannot_be_asked(df: DataFrame) -> None:
-    slow = tamis.Subscriptions({"x": "//a[last()]"}, unsupported="slow")
-    with pytest.raises(tamis.UsageError, match="cannot be matched with records"):
-        match(df, slow, record="a")
-    with pytest.raises(tamis.UsageError, match="nodes cannot be told"):
-        match(df, slow, nodes="all")
     with pytest.raises(tamis.UsageError, match="'a b' is no tag"):
         match(df, SUBSCRIPTIONS, record="a b")
     with pytest.raises(tamis.UsageError, match="errors='ignore'"):

@@ -11,7 +11,7 @@ from tamis.errors import DocumentError, SlowLaneError, SubscriptionId
 from tamis.language.subscriptions import Subscription, Subscriptions
 from tamis.language.xpath import parse_for_slow_lane
 from tamis.matching.matcher import compile_subscriptions
-from tamis.matching.slow import SlowLane, lxml_boolean
+from tamis.matching.slow import SlowDocument, SlowLane, lxml_boolean
 
 
 class Difference(NamedTuple):
@@ -56,7 +56,7 @@ class AgainstLxml:
         matches = self.tamis.match_batch([source])
         if matches.errors:
             raise matches.errors[0]
-        found, failed = self.lxml.match(source)
+        found, failed, _ = self.lxml.match(SlowDocument(source))
         by_tamis, by_lxml = set(matches.numbers(0).tolist()), set(found.tolist())
         differences = [
             Difference(item.id, item.expression, number in by_tamis, number in by_lxml)

@@ -16,11 +16,12 @@ from tamis.cli.arguments import (
     Output,
     RecordTag,
     Threads,
+    Unsupported,
     find_documents,
 )
 from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.results import Results, of_document, of_error, open_results
-from tamis.errors import UsageError
+from tamis.errors import UnsupportedExpression, UsageError
 from tamis.language.values import number_string, value_string
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
+    unsupported: Unsupported = "refuse",
     record: RecordTag = None,
     threads: Threads = None,
     output: Output = None,
@@ -108,6 +110,8 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     Of an expression that is a string, a number or a boolean, such as normalize-space(//title),
     count(//item) or //total > 100, its value is printed for each document, or record.
 
+    With --unsupported slow, lxml evaluates what Tamis does not support.
+
     What cannot be read is told on standard error (with --json as a result), and makes the exit
     status 3.
     """
@@ -120,11 +124,20 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         raise UsageError("--null is for text: with --json each result is one line")
     declared = Namespaces(namespaces, ns, default_ns)
     prefixes, default = declared.read()
-    parsed = parse_value(expression, declared.declared())
-    operand = None if isinstance(parsed, Nodes) else parsed
+    operand: Operand | None = None
+    try:
+        parsed = parse_value(expression, declared.declared())
+        operand = None if isinstance(parsed, Nodes) else parsed
+    except UnsupportedExpression:
+        if unsupported == "refuse":
+            say("what is not supported, --unsupported slow answers through lxml")
+            raise
     if operand is None:
         matcher = compile_subscriptions(
-            {_ID: expression}, namespaces=prefixes, default_namespace=default
+            {_ID: expression},
+            namespaces=prefixes,
+            default_namespace=default,
+            unsupported=unsupported,
         )
     else:
         matcher = value_matcher(operand)
@@ -192,14 +205,17 @@ class _Printer:
         self.errors = 0
 
     def write(self, name: str, found: Match) -> None:
-        if found.error is not None:
+        error = found.error or found.failed.get(_ID)
+        if error is not None:
             self.errors += 1
             if self.form.as_json:
-                self.results.write(of_error(name, found.error, found.record))
+                self.results.write(of_error(name, error, found.record))
             else:
-                say(f"{name}: {found.error}")
+                say(f"{name}: {error}")
         elif self.operand is not None:
             self.write_value(name, found.document_nodes.value(self.operand), found.record)
+        elif (value := found.document_nodes.lxml_value(_ID)) is not None:
+            self.write_value(name, value, found.record)
         elif found:
             self.write_nodes(name, found)
 

@@ -19,6 +19,7 @@ from tamis.cli.arguments import (
 )
 from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.results import Results, of_error, open_results
+from tamis.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,6 +57,7 @@ def transform(
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
     skip_bad: SkipBad = False,
+    unsupported: Annotated[str, typer.Option("--unsupported", hidden=True)] = "refuse",
     output: Output = None,
 ) -> None:
     """Transform documents: make of each the messages that subscriptions want.
@@ -69,6 +71,10 @@ def transform(
     """
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 
+    if unsupported != "refuse":
+        raise UsageError(
+            "--unsupported: transformations (FLWR) have no slow lane: lxml evaluates XPath alone"
+        )
     targets = find_documents(documents)
     declared = Namespaces(namespaces, ns, default_ns).declared()
     transformer = Transformer(_read(subscriptions, declared, skip_bad))

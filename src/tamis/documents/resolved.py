@@ -8,17 +8,23 @@ for ``id()``.
 
 from __future__ import annotations
 
+import re
 from xml.parsers import expat
 
 from tamis.documents.source import Source
 from tamis.errors import MalformedDocument
 
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_IS_DECLARATION = re.compile("xmlns(?::|$)").match
 _VALUE = _TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
 
 
-def resolved(source: Source) -> Source:
+def resolved(source: Source, head: int = 0) -> Source:
     """The same nodes, in UTF-8.
+
+    Args:
+        head: how many bytes come before a record: start tags, whose namespaces the record gets. It
+            becomes the root.
 
     Raises:
         MalformedDocument: libexpat cannot read the document.
@@ -28,6 +34,7 @@ def resolved(source: Source) -> Source:
     <!DOCTYPE b [<!ENTITY nothing "">]><b><c></c>M&nothing;</b>
     """
     pieces: list[str] = []
+    scope: dict[str, str] = {}  # the namespaces that are declared around the record
 
     def start_doctype(name: str, *_: object) -> None:
         parser.CommentHandler = parser.ProcessingInstructionHandler = None
@@ -42,9 +49,16 @@ def resolved(source: Source) -> Source:
             pieces.append(f"<!ATTLIST {element} {name} ID #IMPLIED>")
 
     def start(name: str, attributes: list[str]) -> None:
-        pairs = zip(attributes[::2], attributes[1::2], strict=True)
-        given = "".join(f' {name}="{value.translate(_VALUE)}"' for name, value in pairs)
-        pieces.append(f"<{name}{given}>")
+        given = dict(zip(attributes[::2], attributes[1::2], strict=True))
+        if parser.CurrentByteIndex < head:
+            declared = ((key, value) for key, value in given.items() if _IS_DECLARATION(key))
+            scope.update(declared)
+            return
+        if scope:
+            given = scope | given
+            scope.clear()
+        written = "".join(f' {key}="{value.translate(_VALUE)}"' for key, value in given.items())
+        pieces.append(f"<{name}{written}>")
 
     def refer_to_external(context: str | None, *_: object) -> int:
         if context is not None:  # as it is for those of the DTD
@@ -71,7 +85,7 @@ def resolved(source: Source) -> Source:
     parser.SkippedEntityHandler = skip
     handle_misc()
     try:
-        parser.Parse(source.data, True)
+        parser.Parse(source.data, not head)  # what is around a record does not end
     except expat.ExpatError as error:
         message = expat.ErrorString(error.code)
         raise MalformedDocument(message, error.lineno, error.offset + 1) from None

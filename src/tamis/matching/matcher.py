@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -59,7 +60,8 @@ from tamis.matching.selection import (
     check_values,
     check_which,
 )
-from tamis.matching.slow import SlowLane
+from tamis.matching.slow import Selected, SlowDocument, SlowLane, record_documents
+from tamis.matching.slow_nodes import TreeNodes
 from tamis.matching.threads import check_threads, in_order
 from tamis.schema.graph import SchemaGraph
 
@@ -298,7 +300,7 @@ class CompiledMatcher:
 
         Raises:
             DocumentError: it cannot be answered.
-            UsageError: nodes are asked for, and some subscriptions go through the slow lane.
+            UsageError: ``nodes`` or ``values`` is none of the above.
 
         >>> list(compile_subscriptions({"x": "//a[@n > 1]"}).match("<a n='2'/>"))
         ['x']
@@ -329,8 +331,7 @@ class CompiledMatcher:
             nodes, values: as for :meth:`match`.
 
         Raises:
-            UsageError: ``documents`` is itself a document, ``threads`` is less than 1, or nodes are
-                asked for and some subscriptions go through the slow lane.
+            UsageError: ``documents`` is itself a document, or ``threads`` is less than 1.
 
         >>> matcher = compile_subscriptions({"x": "//a"})
         >>> [match.error or list(match) for match in matcher.match_many([b"<a/>", b"<b/>", b"<"])]
@@ -340,21 +341,9 @@ class CompiledMatcher:
         return self._matches(
             documents,
             check_threads(threads),
-            self.check_nodes(nodes),
+            check_which(nodes),
             check_values(nodes, values),
         )
-
-    def check_nodes(self, nodes: Which | None) -> Which | None:
-        """The nodes that are asked for, if they can be told.
-
-        Raises:
-            UsageError: they cannot.
-        """
-        if check_which(nodes) is not None and self._slow is not None:
-            raise UsageError(
-                "of subscriptions that go through lxml nodes cannot be told: leave them out"
-            )
-        return nodes
 
     def _matches(
         self,
@@ -406,14 +395,12 @@ class CompiledMatcher:
             nodes, values: as for :meth:`match`.
 
         Raises:
-            UsageError: that is no tag, or some subscriptions go through the slow lane, or
-                ``threads`` is less than 1.
+            UsageError: that is no tag, or ``threads`` is less than 1.
 
         >>> matcher = compile_subscriptions({"x": "/a[b]"})
         >>> [(m.record, list(m)) for m in matcher.match_records("<all><a/><a><b/></a></all>", "a")]
         [(0, []), (1, ['x'])]
         """
-        self.check_records()
         found = self.record_answers(
             document,
             check_tag(tag),
@@ -426,17 +413,6 @@ class CompiledMatcher:
             for matches, located, places in found
             for number in range(matches.documents)
         )
-
-    def check_records(self) -> None:
-        """See that the subscriptions can be matched with records.
-
-        Raises:
-            UsageError: some go through the slow lane.
-        """
-        if self._slow is not None:
-            raise UsageError(
-                "subscriptions that go through lxml cannot be matched with records: leave them out"
-            )
 
     def record_answers(
         self,
@@ -460,7 +436,7 @@ class CompiledMatcher:
         except DocumentError as error:
             yield Answers(match_set([_NO_NUMBERS], {0: error}), None, _NO_PLACES)
             return
-        demand = self._demanded(nodes, values)
+        demand = self._demanded(nodes, values, of_records=True)
         if part is None:
             parsed = parse_records(stream, tag, Vocabulary(), demand, self.limits)
         else:
@@ -472,6 +448,11 @@ class CompiledMatcher:
             with self._worker() as worker:
                 answers = self._match_events(
                     worker, found.batch, found.vocabulary, nodes, found.excerpt, values
+                )
+            if self._slow is not None:
+                given = record_documents(found)
+                answers = self._with_slow(
+                    self._slow, answers, given, found.batch, found.vocabulary, nodes
                 )
             answers = answers.of(self._subscribers, found.errors)
             return answers._replace(places=found.places)
@@ -502,10 +483,13 @@ class CompiledMatcher:
                 del worker.parsers[demand]
         self._workers.append(worker)
 
-    def _demanded(self, nodes: Which | None, values: bool) -> Demand:
+    def _demanded(self, nodes: Which | None, values: bool, of_records: bool = False) -> Demand:
         """What is read of documents; to find an attribute again takes its prefix."""
-        if nodes is None:
-            return self._demand
+        has_slow = self._slow is not None
+        if nodes is None:  # records go to lxml as bytes, whose offsets have to be known
+            return self._demand | Demand(offsets=has_slow and of_records)
+        if has_slow:  # nodes that lxml selects are found by counting all nodes
+            return self._demand | EVERYTHING._replace(lines=False)
         names = self._demand.attributes.some
         has_prefixes = names is None or any(namespace for namespace, _ in names)
         return self._demand | Demand(
@@ -552,9 +536,13 @@ class CompiledMatcher:
             batch, errors = parser.parse(sources)
             answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources, values)
         if self._slow is not None:
-            found = self._match_slowly(self._slow, sources, errors)
-            matches = joined([(answers.matches, None), (found, None)])
-            answers = answers._replace(matches=matches._replace(failed=found.failed))
+            given = [
+                SlowDocument(source)
+                if number not in errors and isinstance(source, Source)
+                else None
+                for number, source in enumerate(sources)
+            ]
+            answers = self._with_slow(self._slow, answers, given, batch, parser.vocabulary, nodes)
         return answers.of(self._subscribers, errors)
 
     def _number_of(self, id: SubscriptionId) -> int:
@@ -562,26 +550,39 @@ class CompiledMatcher:
         number = self.ids.find(id)
         if number < 0:
             raise UsageError(f"there is no subscription {id!r}")
-        return int(self.subscriptions.query_numbers[number])
+        queries = self.subscriptions.query_numbers
+        if queries[number] >= 0:
+            return int(queries[number])
+        return len(self.subscriptions.queries) + int(np.count_nonzero(queries[:number] < 0))
 
-    def _match_slowly(
+    def _with_slow(
         self,
         slow: SlowLane,
-        sources: Sequence[Source | DocumentError],
-        errors: Mapping[int, DocumentError],
-    ) -> MatchSet:
-        """What of the slow lane is true of documents without errors, and what failed."""
-        by_document = [_NO_NUMBERS] * len(sources)
+        answers: Answers,
+        documents: Iterable[SlowDocument | None],
+        batch: EventBatch,
+        vocabulary: Vocabulary,
+        nodes: Which | None,
+    ) -> Answers:
+        """Answers, and what the slow lane says of the same documents; of one in error nothing."""
+        by_document = [_NO_NUMBERS] * batch.documents
         failed: dict[int, dict[int, SlowLaneError]] = {}
+        selected: dict[int, dict[int, Selected]] = {}
         starts, subscribers = self._subscribers
-        for number, source in enumerate(sources):
-            if number not in errors and isinstance(source, Source):
-                by_document[number], refused = slow.match(source)
-                if refused:  # a query of the slow lane has one subscriber
-                    failed[number] = {
-                        int(subscribers[starts[query]]): error for query, error in refused.items()
-                    }
-        return match_set(by_document, {})._replace(failed=failed)
+        limit = 1 if nodes == "first" else self.limits.matched_nodes + 1
+        for number, document in enumerate(documents):
+            if document is None:
+                continue
+            where = partial(TreeNodes, batch=batch, document=number, vocabulary=vocabulary)
+            found = slow.match(document, where if nodes else None, limit)
+            by_document[number], refused, selected[number] = found
+            if refused:  # a query of the slow lane has one subscriber
+                failed[number] = {
+                    int(subscribers[starts[query]]): error for query, error in refused.items()
+                }
+        matches = joined([(answers.matches, None), (match_set(by_document, {}), None)])
+        located = answers.nodes and answers.nodes._replace(slow=selected)
+        return Answers(matches._replace(failed=failed), located)
 
     def explain(self, document: Document, id: SubscriptionId) -> Explanation:
         """What of one subscription matched where, or what failed first.

@@ -7,8 +7,9 @@ for all other queries the reference engine's evaluator looks, in the events of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from types import MappingProxyType
 from typing import NamedTuple, cast, overload
 
 import numpy as np
@@ -38,6 +39,7 @@ from tamis.limits import Limits
 from tamis.matching.matchset import MatchSet, Occurrences, Which, ranges
 from tamis.matching.planner import Share
 from tamis.matching.reference import Evaluator, build_nodes
+from tamis.matching.slow import Selected
 
 
 class Node(NamedTuple):
@@ -230,6 +232,7 @@ class BatchNodes(NamedTuple):
         excerpts: the bytes of each document, or those of all of them.
         lanes: what each engine said.
         number_of: the number of the query that a subscription asks.
+        slow: by document and query, what lxml selected.
     """
 
     which: Which
@@ -240,6 +243,7 @@ class BatchNodes(NamedTuple):
     excerpts: Sequence[Source | DocumentError] | Excerpt
     lanes: Sequence[Answered]
     number_of: Callable[[SubscriptionId], int]
+    slow: Mapping[int, Mapping[int, Selected]] = MappingProxyType({})
 
     def of_document(self, document: int) -> DocumentNodes:
         """Those of one document, which must not be in error."""
@@ -253,6 +257,7 @@ class DocumentNodes:
         self._found = found
         self._document = document
         self._excerpt = _excerpt(found.excerpts, document)
+        self._slow = found.slow.get(document, {})
         self._met: dict[int, Met] = {}  # by the number of the lane
         self._markup = Markup(found.batch, document, self._excerpt, found.vocabulary)
 
@@ -280,6 +285,11 @@ class DocumentNodes:
         (document,) = self._evaluator.nodes.documents.tolist()
         return self._evaluator.value(operand, document)
 
+    def lxml_value(self, id: SubscriptionId) -> bool | float | str | None:
+        """What lxml says that an expression is; None where the expression selects nodes."""
+        found = self._slow.get(self._found.number_of(id))
+        return None if isinstance(found, np.ndarray) else found
+
     # -- which nodes ---------------------------------------------------------------------------
 
     def _places_of(self, number: int) -> Int64:
@@ -294,7 +304,8 @@ class DocumentNodes:
             if lane_number not in self._met:
                 self._met[lane_number] = lane.met(self._document)
             return self._met[lane_number].places_of(own, self._found.which)
-        raise AssertionError("some engine answers each query")
+        found = self._slow.get(number)
+        return found if isinstance(found, np.ndarray) else _NO_PLACES
 
     @cached_property
     def _evaluator(self) -> Evaluator:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
-from tamis.documents.batch import Int32
+from tamis.documents.batch import DOCUMENT, Int32, Int64
+from tamis.documents.record_batch import RecordBatch
 from tamis.documents.resolved import resolved
 from tamis.documents.source import Source
 from tamis.errors import (
@@ -26,6 +27,7 @@ from tamis.errors import (
     SubscriptionSyntaxError,
 )
 from tamis.language.subscriptions import Subscriptions
+from tamis.matching.slow_nodes import TreeNodes
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -41,6 +43,70 @@ _DOCTYPE = re.compile(
 )
 
 
+Selected = Int64 | bool | float | str
+"""What an expression selects, as places in a batch; or its value, if it selects no nodes."""
+
+
+class SlowAnswers(NamedTuple):
+    """What lxml says of one document.
+
+    Attributes:
+        found: the numbers of the queries that are true of it, ascending.
+        failed: the queries that could not be answered.
+        selected: what queries select, where nodes are asked for.
+    """
+
+    found: Int32
+    failed: dict[int, SlowLaneError]
+    selected: dict[int, Selected]
+
+
+class SlowDocument(NamedTuple):
+    """A document, or a record, of a batch.
+
+    Attributes:
+        source: its bytes; of a record, what it has to be read with comes before these.
+        head: how many bytes come before the record; 0 for a document.
+    """
+
+    source: Source
+    head: int = 0
+
+
+class _Expression:
+    """An absolute expression, compiled for lxml.
+
+    Its boolean is what libxml2 says: lxml leaves the document node out of what it returns.
+    """
+
+    def __init__(self, number: int, absolute: str, namespaces: Mapping[str, str]) -> None:
+        self.number = number
+        self.truth = lxml_boolean(absolute, namespaces)
+        self.value = lxml_xpath(absolute, namespaces)
+        self.count = lxml_xpath(f"count({absolute})", namespaces)
+
+    def selected(self, tree: Any, nodes: TreeNodes, limit: int) -> Selected:
+        """What it selects: at most so many nodes.
+
+        Raises:
+            SlowLaneError: where the nodes stand cannot be told.
+        """
+        value = self.value(tree)
+        if not isinstance(value, list):
+            return cast("bool | float | str", value)
+        if any(isinstance(node, tuple) for node in value):
+            raise SlowLaneError("it selects namespace nodes, which stand nowhere in a document")
+        places = [nodes.place(node) for node in value[:limit] if not _is_empty_text(node)]
+        if len(value) < self.count(tree):
+            places = [DOCUMENT, *places][:limit]
+        return np.array(places, np.int64)
+
+
+def _is_empty_text(node: Any) -> bool:
+    """Whether it is what lxml makes of an empty CDATA section, and XPath has no node for."""
+    return node == "" and not node.is_attribute
+
+
 class SlowLane:
     """Expressions that lxml evaluates.
 
@@ -53,8 +119,8 @@ class SlowLane:
         BadSubscriptions: lxml refuses expressions that are XPath 1.0.
 
     >>> lane = SlowLane([(7, "s", "/a/b[last()]/preceding-sibling::c")], {})
-    >>> lane.match(Source(b"<a><c/><b/></a>", None))
-    (array([7], dtype=int32), {})
+    >>> lane.match(SlowDocument(Source(b"<a><c/><b/></a>"))).found
+    array([7], dtype=int32)
     """
 
     def __init__(
@@ -63,13 +129,13 @@ class SlowLane:
         namespaces: Mapping[str, str],
     ) -> None:
         etree = import_lxml()
-        self.evaluators: list[tuple[int, SubscriptionId, Any]] = []
+        self.expressions: list[_Expression] = []
         refused: list[SubscriptionError] = []
-        for number, id, expression in expressions:
+        for number, id, absolute in expressions:
             try:
-                evaluator = lxml_boolean(expression, namespaces)
-                evaluator(etree.fromstring(b"<a/>"))  # some mistakes show only now
-                self.evaluators.append((number, id, evaluator))
+                expression = _Expression(number, absolute, namespaces)
+                expression.truth(etree.fromstring(b"<a/>"))  # some mistakes show only now
+                self.expressions.append(expression)
             except (etree.XPathError, ValueError) as error:
                 refused.append(SubscriptionSyntaxError(f"lxml refuses it: {error}", id=id))
         if refused:
@@ -93,25 +159,58 @@ class SlowLane:
         log.warning("%d of %d subscriptions go through lxml", len(odd), len(subscriptions))
         return lane
 
-    def match(self, source: Source) -> tuple[Int32, dict[int, SlowLaneError]]:
-        """The numbers of the queries that are true of a document, ascending; and the failures.
+    def match(
+        self,
+        document: SlowDocument,
+        nodes_of: Callable[[Any], TreeNodes] | None = None,
+        limit: int = 0,
+    ) -> SlowAnswers:
+        """What is true of a document.
 
         A failure concerns its query alone. Where lxml cannot parse the document, all queries fail.
+
+        Args:
+            nodes_of: where the nodes of a tree stand; None where nodes are not asked for.
+            limit: nodes of one query.
         """
         etree = import_lxml()
-        try:
-            tree = lxml_tree(source)
-        except SlowLaneError as error:
-            return np.zeros(0, np.int32), {number: error for number, _, _ in self.evaluators}
         found: list[int] = []
-        failed: dict[int, SlowLaneError] = {}
-        for number, _, evaluator in self.evaluators:
+        answers = SlowAnswers(np.zeros(0, np.int32), {}, {})
+        try:
+            tree = lxml_tree(document.source, document.head)
+            nodes = None if nodes_of is None else nodes_of(tree)
+        except SlowLaneError as error:
+            return answers._replace(failed={each.number: error for each in self.expressions})
+        for expression in self.expressions:
+            number = expression.number
             try:
-                if evaluator(tree):
+                is_true = expression.truth(tree)
+                if nodes is not None:
+                    answers.selected[number] = expression.selected(tree, nodes, limit)
+                if is_true:
                     found.append(number)
+            except SlowLaneError as error:
+                answers.failed[number] = error
             except etree.XPathError as error:
-                failed[number] = SlowLaneError(f"lxml cannot evaluate the expression: {error}")
-        return np.array(found, dtype=np.int32), failed
+                answers.failed[number] = SlowLaneError(
+                    f"lxml cannot evaluate the expression: {error}"
+                )
+        return answers._replace(found=np.array(found, np.int32))
+
+
+def record_documents(found: RecordBatch) -> Iterator[SlowDocument | None]:
+    """The records of a batch, to be read alone; None for one in error."""
+    excerpt, places = found.excerpt, found.places
+    for number in range(found.batch.documents):
+        if number in found.errors:
+            yield None
+            continue
+        assert excerpt is not None, "the batch has offsets"
+        head = places.contexts[places.context[number]]
+        start, end = places.starts[number] - excerpt.start, places.ends[number] - excerpt.start
+        yield SlowDocument(
+            Source(head + bytes(excerpt.data[start:end]), excerpt.encoding), len(head)
+        )
 
 
 def import_lxml() -> Any:
@@ -130,33 +229,46 @@ def import_lxml() -> Any:
 def lxml_boolean(absolute: str, namespaces: Mapping[str, str]) -> etree.XPath:
     """An absolute expression for lxml, returning its boolean.
 
-    libxml2 converts it, since lxml leaves the document node out of the node sets that it returns.
+    libxml2 converts it: lxml leaves the document node out of the node sets that it returns.
+    """
+    return lxml_xpath(f"boolean({absolute})", namespaces)
+
+
+def lxml_xpath(absolute: str, namespaces: Mapping[str, str]) -> etree.XPath:
+    """An absolute expression for lxml.
+
+    A default namespace is in the expression already (``parse_for_slow_lane``).
     """
     prefixes = {prefix: uri for prefix, uri in namespaces.items() if prefix}
-    xpath: etree.XPath = import_lxml().XPath(f"boolean({absolute})", namespaces=prefixes or None)
+    xpath: etree.XPath = import_lxml().XPath(absolute, namespaces=prefixes or None)
     return xpath
 
 
-def lxml_tree(source: Source) -> etree._ElementTree[Any]:
+def lxml_tree(source: Source, head: int = 0) -> etree._ElementTree[Any]:
     """Parse a document with lxml to the same nodes as Tamis does; nothing external is fetched.
 
     What a DTD declares, libxml2 reads otherwise than libexpat, which Tamis follows. So libexpat
     resolves a document with an internal subset first, and one with references to entities that
     only an external DTD could declare.
 
+    Args:
+        head: how many bytes come before a record; 0 where there is none.
+
     Raises:
         SlowLaneError: one of them cannot parse it.
     """
     etree = import_lxml()
     doctype = _DOCTYPE.match(bytes(source.data))
-    if doctype is None or not doctype["subset"]:
+    if head:
+        pass  # libexpat puts the namespaces around a record into the record
+    elif doctype is None or not doctype["subset"]:
         try:
             return _parsed(source)
         except etree.XMLSyntaxError as error:
             if doctype is None:
                 raise _unparsed(error.msg, *error.position) from None
     try:
-        return _parsed(resolved(source))
+        return _parsed(resolved(source, head))
     except etree.XMLSyntaxError as error:  # its line would be one of the resolved document
         raise _unparsed(error.msg) from None
     except MalformedDocument as error:

@@ -70,8 +70,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
 
     Raises:
         BadSubscriptions: some cannot be used.
-        UsageError: a path leads nowhere; or subscriptions that go through the slow lane are asked
-            about records or nodes.
+        UsageError: a path leads nowhere, or an argument is none of those above.
     """
     made = program(
         subscriptions,

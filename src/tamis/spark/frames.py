@@ -78,8 +78,7 @@ def match(  # noqa: PLR0913 - what may be asked
 
     Raises:
         BadSubscriptions: some cannot be used.
-        UsageError: there is no such column, or it is of another type; or subscriptions that go
-            through the slow lane are asked about records or nodes.
+        UsageError: there is no such column, or it is of another type.
     """
     if not isinstance(column, str):
         raise UsageError(f"column is the name of one, not {type(column).__name__}")

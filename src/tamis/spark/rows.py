@@ -28,7 +28,7 @@ from tamis.documents.record_batch import check_tag
 from tamis.errors import DocumentError, MessageError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
 from tamis.matching.matchset import MatchSet, Which
-from tamis.matching.selection import Node, check_values
+from tamis.matching.selection import Node, check_values, check_which
 from tamis.spark.program import PROGRAMS_KEPT, Program
 
 log = logging.getLogger("tamis.spark")
@@ -97,13 +97,9 @@ class Form:
                 f"the program, of {program.size:,} bytes, is divided: one row a document needs all "
                 "subscriptions in one task: allow more (bytes_max), or ask for one row a match"
             )
-        check_values(nodes, values)
-        for part in program.shares:
-            part.matcher().check_nodes(nodes)
+        check_values(check_which(nodes), values)
         if record is not None:
             check_tag(record)
-            for part in program.shares:
-                part.matcher().check_records()
         return cls(program.id_type, program.set_version, record, as_array, nodes, errors, values)
 
     def fields(self) -> list[StructField]:
