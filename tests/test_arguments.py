@@ -54,7 +54,7 @@ MATCHER = tamis.compile({"x": "//a"})
 EVENTS = tamis.compile_events({"x": "a = 1"})
 MATCH = MATCHER.match("<a/>", nodes="all", values=True)
 INTERNAL = {
-    *("answers", "record_answers", "match_batch", "check_nodes", "check_records"),
+    *("answers", "record_answers", "match_batch"),
     *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries"),
     "document_nodes",
 }
