@@ -41,7 +41,7 @@ _NUMBER_AND_STRING = (
     re.compile(r"(?<![<>])= *-?\.?[0-9]"),
     re.compile(r"\b[0-9][.0-9]* *!?="),
 )
-_BEHIND_ATTRIBUTE = re.compile(r"(@|attribute\s*::)\s*[\w.:*-]+\s*(\[[^\]]*\]\s*)*/")
+_BEHIND_ATTRIBUTE = re.compile(r"(@|attribute\s*::)\s*[\w.:*{}-]+\s*(\[[^\]]*\]\s*)*/")
 _STRING_VALUE = re.compile("[=<>]|contains|starts-with|string-length|normalize-space")
 
 

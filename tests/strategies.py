@@ -59,8 +59,14 @@ _LITERALS = st.one_of(
 )
 _TEXT_LITERALS = st.sampled_from(["''", "'a'", "'1'", "' '", "'b'", "'p'", "'é'"])
 _OPERATORS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])
-_TESTS = st.one_of(_NAMES, st.sampled_from(["*", "p:*", "node()", "text()", "a", "b", "c"]))
-_ATTRIBUTE_TESTS = st.one_of(_ATTRIBUTES, st.sampled_from(["*", "p:*", "node()"]))
+_TESTS = st.one_of(
+    _NAMES,
+    st.sampled_from(["*", "p:*", "node()", "text()", "a", "b", "c"]),
+    st.sampled_from(["*:a", "*:b", "Q{urn:q}b", "Q{}a", "Q{urn:p}*", "Q{}*"]),
+)
+_ATTRIBUTE_TESTS = st.one_of(
+    _ATTRIBUTES, st.sampled_from(["*", "p:*", "node()", "*:x", "Q{urn:p}x", "Q{}*"])
+)
 _AXES = st.sampled_from(
     ["", "", "", "", "child::", "descendant::", "descendant-or-self::", "self::"]
 )

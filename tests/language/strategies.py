@@ -34,6 +34,7 @@ from tamis.language.model import (
     StringOf,
     Value,
 )
+from tamis.language.printer import print_test
 
 NAMESPACES = {"p": "urn:p", "q": "urn:q"}
 
@@ -54,9 +55,12 @@ _OPERATORS = st.sampled_from("= != < <= > >=".split())
 def _name_tests() -> st.SearchStrategy[NameTest]:
     local = st.one_of(st.none(), _LOCAL)
     prefixed = st.sampled_from(sorted(NAMESPACES.items()))
+    uris = st.sampled_from(["", *NAMESPACES.values()])
     return st.one_of(
         local.map(lambda name: NameTest(None if name is None else "", name)),
         st.builds(lambda name, pair: NameTest(pair[1], name, pair[0]), local, prefixed),
+        st.builds(NameTest, st.none(), _LOCAL),
+        st.builds(lambda name, uri: NameTest(uri, name, f"Q{{{uri}}}"), local, uris),
     )
 
 
@@ -270,5 +274,4 @@ class Speller:
         test = step.test
         if not isinstance(test, NameTest):
             return [test.value.removesuffix("()"), "(", ")"]
-        local = "*" if test.local is None else test.local
-        return [f"{test.prefix}:{local}" if test.prefix else local]
+        return [print_test(test)]

@@ -76,7 +76,9 @@ SYNTAX = r"""
     a[. = ‸'x]; ‸"; ‸'a"; a = 'b' ‸'c'; 'it's‸';
     a‸#b; ‸%; a[‸{b}]; ‸&amp; a‸\b; ‸~a; a ‸^ b; a ‸? b; ‸<a/>; a ‸&& b; a =‸= b; a‸`b;
     ‸foo::a; ‸CHILD::a; child::‸; child::‸[1]; ‸::a; ‸a::b; ‸a :: b; self::‸@b; child::child‸::a;
-    ‸q:a; //‸q:*; a/‸@q:b; ‸child::q:b; p‸:; p‸:1; a ‸:b; p‸: a; p:a‸:b; *‸:a;
+    ‸q:a; //‸q:*; a/‸@q:b; ‸child::q:b; p‸:; p‸:1; a ‸:b; p‸: a; p:a‸:b; *:a‸:b; *‸:*; * ‸:a; *‸: a;
+    a ‸*:b; ‸*:f(a); ‸{u}a; a/Q ‸{u}a; Q‸{u}; Q‸{u} a; Q{u}p‸:a; Q‸{{u}}a;
+    Q{u}a‸{b}; ‸Q{u}f(a); ‸Q{u}child::a;
     1‸a; 1.2‸.3; 1‸e3; ‸+5; 5‸(1); 1 ‸2; 0‸x1F; 1‸,5;
     .‸[1]; ..‸[a]; ..‸.; .‸a; ./‸; ..‸..;
     a/text(‸1); a/‸count(b); child::‸foo(a); @‸count(a); comment(‸'x'); processing-instruction(‸x);

@@ -13,7 +13,10 @@ import tamis
 from tamis.errors import EngineRefused
 from tamis.language.entries import BULK_MIN
 from tamis.matching import planner
+from tamis.schema.graph import SchemaGraph
+from tamis.schema.reader import parse_dtd
 from tests.oracles import lxml_xpath
+from tests.transform.saxon import transformed
 
 URI = "http://maven.apache.org/POM/4.0.0"
 DOCUMENTS = [
@@ -121,3 +124,63 @@ def test_what_is_no_default_namespace_is_refused(given: dict[str, Any], message:
             make({}, **given)
     with pytest.raises(tamis.UsageError, match="give namespaces, default_namespace"):
         tamis.compile(tamis.Subscriptions({}), default_namespace="u")
+
+
+def test_a_large_set_has_names_of_xpath_3() -> None:
+    """Its kernels decline them; a wildcard of names and one of a namespace pass one name each."""
+    tests = ["*:a{}", "Q{{urn:n{}}}b", "Q{{urn:n{}}}*", "@*:k{}", "@Q{{urn:n{}}}*", "Q{{}}c{}"]
+    asked = {
+        f"{text} {number}": "//" + text.format(number) for text in tests for number in range(400)
+    }
+    matcher = tamis.compile(asked)
+    assert (len(asked) > BULK_MIN, matcher.engine) == (True, "automaton")
+    document = (
+        "<r><p:a1 xmlns:p='urn:n2'/><a3/><b xmlns='urn:n4'/><c5 q:k6='' xmlns:q='urn:n7'/>"
+        "<c8 xmlns='urn:n' k9=''/></r>"
+    )
+    assert set(matcher.match(document)) == {
+        f"{tests[0]} 1", f"{tests[2]} 2", f"{tests[0]} 3", f"{tests[1]} 4", f"{tests[2]} 4",
+        f"{tests[5]} 5", f"{tests[3]} 6", f"{tests[4]} 7", f"{tests[3]} 9",
+    }  # fmt: skip
+    oracle = etree.ElementTree(etree.fromstring(document))
+    for id in ("*:a{} 1", "Q{{urn:n{}}}* 4", "Q{{}}c{} 8"):
+        assert lxml_xpath(asked[id], {})(oracle) == (id in matcher.match(document))
+
+
+@pytest.mark.parametrize("engine", [engine.name for engine in planner.ENGINES])
+def test_a_dtd_prunes_what_is_around_them(engine: str) -> None:
+    dtd = parse_dtd(
+        "<!ELEMENT a (b | c)*><!ELEMENT b (a | c)*><!ELEMENT c EMPTY><!ATTLIST c k CDATA #IMPLIED>"
+    )
+    asked = [
+        "//b/*:c",
+        "/*/*:b//Q{}*",
+        "/a/b/*:a[*:c/@*:k]",
+        "//*[Q{}c]",
+        "/*:d",
+        "//Q{u}a",
+        "//b/c",
+    ]
+    asked += ["//*:b/*/c", "//a[not(*:b)]", "/*:a/*"]
+    documents = ["<a><b><c k='1'/><a><c k='2'/></a></b></a>", "<a/>", "<a><c/></a>", "<d/>"]
+    for text in asked:
+        try:
+            pruned = tamis.compile({1: text}, engine=engine, dtd=SchemaGraph.of(dtd, ["a"]))
+        except EngineRefused:
+            continue
+        expected = tamis.compile({1: text}, engine="reference")
+        for document in documents:
+            assert list(pruned.match(document)) == list(expected.match(document)), (text, document)
+
+
+def test_transformations_have_them() -> None:
+    query = "<r>{{ for $b in //{} where $b/@{} = 1 return <x>{{ $b/{}/text() }}</x> }}</r>"
+    document = "<a xmlns:p='u'><p:b p:k='1'><c xmlns='u'>1</c></p:b><b k='1'><c>2</c></b></a>"
+    asked = {
+        "<r><x>1</x></r>": ("Q{u}b", "Q{u}k", "*:c"),
+        "<r><x>2</x></r>": ("*:b", "Q{}k", "Q{}*"),
+        "<r><x>1</x><x>2</x></r>": ("*:b", "*:k", "*:c"),
+    }
+    for expected, names in asked.items():
+        assert tamis.Transformer({1: query.format(*names)}).transform(document)[0].text == expected
+        assert transformed(query.format(*names), document).endswith(expected)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tamis.language.model import DESCEND, HERE, Axis, Exists, NameTest, Query, Step
+from tamis.language.model import DESCEND, HERE, Axis, Exists, NameTest, NodeTest, Query, Step
 from tamis.language.plain import ANCHOR, BELOW, KIND_BITS, TEST_SHIFT
 from tamis.language.queries import Queries
 
@@ -79,7 +79,8 @@ class Labels:
     # -- of queries --------------------------------------------------------------------------------
 
     def of_test(self, test: NameTest) -> int:
-        """The label of a name test on elements."""
+        """The label of a name test on elements, which has to have one."""
+        assert has_label(test)
         return self.of(expanded_name(test.namespace, test.local))
 
     def codes(self, steps: Sequence[Step]) -> Codes | None:
@@ -97,6 +98,7 @@ class Labels:
             elif (
                 step.axis in (Axis.CHILD, Axis.DESCENDANT)
                 and isinstance(step.test, NameTest)
+                and has_label(step.test)
                 and not step.predicates
             ):
                 is_below = descends or step.axis is Axis.DESCENDANT
@@ -149,6 +151,17 @@ class Labels:
                     break
                 codes.append(label << 1 | word >> below & 1)
             yield [tuple(codes)] if len(codes) == end - 1 - start else None
+
+
+def has_label(test: NodeTest) -> bool:
+    """Whether a test may be a step of a filter: ``*:name`` and ``Q{}*`` may not.
+
+    >>> has_label(NameTest(None, "a")), has_label(NameTest("", None)), has_label(NameTest("", "a"))
+    (False, False, True)
+    """
+    if not isinstance(test, NameTest):
+        return False
+    return bool(test.namespace) or (test.namespace is None) == (test.local is None)
 
 
 def is_open(name: str) -> bool:

@@ -32,7 +32,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 _TOKEN = re.compile(
     rf"""[ \t\r\n]*(?:
-      (?P<name>{_NAME}(?::(?!:)(?:{_NAME}|\*))?)
+      (?P<name>Q\{{[^{{}}]*\}}(?:{_NAME}|\*)|{_NAME}(?::(?!:)(?:{_NAME}|\*))?|\*:(?!:){_NAME})
     | (?P<symbol>::|//|\.\.|!=|<=|>=|\.(?![0-9])|[()\[\]@,/|+\-=<>*$])
     | (?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)
     | (?P<string>"[^"]*"|'[^']*')
@@ -40,6 +40,8 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+
+_CLARK_NAME = re.compile(rf"\{{[^{{}}]*\}}(?:{_NAME}|\*)")  # as ElementTree writes names
 
 AXES = frozenset(
     "ancestor ancestor-or-self attribute child descendant descendant-or-self following "
@@ -452,8 +454,12 @@ def read_token(text: str, position: int) -> Token:
         character = text[position]
         if character in "\"'":
             raise SubscriptionSyntaxError("the string is not closed", text, position)
+        clark = _CLARK_NAME.match(text, position)
         raise SubscriptionSyntaxError(
-            f"{character!r} cannot stand in an XPath expression", text, position
+            f"{character!r} cannot stand in an XPath expression",
+            text,
+            position,
+            f"write Q{clark[0]}" if clark else None,
         )
     kind = match.lastgroup
     assert kind is not None

@@ -51,6 +51,10 @@ class NameTest:
     local: str | None
     prefix: str | None = field(default=None, compare=False, repr=False)
 
+    def passes(self, namespace: str, local: str) -> bool:
+        """Whether an expanded name passes."""
+        return self.namespace in (None, namespace) and self.local in (None, local)
+
 
 NodeTest = NameTest | KindTest
 

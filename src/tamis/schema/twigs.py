@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tamis.language.filters import Codes
+from tamis.language.filters import Codes, has_label
 from tamis.language.model import (
     DESCEND,
     HERE,
@@ -31,7 +31,6 @@ from tamis.language.model import (
     Exists,
     Expression,
     NameOf,
-    NameTest,
     Nodes,
     NormalizeSpace,
     Not,
@@ -218,7 +217,7 @@ def _first_piece(steps: tuple[Step, ...], pruner: Pruner) -> _Piece:
     for index, step in enumerate(steps, start=1):
         if step in (DESCEND, HERE):
             continue
-        is_element = step.axis in (Axis.CHILD, Axis.DESCENDANT) and isinstance(step.test, NameTest)
+        is_element = step.axis in (Axis.CHILD, Axis.DESCENDANT) and has_label(step.test)
         if not is_element or any(isinstance(part, Position) for part in step.predicates):
             return _Piece(_codes(linear, pruner), (), steps[begin:], True)
         linear += [*steps[begin : index - 1], replace(step, predicates=())]

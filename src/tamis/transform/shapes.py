@@ -290,11 +290,11 @@ def _attribute(step: Step) -> tuple[str, str] | None:
     test = step.test
     if step.predicates or not isinstance(test, NameTest):
         raise NoShapeError("a step to attributes with a predicate or node()")
-    if test.namespace is None:
-        return None
-    if test.local is None:
-        raise NoShapeError("a step to the attributes of a namespace")
-    return test.namespace, test.local
+    if test.namespace is not None and test.local is not None:
+        return test.namespace, test.local
+    if test.namespace is not None or test.local is not None:
+        raise NoShapeError("a step to the attributes of a namespace, or of a name in any namespace")
+    return None
 
 
 def _check_text(step: Step) -> None:

@@ -369,14 +369,15 @@ TABLES: dict[str, Callable[[Any], Any]] = {
     "fewer queries": of_metadata(queries=1),
     "no names": of_metadata(names=[]),
     "one name more": lambda table: table["metadata"]["names"].append([0, "", "zz"]),
-    "kinds of names": of_metadata(names=[[4, "", "a"]]),
+    "kinds of names": of_metadata(names=[[2, "", "a"]]),
     "a name twice": lambda table: table["metadata"].update(
         names=table["metadata"]["names"][:1] * 3
     ),
     "names of nothing": of_metadata(names=[[]]),
     "names of numbers": of_metadata(names=[[0, 1, 2]]),
     "names of text": of_metadata(names="abc"),
-    "namespaces with names": of_metadata(names=[[2, "a", "b"]]),
+    "names of any kind": of_metadata(names=[[0, None, None]]),
+    "local names of numbers": of_metadata(names=[[0, None, 2]]),
     "demand": of_metadata(demand={}),
     "demand of numbers": lambda table: table["metadata"]["demand"].update(misc=0),
     "demand of text": lambda table: table["metadata"]["demand"].update(text="all"),
@@ -480,4 +481,4 @@ def test_the_version_is_of_these_arrays() -> None:
     said = repr([(name, kind) for name, kind in saved.dtypes(ProgramArrays).items()])
     memos = repr([(name, kind) for name, kind in saved.dtypes(MemoArrays).items()])
     assert (saved.MEMO_VERSION, zlib.crc32(memos.encode())) == (3, 2836734432)
-    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (3, 259904120)
+    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (4, 259904120)

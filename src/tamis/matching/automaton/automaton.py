@@ -418,12 +418,8 @@ class _NameSymbols:
         program = self._program
         for name in range(self._known, count):
             expanded = vocabulary.expanded(name)
-            self._elements[name] = program.element_symbols.get(
-                expanded, program.element_namespaces.get(expanded[0], OTHER_ELEMENT)
-            )
-            self._attributes[name] = program.attribute_symbols.get(
-                expanded, program.attribute_namespaces.get(expanded[0], OTHER_ATTRIBUTE)
-            )
+            self._elements[name] = program.elements.of(*expanded, OTHER_ELEMENT)
+            self._attributes[name] = program.attributes.of(*expanded, OTHER_ATTRIBUTE)
         self._known = count
         return self._elements, self._attributes
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -80,6 +82,7 @@ from tamis.matching.automaton.program import (
     WATCHES,
     AutomatonProgram,
     ProgramArrays,
+    Symbols,
 )
 from tamis.matching.automaton.sparse import SparseFacts
 
@@ -99,7 +102,7 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
         demand: of those that were not plain.
     """
     tables = builder.tables
-    symbols = _Symbols(builder.tests)
+    symbols = _Told(builder.tests)
     rows = tables.rows("nodes")
     parents, below, codes = rows[:, PARENT], rows[:, BELOW] != 0, symbols.codes[rows[:, TEST]]
     order = _breadth_first(parents, below, codes)
@@ -158,8 +161,6 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
         demand | _demand(builder),
         symbols.elements,
         symbols.attributes,
-        symbols.element_namespaces,
-        symbols.attribute_namespaces,
     )
 
 
@@ -386,7 +387,7 @@ def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str
 # -- tests -----------------------------------------------------------------------------------------
 
 
-class _Symbols:
+class _Told:
     """What tests can tell apart.
 
     Attributes:
@@ -395,10 +396,7 @@ class _Symbols:
     """
 
     def __init__(self, tests: list[Test]) -> None:
-        self.elements: dict[tuple[str, str], int] = {}
-        self.attributes: dict[tuple[str, str], int] = {}
-        self.element_namespaces: dict[str, int] = {}
-        self.attribute_namespaces: dict[str, int] = {}
+        self.elements, self.attributes = Symbols({}, {}, {}), Symbols({}, {}, {})
         symbols: list[Test] = [
             (TEXT_NODE, None, None),
             (ANY_CHILD, None, None),
@@ -406,25 +404,44 @@ class _Symbols:
             _ALL_ATTRIBUTES,
         ]
         assert (TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL) == (0, 1, 2, 3, 4)
-        for test in tests:
-            kind, namespace, local = test
-            if kind in (ELEMENT, ATTRIBUTE) and namespace is not None:
-                if local is None:
-                    both = (self.element_namespaces, self.attribute_namespaces)
-                    both[kind == ATTRIBUTE][namespace] = len(symbols)
-                else:
-                    names = self.attributes if kind == ATTRIBUTE else self.elements
-                    names[namespace, local] = len(symbols)
-                symbols.append(test)
-        wild = [test for test in tests if _is_wild(test)]
+        for kind, namespace, local in _told_apart(tests):
+            number = len(symbols)
+            symbols.append((kind, namespace, local))
+            of_kind = self.attributes if kind == ATTRIBUTE else self.elements
+            if namespace is not None and local is not None:
+                of_kind.names[namespace, local] = number
+            elif namespace is not None:
+                of_kind.namespaces[namespace] = number
+            elif local is not None:
+                of_kind.locals[local] = number
+        passing = Counter(chain.from_iterable(map(_passed, symbols)))
+        wild = [test for test in tests if _is_wild(test) and passing[test] > 1]
+        columns = {test: column for column, test in enumerate(wild)}
         numbers = {test: number for number, test in enumerate(symbols)}
-        codes = [
-            -1 - wild.index(test) if _is_wild(test) else numbers.get(test, 0) for test in tests
-        ]
+        codes = [-1 - columns[test] if test in columns else numbers.get(test, 0) for test in tests]
         self.codes: Int32 = np.array(codes, np.int32)
         self.wildcards = np.zeros((len(symbols), len(wild)), np.uint8)
-        for column, test in enumerate(wild):
-            self.wildcards[:, column] = [_passes(symbol, test) for symbol in symbols]
+        for number, symbol in enumerate(symbols):
+            passed = [columns[test] for test in _passed(symbol) if test in columns]
+            self.wildcards[number, passed] = 1
+
+
+def _told_apart(tests: list[Test]) -> dict[Test, None]:
+    """The tests of names, and what passes two of them: ``p:a`` where ``p:*`` and ``*:a`` are."""
+    named = [test for test in tests if test[0] in (ELEMENT, ATTRIBUTE) and test[1:] != (None, None)]
+    found = dict.fromkeys(named)
+    for kind in (ELEMENT, ATTRIBUTE):
+        namespaces = [test[1] for test in named if test[0] == kind and test[2] is None]
+        names = [test[2] for test in named if test[0] == kind and test[1] is None]
+        found |= dict.fromkeys((kind, *both) for both in product(namespaces, names))
+    return found
+
+
+def _passed(symbol: Test) -> set[Test]:
+    """The wildcards that a symbol passes."""
+    kind, namespace, local = symbol
+    passed: set[Test] = set() if kind == ATTRIBUTE else {(ANY_CHILD, None, None)}
+    return passed | {(kind, None, None), (kind, namespace, None), (kind, None, local)}
 
 
 def _watches(starts: Int64, watched: Int32) -> tuple[Int64, dict[str, NDArray[Any]]]:
@@ -465,13 +482,7 @@ def _is_first(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_wild(test: Test) -> bool:
-    return test[0] == ANY_CHILD or (test[0] in (ELEMENT, ATTRIBUTE) and test[2] is None)
-
-
-def _passes(symbol: Test, wild: Test) -> bool:
-    if wild[0] == ANY_CHILD:
-        return symbol[0] != ATTRIBUTE
-    return symbol[0] == wild[0] and wild[1] in (None, symbol[1])
+    return test[0] == ANY_CHILD or (test[0] in (ELEMENT, ATTRIBUTE) and None in test)
 
 
 def _breadth_first(parents: Int32, below: NDArray[np.bool_], codes: Int32) -> NDArray[np.int32]:

@@ -7,7 +7,6 @@ around it; a *formula* is of facts; a *rule* says what follows where a formula h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -206,6 +205,28 @@ class ProgramArrays(NamedTuple):
     lasts: Int32
 
 
+class Symbols(NamedTuple):
+    """The symbols of the names of elements, or of attributes.
+
+    Attributes:
+        names: by expanded name, of all names in tests. Where a test is ``p:*`` and another one
+            ``*:a``, ``p:a`` is one of them.
+        namespaces: of other names, in the namespace of a test ``p:*``.
+        locals: of other names, with the local name of a test ``*:a``.
+    """
+
+    names: dict[tuple[str, str], int]
+    namespaces: dict[str, int]
+    locals: dict[str, int]
+
+    def of(self, namespace: str, local: str, other: int) -> int:
+        """The symbol of a name, or another one where no test tells the name from others."""
+        found = self.names.get((namespace, local))
+        if found is None:
+            found = self.namespaces.get(namespace)
+        return self.locals.get(local, other) if found is None else found
+
+
 class AutomatonProgram(NamedTuple):
     """Compiled queries.
 
@@ -213,18 +234,14 @@ class AutomatonProgram(NamedTuple):
         arrays: what kernels read.
         queries: how many there are.
         demand: what they read of documents.
-        element_symbols, attribute_symbols: symbols by expanded name, for all names in tests.
-        element_namespaces, attribute_namespaces: those of names that are in no test, in a
-            namespace that is.
+        elements, attributes: the symbols of their names.
     """
 
     arrays: ProgramArrays
     queries: int
     demand: Demand
-    element_symbols: Mapping[tuple[str, str], int]
-    attribute_symbols: Mapping[tuple[str, str], int]
-    element_namespaces: Mapping[str, int]
-    attribute_namespaces: Mapping[str, int]
+    elements: Symbols
+    attributes: Symbols
 
     def memory_usage(self) -> int:
         """Bytes of the arrays."""

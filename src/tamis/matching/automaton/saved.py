@@ -34,7 +34,12 @@ from tamis.array_file import ArrayFile, open_arrays, write_arrays
 from tamis.documents.demand import Demand, Name, Names
 from tamis.errors import DamagedProgram, ProgramError, UnreadableProgram
 from tamis.matching.automaton.memo import MemoArrays
-from tamis.matching.automaton.program import FIRST_SYMBOL, AutomatonProgram, ProgramArrays
+from tamis.matching.automaton.program import (
+    FIRST_SYMBOL,
+    AutomatonProgram,
+    ProgramArrays,
+    Symbols,
+)
 from tamis.matching.automaton.validate import (
     COLUMNS,
     PARTS_OF_MEMOS,
@@ -45,7 +50,7 @@ from tamis.matching.automaton.validate import (
 
 log = logging.getLogger("tamis")
 
-PROGRAM_VERSION = 3
+PROGRAM_VERSION = 4
 """To be raised when the arrays of programs change, or what they mean."""
 MEMO_VERSION = 3
 """Likewise of memos; or when a kernel would learn something else."""
@@ -121,7 +126,7 @@ def load_program(path: Path) -> SavedProgram:
         demand, symbols = _demand_heard(said["demand"]), _symbols_heard(said["names"])
     except _NotSaid:
         raise DamagedProgram("its metadata are not those of a program", str(path)) from None
-    count = FIRST_SYMBOL + sum(len(kind) for kind in symbols)
+    count = FIRST_SYMBOL + sum(len(kind) for both in symbols for kind in both)
     fault = fault_of_program(own, queries, count)
     if fault is not None:
         raise DamagedProgram(f"{fault} cannot be right", str(path))
@@ -162,22 +167,16 @@ def _names_said(names: Names) -> list[Name] | None:
     return None if names.some is None else sorted(names.some)
 
 
-def _symbols_of(program: AutomatonProgram) -> tuple[Mapping[Any, int], ...]:
-    return (
-        program.element_symbols,
-        program.attribute_symbols,
-        program.element_namespaces,
-        program.attribute_namespaces,
-    )
-
-
 def _symbols_said(program: AutomatonProgram) -> list[list[Any]]:
-    """What each symbol from FIRST_SYMBOL on is: a kind, a namespace and perhaps a local name."""
-    said = {
-        symbol: [kind, key] if isinstance(key, str) else [kind, *key]
-        for kind, symbols in enumerate(_symbols_of(program))
-        for key, symbol in symbols.items()
-    }
+    """What each symbol from FIRST_SYMBOL on is: a kind, a namespace and a local name.
+
+    The kind is 1 for attributes; the namespace, or the local name, is None for any.
+    """
+    said: dict[int, list[Any]] = {}
+    for kind, (names, namespaces, locals) in enumerate((program.elements, program.attributes)):
+        said |= {symbol: [kind, *name] for name, symbol in names.items()}
+        said |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
+        said |= {symbol: [kind, None, local] for local, symbol in locals.items()}
     return [said[symbol] for symbol in range(FIRST_SYMBOL, len(program.arrays.wildcards))]
 
 
@@ -201,24 +200,21 @@ def _name(said: Any) -> Name:
     return _is(str, namespace), _is(str, local)
 
 
-def _symbols_heard(
-    said: Any,
-) -> tuple[dict[Name, int], dict[Name, int], dict[str, int], dict[str, int]]:
-    """The symbols of elements, of attributes, and of the namespaces of both."""
-    names: tuple[dict[Name, int], dict[Name, int]] = ({}, {})
-    namespaces: tuple[dict[str, int], dict[str, int]] = ({}, {})
+def _symbols_heard(said: Any) -> tuple[Symbols, Symbols]:
+    """The symbols of elements, and of attributes."""
+    both = Symbols({}, {}, {}), Symbols({}, {}, {})
     for symbol, row in enumerate(_is(list, said), FIRST_SYMBOL):
-        if not _is(list, row):
+        kind, namespace, local = _several(row, 3)
+        if _is(int, kind) not in (0, 1) or namespace is local is None:
             raise _NotSaid
-        kind, *key = row
-        if _is(int, kind) in (0, 1):
-            names[kind][_name(key)] = symbol
-        elif kind in (2, 3):
-            (namespace,) = _several(key, 1)
-            namespaces[kind - 2][_is(str, namespace)] = symbol
+        symbols = both[kind]
+        if local is None:
+            symbols.namespaces[_is(str, namespace)] = symbol
+        elif namespace is None:
+            symbols.locals[_is(str, local)] = symbol
         else:
-            raise _NotSaid
-    return *names, *namespaces
+            symbols.names[_name([namespace, local])] = symbol
+    return both
 
 
 def _object(said: Any, names: set[str]) -> dict[str, Any]:

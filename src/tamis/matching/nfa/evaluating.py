@@ -224,15 +224,13 @@ class Evaluation:
     def _passes(self, test: NodeTest) -> Mask:
         """By name of the vocabulary, whether an attribute of that name passes."""
         count = len(self.vocabulary)
-        if test is KindTest.NODE or (isinstance(test, NameTest) and test.namespace is None):
+        if test is KindTest.NODE:
             return np.ones(count, np.bool_)
         assert isinstance(test, NameTest)
-        assert test.namespace is not None
-        if test.local is not None:
+        if test.namespace is not None and test.local is not None:
             wanted = self.vocabulary.find(test.namespace, test.local)
             return np.asarray(np.arange(count) == wanted)
-        own = [self.vocabulary.expanded(name)[0] == test.namespace for name in range(count)]
-        return np.array(own, np.bool_)
+        return np.array([test.passes(*name) for name in self.vocabulary], np.bool_)
 
     def _own_texts(self, state: int) -> tuple[Int64, Int64]:
         """Where the string value of each node of a state begins and ends, in ``text_values``."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tamis.language.filters import Labels
+from tamis.language.filters import Labels, has_label
 from tamis.language.model import (
     DESCEND,
     And,
@@ -104,6 +104,8 @@ def _of_step(step: Step, descends: bool, is_leaf: bool) -> Iterator[str]:
         yield "it has a descendant-or-self:: that is not written //"
     elif step.axis is Axis.SELF and step.test is not KindTest.NODE:
         yield "it has a self:: with a name"
+    elif step.axis is not Axis.ATTRIBUTE and not has_label(step.test):
+        yield "it asks for a name in any namespace, or for all names in none"
     elif step.axis is Axis.SELF and descends:
         yield "a // leads to ."
     elif step.test is KindTest.NODE and step.axis not in (Axis.SELF, Axis.ATTRIBUTE):

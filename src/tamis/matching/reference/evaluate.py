@@ -358,15 +358,15 @@ class Evaluator:
             return np.asarray(kind == TEXT)
         assert isinstance(test, NameTest)
         principal = np.asarray(kind == (ATTRIBUTE if step.axis is Axis.ATTRIBUTE else ELEMENT))
-        if test.namespace is None:
+        if test.namespace is None and test.local is None:
             return principal
         names = self.nodes.name[rows]
-        if test.local is not None:
+        if test.namespace is not None and test.local is not None:
             return np.asarray(
                 principal & (names == self.vocabulary.find(test.namespace, test.local))
             )
         known = np.unique(names[principal])
-        wanted = [n for n in known.tolist() if self.vocabulary.expanded(n)[0] == test.namespace]
+        wanted = [n for n in known.tolist() if test.passes(*self.vocabulary.expanded(n))]
         return principal & np.isin(names, wanted)
 
     @cached_property
