@@ -226,6 +226,31 @@ def test_paths_that_lead_nowhere_end_it_before_anything_starts(
 
 
 @pytest.mark.spark
+def test_what_is_left_out_is_told(
+    spark: SparkSession, write: Callable[..., None], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of folders, also as URIs, and archives; each once, with what counts as a document."""
+    members = {"1.xml": "<order/>", "b.kml": "<kml/>", ".hidden": "", "ONE.XML": "<order/>"}
+    write(FILES | {f"f/{name}": text for name, text in members.items()})
+    for name, mode in (("t.tar", "w"), ("t.tar.gz", "w:gz")):
+        with tarfile.open(name, mode) as archive:
+            archive.add("f/1.xml")
+            archive.add("f/b.kml")
+    with zipfile.ZipFile("z.zip", "w") as packed:
+        packed.write("f/1.xml")
+        packed.write("f/b.kml")
+    uri = f"file://{os.getcwd()}/f"
+    summary = run(spark, {"x": "//order"}, ["f", uri, "t.tar", "t.tar.gz", "z.zip"], "out")
+    assert summary[:1] + summary[2:4] == (7, 7, 0)
+    said = [message for message in caplog.messages if "left out" in message]
+    end = "1 file left out, whose name is not like *.xml or *.xml.gz: "
+    assert sorted(said) == sorted(
+        [f"{place}: {end}b.kml" for place in ("f", uri)]
+        + [f"{place}: {end}f/b.kml" for place in ("t.tar", "t.tar.gz", "z.zip")]
+    )
+
+
+@pytest.mark.spark
 def test_the_command_over_old_results(
     spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -108,7 +108,7 @@ STEPS: list[tuple[dict[str, str], dict[str, str]]] = [
 
 @pytest.mark.spark
 def test_a_stream_reports_what_a_job_reports(
-    spark: SparkSession, write: Callable[..., None]
+    spark: SparkSession, write: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     """The same files, matches and errors, each time that something came or changed."""
     write({"in/first.xml": "<a/>"})
@@ -123,6 +123,9 @@ def test_a_stream_reports_what_a_job_reports(
             spark, {"x": "//a"}, "stream"
         )] == [(done.documents, done.matches, done.errors)]  # fmt: skip
         counts.append(done.documents)
+        for folder in ("in", os.path.abspath("in")):
+            said = f"{folder}: 1 file left out, whose name is not like *.xml or *.xml.gz: notes.txt"
+            assert caplog.messages.count(said) == number + 1
     assert counts == [4, 2, 1, 3, 3, len(STEPS[-1][0]) + 2]
     for table, columns in (
         ("matches", ["document", "subscription"]),

@@ -101,13 +101,13 @@ def zip_members(
         if names.takes_member(name)
     ]
     if left_out is not None:
-        left_out += [name for name in found if _is_left_out(name, names)]
+        left_out += [name for name in found if is_left_out(name, names)]
     if not members:
         raise UnreadableDocument(f"a zip archive without {names.wanted}")
     return members
 
 
-def _is_left_out(name: str, names: NameFilter) -> bool:
+def is_left_out(name: str, names: NameFilter) -> bool:
     """Whether a member is a file that one may have wanted."""
     base = name.rpartition("/")[2]
     return bool(base) and not base.startswith(".") and not names.takes(base)
@@ -219,7 +219,7 @@ def tar_members(
                 count += 1
                 problem = _SPARSE if found.issparse() else None
                 yield TarMember(archive, found.offset_data, found.size, info.name, problem)
-            elif left_out is not None and _is_left_out(info.name, names):
+            elif left_out is not None and is_left_out(info.name, names):
                 left_out.append(info.name)
     if not count:
         raise UnreadableDocument(_no_members(names))
@@ -245,7 +245,7 @@ def tar_documents(
                 if not (info.isreg() or info.islnk()):
                     continue
                 if not names.takes_member(info.name):
-                    if left_out is not None and _is_left_out(info.name, names):
+                    if left_out is not None and is_left_out(info.name, names):
                         left_out.append(info.name)
                     continue
                 count += 1

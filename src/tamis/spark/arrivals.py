@@ -89,7 +89,7 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _look(self) -> None:
         """Add what is new to the log, the oldest first."""
-        listed = (file for folder in self.folders for file in list_path(folder))
+        listed = (file for folder in self.folders for file in list_path(folder, tells=False))
         found = [file for file in listed if self._is_new(file)]
         files = iter(sorted(found, key=lambda file: file.modified))
         with self.log.open("ab") as log:

@@ -136,11 +136,13 @@ class Counts:
             its first ones.
         unreadable: the numbers of files of which something could not be read.
         read: those of files of which something was, if they are more than one document or piece.
+        left_out: messages that members of compressed archives are no documents by their names.
     """
 
     documents: int = 0
     unreadable: set[int] = field(default_factory=set)
     read: set[int] = field(default_factory=set)
+    left_out: list[str] = field(default_factory=list)
 
     def note(self, piece: Piece, error: DocumentError | None) -> None:
         """Note what became of a document."""
@@ -177,6 +179,7 @@ class AnswerPieces:
         rows = Rows(self.program.matcher(), self.form, self.tells_errors)
         reader = Reader(rows.matcher.limits, as_streams=self.form.record is not None)
         counts = counts or Counts()
+        counts.left_out = reader.left_out
         if self.form.record is None:
             return gathered(self._of_documents(rows, reader, pieces, counts))
         return gathered(self._of_records(rows, reader, pieces, counts))

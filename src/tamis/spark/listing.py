@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from glob import has_magic
@@ -14,6 +15,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
+from tamis.documents.archive import is_left_out
 from tamis.documents.listing import (
     NO_DOCUMENTS,
     NO_SUCH_NAME,
@@ -23,6 +25,11 @@ from tamis.documents.listing import (
     list_folder,
 )
 from tamis.errors import UsageError
+
+log = logging.getLogger("tamis.spark")
+
+NAMES = NameFilter()
+"""Which files of folders, and members of archives, are documents."""
 
 
 class Listed(NamedTuple):
@@ -50,7 +57,8 @@ def list_files(paths: Iterable[str], folder: str = "") -> list[Listed]:
     A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
     where there is neither, a pattern with ``*``, ``?``, ``[…]`` or ``**``; or the URI of one of
     these in a file system that pyarrow knows, where a pattern may stand in the last part alone.
-    A file of a folder that cannot be tried is listed with its problem.
+    A file of a folder that cannot be tried is listed with its problem. A warning says which files
+    of a folder are no documents by their names.
 
     Raises:
         UsageError: a path leads nowhere, or a pattern matches nothing.
@@ -110,13 +118,26 @@ def _named(folder: str, path: str) -> list[str]:
     return found
 
 
-def list_path(path: str) -> Iterator[Listed]:
-    """A file, or the documents of a folder."""
+def list_path(path: str, tells: bool = True) -> Iterator[Listed]:
+    """A file, or the documents of a folder.
+
+    Args:
+        tells: whether a warning says what was left out.
+    """
     if not os.path.isdir(path):
         yield listed(path, file_problem(path))
         return
-    for name, problem in list_folder(path).files:
+    found = list_folder(path)
+    if tells:
+        tell_left_out(path, found.left_out)
+    for name, problem in found.files:
         yield listed(name, problem)
+
+
+def tell_left_out(place: str, names: Sequence[str]) -> None:
+    """Warn of files, or members of an archive, that are no documents by their names."""
+    if names:
+        log.warning("%s", NAMES.left_out(place, names))
 
 
 def listed(path: str, problem: str | None = None) -> Listed:
@@ -172,10 +193,12 @@ def _expanded_uri(uri: str) -> Iterator[Listed]:
             yield _of_info(uri + options, info)
             return
         folder = uri.rstrip("/")
-        names = NameFilter()
-        found = [info for info in _children(folder + options) if names.takes(info.base_name)]
+        children = _children(folder + options)
+        found = [info for info in children if NAMES.takes(info.base_name)]
+        files = [info.base_name for info in children if info.type == fs.FileType.File]
+        tell_left_out(folder, [name for name in files if is_left_out(name, NAMES)])
         if not found:
-            yield Listed(uri + options, problem=f"{NO_DOCUMENTS} {names.wanted}")
+            yield Listed(uri + options, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
     for info in found:
         yield _of_info(f"{folder}/{quote(info.base_name)}{options}", info)
 

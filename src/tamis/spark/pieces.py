@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from tamis.documents.archive import (
+    is_left_out,
     is_packed_tar,
     is_tar,
     is_zip,
@@ -24,13 +25,12 @@ from tamis.documents.archive import (
     tar_documents,
     tar_members,
 )
-from tamis.documents.listing import NameFilter
 from tamis.documents.record_ranges import RecordRange
 from tamis.documents.source import Document
 from tamis.errors import DocumentError, UnreadableDocument
 from tamis.limits import Limits
 from tamis.matching.threads import usable_cores
-from tamis.spark.listing import Listed, opened
+from tamis.spark.listing import NAMES, Listed, opened, tell_left_out
 from tamis.spark.program import Program
 from tamis.spark.record_index import indexed_ranges
 from tamis.spark.rows import printable
@@ -48,8 +48,6 @@ TASK_BYTES = 128 << 20
 # there are not so many files that all tasks have one anyway.
 RANGE_BYTES = 64 << 20
 SHARED_BYTES = 2 * RANGE_BYTES
-
-_NAMES = NameFilter()
 
 
 class Piece(NamedTuple):
@@ -146,7 +144,7 @@ def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
         elif (
             name.endswith(".zip")
             if "://" in name
-            else not _NAMES.takes_member(name) and is_zip(path)
+            else not NAMES.takes_member(name) and is_zip(path)
         ):
             yield from _zip_members(whole)
         else:
@@ -159,6 +157,8 @@ def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
 
 def _zip_members(whole: Piece) -> Iterator[Piece]:
     with opened(whole.path) as file, zipfile.ZipFile(file) as archive:
+        names = archive.namelist()
+        tell_left_out(whole.name, [name for name in names if is_left_out(name, NAMES)])
         members = [
             whole._replace(
                 name=f"{whole.name}/{printable(info.filename)}",
@@ -167,17 +167,18 @@ def _zip_members(whole: Piece) -> Iterator[Piece]:
                 at=number,
             )
             for number, info in enumerate(archive.infolist())
-            if _NAMES.takes_member(info.filename)
+            if NAMES.takes_member(info.filename)
         ]
-    yield from members or [whole._replace(problem=f"an archive without {_NAMES.wanted}")]
+    yield from members or [whole._replace(problem=f"an archive without {NAMES.wanted}")]
 
 
 def _tar_members(whole: Piece) -> Iterator[Piece]:
     if is_packed_tar(whole.path):
         yield whole._replace(kind="stream")
         return
+    left_out: list[str] = []
     with opened(whole.path) as file:
-        for member in tar_members(file, whole.path, _NAMES):
+        for member in tar_members(file, whole.path, NAMES, left_out):
             yield whole._replace(
                 name=f"{whole.name}/{printable(member.name)}",
                 size=member.size,
@@ -185,6 +186,7 @@ def _tar_members(whole: Piece) -> Iterator[Piece]:
                 at=member.start,
                 problem=member.problem,
             )
+    tell_left_out(whole.name, left_out)
 
 
 def deal(sizes: Sequence[int]) -> list[int]:
@@ -227,10 +229,14 @@ class Reader:
     Args:
         limits: bounds on each document.
         as_streams: documents may be of any size, and each is read before the next is asked for.
+
+    Attributes:
+        left_out: messages that members of compressed archives are no documents by their names.
     """
 
     def __init__(self, limits: Limits, as_streams: bool) -> None:
         self.bytes_max = None if as_streams else limits.document_bytes + 1
+        self.left_out: list[str] = []
         self._archive: tuple[str, zipfile.ZipFile] | None = None
 
     def documents(self, piece: Piece) -> Iterator[tuple[str, Document | DocumentError]]:
@@ -272,9 +278,10 @@ class Reader:
 
     def _members(self, piece: Piece) -> Iterator[tuple[str, Document | DocumentError]]:
         """The documents of a compressed tar, up to where it cannot be read any further."""
+        left_out: list[str] = []
         try:
             with opened(piece.path) as file:
-                for name, member in tar_documents(file, _NAMES):
+                for name, member in tar_documents(file, NAMES, left_out):
                     whole = f"{piece.name}/{printable(name)}" if name else piece.name
                     if isinstance(member, DocumentError):
                         yield whole, member
@@ -282,6 +289,8 @@ class Reader:
                         yield whole, self._document(member)
         except Exception as error:  # whatever file systems and decompressors raise
             yield piece.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
+        if left_out:
+            self.left_out.append(NAMES.left_out(piece.name, left_out))
 
     def _opened_archive(self, path: str) -> zipfile.ZipFile:
         """An archive, kept open for its next member."""

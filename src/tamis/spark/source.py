@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -155,6 +157,7 @@ class _Reader(DataSourceReader):
         self.folder = folder
 
     def partitions(self) -> list[InputPartition]:
+        _show_warnings()
         files = list_files(self.paths, self.folder)
         pieces = pieces_of(files, self.folder, self.answer.form.record, self.answer.program)
         return [InputPartition(share) for share in shares(pieces)]
@@ -162,6 +165,12 @@ class _Reader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         pieces = cast(list[Piece], partition.value or [])
         return self.answer(pieces)
+
+
+@cache
+def _show_warnings() -> None:
+    """Have warnings go to stderr, in a process of Spark's where nobody else shows them."""
+    logging.getLogger("tamis").addHandler(logging.StreamHandler())
 
 
 def _is_true(options: Mapping[str, str], name: str, default: str = "false") -> bool:

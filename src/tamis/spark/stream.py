@@ -16,10 +16,11 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
+from tamis.documents.listing import list_folder
 from tamis.errors import TamisError, UsageError
 from tamis.spark.arrivals import LOG, ArrivalsSource
 from tamis.spark.files import AnswerPieces, Paths, path_list
-from tamis.spark.listing import Listed, listed
+from tamis.spark.listing import Listed, listed, tell_left_out
 from tamis.spark.output import Output, to_disk
 from tamis.spark.postgres import Postgres, is_postgres
 from tamis.spark.program import Program
@@ -139,6 +140,8 @@ def stream(  # noqa: PLR0913 - what may be asked
     if "://" in os.fspath(checkpoint or ""):
         raise UsageError(f"the checkpoint {checkpoint} is a URI: name a folder")
     within = stream_folders(folders, trigger)
+    for folder in within:
+        tell_left_out(folder, list_folder(folder).left_out)
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
     batches = _Batches(source, place, _name_of(kept), record, errors, on_batch)
     batches.prepare()

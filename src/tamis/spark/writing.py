@@ -32,7 +32,7 @@ from tamis.spark.program import Program
 log = logging.getLogger("tamis.spark")
 
 # What a task tells of what it wrote: a file, or ""; with which part of
-# the program; and the numbers of files, see ``Counts``.
+# the program; and the numbers of files, and messages, see ``Counts``.
 _DONE = (
     StructType()
     .add("file", StringType())
@@ -42,6 +42,7 @@ _DONE = (
     .add("part", LongType())
     .add("unreadable", ArrayType(LongType()))
     .add("read", ArrayType(LongType()))
+    .add("left_out", ArrayType(StringType()))
 )
 
 
@@ -140,6 +141,8 @@ def write_run(
     log.info("%s: %s", name, plan)
     with place.sink(name, made.id_type) as sink:
         parts = on_workers(spark, tasks, WriteTask(answer, sink))
+        for said in {said: None for part in parts for said in part["left_out"]}:
+            log.warning("%s", said)
         counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
         read, incomplete = _read_by_all(files, parts, len(made.shares))
         wrong = rows_about(refused, incomplete)
@@ -232,4 +235,5 @@ class WriteTask:
             "part": part,
             "unreadable": sorted(counts.unreadable) if written["is_first"] else [],
             "read": sorted(counts.read) if written["is_first"] else [],
+            "left_out": counts.left_out,
         }
