@@ -175,7 +175,7 @@ def test_the_format(spark: SparkSession, write: Callable[..., None]) -> None:
         answers = reader.option("subscriptions", f"{here}/{file}").load(f"{here}/in")
         assert rows(answers) == expected
     two = reader.option("errors", "drop").load([f"{here}/in/1.xml", f"{here}/in/3.xml"])
-    assert (rows(two), two.columns[-1]) == ([(f"{here}/in/1.xml", "a")], "tamis_version")
+    assert (rows(two), two.columns[-1]) == ([(f"{here}/in/1.xml", "a")], "failed")
     values = reader.options(nodes="all", values=True, subscriptions=f"{here}/s.tsv")
     nodes = values.load(f"{here}/in/2.xml.gz").where("subscription = 'a'").collect()
     assert [node.value for row in nodes for node in row.nodes] == [""]

@@ -24,7 +24,7 @@ EXPECTED = [
 
 def rows(answers: DataFrame) -> list[tuple[object, ...]]:
     """The rows in order, without versions, and with the code in place of the error."""
-    dropped = answers.drop("record", "set_version", "tamis_version")
+    dropped = answers.drop("record", "set_version", "tamis_version", "failed")
     found = [(*row[:-1], row.error and row.error.code) for row in dropped.collect()]
     return sorted(found, key=repr)
 
@@ -48,6 +48,7 @@ def test_one_row_a_match_or_an_error(df: DataFrame, column: str) -> None:
         ("subscription", "string"),
         ("set_version", "string"),
         ("tamis_version", "string"),
+        ("failed", "map<string,string>"),
         ("error", "struct<code:string,message:string,line:bigint,column:bigint,offset:bigint>"),
     ]
     assert rows(answers) == EXPECTED
@@ -67,7 +68,7 @@ def test_errors_say_what_and_where(df: DataFrame) -> None:
 
 @pytest.mark.spark
 def test_kept_columns(df: DataFrame) -> None:
-    own = ["record", "subscription", "set_version", "tamis_version", "error"]
+    own = ["record", "subscription", "set_version", "tamis_version", "failed", "error"]
     assert match(df, SUBSCRIPTIONS).columns == ["document", "bytes", *own]
     assert match(df, SUBSCRIPTIONS, keep=()).columns == own
     assert match(df, SUBSCRIPTIONS, keep=["xml"]).columns == ["xml", *own]
@@ -88,7 +89,9 @@ def test_kept_columns_of_any_name_and_type_come_through(df: DataFrame) -> None:
         F.col("xml").alias("again"),
     )
     answers = match(kept, {"big": "//a[@n > 1]"}).where("error is null")
-    answers = answers.drop("record", "subscription", "set_version", "tamis_version", "error")
+    answers = answers.drop(
+        "record", "subscription", "set_version", "tamis_version", "failed", "error"
+    )
     assert answers.schema == kept.drop("xml").schema
     assert answers.collect() == kept.where("xml like '%2%'").drop("xml").collect()
 
@@ -211,10 +214,37 @@ def test_records_of_values(spark: SparkSession) -> None:
 
 @pytest.mark.spark
 def test_errors_may_end_the_job(df: DataFrame) -> None:
-    assert match(df, SUBSCRIPTIONS, errors="drop").columns[-1] == "tamis_version"
+    assert match(df, SUBSCRIPTIONS, errors="drop").columns[-2:] == ["tamis_version", "failed"]
     answers = match(df, SUBSCRIPTIONS, keep=["document"], errors="fail")
     with pytest.raises(PythonException, match="4: mismatched tag: <b> is open"):
         answers.collect()
+
+
+@pytest.mark.spark
+def test_subscriptions_that_fail_on_a_document(spark: SparkSession) -> None:
+    """They have a row of their own, or the document's; its matches are there."""
+    deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit
+    df = spark.createDataFrame([(1, deep), (2, "<a/>"), (3, "<a>"), (4, deep)], "n int, xml string")
+    asked = {"plain": "//a/a", "x": "//a[last()]", "y": "//a[last() = 2]"}
+    matcher = tamis.compile(asked, unsupported="slow", limits=tamis.Limits(depth=5000))
+    made = program(matcher)
+    found = {}
+    for row in match(df, made).collect():
+        of_document = found.setdefault(row.n, [])
+        of_document.append((row.subscription, row.failed and sorted(row.failed), row.error is None))
+        assert all("lxml cannot parse" in said for said in (row.failed or {}).values())
+    for n in (1, 4):
+        assert found[n] == [("plain", None, True), (None, ["x", "y"], True)]
+    assert (found[2], found[3]) == ([("x", None, True)], [(None, None, False)])
+    arrays = {row.n: row for row in match(df, made, as_array=True).collect()}
+    assert (arrays[1].subscriptions, sorted(arrays[1].failed)) == (["plain"], ["x", "y"])
+    assert [arrays[n].failed for n in (2, 3)] == [None, None]
+    dropped = match(df, made, errors="drop").collect()
+    assert sorted((row.n, row.subscription, row.failed) for row in dropped) == [
+        (1, "plain", None), (2, "x", None), (4, "plain", None)
+    ]  # fmt: skip
+    with pytest.raises(PythonException, match="n=1, subscription 'x': lxml cannot parse"):
+        match(df.where("n = 1"), made, errors="fail").collect()
 
 
 @pytest.mark.spark

@@ -90,6 +90,7 @@ COLUMNS = {
         ("line", "bigint"),
         ("column", "bigint"),
         ("offset", "bigint"),
+        ("subscription", "bigint"),
     ],
     "manifest": [
         ("file", "string"),
@@ -127,9 +128,10 @@ def test_others_read_what_was_written(
         assert list(again.columns) == names
         for column in ("document", "subscription", "message", "file", "size"):
             if column in names:
-                expected = sorted(row[column] for row in known)
-                assert sorted(again[column]) == expected
-                assert sorted(value for (value,) in table[column].fetchall()) == expected
+                expected = sorted(row[column] for row in known if row[column] is not None)
+                assert sorted(again[column].dropna()) == expected
+                found = [value for (value,) in table[column].fetchall() if value is not None]
+                assert sorted(found) == expected
     seen = int(again.sort_values("file")["modified"].iloc[-1].timestamp() * 1e6)
     assert abs(seen - os.stat("in/3.xml").st_mtime_ns // 1000) <= 1
 
@@ -413,6 +415,35 @@ def test_what_one_part_could_not_read_is_told(
     assert (done.documents, done.errors) == (2, 1)
     assert [row[:2] for row in errors("out")] == [("in/1.xml", "document-unreadable")]
     assert len(pq.read_table("out/manifest")) == 2
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("parts", [1, 2])
+def test_subscriptions_that_fail_on_a_document(
+    spark: SparkSession, write: Callable[..., None], parts: int
+) -> None:
+    """Each is a row of the errors, also beside those of an earlier version; the others answer."""
+    deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit
+    write({"in/1.xml": "<a>", "in/2.xml": deep, "in/3.xml": "<a/>"})
+    asked = {1: "//a/a", 2: "//a[last()]", 3: "//a[last() = 2]", 4: "//a"}
+    matcher = tamis.compile(asked, unsupported="slow", limits=tamis.Limits(depth=5000))
+    run(spark, matcher, "in/1.xml", "out", only_new=True)
+    as_before(Path("out"))
+    whole = program(matcher)
+    made = program(matcher, bytes_max=whole.size // parts + parts)
+    assert len(made.shares) == parts
+    summary = run(spark, made, "in", "out", only_new=True)
+    assert summary[:1] + summary[2:4] == (2, 4, 2)
+    assert matches("out") == [("in/2.xml", 1), ("in/2.xml", 4), ("in/3.xml", 2), ("in/3.xml", 4)]
+    table = pq.read_table("out/errors").to_pylist()
+    wrong = [(row["document"], row["code"], row["subscription"]) for row in table]
+    assert sorted(wrong, key=str) == [
+        ("in/1.xml", "document-malformed", None),
+        ("in/2.xml", "document-slow-lane", 2),
+        ("in/2.xml", "document-slow-lane", 3),
+    ]
+    assert {"lxml cannot parse" in row["message"] for row in table if row["subscription"]} == {True}
+    assert run(spark, made, "in", "out", only_new=True).documents == 0
 
 
 @pytest.mark.spark

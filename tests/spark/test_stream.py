@@ -369,6 +369,32 @@ def test_into_postgresql(spark: SparkSession, write: Callable[..., None], databa
 
 
 @pytest.mark.spark
+def test_a_database_of_an_earlier_version(
+    spark: SparkSession, write: Callable[..., None], database: str
+) -> None:
+    """It has no column of subscriptions that fail on a document, which are added."""
+    deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit
+    write({"in/1.xml": deep, "in/2.xml": "<a>"})
+    Postgres(database).prepare("bigint")
+    with psycopg.connect(database) as connection:
+        connection.execute("ALTER TABLE tamis_errors DROP COLUMN subscription")
+        connection.execute(
+            "CREATE UNIQUE INDEX tamis_errors_key ON tamis_errors "
+            "(batch, md5(document), record, line, md5(message)) NULLS NOT DISTINCT"
+        )
+    with pytest.raises(tamis.UsageError, match="ids of the type bigint"):
+        answer(spark, {"x": "//a"}, database)
+    asked = {1: "//a[last()]", 2: "//a[last() = 2]", 3: "//a/a"}
+    matcher = tamis.compile(asked, unsupported="slow", limits=tamis.Limits(depth=5000))
+    (done,) = answer(spark, matcher, database)
+    assert done[2:4] == (1, 3)
+    query = "SELECT code, subscription FROM tamis_errors ORDER BY 2"
+    assert rows_in(database, query) == [
+        ("document-slow-lane", 1), ("document-slow-lane", 2), ("document-malformed", None)
+    ]  # fmt: skip
+
+
+@pytest.mark.spark
 def test_a_batch_is_in_postgresql_once(
     spark: SparkSession, write: Callable[..., None], database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

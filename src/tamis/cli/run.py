@@ -42,7 +42,8 @@ Examples:
 \b
 Results, as Parquet:
   answers/matches   document, record, subscription, set_version, tamis_version: one row a match
-  answers/errors    document, record, code, message, line, column, offset: one row an error
+  answers/errors    document, record, code, message, line, column, offset, subscription: one row an
+                    error; subscription is null where the whole document is in error
   answers/manifest  file, size, modified, set_version, …: the files that were read
 """
 

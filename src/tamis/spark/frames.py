@@ -59,7 +59,7 @@ def match(  # noqa: PLR0913 - what may be asked
         nodes: tell also which nodes were selected, the "first" or "all".
         values: tell also the string values of these nodes, as XPath defines them.
         errors: a "column" tells them, or documents in error are left out ("drop"), or the first one
-            makes the job fail ("fail").
+            makes the job fail ("fail"). The same is done with subscriptions that failed.
         namespaces, default_namespace, unsupported: as for :class:`tamis.Subscriptions`, where one
             has to be made.
 
@@ -73,6 +73,10 @@ def match(  # noqa: PLR0913 - what may be asked
           ranges, see :meth:`tamis.Match.nodes`; with ``values``, a fourth field, ``value string``;
           with ``as_array``, an array of these, one for each subscription;
         * ``set_version string``: a hash of the subscriptions; ``tamis_version string``;
+        * ``failed map<string, string>``: the subscriptions that could not be answered for a
+          document whose others were, with the message; null where none failed. Such a document has
+          a row for ``failed``, without a subscription, beside those of its matches; with
+          ``as_array`` its one row has it. Only subscriptions that go through lxml can fail;
         * ``error struct<code string, message string, line long, column long, offset long>``, with
           ``errors="column"``.
 

@@ -38,7 +38,8 @@ def run(
     * ``matches(document string, record long, subscription, set_version string, tamis_version
       string)``, one row a match;
     * ``errors(document string, record long, code string, message string, line long, column long,
-      offset long)``, one row a document, or record, in error;
+      offset long, subscription)``, one row a document, or record, in error; or, with
+      ``subscription``, one row a subscription that could not be answered for one;
     * ``manifest(file, size, modified, set_version, tamis_version, run, read)``: the files that were
       read, by absolute paths, and with which subscriptions. A file that could not be read at all is
       in ``errors`` alone.

@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -36,9 +37,15 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 import tamis
-from tamis.errors import DocumentError, SubscriptionError, UsageError
+from tamis.errors import (
+    DocumentError,
+    SlowLaneError,
+    SubscriptionError,
+    SubscriptionId,
+    UsageError,
+)
 from tamis.spark.listing import Listed
-from tamis.spark.rows import ERROR_FIELDS, printable
+from tamis.spark.rows import ERROR_FIELDS, concatenated, printable
 
 log = logging.getLogger("tamis.spark")
 
@@ -77,7 +84,7 @@ def schemas(id_type: str) -> dict[str, pa.Schema]:
     versions = [("set_version", pa.string()), ("tamis_version", pa.string())]
     return {
         MATCHES: pa.schema([*start, ("subscription", ids), *versions]),
-        ERRORS: pa.schema([*start, *_ERRORS]),
+        ERRORS: pa.schema([*start, *_ERRORS, ("subscription", ids)]),
     }
 
 
@@ -159,31 +166,32 @@ class Output:
         if not has_manifest and (self.existing or os.path.lexists(self.folder / MANIFEST)):
             raise UsageError(f"{self.given} has results and no manifest: name another folder")
         for file in (self.folder / MATCHES).glob("*.parquet"):
-            try:
-                found = pq.read_schema(file).field("subscription").type
-            except (KeyError, OSError, pa.ArrowException) as error:
-                raise UsageError(f"{file} is no file of matches: {error}") from None
+            found = _schema_of(file, "subscription").field("subscription").type
             if found != schemas(id_type)[MATCHES].field("subscription").type:
                 raise UsageError(
                     f"{self.given} has ids of the type {found}, which those of these "
                     "subscriptions are not: name another folder"
                 )
             break
-        self._update_files({MANIFEST: _MANIFEST})
+        self._update_files({ERRORS: schemas(id_type)[ERRORS], MANIFEST: _MANIFEST})
 
     def _update_files(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Rewrite the files of earlier versions, so that those of a folder have one schema.
 
-        Each is replaced at once by one with the same rows. Files that others put there stay.
+        Each is replaced at once by one with the same rows: the columns that it lacks, at its end,
+        are null. Files that others put there stay.
         """
         with self._failure_reported(), self._staging("update") as staging:
             for name, schema in schemas.items():
                 for file in (self.folder / name).glob("*.parquet"):
+                    if not _is_older(_schema_of(file), schema):
+                        continue
                     table = _read(file)
-                    if table.schema.names == schema.names and table.schema.types != schema.types:
-                        _write(table.cast(schema, safe=False), staging / name / file.name)
-                        (staging / name / file.name).rename(file)
-                        to_disk(self.folder / name)
+                    for field in list(schema)[table.num_columns :]:
+                        table = table.append_column(field, pa.nulls(len(table), field.type))
+                    _write(table.cast(schema, safe=False), staging / name / file.name)
+                    (staging / name / file.name).rename(file)
+                    to_disk(self.folder / name)
 
     def manifest(self) -> pa.Table:
         """What was read, by all runs."""
@@ -410,15 +418,19 @@ class Run(NamedTuple):
 
 
 def rows_about(
-    refused: Sequence[SubscriptionError], documents: Mapping[str, DocumentError]
+    refused: Sequence[SubscriptionError],
+    documents: Mapping[str, DocumentError],
+    id_type: str = "string",
 ) -> pa.Table:
     """Rows of ``errors``: about subscriptions, with their lines in their file, and documents."""
+    schema = schemas(id_type)[ERRORS]
     rows: list[dict[str, object]] = [
         {
             "code": error.code,
             "message": printable(f"subscription {error.id!r}: {error.message}"),
             "line": error.line,
             "column": None if error.position is None else error.position + 1,
+            "subscription": _in_column(error.id, id_type),
         }
         for error in refused
     ]
@@ -426,7 +438,14 @@ def rows_about(
         {"document": printable(name), "code": error.code, "message": printable(error.message)}
         for name, error in documents.items()
     ]
-    return pa.Table.from_pylist(rows, schema=schemas("string")[ERRORS])
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _in_column(id: SubscriptionId | None, id_type: str) -> SubscriptionId | None:
+    """An id as a column of ids has it, or None where it cannot: others may all be integers."""
+    if id is None or id_type == "string":
+        return None if id is None else printable(str(id))
+    return id if isinstance(id, int) and -(2**63) <= id < 2**63 else None
 
 
 def new_run() -> str:
@@ -466,17 +485,36 @@ class ParquetSink(NamedTuple):
 
 
 def divided(batch: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
-    """Rows of matches, and of errors, whose fields become columns."""
+    """Rows of matches, and of errors: of documents, and of subscriptions that failed."""
     if "error" not in batch.schema.names:
         return {MATCHES: batch, ERRORS: batch.slice(0, 0)}
-    is_match = pc.is_null(batch["error"])
-    wrong = batch.filter(pc.invert(is_match))
+    wrong = batch.filter(pc.is_valid(batch["error"]))
     columns = dict(zip(ERROR_FIELDS, wrong["error"].flatten(), strict=True))
-    start = {name: wrong[name] for name in ("document", "record")}
-    return {
-        MATCHES: batch.filter(is_match),
-        ERRORS: pa.RecordBatch.from_pydict({**start, **columns}),
-    }
+    start = {name: wrong[name] for name in ("document", "record", "subscription")}
+    found = [pa.RecordBatch.from_pydict({**start, **columns})]
+    failing = batch.filter(pc.is_valid(batch["failed"]))
+    if failing.num_rows:
+        found.append(_failures(failing).cast(found[0].schema))
+    return {MATCHES: batch.filter(pc.is_valid(batch["subscription"])), ERRORS: concatenated(found)}
+
+
+def _failures(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of errors, one for each subscription that failed."""
+    failed = batch["failed"]
+    counts = np.diff(failed.offsets.to_numpy())
+    rows = pa.array(np.repeat(np.arange(len(failed)), counts))
+    said = {name: pa.nulls(len(rows), _ERRORS.field(name).type) for name in ERROR_FIELDS}
+    code = pa.repeat(pa.scalar(SlowLaneError.code, pa.string()), len(rows))
+    return pa.RecordBatch.from_pydict(
+        {
+            "document": batch["document"].take(rows),
+            "record": batch["record"].take(rows),
+            "subscription": failed.keys.cast(batch["subscription"].type),
+            **said,
+            "code": code,
+            "message": failed.items,
+        }
+    )
 
 
 class _File:
@@ -517,6 +555,27 @@ class _File:
         if self._writer is not None:
             self._writer.close()
             to_disk(self.path)
+
+
+def _schema_of(path: Path, *columns: str) -> pa.Schema:
+    """The schema of a file of Parquet.
+
+    Raises:
+        UsageError: it cannot be read, or has no such columns.
+    """
+    try:
+        schema = pq.read_schema(path)
+        for column in columns:
+            schema.field(column)
+    except (KeyError, OSError, pa.ArrowException) as error:
+        raise UsageError(f"{path} cannot be read: {error}") from None
+    return schema
+
+
+def _is_older(found: pa.Schema, schema: pa.Schema) -> bool:
+    """Whether a file has the columns of a schema as they were: fewer, or of other types."""
+    columns = len(found)
+    return bool(found.names == schema.names[:columns] and found.types != schema.types)
 
 
 def _read(path: Path, columns: list[str] | None = None) -> pa.Table:

@@ -46,12 +46,17 @@ _TABLES = (
         message text NOT NULL,
         line bigint,
         "column" bigint,
-        "offset" bigint
+        "offset" bigint,
+        subscription {ids}
     )
     """,
+    "ALTER TABLE tamis_errors ADD COLUMN IF NOT EXISTS subscription {ids}",
+    "DROP INDEX IF EXISTS tamis_errors_key",  # of an earlier version, without subscription
     """
-    CREATE UNIQUE INDEX IF NOT EXISTS tamis_errors_key
-    ON tamis_errors (batch, md5(document), record, line, md5(message)) NULLS NOT DISTINCT
+    CREATE UNIQUE INDEX IF NOT EXISTS tamis_errors_rows_key
+    ON tamis_errors (
+        batch, md5(document), record, line, md5(message), md5(subscription::text)
+    ) NULLS NOT DISTINCT
     """,
     """
     CREATE TABLE IF NOT EXISTS tamis_manifest (
@@ -139,11 +144,11 @@ class Postgres:
                 "SELECT format_type(atttypid, atttypmod) FROM pg_attribute "
                 "WHERE attrelid = 'tamis_matches'::regclass AND attname = 'subscription'"
             ).fetchone()
-        if found != ids:
-            raise UsageError(
-                f"tamis_matches has ids of the type {found}, which those of these subscriptions "
-                "are not: name another database"
-            )
+            if found != ids:
+                raise UsageError(
+                    f"tamis_matches has ids of the type {found}, which those of these "
+                    "subscriptions are not: name another database"
+                )
 
     def is_done(self, run: str) -> bool:
         """Whether a run was published."""

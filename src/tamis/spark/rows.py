@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ from pyspark.sql.types import (
     ArrayType,
     DataType,
     LongType,
+    MapType,
     StringType,
     StructField,
     StructType,
@@ -25,7 +26,7 @@ from pyspark.sql.types import (
 import tamis
 from tamis.documents.batch import Int32, Int64
 from tamis.documents.record_batch import check_tag
-from tamis.errors import DocumentError, MessageError, UsageError
+from tamis.errors import DocumentError, MessageError, SlowLaneError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
 from tamis.matching.matchset import MatchSet, Which
 from tamis.matching.selection import Node, check_values, check_which
@@ -39,6 +40,9 @@ log = logging.getLogger("tamis.spark")
 OUTPUT_ROWS = 1 << 14
 OUTPUT_BYTES = 16 << 20
 
+T = TypeVar("T")
+Failed = Mapping[int, SlowLaneError]
+"""By the numbers of subscriptions."""
 Errors = Literal["column", "drop", "fail"]
 """What becomes of documents in error: rows with a column of them, nothing, or the job fails."""
 
@@ -50,6 +54,8 @@ ERROR_FIELDS = {
     "offset": LongType(),
 }
 ERROR = StructType([StructField(name, type) for name, type in ERROR_FIELDS.items()])
+FAILED = MapType(StringType(), StringType())
+"""The subscriptions that could not be answered, with what is the matter."""
 _NODE = StructType([StructField(name, LongType()) for name in Node._fields])
 
 
@@ -119,6 +125,7 @@ class Form:
             StructField("set_version", StringType()),
             StructField("tamis_version", StringType()),
         ]
+        found.append(StructField("failed", FAILED))
         if self.errors == "column":
             found.append(StructField("error", ERROR))
         return found
@@ -154,28 +161,40 @@ class Rows:
         firsts = found.places.first if is_record else None
         for first, end, pairs in in_steps(matches):
             documents, numbers = pairs
-            errors = {
-                number: error for number, error in matches.errors.items() if first <= number < end
-            }
+            errors = _within(matches.errors, first, end)
+            failed = _within(matches.failed, first, end)
+            self._report(kept, rows, errors, failed, firsts)
             if errors:  # what is true of a document without anything is not said of these
                 is_right = ~np.isin(documents, list(errors))
                 documents, numbers = documents[is_right], numbers[is_right]
-                self._report(kept, rows, errors, firsts)
                 errors = errors if self.tells_errors else {}
-            block = _Block(first, end, documents, numbers, errors, found)
+            if self.form.errors != "column":
+                failed = {}
+            block = _Block(first, end, documents, numbers, errors, failed, found)
             yield from self._batches(kept, rows, block, firsts)
 
     def _report(
-        self, kept: Kept, rows: Int64, errors: dict[int, DocumentError], firsts: int | None
+        self,
+        kept: Kept,
+        rows: Int64,
+        errors: Mapping[int, DocumentError],
+        failed: Mapping[int, Failed],
+        firsts: int | None,
     ) -> None:
-        for number, error in errors.items():
+        found = [(number, "", error) for number, error in errors.items()]
+        found += [
+            (number, f", subscription {self.ids[query].as_py()!r}", error)
+            for number, of_document in failed.items()
+            for query, error in of_document.items()
+        ]
+        for number, subscription, error in found:
             name = kept.name(int(rows[number]))
             if firsts is not None:
                 name = f"{name}, record {firsts + number}"
             if self.form.errors == "fail":
-                said = f"{name}: {error.message}"
+                said = f"{name}{subscription}: {error.message}"
                 raise type(error)(said, error.line, error.column, error.offset)
-            log.info("%s: %s", name, error)
+            log.info("%s%s: %s", name, subscription, error)
 
     def _batches(
         self, kept: Kept, rows: Int64, block: _Block, firsts: int | None
@@ -188,6 +207,7 @@ class Rows:
             columns = [column.filter(is_right) for column in columns]
         if not len(documents):
             return
+        failed = self._failed(block, documents, columns[0])
         if firsts is None:
             columns.insert(0, pa.nulls(len(documents), pa.int64()))
         else:
@@ -196,15 +216,35 @@ class Rows:
             pa.repeat(pa.scalar(said, pa.string()), len(documents))
             for said in (self.form.set_version, tamis.__version__)
         ]
+        columns.append(failed)
         if is_shown:
             columns.append(_error_column(documents, block.errors))
         yield from kept.joined(rows[documents], columns, self.schema)
 
+    def _failed(self, block: _Block, documents: Int64, ids: pa.Array) -> pa.Array:
+        """The column of subscriptions that failed: told by the row of the document."""
+        if not block.failed:
+            return pa.nulls(len(documents), self.schema.field("failed").type)
+        told = {
+            number: [
+                (str(self.ids[query].as_py()), printable(error.message))
+                for query, error in failed.items()
+            ]
+            for number, failed in block.failed.items()
+        }
+        is_match = pc.and_(ids.is_valid(), not self.form.as_array).to_pylist()
+        rows = zip(documents.tolist(), is_match, strict=True)
+        found = [None if match else told.get(number) for number, match in rows]
+        return pa.array(found, self.schema.field("failed").type)
+
     def _flat(self, block: _Block) -> tuple[Int64, list[pa.Array]]:
-        """One row a match or an error: the document's number, and the columns of the match."""
+        """One row a match or an error: the document's number, and the columns of the match.
+
+        A document of which subscriptions failed has one more row, as one in error has.
+        """
         documents, numbers = block.documents, block.numbers
-        if block.errors:
-            wrong = np.array(list(block.errors), np.int64)
+        if block.errors or block.failed:
+            wrong = np.array([*block.errors, *block.failed], np.int64)
             documents = np.concatenate([documents, wrong])
             numbers = np.concatenate([numbers, np.full(len(wrong), -1, np.int32)])
             order = np.argsort(documents, kind="stable")
@@ -258,6 +298,11 @@ def _ids_of(matcher: CompiledMatcher, id_type: str) -> pa.Array:
     return pa.array([str(id) for id in matcher.ids], pa.string())
 
 
+def _within(found: Mapping[int, T], first: int, end: int) -> dict[int, T]:
+    """What there is of some documents."""
+    return {number: value for number, value in found.items() if first <= number < end}
+
+
 def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:
     """Documents of a batch, as many at a time as have about so many rows.
 
@@ -281,6 +326,7 @@ class _Block(NamedTuple):
         first, end: their numbers.
         documents, numbers: what matched; see ``MatchSet.pairs``.
         errors: by number.
+        failed: the subscriptions that failed, by number.
         found: the whole batch.
     """
 
@@ -289,6 +335,7 @@ class _Block(NamedTuple):
     documents: Int64
     numbers: Int32
     errors: dict[int, DocumentError]
+    failed: dict[int, Failed]
     found: Answers
 
     def match(self, matcher: CompiledMatcher, document: int) -> Match:
@@ -361,17 +408,18 @@ def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     rows = size = 0
     for batch in batches:
         if waiting and (rows + batch.num_rows > OUTPUT_ROWS or size + batch.nbytes > OUTPUT_BYTES):
-            yield _concatenated(waiting)
+            yield concatenated(waiting)
             waiting.clear()
             rows = size = 0
         waiting.append(batch)
         rows += batch.num_rows
         size += batch.nbytes
     if waiting:
-        yield _concatenated(waiting)
+        yield concatenated(waiting)
 
 
-def _concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    """All rows in one batch."""
     if len(batches) == 1:
         return batches[0]
     (batch,) = pa.Table.from_batches(batches).combine_chunks().to_batches()

@@ -53,8 +53,8 @@ class Summary(NamedTuple):
         documents: how many there were, those in error included.
         bytes: their size, as they are in their files.
         matches: rows written to ``matches``.
-        errors: rows written to ``errors``, one a document, or record, in error, or a subscription
-            that was skipped.
+        errors: rows written to ``errors``, one a document, or record, in error, a subscription that
+            failed on one, or one that was skipped.
         seconds: from listing the documents to the last file written.
         plan: how documents and subscriptions were divided among tasks.
 
@@ -145,7 +145,7 @@ def write_run(
             log.warning("%s", said)
         counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
         read, incomplete = _read_by_all(files, parts, len(made.shares))
-        wrong = rows_about(refused, incomplete)
+        wrong = rows_about(refused, incomplete, made.id_type)
         place.publish(sink, Run(name, made.id_type, form.set_version, counted, read, wrong))
     return Summary(
         documents=sum(part["documents"] for part in parts),
