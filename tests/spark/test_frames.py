@@ -243,6 +243,11 @@ def test_subscriptions_that_fail_on_a_document(spark: SparkSession) -> None:
     assert sorted((row.n, row.subscription, row.failed) for row in dropped) == [
         (1, "plain", None), (2, "x", None), (4, "plain", None)
     ]  # fmt: skip
+    records = match(df.selectExpr("n", "concat('<r>', xml, '<a/></r>') xml"), made, record="a")
+    rows = records.where("n = 1").collect()
+    assert [(row.record, row.subscription, row.failed and sorted(row.failed)) for row in rows] == [
+        (0, "plain", None), (0, None, ["x", "y"]), (1, "x", None)
+    ]  # fmt: skip
     with pytest.raises(PythonException, match="n=1, subscription 'x': lxml cannot parse"):
         match(df.where("n = 1"), made, errors="fail").collect()
 
