@@ -84,7 +84,7 @@ def test_a_folder_means_what_the_shell_makes_of_it(write: Write) -> None:
     write({"s": "//a", "in/b.xml": "<a/>", "in/a.xml": "<a/>", "in/B.xml": "<a/>"})
     write({"in/.hidden.xml": "<", "in/notes.txt": "", "in/c.XML": "", "in/below/d.xml": "<a/>"})
     outcome = run("match", "--subscriptions", "s", "in/")
-    assert list(outcome.answers) == ["in/B.xml", "in/a.xml", "in/b.xml"]
+    assert list(outcome.answers) == ["in/B.xml", "in/a.xml", "in/b.xml", "in/c.XML"]
 
 
 def test_names_that_are_not_utf8_survive(write: Write) -> None:

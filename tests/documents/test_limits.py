@@ -112,8 +112,7 @@ def test_document_bytes(kind: str, size: int, tmp_path: Path) -> None:
         assert list(match) == ["x"]
     else:
         assert str(match.error) == (
-            "larger than the limit document_bytes = 40: read it as records (--record TAG, or "
-            "match_records)"
+            "larger than the limit document_bytes = 40: read it as records, with match_records()"
         )
 
 

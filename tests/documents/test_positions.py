@@ -6,6 +6,10 @@ import pytest
 
 from tests.documents.parsing import error_of
 
+JUNK = (
+    "junk after document element: documents one after the other are what "
+    "tamis.documents.concatenated.split() divides"
+)
 # ‸ marks the place of the error, and is taken out.
 MALFORMED = [
     ("‸", "no element found"),
@@ -31,8 +35,8 @@ MALFORMED = [
     ("‸<p:a/>", "unbound prefix"),
     ("<a>\n ‸<b p:c=''/></a>", "unbound prefix"),
     ("<a xmlns:p='u' xmlns:q='u'>\n‸<b p:x='' q:x=''/></a>", "duplicate attribute"),
-    ("<a/>‸<b/>", "junk after document element"),
-    ("<a/>\n‸x", "junk after document element"),
+    ("<a/>‸<b/>", JUNK),
+    ("<a/>\n‸x", JUNK),
     (" ‸<?xml version='1.0'?><a/>", "XML or text declaration not at start of entity"),
     ("<a>x]]‸>y</a>", "not well-formed (invalid token)"),
     ("<a><!-- x --‸ y --></a>", "not well-formed (invalid token)"),

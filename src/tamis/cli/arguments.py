@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
 import typer
 
-from tamis.cli.console import Status, progress, say, warn
-from tamis.errors import (
-    DocumentError,
-    UnreadableDocument,
-    UnsupportedExpression,
-    UsageError,
-)
+from tamis.cli.console import Status, in_options, progress, say, warn
+from tamis.errors import UnsupportedExpression, UsageError
+from tamis.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from tamis.documents.source import Document
     from tamis.errors import SubscriptionId
     from tamis.events.subscriptions import EventSubscriptions
     from tamis.language.subscriptions import Subscriptions
@@ -77,6 +72,15 @@ Unsupported = Annotated[
         "document by document.",
     ),
 ]
+LimitSettings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME=VALUE",
+        help="Change a limit on what a subscription or a document may cost, as depth=5000; errors "
+        "name the limit that was reached. May be given several times.",
+    ),
+]
 SkipBad = Annotated[
     bool,
     typer.Option("--skip-bad", help="Go on without the subscriptions that cannot be used."),
@@ -111,15 +115,6 @@ InterfacesFile = Annotated[
 EventEngineName = Annotated[
     str,
     typer.Option("--engine", metavar="NAME", help="Use this engine, as signature or reference."),
-]
-RecordTag = Annotated[
-    str | None,
-    typer.Option(
-        metavar="TAG",
-        help="Match each outermost element of this tag as a document of its own; TAG is as "
-        "documents write it: page, or w:p. Documents may be of any size: they are read while "
-        "they are matched.",
-    ),
 ]
 Threads = Annotated[
     int | None,
@@ -184,10 +179,29 @@ DtdTrust = Annotated[
     ),
 ]
 DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
-DOCUMENT_HELP = (
-    "A file, a folder (its *.xml and *.xml.gz, as the shell has them), a zip archive (the same, of "
-    "its members), or - for standard input. What is gzip is decompressed."
-)
+
+
+def read_limits(settings: Sequence[str] | None, limits: Limits = DEFAULT_LIMITS) -> Limits:
+    """Limits, some of them changed.
+
+    Raises:
+        UsageError: a setting is not NAME=VALUE, or there is no such limit.
+
+    >>> read_limits(["depth=5"]).depth
+    5
+    """
+    known = [field.name for field in fields(Limits)]
+    found: dict[str, int] = {}
+    for setting in settings or ():
+        name, _, value = setting.partition("=")
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
+            raise UsageError(f"--limit {setting}: there is no limit {name!r}: {hint}")
+        if not (value.isascii() and value.isdigit()):
+            raise UsageError(f"--limit {setting}: expected NAME=VALUE, the value a whole number")
+        found[name] = int(value)
+    return replace(limits, **found)
 
 
 class Promised(NamedTuple):
@@ -198,7 +212,7 @@ class Promised(NamedTuple):
     catalog: Sequence[Path] | None = None
     trust: bool = False
 
-    def graph(self) -> SchemaGraph | None:
+    def graph(self, limits: Limits = DEFAULT_LIMITS) -> SchemaGraph | None:
         """The DTD, if there is one.
 
         Raises:
@@ -206,7 +220,7 @@ class Promised(NamedTuple):
             UsageError: there is none, and something that is about it; or it has not this root.
         """
         if self.dtd is not None:
-            return read_graph(self.dtd, self.catalog, self.root and [self.root])
+            return read_graph(self.dtd, self.catalog, self.root and [self.root], limits)
         if self.root is not None or self.catalog or self.trust:
             raise UsageError("--root, --catalog and --dtd-trust are about a DTD: give --dtd too")
         return None
@@ -261,18 +275,19 @@ class ReadingRules(NamedTuple):
     namespaces: Namespaces = Namespaces()
     unsupported: Literal["refuse", "slow"] = "refuse"
     skip_bad: bool = False
+    limits: Sequence[str] | None = None
 
 
-def read_subscriptions(
-    file: Path, namespaces: Namespaces, unsupported: Unsupported, skip_bad: bool
-) -> Subscriptions:
+def read_subscriptions(file: Path, rules: ReadingRules) -> Subscriptions:
     """The subscriptions of a file; those that cannot be used are listed on standard error.
 
     Raises:
         typer.Exit: some cannot be used, and ``skip_bad`` is false.
         UsageError: a file cannot be read.
     """
-    return usable(parse_subscriptions(file, namespaces, unsupported), file, skip_bad)
+    limits = read_limits(rules.limits)
+    found = parse_subscriptions(file, rules.namespaces, rules.unsupported, limits)
+    return usable(found, file, rules.skip_bad)
 
 
 Set = TypeVar("Set", "Subscriptions", "EventSubscriptions")
@@ -293,7 +308,7 @@ def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
 
 
 def parse_subscriptions(
-    file: Path, namespaces: Namespaces, unsupported: Unsupported
+    file: Path, namespaces: Namespaces, unsupported: Unsupported, limits: Limits
 ) -> Subscriptions:
     """The subscriptions of a file, with the errors of those that cannot be used.
 
@@ -310,6 +325,7 @@ def parse_subscriptions(
             default_namespace=default,
             unsupported=unsupported,
             skip_bad=True,
+            limits=limits,
             progress=_ReadingShown(stack),
         )
 
@@ -334,8 +350,8 @@ def read_matcher(
     if (subscriptions is None) == (program is None):
         raise UsageError("give either --subscriptions or --program")
     if subscriptions is not None:
-        graph = promised.graph()
-        read = read_subscriptions(subscriptions, *rules)
+        graph = promised.graph(read_limits(rules.limits))
+        read = read_subscriptions(subscriptions, rules)
         return compile_subscriptions(read, engine=engine, dtd=graph, dtd_trust=promised.trust)
     assert program is not None
     options = ("--namespaces", "--ns", "--default-ns", "--unsupported", "--skip-bad")
@@ -350,11 +366,12 @@ def read_matcher(
         )
     if promised != Promised():
         raise UsageError("what is about a DTD: not with --program, which is compiled without one")
-    return load_matcher(program)
+    matcher = load_matcher(program)
+    return matcher.with_limits(read_limits(rules.limits, matcher.limits))
 
 
 def read_event_subscriptions(
-    file: Path, interfaces: Path | None, skip_bad: bool
+    file: Path, interfaces: Path | None, skip_bad: bool, limits: Limits
 ) -> EventSubscriptions:
     """The subscriptions of events in a file; those that cannot be used are listed.
 
@@ -363,11 +380,13 @@ def read_event_subscriptions(
         UsageError: a file cannot be read.
     """
     belonging = None if interfaces is None else _read_interfaces(interfaces)
-    return usable(parse_event_subscriptions(file, belonging), file, skip_bad)
+    return usable(parse_event_subscriptions(file, belonging, limits), file, skip_bad)
 
 
 def parse_event_subscriptions(
-    file: Path, interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None
+    file: Path,
+    interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> EventSubscriptions:
     """The subscriptions of events in a file, with the errors of those that cannot be used.
 
@@ -376,7 +395,7 @@ def parse_event_subscriptions(
     """
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415 - keeps --help fast
 
-    return EventSubscriptions.from_file(file, interfaces=interfaces, skip_bad=True)
+    return EventSubscriptions.from_file(file, interfaces=interfaces, skip_bad=True, limits=limits)
 
 
 def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
@@ -447,7 +466,7 @@ def list_bad(
     if bad == 0:
         return
     for error in subscriptions.errors:
-        tell(f"{file}, {error}")
+        tell(in_options(f"{file}, {error}"))
     total = bad + len(subscriptions)
     tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
     if any(isinstance(error, UnsupportedExpression) for error in subscriptions.errors):
@@ -455,7 +474,10 @@ def list_bad(
 
 
 def read_graph(
-    file: Path, catalog: Sequence[Path] | None, roots: Sequence[str] | None
+    file: Path,
+    catalog: Sequence[Path] | None,
+    roots: Sequence[str] | None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> SchemaGraph:
     """The DTD of a file, seen from its roots.
 
@@ -465,55 +487,4 @@ def read_graph(
     """
     from tamis.schema import reader  # noqa: PLC0415 - keeps --help fast
 
-    return reader.read_graph(file, catalog or (), roots or ())
-
-
-class Target(NamedTuple):
-    """A document that was asked for.
-
-    Attributes:
-        name: what the results call it.
-        document: where to read it, or why it cannot even be tried.
-    """
-
-    name: str
-    document: Document | DocumentError
-
-
-def find_documents(arguments: Sequence[str]) -> list[Target]:
-    """The documents that DOCUMENT arguments stand for; nothing is read yet.
-
-    Raises:
-        UsageError: standard input is asked for twice.
-    """
-    if arguments.count("-") > 1:
-        raise UsageError("standard input can be read only once: give - once")
-    return [target for argument in arguments for target in _documents_of(argument)]
-
-
-def find_document(argument: str) -> Target:
-    """The one document that an argument stands for."""
-    if argument != "-":
-        return Target(argument, Path(argument))
-    if sys.stdin is None:  # as it is after <&-
-        return Target(argument, UnreadableDocument("standard input is closed"))
-    return Target(argument, sys.stdin.buffer)
-
-
-def _documents_of(argument: str) -> list[Target]:
-    from tamis.documents.archive import is_zip, zip_members  # noqa: PLC0415 - keeps --help fast
-    from tamis.documents.folder import folder_documents  # noqa: PLC0415
-
-    if argument == "-":
-        return [find_document(argument)]
-    if is_zip(argument):
-        try:
-            return [Target(f"{argument}/{found.name}", found) for found in zip_members(argument)]
-        except UnreadableDocument as error:
-            return [Target(argument, error)]
-    if not os.path.isdir(argument):
-        return [find_document(argument)]
-    return [
-        Target(path, Path(path) if problem is None else UnreadableDocument(problem))
-        for path, problem in folder_documents(argument)
-    ]
+    return reader.read_graph(file, catalog or (), roots or (), limits)

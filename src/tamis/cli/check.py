@@ -8,29 +8,37 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 import typer
 
 from tamis.cli.arguments import (
-    DOCUMENT_HELP,
     CatalogFolders,
     DeclaredPrefixes,
     DefaultNamespace,
     DtdFile,
     DtdRoot,
+    LimitSettings,
     Namespaces,
     NamespacesFile,
     Promised,
     SubscriptionsFile,
-    Target,
     Unsupported,
-    find_documents,
     list_bad,
     parse_event_subscriptions,
     parse_subscriptions,
+    read_limits,
 )
-from tamis.cli.console import Status, progress, say
-from tamis.cli.results import Results, of_error, open_results
+from tamis.cli.console import Status, say
+from tamis.cli.documents import (
+    DOCUMENT_HELP,
+    Choice,
+    ConcatenatedBy,
+    Documents,
+    Globs,
+    Recursive,
+)
+from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
     from tamis.language.subscriptions import Subscriptions
+    from tamis.limits import Limits
     from tamis.schema.graph import SchemaGraph
 
 EXAMPLES = """\b
@@ -70,6 +78,10 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
             "--against", help="Match the documents with this too, and tell where it differs."
         ),
     ] = None,
+    recursive: Recursive = False,
+    glob: Globs = None,
+    concatenated: ConcatenatedBy = None,
+    limit: LimitSettings = None,
     events: Annotated[
         bool,
         typer.Option("--events", help="The subscriptions are those of tamis match-events."),
@@ -98,14 +110,14 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.matching.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
 
     if events:
-        others = (documents, namespaces, ns, default_ns, dtd, root, catalog, against)
+        others = (documents, namespaces, ns, default_ns, dtd, root, catalog, against, concatenated)
         if any(others) or unsupported != "refuse":
             raise UsageError("--events: all other options are about documents: leave them out")
-        raise typer.Exit(_check_events(subscriptions))
+        raise typer.Exit(_check_events(subscriptions, read_limits(limit)))
     if (against is None) != (not documents):
         raise UsageError("give --against lxml and the documents to compare on together")
     declared = Namespaces(namespaces, ns, default_ns)
-    found = parse_subscriptions(subscriptions, declared, unsupported)
+    found = parse_subscriptions(subscriptions, declared, unsupported, read_limits(limit))
     list_bad(found, subscriptions, say)
     SlowLane.of(found, first=0)  # lxml refuses some of what it would have to answer
     slow = len(found.slow)
@@ -116,23 +128,24 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         "bad": len(found.errors),
     }
     status = Status.USAGE if found.errors else 0
-    graph = Promised(dtd, root, catalog).graph()
+    graph = Promised(dtd, root, catalog).graph(found.limits)
     with open_results() as results:
         if graph is not None:
             summary["never"] = _tell_never(found, graph, results)
         if documents:
-            compared = _compare(found, find_documents(documents), results)
+            choice = Choice(recursive, glob, concatenated)
+            compared = _compare(found, Documents(documents, choice, found.limits), results)
             summary |= compared._asdict()
             status = status or compared.status
         results.write(summary)
     raise typer.Exit(status)
 
 
-def _check_events(file: Path) -> int:
+def _check_events(file: Path, limits: Limits) -> int:
     """Check subscriptions of events; gives the exit status."""
     from tamis.events.contradictions import contradictions  # noqa: PLC0415 - keeps --help fast
 
-    found = parse_event_subscriptions(file)
+    found = parse_event_subscriptions(file, limits=limits)
     list_bad(found, file, say)
     total = len(found) + len(found.errors)
     never = contradictions(found.table)
@@ -173,26 +186,27 @@ def _tell_never(subscriptions: Subscriptions, graph: SchemaGraph, results: Resul
     return count
 
 
-def _compare(subscriptions: Subscriptions, targets: list[Target], results: Results) -> _Compared:
+def _compare(subscriptions: Subscriptions, documents: Documents, results: Results) -> _Compared:
     """Match with Tamis and with lxml, and write where they differ."""
     from tamis.cli.against_lxml import AgainstLxml  # noqa: PLC0415 - keeps --help fast
 
     comparison = AgainstLxml(subscriptions)
-    errors = differences = 0
-    with progress(len(targets), results.is_terminal) as advance:
-        for name, document in targets:
+    total = errors = differences = 0
+    with documents.shown(results.is_terminal) as advance:
+        for target in documents:
+            total += 1
             try:
-                compared = comparison.compare(document)
+                compared = comparison.compare(target.document)
             except DocumentError as error:
                 errors += 1
-                results.write(of_error(name, error))
+                results.write(of_error(target, error))
             else:
                 differences += len(compared.differences)
                 for difference in compared.differences:
-                    results.write({"document": name, **difference._asdict()})
+                    results.write({**of_document(target), **difference._asdict()})
                 if compared.failed:
                     errors += 1
                     failed = {str(id): str(error) for id, error in compared.failed.items()}
-                    results.write({"document": name, "failed": failed})
+                    results.write({**of_document(target), "failed": failed})
             advance()
-    return _Compared(len(targets), errors, differences)
+    return _Compared(total, errors, differences)

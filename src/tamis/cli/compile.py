@@ -8,19 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.arguments import (
-    DOCUMENT_HELP,
     DeclaredPrefixes,
     DefaultNamespace,
+    LimitSettings,
     Namespaces,
     NamespacesFile,
     ReadingRules,
     SkipBad,
     SubscriptionsFile,
     Unsupported,
-    find_documents,
     read_matcher,
 )
-from tamis.cli.console import Status, progress, warn
+from tamis.cli.console import Status, warn
+from tamis.cli.documents import (
+    DOCUMENT_HELP,
+    Choice,
+    ConcatenatedBy,
+    Documents,
+    Globs,
+    Recursive,
+)
 
 if TYPE_CHECKING:
     from tamis.matching.matcher import CompiledMatcher
@@ -33,7 +40,7 @@ Examples:
 """
 
 
-def compile(
+def compile(  # noqa: PLR0913, PLR0917 - one for each option
     subscriptions: SubscriptionsFile,
     output: Annotated[
         Path,
@@ -57,6 +64,10 @@ def compile(
             f"FILE.memo, so that matching starts warm; or several of these. {DOCUMENT_HELP}",
         ),
     ] = None,
+    recursive: Recursive = False,
+    glob: Globs = None,
+    concatenated: ConcatenatedBy = None,
+    limit: LimitSettings = None,
 ) -> None:
     """Compile subscriptions and save them, for tamis match --program.
 
@@ -64,23 +75,22 @@ def compile(
     the same one share its memory. It is of this version of Tamis: another one says that it has to
     be made again.
     """
-    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad)
+    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad, limit)
     matcher = read_matcher(subscriptions, None, rules, "auto")
-    errors = _learn(matcher, learn or [])
+    choice = Choice(recursive, glob, concatenated)
+    errors = _learn(matcher, Documents(learn or [], choice, matcher.limits))
     matcher.save(output, learned=bool(learn))
     if errors:
         raise typer.Exit(Status.DOCUMENTS)
 
 
-def _learn(matcher: CompiledMatcher, documents: list[str]) -> int:
+def _learn(matcher: CompiledMatcher, documents: Documents) -> int:
     """Match documents with one thread, so that one has learned all: how many are in error."""
-    targets = find_documents(documents)
     errors = 0
-    with progress(len(targets), False) as advance:
-        matches = matcher.match_many(target.document for target in targets)
-        for target, found in zip(targets, matches, strict=True):
+    with documents.shown(False) as advance:
+        for target, found in documents.answered(matcher.match_many):
             if found.error is not None:
                 errors += 1
-                warn(f"{target.name} is left out: {found.error}")
+                warn(f"{target.label} is left out: {found.error}")
             advance()
     return errors

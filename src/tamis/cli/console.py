@@ -5,15 +5,18 @@ from __future__ import annotations
 import enum
 import logging
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import fields
 from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
 from tamis.errors import DocumentError, EventError, TamisError
+from tamis.limits import Limits
 
 
 class Status(enum.IntEnum):
@@ -34,6 +37,11 @@ class Status(enum.IntEnum):
 class Commands(TyperGroup):
     """The commands; none of them ends in a traceback for anything that a user can cause."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Give the option whose value may be left out its default."""
+        whole = ["--concatenated=xml" if arg == "--concatenated" else arg for arg in args]
+        return super().parse_args(ctx, whole)
+
     def invoke(self, ctx: Any) -> Any:
         with _status_of_errors(), _warnings_shown():
             return super().invoke(ctx)
@@ -50,7 +58,7 @@ def _status_of_errors() -> Iterator[None]:
         discard_output()
         raise typer.Exit(Status.BROKEN_PIPE) from None
     except TamisError as error:
-        say(str(error))
+        say(in_options(str(error)))
         in_document = isinstance(error, DocumentError | EventError)
         raise typer.Exit(Status.DOCUMENTS if in_document else Status.USAGE) from None
 
@@ -82,8 +90,31 @@ def _warnings_shown() -> Iterator[None]:
 
 class _SayingHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        message = " ".join(record.getMessage().split())
+        message = in_options(" ".join(record.getMessage().split()))
         (warn if record.levelno >= logging.WARNING else say)(message)
+
+
+_LIMITS = "|".join(field.name for field in fields(Limits))
+# How the library names what a command has an option for → the option.
+_OPTIONS = (
+    (rf"\bthe limit (?:is [\d,]+ \()?({_LIMITS})\b(?: = [\d,]+|\))?", r"\g<0> (--limit \1=…)"),
+    (r"with match_records\(\)", "with --record TAG"),
+    (r"what tamis\.documents\.concatenated\.split\(\) divides", "read with --concatenated"),
+    (r"give it to tamis\.load\(\)", "give it as --program"),
+    (r'namespaces=\{"(.*?)": "…"\}', r"--ns \1=URI, or --namespaces FILE"),
+    (r'unsupported="slow"', "--unsupported slow"),
+)
+
+
+def in_options(message: str) -> str:
+    """A message of the library, with options in place of arguments and functions.
+
+    >>> in_options("deeper than the limit depth = 5")
+    'deeper than the limit depth = 5 (--limit depth=…)'
+    """
+    for pattern, option in _OPTIONS:
+        message = re.sub(pattern, option, message)
+    return message
 
 
 def say(message: str) -> None:
@@ -110,9 +141,9 @@ def _printable(text: str) -> str:
 
 @contextmanager
 def progress(
-    total: int, output_is_terminal: bool, of: str = "documents"
+    total: int | None, output_is_terminal: bool, of: str = "documents"
 ) -> Iterator[Callable[..., None]]:
-    """Show how many documents, or others, are done, where standard error is a terminal.
+    """Show how many documents, bytes or others are done, where standard error is a terminal.
 
     Not where the results come out on a terminal too: they show the progress themselves.
 
@@ -125,16 +156,21 @@ def progress(
     from rich.console import Console  # noqa: PLC0415 - takes long to import
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
+        DownloadColumn,
         MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeRemainingColumn,
     )
 
+    counted = (
+        (DownloadColumn(), TextColumn(","))
+        if of == "bytes"
+        else (MofNCompleteColumn(), TextColumn(f"{of},"))
+    )
     columns = (
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(f"{of},"),
+        *counted,
         TimeRemainingColumn(compact=True),
         TextColumn("left"),
     )

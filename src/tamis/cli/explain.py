@@ -11,13 +11,16 @@ import typer
 from tamis.cli.arguments import (
     DeclaredPrefixes,
     DefaultNamespace,
+    LimitSettings,
     Namespaces,
     NamespacesFile,
-    find_document,
+    read_limits,
 )
-from tamis.cli.console import Status, say
+from tamis.cli.console import Status, in_options, say
+from tamis.cli.documents import find_document
 from tamis.cli.results import open_results
 from tamis.errors import DocumentError, EventError, UsageError
+from tamis.limits import Limits
 
 EXAMPLES = """\b
 Examples:
@@ -43,6 +46,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
+    limit: LimitSettings = None,
     events: Annotated[
         bool,
         typer.Option("--events", help="It is of events, and the document is one: a JSON object."),
@@ -77,10 +81,11 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     Exit status 0, whether the document matches or not.
     """
     declared = Namespaces(namespaces, ns, default_ns)
+    limits = read_limits(limit)
     if transformation:
         if document is not None or events:
             raise UsageError("--transformation: leave out --events and the document")
-        explanation = _of_transformation(expression, declared, strategy, dtd, root)
+        explanation = _of_transformation(expression, declared, limits, strategy, dtd, root)
     elif strategy != "auto" or dtd is not None or root is not None:
         raise UsageError(
             "--strategy, --dtd and --root are about transformations: give --transformation too"
@@ -88,55 +93,66 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     elif events:
         if any(declared):
             raise UsageError("--events: namespaces are about documents: leave them out")
-        explanation = _of_events(expression, document)
+        explanation = _of_events(expression, limits, document)
     else:
-        explanation = _of_documents(expression, declared, document)
+        explanation = _of_documents(expression, declared, limits, document)
     with open_results() as results:
         results.write_text(explanation)
 
 
-def _of_documents(expression: str, declared: Namespaces, document: str | None) -> str:
+def _of_documents(
+    expression: str, declared: Namespaces, limits: Limits, document: str | None
+) -> str:
     from tamis.language.xpath import parse  # noqa: PLC0415 - keeps --help fast
 
     if expression.lstrip().startswith("<"):
         raise UsageError("this is no XPath: if it is a transformation, give --transformation")
-    query = parse(expression, declared.declared())
+    query = parse(expression, declared.declared(), limits)
     if document is None:
         from tamis.cli.outline import outline  # noqa: PLC0415 - keeps --help fast
 
         return "\n".join(outline(query))
-    return _on_document(expression, declared, document)
+    return _on_document(expression, declared, limits, document)
 
 
 def _of_transformation(
-    text: str, declared: Namespaces, strategy: str, dtd: Path | None, root: str | None
+    text: str,
+    declared: Namespaces,
+    limits: Limits,
+    strategy: str,
+    dtd: Path | None,
+    root: str | None,
 ) -> str:
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 
     prefixes, default = declared.read()
     transformer = Transformer(
-        namespaces=prefixes, default_namespace=default, strategy=strategy, dtd=dtd, root=root
+        namespaces=prefixes,
+        default_namespace=default,
+        strategy=strategy,
+        dtd=dtd,
+        root=root,
+        limits=limits,
     )
     transformer.add("expression", text)
     return transformer.explain("expression")
 
 
-def _of_events(expression: str, argument: str | None) -> str:
+def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
     from tamis.events.explain import explain as explain_event  # noqa: PLC0415
     from tamis.events.ndjson.kernels import ODD  # noqa: PLC0415
     from tamis.events.ndjson.reader import read_line  # noqa: PLC0415
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
     from tamis.language.constraints import parse_filters, print_filters  # noqa: PLC0415
-    from tamis.limits import DEFAULT_LIMITS  # noqa: PLC0415
 
-    filters = parse_filters(expression)
+    filters = parse_filters(expression, limits)
     if argument is None:
         return "\n".join(["any of", *(f"  {print_filters([filter])}" for filter in filters)])
-    table = EventSubscriptions([("expression", expression)]).table
+    table = EventSubscriptions([("expression", expression)], limits=limits).table
     try:
-        event = read_line(_read_event(argument), ODD, table.names, DEFAULT_LIMITS)
+        event = read_line(_read_event(argument), ODD, table.names, limits)
     except EventError as error:
-        say(f"{argument}: {error}")
+        say(in_options(f"{argument}: {error}"))
         raise typer.Exit(Status.DOCUMENTS) from None
     return str(explain_event(table, 0, "expression", event))
 
@@ -153,12 +169,12 @@ def _read_event(argument: str) -> bytes:
         raise UsageError(f"cannot read {argument}: {getattr(error, 'strerror', error)}") from None
 
 
-def _on_document(expression: str, declared: Namespaces, argument: str) -> str:
+def _on_document(expression: str, declared: Namespaces, limits: Limits, argument: str) -> str:
     from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - keeps --help fast
 
     prefixes, default = declared.read()
     matcher = compile_subscriptions(
-        [("expression", expression)], namespaces=prefixes, default_namespace=default
+        [("expression", expression)], namespaces=prefixes, default_namespace=default, limits=limits
     )
     document = find_document(argument).document
     try:
@@ -166,5 +182,5 @@ def _on_document(expression: str, declared: Namespaces, argument: str) -> str:
             raise document
         return str(matcher.explain(document, "expression"))
     except DocumentError as error:
-        say(f"{argument}: {error}")
+        say(in_options(f"{argument}: {error}"))
         raise typer.Exit(Status.DOCUMENTS) from None

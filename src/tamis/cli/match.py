@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tamis.cli.arguments import (
-    DOCUMENT_HELP,
     CatalogFolders,
     DeclaredPrefixes,
     DefaultNamespace,
@@ -16,21 +14,30 @@ from tamis.cli.arguments import (
     DtdRoot,
     DtdTrust,
     EngineName,
+    LimitSettings,
     Namespaces,
     NamespacesFile,
     Output,
     ProgramFile,
     Promised,
     ReadingRules,
-    RecordTag,
     SkipBad,
     SubscriptionsOrProgram,
     Threads,
     Unsupported,
-    find_documents,
     read_matcher,
 )
-from tamis.cli.console import Status, progress, warn
+from tamis.cli.console import Status, warn
+from tamis.cli.documents import (
+    DOCUMENT_HELP,
+    Choice,
+    ConcatenatedBy,
+    Documents,
+    Globs,
+    RecordTag,
+    Recursive,
+    Target,
+)
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UsageError
 
@@ -43,6 +50,8 @@ Examples:
   tamis match --subscriptions orders.tsv incoming/ > matches.ndjson
   tamis match --subscriptions orders.tsv archive.zip more.xml.gz
   curl -s https://example.org/feed.xml | tamis match --subscriptions orders.tsv -
+  efetch … | tamis match --subscriptions genes.tsv --concatenated -
+  tamis match --subscriptions orders.tsv --recursive --glob '*.rss' feeds/
   tamis match --subscriptions titles.tsv --record page enwiki.xml.gz
   tamis match --program orders.tamis incoming/
   tamis match --subscriptions orders.tsv --engine nfa --dtd order.dtd incoming/
@@ -53,6 +62,7 @@ Results:
   {"document": "incoming/2.xml", "error": "mismatched tag", "line": 3, "column": 7}
   {"document": "incoming/3.xml", "matches": ["large"], "failed": {"odd": "lxml cannot …"}}
   {"document": "enwiki.xml.gz", "record": 0, "matches": ["redirect"]}
+  {"document": "-", "number": 0, "matches": []}
   {"document": "incoming/1.xml", "matches": ["large"],
    "nodes": {"large": [{"start": 26, "end": 81, "line": 2}]}}
 
@@ -77,6 +87,10 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
     record: RecordTag = None,
+    recursive: Recursive = False,
+    glob: Globs = None,
+    concatenated: ConcatenatedBy = None,
+    limit: LimitSettings = None,
     threads: Threads = None,
     matching_only: Annotated[
         bool,
@@ -116,38 +130,39 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     are more nodes than the limit.
 
     With --record, one object a record, with its number, from 0. Where a document cannot be read any
-    further, the records before that are answered.
+    further, the records before that are answered. If no document has any, the exit status is 3.
+
+    With --concatenated, one object for each document of a file, with its number, from 0. What a
+    pipe has is answered before more is waited for; so it is with --record.
     """
     from tamis.matching.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
 
-    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad)
+    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad, limit)
     promised = Promised(dtd, root or (record if dtd else None), catalog, dtd_trust)
     matcher = read_matcher(subscriptions, program, rules, engine, promised)
     nodes = nodes or values
     if nodes and len(set(map(str, matcher.ids))) < len(matcher):
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
     which: Which | None = "all" if nodes else None
-    targets = find_documents(documents)
-    with (
-        open_results(output) as results,
-        progress(len(targets), results.is_terminal) as advance,
-    ):
+    choice = Choice(recursive, glob, concatenated)
+    found = Documents(documents, choice, matcher.limits, as_streams=record is not None)
+    threads = threads or usable_cores()
+    with open_results(output) as results, found.shown(results.is_terminal) as advance:
         answers = _Answers(results, matching_only, nodes, values)
         if record is None:
-            given = (target.document for target in targets)
-            matches = matcher.match_many(
-                given, threads or usable_cores(), nodes=which, values=values
-            )
-            for target, found in zip(targets, matches, strict=True):
-                answers.write(target.name, found)
+            for target, match in found.answered(
+                lambda given: matcher.match_many(given, threads, nodes=which, values=values)
+            ):
+                answers.write(target, match)
                 advance()
         else:
-            for target in targets:
-                matches = matcher.match_records(
-                    target.document, record, threads or usable_cores(), nodes=which, values=values
-                )
-                answers.write_records(target.name, record, matches)
-                advance()
+            for target, match in found.records(
+                record,
+                lambda given: matcher.match_records(
+                    given, record, threads, nodes=which, values=values
+                ),
+            ):
+                answers.write(target, match)
     if matcher.departed:
         what = "documents" if record is None else "records"
         warn(
@@ -170,24 +185,17 @@ class _Answers:
         self.with_values = with_values
         self.errors = 0
 
-    def write(self, name: str, found: Match) -> None:
+    def write(self, target: Target, found: Match) -> None:
         if found.error is not None:
             self.errors += 1
-            self.results.write(of_error(name, found.error, found.record))
+            self.results.write(of_error(target, found.error, found.record))
             return
         failed = {str(id): str(error) for id, error in found.failed.items()}
         self.errors += bool(failed)
         if found or failed or not self.matching_only:
-            matches = {**of_document(name, found.record), "matches": list(found)}
+            matches = {**of_document(target, found.record), "matches": list(found)}
             nodes = _nodes_of(found, self.with_values) if self.with_nodes else {}
             self.results.write({**matches, **nodes, **({"failed": failed} if failed else {})})
-
-    def write_records(self, name: str, tag: str, matches: Iterable[Match]) -> None:
-        found = None
-        for found in matches:
-            self.write(name, found)
-        if found is None:
-            warn(f"{name} has no element {tag}: it has no records")
 
 
 def _nodes_of(found: Match, with_values: bool) -> dict[str, object]:

@@ -14,12 +14,14 @@ from tamis.cli.arguments import (
     EventEngineName,
     EventSubscriptionsFile,
     InterfacesFile,
+    LimitSettings,
     Output,
     SkipBad,
     Threads,
     read_event_subscriptions,
+    read_limits,
 )
-from tamis.cli.console import Status, progress
+from tamis.cli.console import Status, in_options, progress
 from tamis.cli.results import open_results
 from tamis.errors import UsageError
 
@@ -71,6 +73,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
         typer.Option("--matching-only", help="Leave out events that matched nothing; errors stay."),
     ] = False,
     threads: Threads = None,
+    limit: LimitSettings = None,
     output: Output = None,
 ) -> None:
     """Match events, which are sets of attributes, against subscriptions.
@@ -91,13 +94,14 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
 
     if events.count("-") > 1:
         raise UsageError("standard input can be read only once: give - once")
-    read = read_event_subscriptions(subscriptions, interfaces, skip_bad)
+    limits = read_limits(limit)
+    read = read_event_subscriptions(subscriptions, interfaces, skip_bad, limits)
     if by == "interface" and read.interface_ids is read.ids:
         raise UsageError(
             "--by interface needs to know which subscriptions belong to each: give --interfaces, "
             'or an "interface" in each line of *.ndjson'
         )
-    matcher = compile_events(read, engine=engine)
+    matcher = compile_events(read, engine=engine, limits=limits)
     ids: dict[str, Sequence[SubscriptionId]] = {
         "subscription": matcher.ids,
         "filter": range(matcher.table.filters),
@@ -168,7 +172,7 @@ class _Lines:
                 ids = ", ".join(map(self._id, matches))
                 lines.append(f'{beginning}{line}, "matches": [{ids}]}}\n')
             elif number in answers.errors:
-                error = _json(answers.errors[number].message)
+                error = _json(in_options(answers.errors[number].message))
                 lines.append(f'{beginning}{line}, "error": {error}}}\n')
             elif not self.matching_only:
                 lines.append(f'{beginning}{line}, "matches": []}}\n')

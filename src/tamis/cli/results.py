@@ -9,12 +9,15 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
 import typer
 
-from tamis.cli.console import Status, discard_output, say
+from tamis.cli.console import Status, discard_output, in_options, say
 from tamis.errors import DocumentError, UsageError
+
+if TYPE_CHECKING:
+    from tamis.cli.documents import Target
 
 
 class Results:
@@ -75,16 +78,21 @@ def encode(result: Mapping[str, object]) -> bytes:
         return json.dumps(result).encode() + b"\n"
 
 
-def of_document(document: str, record: int | None) -> dict[str, object]:
-    """How a result begins: with the document, and the number of the record if it is of one."""
-    return {"document": document} if record is None else {"document": document, "record": record}
+def of_document(target: Target, record: int | None = None) -> dict[str, object]:
+    """How a result begins: with the document, its number and that of the record, if it has one."""
+    found: dict[str, object] = {"document": target.name}
+    if target.number is not None:
+        found["number"] = target.number
+    if record is not None:
+        found["record"] = record
+    return found
 
 
-def of_error(document: str, error: DocumentError, record: int | None = None) -> dict[str, object]:
+def of_error(target: Target, error: DocumentError, record: int | None = None) -> dict[str, object]:
     """The result of a document in error, or of a record."""
     return {
-        **of_document(document, record),
-        "error": error.message,
+        **of_document(target, record),
+        "error": in_options(error.message),
         "line": error.line,
         "column": error.column,
     }

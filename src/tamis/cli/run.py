@@ -14,17 +14,18 @@ from tamis.cli.arguments import (
     DeclaredPrefixes,
     DefaultNamespace,
     EngineName,
+    LimitSettings,
     Namespaces,
     NamespacesFile,
     ProgramFile,
     ReadingRules,
-    RecordTag,
     SkipBad,
     SubscriptionsOrProgram,
     Unsupported,
     read_matcher,
 )
 from tamis.cli.console import Status, say
+from tamis.cli.documents import RecordTag
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     default_ns: DefaultNamespace = None,
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
+    limit: LimitSettings = None,
     overwrite: Annotated[
         bool,
         typer.Option("--overwrite", help="Replace the results in DIR, if there are any."),
@@ -172,7 +174,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     paths = [*inputs, *(more_inputs or [])]
 
     def read() -> spark.Program:
-        rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad)
+        rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad, limit)
         matcher = read_matcher(subscriptions, program, rules, engine)
         return spark.program(matcher, bytes_max=program_memory << 20)
 

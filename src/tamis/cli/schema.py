@@ -7,7 +7,14 @@ from typing import Annotated, Literal
 
 import typer
 
-from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, read_graph
+from tamis.cli.arguments import (
+    DTD_HELP,
+    CatalogFolders,
+    LimitSettings,
+    RootNames,
+    read_graph,
+    read_limits,
+)
 from tamis.cli.results import open_results
 
 EXAMPLES = """\b
@@ -27,6 +34,7 @@ def schema(
     ],
     root: RootNames = None,
     catalog: CatalogFolders = None,
+    limit: LimitSettings = None,
     format: Annotated[
         Literal["text", "json", "paths", "dot", "svg"],
         typer.Option(
@@ -48,7 +56,7 @@ def schema(
     """
     from tamis.schema import facts, graphviz, outline  # noqa: PLC0415 - keeps --help fast
 
-    graph = read_graph(dtd, catalog, root)
+    graph = read_graph(dtd, catalog, root, read_limits(limit))
     with open_results(output) as results:
         match format:
             case "text":

@@ -8,18 +8,26 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tamis.cli.arguments import (
-    DOCUMENT_HELP,
     DeclaredPrefixes,
     DefaultNamespace,
+    LimitSettings,
     Namespaces,
     NamespacesFile,
     Output,
-    RecordTag,
     Threads,
     Unsupported,
-    find_documents,
 )
-from tamis.cli.console import Status, progress, say, warn
+from tamis.cli.console import Status, in_options, say, warn
+from tamis.cli.documents import (
+    DOCUMENT_HELP,
+    Choice,
+    ConcatenatedBy,
+    Documents,
+    Globs,
+    RecordTag,
+    Recursive,
+    Target,
+)
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UnsupportedExpression, UsageError
 from tamis.language.values import number_string, value_string
@@ -97,6 +105,10 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     default_ns: DefaultNamespace = None,
     unsupported: Unsupported = "refuse",
     record: RecordTag = None,
+    recursive: Recursive = False,
+    glob: Globs = None,
+    concatenated: ConcatenatedBy = None,
+    limit: LimitSettings = None,
     threads: Threads = None,
     output: Output = None,
 ) -> None:
@@ -141,36 +153,29 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         )
     else:
         matcher = value_matcher(operand)
-    targets = find_documents(documents)
-    is_one = [target.name for target in targets] == documents and len(targets) == 1
+    threads = threads or usable_cores()
+    choice = Choice(recursive, glob, concatenated)
+    given = Documents(documents, choice, matcher.limits, as_streams=record is not None)
+    is_one = given.is_one and concatenated is None
     has_values = value or as_json
-    with (
-        open_results(output) as results,
-        progress(len(targets), results.is_terminal) as advance,
-    ):
+    with open_results(output) as results, given.shown(results.is_terminal) as advance:
         form = _Form(as_json, value, not is_one, "\0" if null else "\n")
         printer = _Printer(results, operand, form)
         which: Which = "first" if first else "all"
         if record is None:
-            given = (target.document for target in targets)
-            matches = matcher.match_many(
-                given, threads or usable_cores(), nodes=which, values=has_values
-            )
-            for target, found in zip(targets, matches, strict=True):
-                printer.write(target.name, found)
+            for target, found in given.answered(
+                lambda several: matcher.match_many(several, threads, nodes=which, values=has_values)
+            ):
+                printer.write(target, found)
                 advance()
         else:
-            for target in targets:
-                matches = matcher.match_records(
-                    target.document,
-                    record,
-                    threads or usable_cores(),
-                    nodes=which,
-                    values=has_values,
-                )
-                for found in matches:
-                    printer.write(target.name, found)
-                advance()
+            for target, found in given.records(
+                record,
+                lambda one: matcher.match_records(
+                    one, record, threads, nodes=which, values=has_values
+                ),
+            ):
+                printer.write(target, found)
     if printer.errors:
         raise typer.Exit(Status.DOCUMENTS)
 
@@ -204,32 +209,32 @@ class _Printer:
         self.form = form
         self.errors = 0
 
-    def write(self, name: str, found: Match) -> None:
+    def write(self, target: Target, found: Match) -> None:
         error = found.error or found.failed.get(_ID)
         if error is not None:
             self.errors += 1
             if self.form.as_json:
-                self.results.write(of_error(name, error, found.record))
+                self.results.write(of_error(target, error, found.record))
             else:
-                say(f"{name}: {error}")
+                say(in_options(f"{target.label}: {error}"))
         elif self.operand is not None:
-            self.write_value(name, found.document_nodes.value(self.operand), found.record)
+            self.write_value(target, found.document_nodes.value(self.operand), found.record)
         elif (value := found.document_nodes.lxml_value(_ID)) is not None:
-            self.write_value(name, value, found.record)
+            self.write_value(target, value, found.record)
         elif found:
-            self.write_nodes(name, found)
+            self.write_nodes(target, found)
 
-    def write_value(self, name: str, value: bool | float | str, record: int | None) -> None:
+    def write_value(self, target: Target, value: bool | float | str, record: int | None) -> None:
         if self.form.as_json:
-            self.results.write({**of_document(name, record), "value": _json_value(value)})
+            self.results.write({**of_document(target, record), "value": _json_value(value)})
         else:
-            where = f"{name}:" if self.form.has_names else ""
+            where = f"{target.label}:" if self.form.has_names else ""
             self.results.write_text(where + value_string(value), self.form.end)
 
-    def write_nodes(self, name: str, found: Match) -> None:
+    def write_nodes(self, target: Target, found: Match) -> None:
         selection = found.nodes(_ID)
         if self.form.as_json:
-            document = of_document(name, found.record)
+            document = of_document(target, found.record)
             for node, text, value in zip(
                 selection, selection.fragments(), selection.values(), strict=True
             ):
@@ -237,11 +242,11 @@ class _Printer:
         else:
             texts = selection.values() if self.form.values else selection.fragments()
             for node, text in zip(selection, texts, strict=True):
-                where = f"{name}:{node.line}:" if self.form.has_names else ""
+                where = f"{target.label}:{node.line}:" if self.form.has_names else ""
                 self.results.write_text(where + text, self.form.end)
         if selection.is_cut:
-            limit = selection.cut_by
-            warn(f"{name}: only the first {len(selection):,} nodes: the limit {limit}")
+            only = f"only the first {len(selection):,} nodes: the limit {selection.cut_by}"
+            warn(in_options(f"{target.label}: {only}"))
 
 
 def _json_value(value: bool | float | str) -> bool | int | float | str:

@@ -8,17 +8,26 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.arguments import (
-    DOCUMENT_HELP,
     DeclaredPrefixes,
     DefaultNamespace,
+    LimitSettings,
     Namespaces,
     NamespacesFile,
     Output,
     SkipBad,
-    find_documents,
+    read_limits,
 )
-from tamis.cli.console import Status, progress, say, warn
-from tamis.cli.results import Results, of_error, open_results
+from tamis.cli.console import Status, in_options, say, warn
+from tamis.cli.documents import (
+    DOCUMENT_HELP,
+    Choice,
+    ConcatenatedBy,
+    Documents,
+    Globs,
+    Recursive,
+    Target,
+)
+from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,6 +35,7 @@ if TYPE_CHECKING:
 
     from tamis.errors import SubscriptionId
     from tamis.language.flwr import Transformation
+    from tamis.limits import Limits
     from tamis.transform.transformer import Messages
 
 EXAMPLES = """\b
@@ -42,7 +52,7 @@ Results:
 """
 
 
-def transform(
+def transform(  # noqa: PLR0913, PLR0917 - one for each option
     documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
     subscriptions: Annotated[
         list[Path],
@@ -58,6 +68,10 @@ def transform(
     default_ns: DefaultNamespace = None,
     skip_bad: SkipBad = False,
     unsupported: Annotated[str, typer.Option("--unsupported", hidden=True)] = "refuse",
+    recursive: Recursive = False,
+    glob: Globs = None,
+    concatenated: ConcatenatedBy = None,
+    limit: LimitSettings = None,
     output: Output = None,
 ) -> None:
     """Transform documents: make of each the messages that subscriptions want.
@@ -75,24 +89,22 @@ def transform(
         raise UsageError(
             "--unsupported: transformations (FLWR) have no slow lane: lxml evaluates XPath alone"
         )
-    targets = find_documents(documents)
+    limits = read_limits(limit)
+    given = Documents(documents, Choice(recursive, glob, concatenated), limits)
     declared = Namespaces(namespaces, ns, default_ns).declared()
-    transformer = Transformer(_read(subscriptions, declared, skip_bad))
+    transformer = Transformer(_read(subscriptions, declared, skip_bad, limits), limits=limits)
     errors = 0
-    with (
-        open_results(output) as results,
-        progress(len(targets), results.is_terminal) as advance,
-    ):
-        found = transformer.transform_many(target.document for target in targets)
-        for target, messages in zip(targets, found, strict=True):
-            errors += _write(results, target.name, messages)
+    with open_results(output) as results, given.shown(results.is_terminal) as advance:
+        for target in given:
+            (messages,) = transformer.transform_many([target.document])
+            errors += _write(results, target, messages)
             advance()
     if errors:
         raise typer.Exit(Status.DOCUMENTS)
 
 
 def _read(
-    files: list[Path], prefixes: Mapping[str, str], skip_bad: bool
+    files: list[Path], prefixes: Mapping[str, str], skip_bad: bool, limits: Limits
 ) -> Mapping[SubscriptionId, Transformation]:
     """The subscriptions that can be used; the others are listed on standard error.
 
@@ -101,10 +113,10 @@ def _read(
     """
     from tamis.language.flwr.files import read_transformations  # noqa: PLC0415
 
-    found = read_transformations(files, prefixes)
+    found = read_transformations(files, prefixes, limits)
     tell = warn if skip_bad else say
     for refused in found.refused:
-        tell(f"{refused.file}, {refused.error}")
+        tell(in_options(f"{refused.file}, {refused.error}"))
     where = ", ".join(map(str, files))
     if found.refused:
         bad, total = len(found.refused), len(found.refused) + len(found.transformations)
@@ -118,18 +130,18 @@ def _read(
     return found.transformations
 
 
-def _write(results: Results, document: str, messages: Messages) -> int:
+def _write(results: Results, target: Target, messages: Messages) -> int:
     """Write the messages of a document, and say how many errors there are."""
     if messages.error is not None:
-        results.write(of_error(document, messages.error))
+        results.write(of_error(target, messages.error))
         return 1
     errors = 0
     for message in messages:
-        line: dict[str, object] = {"document": document, "subscription": message.subscription}
+        line: dict[str, object] = {**of_document(target), "subscription": message.subscription}
         if message.error is None:
             line["message"] = message.text
         else:
-            line["error"] = str(message.error)
+            line["error"] = in_options(str(message.error))
             errors += 1
         results.write(line)
     return errors

@@ -195,6 +195,29 @@ def check_text(head: str) -> None:
         )
 
 
+def encoding_problem(data: bytes, encoding: str | None) -> str | None:
+    r"""What is wrong with the bytes of a character, if they are none in a document's encoding.
+
+    Args:
+        data: the bytes of the character, and what follows.
+        encoding: the document's, or None where it declares none.
+
+    >>> encoding_problem(b"\xe9</a>", "utf-8")
+    "the byte 0xE9 is not UTF-8, the document's encoding: declare the one that it is in, such as \
+iso-8859-1, or convert it"
+    """
+    try:
+        data.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        if error.start == 0:
+            why = "the document's encoding" if encoding else "and the document declares no encoding"
+            return (
+                f"the byte 0x{data[0]:02X} is not {(encoding or 'utf-8').upper()}, {why}: declare "
+                "the one that it is in, such as iso-8859-1, or convert it"
+            )
+    return None
+
+
 class Place:
     r"""Line and column, from 1, of the character after the text that was passed over.
 

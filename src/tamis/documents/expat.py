@@ -10,6 +10,7 @@ those in attribute values expat does not tell.
 from __future__ import annotations
 
 import logging
+import mmap
 import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
@@ -17,6 +18,7 @@ from xml.parsers import expat
 
 from tamis.documents.batch import BatchBuilder, EventBatch
 from tamis.documents.demand import Demand
+from tamis.documents.encodings import encoding_problem
 from tamis.documents.offsets import settle_ends
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -39,6 +41,11 @@ _REFERENCE = re.compile("[&%][^#&%; ]+;")
 
 _CODES = expat.errors.codes
 _MISMATCHED_TAG = _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]
+_JUNK = _CODES[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
+_MAY_BE_ENCODING = (
+    _CODES[expat.errors.XML_ERROR_INVALID_TOKEN],
+    _CODES[expat.errors.XML_ERROR_PARTIAL_CHAR],
+)
 _SYNTAX = _CODES[expat.errors.XML_ERROR_SYNTAX]
 _UNFINISHED = frozenset(
     _CODES[message]
@@ -122,7 +129,7 @@ class ExpatParser:
         try:
             parser.Parse(source.data, True)
         except expat.ExpatError as error:
-            failure = handlers.failure(error)
+            failure = handlers.failure(error, source.encoding, source.data)
             builder.drop_document(mark)
             raise failure from None
         except DocumentLimitError:
@@ -428,10 +435,28 @@ class Handlers:
         """End parsing at a limit."""
         raise DocumentLimitError(message, *self.place(), self.offset(self.parser.CurrentByteIndex))
 
-    def failure(self, error: expat.ExpatError) -> DocumentError:
-        """What expat found wrong, in words and classes of our own."""
+    def failure(
+        self,
+        error: expat.ExpatError,
+        encoding: str | None,
+        data: bytes | memoryview | mmap.mmap,
+        start: int = 0,
+    ) -> DocumentError:
+        """What expat found wrong, in words and classes of our own.
+
+        Args:
+            encoding: what overrules the document's declaration, or None.
+            data: what was parsed last.
+            start: where it begins.
+        """
         place = self.located(error.lineno, error.offset)
-        offset = self.offset(self.parser.ErrorByteIndex)
+        index = self.parser.ErrorByteIndex
+        offset = self.offset(index)
+        if error.code in _MAY_BE_ENCODING and index >= start:
+            place_in_data = index - start
+            problem = encoding_problem(bytes(data[place_in_data : place_in_data + 4]), encoding)
+            if problem is not None:
+                return DocumentEncodingError(problem, *place, offset)
         return _error_class(error.code)(self.explanation(error.code), *place, offset)
 
     def place(self) -> tuple[int, int]:
@@ -451,6 +476,11 @@ class Handlers:
         message = expat.ErrorString(code) or f"expat error {code}"
         if code == _SYNTAX:
             return f"no markup where it must begin: {message}"
+        if code == _JUNK:
+            return (
+                f"{message}: documents one after the other are what "
+                "tamis.documents.concatenated.split() divides"
+            )
         if code == _AMPLIFICATION:
             return "entities expand to more than expat's own limit on amplification"
         if code not in _UNFINISHED and code != _MISMATCHED_TAG:

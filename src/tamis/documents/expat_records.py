@@ -59,6 +59,8 @@ class ExpatRecords:
     ) -> None:
         self.context = context
         self.limits = limits
+        self.encoding = encoding
+        self.recent = b"", 0  # what was parsed last, and where it begins
         self.parser = create_parser((encoding or "utf-8") if context else encoding)
         self.handlers = _RecordHandlers(
             check_tag(tag), self.parser, ExpatParser(vocabulary, demand, limits), context, start
@@ -83,7 +85,7 @@ class ExpatRecords:
                 self.parser.Parse(b"", True)
             handlers.end_of_input()
         except expat.ExpatError as error:
-            handlers.stop(handlers.failure(error))
+            handlers.stop(handlers.failure(error, self.encoding, *self.recent))
         except DocumentError as error:
             handlers.stop(error)
         finally:
@@ -127,6 +129,8 @@ class ExpatRecords:
 
     def _feed(self, piece: bytes) -> None:
         handlers = self.handlers
+        before = self.recent[0][-3:]  # a character may have begun there
+        self.recent = before + piece, handlers.fed - len(before)
         handlers.fed += len(piece)
         handlers.keep(piece)
         if handlers.prolog is not None:

@@ -274,8 +274,8 @@ def _limited(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
 def _check_size(size: int, limits: Limits) -> None:
     if size > limits.document_bytes:
         raise DocumentLimitError(
-            f"larger than the limit document_bytes = {limits.document_bytes:,}: read it as records "
-            "(--record TAG, or match_records)"
+            f"larger than the limit document_bytes = {limits.document_bytes:,}: read it as "
+            "records, with match_records()"
         )
 
 

@@ -519,7 +519,7 @@ class Meaning:
             self.syntax_error(
                 f"the prefix '{prefix}' is not declared",
                 syntax.position,
-                "declare it with the subscriptions: a namespaces mapping, or --namespaces FILE",
+                f'declare it: namespaces={{"{prefix}": "…"}}',
             )
         self.used[prefix] = uri
         return NameTest(uri, name, prefix)

@@ -208,6 +208,14 @@ class CompiledMatcher:
         self._slow = SlowLane.of(subscriptions, first=len(queries))
         self._workers: list[_Worker] = []  # that no thread uses now
 
+    def with_limits(self, limits: Limits) -> CompiledMatcher:
+        """The same, with other bounds on each document; it is not compiled again."""
+        other = CompiledMatcher.__new__(CompiledMatcher)  # a copy would be compiled or loaded
+        other.__dict__.update(self.__dict__)
+        other.limits = limits
+        other._workers = []
+        return other
+
     @property
     def engine(self) -> str:
         """The name of the engine that was chosen, or of several with "and" between."""
@@ -674,7 +682,7 @@ class CompiledMatcher:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._kept is not None:
-            return _load_again, (self._kept.path, self._kept.identity)
+            return _load_again, (self._kept.path, self._kept.identity, self.limits)
         arguments = self.subscriptions, self._named_engine, self.limits, None, self.schema
         return CompiledMatcher, arguments
 
@@ -816,10 +824,10 @@ def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
     return CompiledMatcher(compiled.subscriptions, compiled.engine, compiled.limits, kept)
 
 
-def _load_again(path: Path, identity: str) -> CompiledMatcher:
+def _load_again(path: Path, identity: str, limits: Limits) -> CompiledMatcher:
     """Load a matcher whose pickle names a file."""
     matcher = load_matcher(path)
     assert matcher._kept is not None
     if matcher._kept.identity != identity:
         raise OtherVersion("it was replaced since the matcher was pickled", str(path))
-    return matcher
+    return matcher.with_limits(limits)

@@ -88,19 +88,22 @@ def read_graph(
     file: os.PathLike[str],
     catalog: Sequence[os.PathLike[str]] = (),
     roots: Sequence[str] = (),
+    limits: Limits = DEFAULT_LIMITS,
 ) -> SchemaGraph:
     """The graph of a DTD (``*.dtd``, ``*.mod``, ``*.ent``), or of the one that a document has.
 
     Args:
         file, catalog: as for :func:`read_dtd`.
         roots: as for :meth:`SchemaGraph.of`.
+        limits: those of ``schema_…`` hold.
 
     Raises:
         SchemaError: it cannot be read.
         UsageError: a root is not declared.
     """
     is_dtd = Path(file).suffix.lower() in (".dtd", ".mod", ".ent")
-    return SchemaGraph.of((read_dtd if is_dtd else read_doctype)(file, catalog), roots)
+    read = read_dtd if is_dtd else read_doctype
+    return SchemaGraph.of(read(file, catalog, limits), roots)
 
 
 def parse_dtd(text: str, limits: Limits = DEFAULT_LIMITS) -> Dtd:

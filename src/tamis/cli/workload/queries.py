@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames, find_documents
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
+from tamis.cli.documents import DOCUMENT_HELP, Documents
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -47,7 +48,8 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
             "--documents",
             metavar="DOCUMENT",
             help="Draw from these documents instead: paths that are there and values they have, "
-            "with all that subscriptions may say; about half with a fault.",
+            "with all that subscriptions may say; about half with a fault. "
+            f"{DOCUMENT_HELP}",
         ),
     ] = None,
     count: Count = 1000,
@@ -149,7 +151,7 @@ def _from_documents(
     from tamis.workload.observed.generator import draw_from_documents  # noqa: PLC0415 - keeps --help fast
 
     found = []
-    for target in find_documents(documents):
+    for target in Documents(documents):
         if isinstance(target.document, DocumentError):
             raise target.document
         found.append(target.document)

@@ -1,0 +1,366 @@
+"""The documents that a command is given: which they are, and how far it is with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+
+import typer
+
+from tamis.cli.console import Status, progress, say, warn
+from tamis.errors import DocumentError, UnreadableDocument, UsageError
+from tamis.limits import DEFAULT_LIMITS, Limits
+
+if TYPE_CHECKING:
+    from tamis.documents.listing import NameFilter
+    from tamis.documents.source import Document, Flush
+
+RecordTag = Annotated[
+    str | None,
+    typer.Option(
+        metavar="TAG",
+        help="Match each outermost element of this tag as a document of its own; TAG is as "
+        "documents write it: page, or w:p. Documents may be of any size: they are read while "
+        "they are matched.",
+    ),
+]
+Recursive = Annotated[
+    bool, typer.Option("--recursive", help="Read the folders in a folder too, at any depth.")
+]
+Globs = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--glob",
+        metavar="PATTERN",
+        help="Read the files of folders, and the members of archives, with such a name: '*.rss'. "
+        "May be given several times.",
+        show_default="*.xml and *.xml.gz",
+    ),
+]
+ConcatenatedBy = Annotated[
+    Literal["xml", "lines", "nul"] | None,
+    typer.Option(
+        "--concatenated",
+        metavar="[=lines|nul]",
+        help="Each file, or standard input, has documents one after the other; results have the "
+        '"number" of the document, from 0. With =lines one document a line, with =nul NUL bytes '
+        "between documents.",
+    ),
+]
+DOCUMENT_HELP = (
+    "A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz, …: the same, of its "
+    "members), a quoted pattern such as 'in/**/*.xml', or - for standard input. What is gzip is "
+    "decompressed."
+)
+
+
+class Choice(NamedTuple):
+    """How documents are found: the options of these names."""
+
+    recursive: bool = False
+    globs: Sequence[str] | None = None
+    concatenated: Literal["xml", "lines", "nul"] | None = None
+
+    def names(self) -> NameFilter:
+        """Which files of folders are read."""
+        from tamis.documents.listing import NameFilter  # noqa: PLC0415 - keeps --help fast
+
+        return NameFilter(tuple(self.globs or ()), self.recursive)
+
+
+class Target(NamedTuple):
+    """A document that was asked for.
+
+    Attributes:
+        name: what the results call it.
+        document: where to read it, or why it cannot even be tried.
+        number: its number among those that stand one after the other, from 0, or None.
+    """
+
+    name: str
+    document: Document | DocumentError
+    number: int | None = None
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return self.name if self.number is None else f"{self.name}[{self.number}]"
+
+
+Result = TypeVar("Result")
+
+
+class Documents:
+    """The documents that DOCUMENT arguments stand for, which are found before any is read.
+
+    Args:
+        limits: bounds on each of them.
+        as_streams: documents may be of any size, and each is done with before the next is taken.
+
+    Raises:
+        UsageError: standard input is asked for twice, or no file has a name like a pattern.
+    """
+
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        choice: Choice = Choice(),  # noqa: B008 - it is immutable
+        limits: Limits = DEFAULT_LIMITS,
+        as_streams: bool = False,
+    ) -> None:
+        if arguments.count("-") > 1:
+            raise UsageError("standard input can be read only once: give - once")
+        self.limits = limits
+        self._by = choice.concatenated
+        self._names = choice.names()
+        self._as_streams = as_streams
+        self._count_bytes: Callable[[int], object] | None = None
+        self._targets = [found for one in arguments for found in self._found(one)]
+        self.is_one = [target.name for target in self._targets] == arguments and len(arguments) == 1
+
+    def __iter__(self) -> Iterator[Target]:
+        """The documents, one at a time; a compressed tar is read as far as they are taken."""
+        return (item for item in self._items() if isinstance(item, Target))
+
+    def answered(
+        self, match: Callable[[Iterable[Document | DocumentError | Flush]], Iterator[Result]]
+    ) -> Iterator[tuple[Target, Result]]:
+        """Each document with what a function says of it, in order, which may take some ahead."""
+        taken: deque[Target] = deque()
+
+        def given() -> Iterator[Document | DocumentError | Flush]:
+            for item in self._items():
+                if isinstance(item, Target):
+                    taken.append(item)
+                    yield item.document
+                else:
+                    yield item
+
+        for result in match(given()):
+            yield taken.popleft(), result
+
+    def records(
+        self, tag: str, match: Callable[[Document | DocumentError], Iterable[Result]]
+    ) -> Iterator[tuple[Target, Result]]:
+        """Each record of each document with what a function says of it.
+
+        Documents without any are told of.
+
+        Raises:
+            typer.Exit: no document has any.
+        """
+        has_any = is_empty = False
+        for target in self:
+            is_empty = True
+            for result in match(target.document):
+                is_empty = False
+                yield target, result
+            has_any = has_any or not is_empty
+            if is_empty:
+                warn(f"{target.label} has no element {tag}: it has no records")
+        if is_empty and not has_any:
+            say(f"no document has an element {tag}: give the tag as documents write it, or w:p")
+            raise typer.Exit(Status.DOCUMENTS)
+
+    @contextmanager
+    def shown(self, output_is_terminal: bool) -> Iterator[Callable[[], object]]:
+        """Show how far it is, where somebody looks: how many documents, or bytes.
+
+        Yields:
+            A function to call after each document.
+        """
+        sizes = [_size(target.document) for target in self._targets]
+        if self._as_streams or self._by or any(map(_is_packed_tar, self._targets)):
+            with progress(sum(sizes) or None, output_is_terminal, "bytes") as advance:
+                self._count_bytes = advance
+                yield lambda: None
+        else:
+            with progress(len(self._targets), output_is_terminal) as advance:
+                yield advance
+
+    # -- what arguments stand for ------------------------------------------------------------------
+
+    def _found(self, argument: str) -> list[Target]:
+        from tamis.documents.listing import NO_SUCH_NAME, expanded  # noqa: PLC0415 - --help is fast
+
+        if argument == "-":
+            return [find_document(argument)]
+        paths = expanded(argument)
+        if not paths:
+            raise UsageError(f"{argument}: {NO_SUCH_NAME}")
+        return [target for path in paths for target in self._of_path(path)]
+
+    def _of_path(self, path: str) -> list[Target]:
+        from tamis.documents.listing import list_folder  # noqa: PLC0415 - keeps --help fast
+
+        if not os.path.isdir(path):
+            return self._of_file(path)
+        listing = list_folder(path, self._names)
+        self._tell_left_out(path, listing.left_out)
+        return [
+            target
+            for file, problem in listing.files
+            for target in (
+                self._of_file(file) if problem is None else [Target(file, _unreadable(problem))]
+            )
+        ]
+
+    def _of_file(self, path: str) -> list[Target]:
+        from tamis.documents.archive import (  # noqa: PLC0415 - keeps --help fast
+            is_packed_tar,
+            is_tar,
+            is_zip,
+            reason,
+            tar_members,
+            zip_members,
+        )
+
+        left_out: list[str] = []
+        members: Sequence[Any]
+        try:
+            if is_tar(path) and not is_packed_tar(path):
+                with open(path, "rb") as file:
+                    members = list(tar_members(file, path, self._names, left_out))
+            elif is_zip(path):
+                members = zip_members(path, self._names, left_out)
+            else:
+                return [Target(path, Path(path))]
+        except UnreadableDocument as error:
+            return [Target(path, error)]
+        except Exception as error:  # whatever damaged archives make tarfile raise
+            return [Target(path, _unreadable(f"cannot read the tar archive: {reason(error)}"))]
+        self._tell_left_out(path, left_out)
+        return [Target(f"{path}/{member.name}", member) for member in members]
+
+    def _tell_left_out(self, place: str, left_out: Sequence[str]) -> None:
+        if left_out:
+            warn(f"{self._names.left_out(place, left_out)}; --glob takes them")
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def _items(self) -> Iterator[Target | Flush]:
+        for target in self._targets:
+            if _is_packed_tar(target):
+                yield from self._members(target)
+            elif self._by is not None:
+                yield from self._divided(target)
+            elif self._as_streams:
+                with _opened(target.document, self._count_bytes) as document:
+                    yield target._replace(document=document)
+            else:
+                yield target
+
+    def _divided(self, target: Target) -> Iterator[Target | Flush]:
+        """The documents that stand in one, one after the other."""
+        from tamis.documents.concatenated import split  # noqa: PLC0415 - keeps --help fast
+        from tamis.documents.source import Flush  # noqa: PLC0415
+
+        if isinstance(target.document, DocumentError):
+            yield target
+            return
+        number = 0
+        with _opened(target.document, self._count_bytes) as document:
+            if isinstance(document, DocumentError):
+                yield target._replace(document=document)
+                return
+            for found in split(document, self._by or "xml", self.limits).items():
+                if isinstance(found, Flush):
+                    yield found
+                else:
+                    yield Target(target.name, found, number)
+                    number += 1
+        if not number:
+            warn(f"{target.name} has no documents")
+
+    def _members(self, target: Target) -> Iterator[Target | Flush]:
+        """The documents of a compressed tar."""
+        from tamis.documents.archive import tar_documents  # noqa: PLC0415 - keeps --help fast
+
+        left_out: list[str] = []
+        with _opened(target.document, self._count_bytes, always=True) as file:
+            if isinstance(file, DocumentError):
+                yield target._replace(document=file)
+                return
+            for name, found in tar_documents(file, self._names, left_out):  # type: ignore[arg-type]
+                member = Target(f"{target.name}/{name}" if name else target.name, found)
+                if isinstance(found, DocumentError) or self._as_streams:
+                    yield member
+                elif self._by is not None:
+                    yield from self._divided(member)
+                else:  # of one that is too large, a little more than is allowed
+                    data = found.read(self.limits.document_bytes + 1)
+                    yield member._replace(document=data)
+        self._tell_left_out(target.name, left_out)
+
+
+def find_document(argument: str) -> Target:
+    """The one document that an argument stands for."""
+    if argument != "-":
+        return Target(argument, Path(argument))
+    if sys.stdin is None:  # as it is after <&-
+        return Target(argument, _unreadable("standard input is closed"))
+    return Target(argument, sys.stdin.buffer)
+
+
+def _unreadable(problem: str) -> UnreadableDocument:
+    return UnreadableDocument(problem)
+
+
+def _size(document: object) -> int:
+    try:
+        return os.path.getsize(document) if isinstance(document, Path) else 0
+    except (OSError, ValueError):
+        return 0
+
+
+def _is_packed_tar(target: Target) -> bool:
+    from tamis.documents.archive import is_packed_tar, is_tar  # noqa: PLC0415 - keeps --help fast
+
+    path = str(target.document) if isinstance(target.document, Path) else ""
+    return is_tar(path) and is_packed_tar(path)
+
+
+@contextmanager
+def _opened(
+    document: Document | DocumentError, told: Callable[[int], object] | None, always: bool = False
+) -> Iterator[Document | DocumentError]:
+    """A document of which somebody is told how much was read, if somebody wants to know."""
+    if told and hasattr(document, "read"):
+        yield _Counted(document, told)  # type: ignore[misc]
+        return
+    if not isinstance(document, Path) or not (told or always):
+        yield document
+        return
+    try:
+        file = document.open("rb")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        yield _unreadable(f"cannot read {document}: {reason}")
+        return
+    with file:
+        yield file if told is None else _Counted(file, told)  # type: ignore[misc]
+
+
+class _Counted:
+    """An open file that tells how much was read of it."""
+
+    def __init__(self, file: Any, told: Callable[[int], object]) -> None:
+        self._file = file
+        self._told = told
+        self.name = getattr(file, "name", "")
+        self.fileno = file.fileno
+
+    def read(self, size: int = -1) -> bytes:
+        return self._counted(self._file.read(size))
+
+    def read1(self, size: int = -1) -> bytes:
+        return self._counted(self._file.read1(size))
+
+    def _counted(self, data: bytes) -> bytes:
+        self._told(len(data))
+        return data
