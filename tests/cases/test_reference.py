@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tamis.limits import DEFAULT_LIMITS
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -26,3 +28,12 @@ def test_the_reference_has_the_table() -> None:
     block = re.search(r"<!-- support-table -->\n(.*?)<!-- /support-table -->", text, re.DOTALL)
     assert block, "docs/xpath.md lacks <!-- support-table --> and <!-- /support-table -->"
     assert block[1].strip() == support_table().strip(), "paste what scripts/support-table prints"
+
+
+def test_the_reference_has_the_limits_as_they_are() -> None:
+    text = (ROOT / "docs" / "xpath.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([\d,]+)( MiB)? \|", text, re.MULTILINE)
+    assert len(rows) > 8
+    for name, number, is_mebibytes in rows:
+        expected = int(number.replace(",", "")) << (20 if is_mebibytes else 0)
+        assert getattr(DEFAULT_LIMITS, name) == expected
