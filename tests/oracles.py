@@ -4,8 +4,6 @@ Where they are wrong is written down twice: as named cases with ``oracle_wrong``
 (checked to be still true), and here, where drawn questions that run into a known fault are kept
 from the oracle:
 
-* lxml makes a text node of an empty CDATA section (XPath 1.0, 5.7: a text node has a character):
-  the strategies draw none;
 * elementpath compares numbers with strings as strings (``@a = 1``, ``'1' = count(x)``), counts
   comments outside the root element into the string value of the document node, leaves text that
   follows a comment or PI out of that of elements, puts text that follows an element before what is

@@ -46,16 +46,17 @@ _NOT_FOR_DOCUMENTS = frozenset(
     "charmap idna palmos punycode raw-unicode-escape undefined unicode-escape utf-7".split()
 )
 _PATTERN = (
-    r"""<\?xml(?P<version>[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?:"[\w.\-]*"|'[\w.\-]*'))?"""
+    r"""<\?xml(?:[ \t\r\n]+version[ \t\r\n]*=[ \t\r\n]*(?P<number>"[\w.\-]*"|'[\w.\-]*'))?"""
     r"""(?:[ \t\r\n]+encoding[ \t\r\n]*=[ \t\r\n]*(["'])(?P<encoding>[A-Za-z][\w.\-]*)\2)?"""
     r"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(["'])(?P<standalone>yes|no)\4)?"""
     r"""[ \t\r\n]*(?P<end>\?>)?"""
 )
 DECLARATION = re.compile(_PATTERN.encode())
 """The XML declaration of a document, or the text declaration of another entity, which may leave the
-version out. It is whole, and right, if it has its ``end``; whatever the version is, libexpat reads
-it as 1.0.
+version out. It is whole, and right, if it has its ``end`` and a ``number`` that is a version.
 """
+VERSION = re.compile("1\\.[0-9]+")
+"""The versions that documents may have; all are read as 1.0."""
 _DECLARATION = re.compile(_PATTERN, re.ASCII)
 _DECLARES_NOTHING = re.compile(rb"<[^?\0]")
 HEAD_BYTES = 1024

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 from tamis.documents.batch import BatchBuilder, EventBatch
 from tamis.documents.demand import Demand
-from tamis.documents.encodings import encoding_problem
+from tamis.documents.encodings import VERSION, encoding_problem
 from tamis.documents.offsets import settle_ends
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -29,11 +29,22 @@ from tamis.errors import (
     MalformedDocument,
 )
 from tamis.limits import Limits
+from tamis.names import QNAME
 
 log = logging.getLogger("tamis")
 
 # Separates namespace, local name and prefix in expat's names; no XML document can contain it.
 _SEPARATOR = "\f"
+
+Bytes = bytes | memoryview | mmap.mmap
+
+_NAME_BYTES = 1 << 10
+_NAME_BEGIN = re.compile(rb"[-.:\w\x80-\xff]*")
+_NAME_END = re.compile(rb"(?:^|[</?&%|,( \t\r\n])([-.:\w\x80-\xff]*)$")
+_NEWER_NAME = (
+    "the name {!r} is of XML 1.0's fifth edition: such names are read where a document has no "
+    "internal DTD subset, no such name in its DOCTYPE or of an entity, and no other fault"
+)
 
 # What an element, a comment or a PI counts beside its characters, where entities may multiply it.
 EVENT_CHARS = 16
@@ -42,8 +53,9 @@ _REFERENCE = re.compile("[&%][^#&%; ]+;")
 _CODES = expat.errors.codes
 _MISMATCHED_TAG = _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]
 _JUNK = _CODES[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
+_INVALID_TOKEN = _CODES[expat.errors.XML_ERROR_INVALID_TOKEN]
 _MAY_BE_ENCODING = (
-    _CODES[expat.errors.XML_ERROR_INVALID_TOKEN],
+    _INVALID_TOKEN,
     _CODES[expat.errors.XML_ERROR_PARTIAL_CHAR],
 )
 _SYNTAX = _CODES[expat.errors.XML_ERROR_SYNTAX]
@@ -132,7 +144,7 @@ class ExpatParser:
             failure = handlers.failure(error, source.encoding, source.data)
             builder.drop_document(mark)
             raise failure from None
-        except DocumentLimitError:
+        except DocumentError:
             builder.drop_document(mark)
             raise
         finally:
@@ -184,6 +196,28 @@ def split_name(name: str) -> tuple[str, str, str | None]:
     return "", name, None
 
 
+def _newer_name(data: Bytes, index: int) -> str | None:
+    """The name around a character that names have since XML 1.0's fifth edition, if there is one.
+
+    Libexpat has the names of the fourth edition.
+    """
+    if not 0 <= index < len(data) or data[index] < 0x80:
+        return None
+    before = _NAME_END.search(bytes(data[max(0, index - _NAME_BYTES) : index]))
+    after = _NAME_BEGIN.match(bytes(data[index : index + _NAME_BYTES]))
+    if before is None or after is None:
+        return None
+    try:
+        name, rest = (before[1] + after[0]).decode(), after[0].decode()
+        start = "" if before[1][-1:] in (b"", b":") else "a"
+        expat.ParserCreate("utf-8").Parse(f"<{start}{rest[0]}/>".encode(), True)
+    except UnicodeDecodeError:
+        return None
+    except expat.ExpatError:
+        return name if QNAME.fullmatch(name) else None
+    return None
+
+
 def _error_class(code: int) -> type[DocumentError]:
     if code in _ENCODING:
         return DocumentEncodingError
@@ -219,6 +253,7 @@ class Handlers:
         self.referring_entities = 0
         parser.ordered_attributes = True
         parser.namespace_prefixes = True
+        parser.XmlDeclHandler = self.read_declaration
         parser.StartDoctypeDeclHandler = self.start_doctype
         parser.EntityDeclHandler = self.declare_entity
         parser.SkippedEntityHandler = self.skip
@@ -356,6 +391,14 @@ class Handlers:
         prefix_id = -1 if prefix is None else vocabulary.add_prefix(prefix)
         return _Name(vocabulary.add(namespace, local), prefix_id, is_text_demanded)
 
+    def read_declaration(self, version: str | None, _encoding: str | None, _alone: int) -> None:
+        if version is not None and not VERSION.fullmatch(version):
+            raise MalformedDocument(
+                f"the version of XML is declared as {version!r}, and is 1.0, or 1.x at most",
+                *self.place(),
+                self.offset(self.parser.CurrentByteIndex),
+            )
+
     # -- DTD and entities ----------------------------------------------------------------------
 
     def start_doctype(
@@ -439,7 +482,7 @@ class Handlers:
         self,
         error: expat.ExpatError,
         encoding: str | None,
-        data: bytes | memoryview | mmap.mmap,
+        data: Bytes,
         start: int = 0,
     ) -> DocumentError:
         """What expat found wrong, in words and classes of our own.
@@ -457,7 +500,11 @@ class Handlers:
             problem = encoding_problem(bytes(data[place_in_data : place_in_data + 4]), encoding)
             if problem is not None:
                 return DocumentEncodingError(problem, *place, offset)
-        return _error_class(error.code)(self.explanation(error.code), *place, offset)
+        message = self.explanation(error.code)
+        if error.code == _INVALID_TOKEN:
+            name = _newer_name(data, index - start)
+            message = message if name is None else _NEWER_NAME.format(name)
+        return _error_class(error.code)(message, *place, offset)
 
     def place(self) -> tuple[int, int]:
         """Line and column, from 1, of what is being read."""

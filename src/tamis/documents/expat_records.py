@@ -187,7 +187,6 @@ class _RecordHandlers(Handlers):
         self.next_record = start.record
         self.begin_batch()
         self.set_outside_handlers()
-        parser.XmlDeclHandler = self.read_declaration
 
     # -- batches -------------------------------------------------------------------------------
 
@@ -452,7 +451,8 @@ class _RecordHandlers(Handlers):
         self.head = head_of(bytes(doctype), self.is_standalone)
         self.set_misc_handlers()
 
-    def read_declaration(self, _version: str, _encoding: str | None, standalone: int) -> None:
+    def read_declaration(self, version: str | None, encoding: str | None, standalone: int) -> None:
+        super().read_declaration(version, encoding, standalone)
         self.is_standalone = standalone == 1
 
     def counted_text(self, data: str) -> None:

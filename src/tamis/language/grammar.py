@@ -17,12 +17,8 @@ from typing import NamedTuple, NoReturn
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.limits import Limits
+from tamis.names import NCNAME
 
-_NAME_START = (
-    "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
-    "\u2070-\u218f\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_NCNAME = f"[{_NAME_START}][-.0-9\u00b7\u0300-\u036f\u203f-\u2040{_NAME_START}]*"
 # The tokens' names: exact in ASCII. Others are checked one by one, since compiling the exact
 # classes into the tokens would take longer than importing all the rest.
 _NAME = r"[A-Za-z_\x80-\U0010ffff][-.0-9A-Za-z_\x80-\U0010ffff]*"
@@ -480,7 +476,7 @@ def is_ncname(text: str) -> bool:
 
 @cache
 def _ncname() -> re.Pattern[str]:
-    return re.compile(_NCNAME)
+    return re.compile(NCNAME)
 
 
 def _check_name(token: Token, text: str) -> None:

@@ -36,6 +36,7 @@ log = logging.getLogger("tamis")
 
 # What libxml2 refuses though it is well-formed, namespaces included.
 _WELL_FORMED = frozenset(("DTD_XMLID_VALUE", "DTD_ID_REDEFINED", "WAR_NS_URI", "NS_ERR_COLON"))
+_EMPTY_CDATA = b"<![CDATA[]]>"
 # The prolog up to the internal DTD subset.
 _DOCTYPE = re.compile(
     rb"""(?:[^<]|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'\[])*+(?P<subset>\[)?""",
@@ -96,15 +97,10 @@ class _Expression:
             return cast("bool | float | str", value)
         if any(isinstance(node, tuple) for node in value):
             raise SlowLaneError("it selects namespace nodes, which stand nowhere in a document")
-        places = [nodes.place(node) for node in value[:limit] if not _is_empty_text(node)]
+        places = [nodes.place(node) for node in value[:limit]]
         if len(value) < self.count(tree):
             places = [DOCUMENT, *places][:limit]
         return np.array(places, np.int64)
-
-
-def _is_empty_text(node: Any) -> bool:
-    """Whether it is what lxml makes of an empty CDATA section, and XPath has no node for."""
-    return node == "" and not node.is_attribute
 
 
 class SlowLane:
@@ -247,9 +243,9 @@ def lxml_xpath(absolute: str, namespaces: Mapping[str, str]) -> etree.XPath:
 def lxml_tree(source: Source, head: int = 0) -> etree._ElementTree[Any]:
     """Parse a document with lxml to the same nodes as Tamis does; nothing external is fetched.
 
-    What a DTD declares, libxml2 reads otherwise than libexpat, which Tamis follows. So libexpat
-    resolves a document with an internal subset first, and one with references to entities that
-    only an external DTD could declare.
+    What a DTD declares, libxml2 reads otherwise than libexpat, which Tamis follows; and it makes
+    nodes of empty CDATA sections. So libexpat resolves such documents first, records, and documents
+    with references to entities that only an external DTD could declare.
 
     Args:
         head: how many bytes come before a record; 0 where there is none.
@@ -258,10 +254,10 @@ def lxml_tree(source: Source, head: int = 0) -> etree._ElementTree[Any]:
         SlowLaneError: one of them cannot parse it.
     """
     etree = import_lxml()
-    doctype = _DOCTYPE.match(bytes(source.data))
-    if head:
-        pass  # libexpat puts the namespaces around a record into the record
-    elif doctype is None or not doctype["subset"]:
+    data = bytes(source.data)
+    doctype = _DOCTYPE.match(data)
+    has_subset = doctype is not None and doctype["subset"] is not None
+    if not (head or has_subset or _EMPTY_CDATA in data):
         try:
             return _parsed(source)
         except etree.XMLSyntaxError as error:

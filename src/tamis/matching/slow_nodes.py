@@ -32,7 +32,7 @@ class TreeNodes:
         texts = np.searchsorted(batch.text_event, events)
         self._places: dict[Any, int] = {}
         self._add(tree, "//*", ELEMENT, np.flatnonzero(batch.tags[slice(*events)] >= 0) + events[0])
-        self._add(tree, "//text()[. != '']", TEXT, range(*texts))
+        self._add(tree, "//text()", TEXT, range(*texts))
         self._add(
             tree,
             "//comment() | //processing-instruction()",

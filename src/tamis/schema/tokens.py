@@ -8,20 +8,17 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tamis.errors import SchemaError
+from tamis.names import NAME_REST, NAME_START
 from tamis.schema.inputs import Entity, Input, Inputs
 
 _log = logging.getLogger("tamis")
 
-_START = (
-    ":A-Z_a-z\xc0-\xd6\xd8-\xf6\xf8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c\u200d\u2070-\u218f"
-    "\u2c00-\u2fef\u3001-\ud7ff\uf900-\ufdcf\ufdf0-\ufffd\U00010000-\U000effff"
-)
-_NAME = f"[{_START}][{_START}\\-.0-9\xb7\u0300-\u036f\u203f\u2040]*"
+_NAME = f"[:{NAME_START}][:{NAME_REST}]*"
 IS_NAME = re.compile(_NAME)
 _TOKEN = re.compile(
     rf"""(?P<space>[ \t\n]+)
     | (?P<entity>%{_NAME};)
-    | (?P<word>[{_START}\-.0-9\xb7\u0300-\u036f\u203f\u2040]+)
+    | (?P<word>[:{NAME_REST}]+)
     | (?P<literal>"[^"]*"|'[^']*')
     | (?P<keyword>\#[A-Z]+)
     | (?P<mark>[()|,?*+%<>\[\]])""",

@@ -11,6 +11,7 @@ from tamis.documents.batch import freeze
 from tamis.documents.demand import Demand
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.vocabulary import Vocabulary
+from tamis.names import QNAME
 
 NAMES_MAX = 1 << layout.SLOT_BITS - 1
 """Names, counted in each scope that they are met in; half of the table."""
@@ -23,6 +24,7 @@ _MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(
 freeze(_MULTIPLIER)
 
 _ASCII_NAME = re.compile(rb"(?:([A-Za-z_][A-Za-z0-9._-]*):)?([A-Za-z_][A-Za-z0-9._-]*)")
+_PREFIX = re.compile(rb"""xmlns(?::([^ \t\r\n="']*))?([ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'))""")
 _XML = "http://www.w3.org/XML/1998/namespace"
 
 
@@ -98,9 +100,8 @@ class NameTable:
         """Add the scope that declarations make in another, to a slot of the scopes."""
         if len(self.parents) == SCOPES_MAX:
             return False
-        try:
-            declared = _declared(declarations)
-        except expat.ExpatError:
+        declared = _declared(declarations)
+        if declared is None:
             return False
         start = self._spell(declarations)
         row = slot * layout.SCOPE_COLUMNS
@@ -164,27 +165,43 @@ def _split(name: bytes) -> tuple[str, str] | None:
     """The prefix (``""`` for none) and local part of a name, or None if it is none."""
     if match := _ASCII_NAME.fullmatch(name):
         return (match[1] or b"").decode(), match[2].decode()
-    if name.isascii() or re.search(rb"[\0- =/<>&'\"]", name):
+    try:
+        found = None if name.isascii() else QNAME.fullmatch(name.decode())
+    except UnicodeDecodeError:
         return None
-    prefix, colon, local = name.partition(b":")
-    try:  # libexpat decides which characters a name may have
-        for part in (prefix, local) if colon else (prefix,):
-            if b":" in part:
-                return None
-            expat.ParserCreate("utf-8").Parse(b"<%b/>" % part, True)
-    except expat.ExpatError:
-        return None
-    return (prefix.decode(), local.decode()) if colon else ("", prefix.decode())
+    return (found[1] or "", found[2]) if found else None
 
 
-def _declared(declarations: bytes) -> dict[str, str]:
-    """The prefixes and namespaces of ``xmlns`` attributes, as libexpat reads them."""
+def _declared(declarations: bytes) -> dict[str, str] | None:
+    """The prefixes and namespaces of ``xmlns`` attributes; None where they are wrong.
+
+    Libexpat reads all but prefixes beyond ASCII, since it knows older editions of XML.
+    """
     found: dict[str, str] = {}
+    prefix = ""
 
-    def declare(prefix: str | None, uri: str | None) -> None:
-        found[prefix or ""] = uri or ""
+    def declare(ascii: str | None, uri: str | None) -> None:
+        found[prefix or ascii or ""] = uri or ""
 
-    parser = expat.ParserCreate("utf-8", "\f")
-    parser.StartNamespaceDeclHandler = declare
-    parser.Parse(b"<x %b/>" % declarations, True)
+    def declare_alone(match: re.Match[bytes]) -> bytes:
+        nonlocal prefix
+        if (match[1] or b"").isascii():
+            return match[0]
+        parts = _split(match[1])
+        if parts is None or parts[0] or parts[1] in found:
+            raise ValueError
+        prefix = parts[1]
+        read(b"xmlns:p" + match[2])
+        prefix = ""
+        return b""
+
+    def read(attributes: bytes) -> None:
+        parser = expat.ParserCreate("utf-8", "\f")
+        parser.StartNamespaceDeclHandler = declare
+        parser.Parse(b"<x %b/>" % attributes, True)
+
+    try:
+        read(_PREFIX.sub(declare_alone, declarations))
+    except (expat.ExpatError, ValueError):
+        return None
     return found

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.demand import Demand
-from tamis.documents.encodings import DECLARATION, HEAD_BYTES
+from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.index import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
@@ -197,7 +197,9 @@ _NOTHING = Declaration()
 def _declared(data: bytes, encoding: str | None) -> Declaration | None:
     """What a declaration says: most streams have one, which is not read again and again."""
     found = DECLARATION.match(data)
-    if found is None or found["version"] is None or found["end"] is None:
+    if found is None or found["number"] is None or found["end"] is None:
+        return None
+    if not VERSION.fullmatch(found["number"].strip(b"\"'").decode()):
         return None
     if encoding is None and (found["encoding"] or b"utf-8").lower() != b"utf-8":
         return None
