@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import tamis
+from tamis.language.entries import BULK_MIN
 from tests.cli.running import environment, run, run_process, start
 
 Write = Callable[[dict[str, str | bytes]], None]
@@ -127,6 +128,33 @@ def test_namespaces_are_declared_one_by_one(write: Write) -> None:
     assert run("match", "--program", "p", "1.xml").answers == found.answers
     differences = run("check", *options, "--against", "lxml", "1.xml").results[-1]
     assert (differences["ok"], differences["slow"], differences["differences"]) == (2, 1, 0)
+
+
+def test_a_set_that_matches_nothing_for_its_namespaces_says_so_once(write: Write) -> None:
+    entries = "".join(f"{number}\t/feed/entry{number}\n" for number in range(BULK_MIN))
+    feed = "<feed xmlns='http://www.w3.org/2005/Atom'><entry7/></feed>"
+    write({"s": entries, "one": entries + "any\t/*\n", "in/1.xml": feed, "in/2.xml": "<rss/>"})
+    told = (
+        "tamis: warning: nothing was found: the documents have 'feed' in the namespace "
+        "http://www.w3.org/2005/Atom, and it was asked for in none: give {}--default-ns "
+        "http://www.w3.org/2005/Atom; or give {}--ns p=http://www.w3.org/2005/Atom and write "
+        "p:feed\n"
+    )
+    assert run("match", "--subscriptions", "s", "in", "--threads", "2").err == told.format("", "")
+    assert run("compile", "--subscriptions", "s", "--output", "p").status == 0
+    compiling = "tamis compile "
+    assert run("match", "--program", "p", "in").err == told.format(compiling, compiling)
+    assert run("match", "--subscriptions", "one", "in").err == ""
+    options = ["--subscriptions", "s", "--default-ns", "http://www.w3.org/2005/Atom"]
+    found = run("match", *options, "in")
+    assert (found.err, found.answers["in/1.xml"]) == ("", ["7"])
+
+
+def test_a_prefix_that_is_not_declared_is_told_with_the_option(write: Write) -> None:
+    write({"s": "//svg:g\n//own:g\n", "1.xml": "<a/>"})
+    err = run("match", "--subscriptions", "s", "1.xml").err
+    assert "hint: declare it: --ns svg=http://www.w3.org/2000/svg\n" in err
+    assert "hint: declare it: --ns own=URI" in err
 
 
 @pytest.mark.parametrize(

@@ -229,3 +229,52 @@ def test_the_slow_lane_selects_nodes_and_values(write: Write) -> None:
     refused = run("select", "//a[last()]", "1.xml")
     assert refused.status == 2
     assert "--unsupported slow answers through lxml" in refused.err
+
+
+DEFAULT = "give --default-ns"
+POM = (
+    "<project xmlns='urn:pom' xmlns:x='http://www.w3.org/1999/xlink' x:href='h'>"
+    "<version>1</version><e:build xmlns:e='urn:e&amp;f'/></project>"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "advice"),
+    [
+        (["//version"], "none", f"{DEFAULT} urn:pom; or give --ns p=urn:pom and write p:version"),
+        (["/project/version[last()]", "--unsupported", "slow"], "none", f"{DEFAULT} urn:pom; or"),
+        (["version", "--record", "version"], "none", f"{DEFAULT} urn:pom; or give --ns p=urn:pom"),
+        (["//version", "--ns", "m=urn:pom"], "none", "write m:version"),
+        (["//m:version", "--ns", "m=u"], "the namespace u", "give --ns m=urn:pom"),
+        (["//version", "--default-ns", "u"], "the namespace u", "give --ns p=urn:pom and write"),
+        (["//Q{}version"], "none", "write Q{urn:pom}version"),
+        (["//build"], "none", f"{DEFAULT} 'urn:e&f'; or give --ns p='urn:e&f' and write p:build"),
+        (["//m:version[build]", "--ns", "m=urn:pom"], "none", f"{DEFAULT} 'urn:e&f'; or"),
+    ],
+)
+def test_a_name_in_another_namespace_is_told(options: list[str], asked: str, advice: str) -> None:
+    outcome = run("select", *options, "-", stdin=POM.encode())
+    assert (outcome.status, outcome.out) == (0, "")
+    *_, line = outcome.err.splitlines()
+    assert line.startswith("tamis: warning: nothing was found: the documents have '")
+    assert " in the namespace urn:" in line
+    assert f", and it was asked for in {asked}: {advice}" in line
+    assert outcome.err.count("nothing was found") == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["//version", "--default-ns", "urn:pom"],
+        ["//other"],
+        ["//href"],
+        ["//*:version"],
+        ["//*[version] | /*"],
+        ["//m:version[. = 2]", "--ns", "m=urn:pom"],
+        ["count(//version)"],
+        ["//@version"],
+    ],
+)
+def test_nothing_is_told_of_other_names(options: list[str]) -> None:
+    outcome = run("select", *options, "-", stdin=POM.encode())
+    assert (outcome.status, outcome.err) == (0, "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -276,6 +277,34 @@ class ReadingRules(NamedTuple):
     unsupported: Literal["refuse", "slow"] = "refuse"
     skip_bad: bool = False
     limits: Sequence[str] | None = None
+
+
+def warn_of_namespace(matcher: CompiledMatcher) -> None:
+    """Say it where nothing was found because names are in another namespace."""
+    found = matcher.elsewhere()
+    if found is None:
+        return
+    test, namespace = found
+    uri = shlex.quote(namespace)
+    subscriptions = matcher.subscriptions
+    prefixes = {uri: prefix for prefix, uri in subscriptions.namespaces.items()}
+    where = f"in the namespace {test.namespace}" if test.namespace else "in none"
+    if namespace in prefixes:
+        advice = f"write {prefixes[namespace]}:{test.local}"
+    elif test.prefix is None:
+        advice = f"give --ns p={uri} and write p:{test.local}"
+        if subscriptions.default_namespace is None:
+            advice = f"give --default-ns {uri}; or {advice}"
+    elif "{" in test.prefix:
+        advice = f"write Q{{{namespace}}}{test.local}"
+    else:
+        advice = f"give --ns {test.prefix}={uri}"
+    if matcher.kept_in is not None:
+        advice = advice.replace("give --", "give tamis compile --")
+    warn(
+        f"nothing was found: the documents have '{test.local}' in the namespace {namespace}, and "
+        f"it was asked for {where}: {advice}"
+    )
 
 
 def read_subscriptions(file: Path, rules: ReadingRules) -> Subscriptions:

@@ -102,6 +102,7 @@ _OPTIONS = (
     (r"what tamis\.documents\.concatenated\.split\(\) divides", "read with --concatenated"),
     (r"give it to tamis\.load\(\)", "give it as --program"),
     (r'namespaces=\{"(.*?)": "…"\}', r"--ns \1=URI, or --namespaces FILE"),
+    (r'namespaces=\{"(.*?)": "(.*?)"\}', r"--ns \1=\2"),
     (r'unsupported="slow"', "--unsupported slow"),
 )
 

@@ -26,6 +26,7 @@ from tamis.cli.arguments import (
     Threads,
     Unsupported,
     read_matcher,
+    warn_of_namespace,
 )
 from tamis.cli.console import Status, warn
 from tamis.cli.documents import (
@@ -163,6 +164,8 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
                 ),
             ):
                 answers.write(target, match)
+    if not answers.matched:
+        warn_of_namespace(matcher)
     if matcher.departed:
         what = "documents" if record is None else "records"
         warn(
@@ -184,12 +187,14 @@ class _Answers:
         self.with_nodes = with_nodes
         self.with_values = with_values
         self.errors = 0
+        self.matched = False
 
     def write(self, target: Target, found: Match) -> None:
         if found.error is not None:
             self.errors += 1
             self.results.write(of_error(target, found.error, found.record))
             return
+        self.matched |= bool(found)
         failed = {str(id): str(error) for id, error in found.failed.items()}
         self.errors += bool(failed)
         if found or failed or not self.matching_only:

@@ -16,6 +16,7 @@ from tamis.cli.arguments import (
     Output,
     Threads,
     Unsupported,
+    warn_of_namespace,
 )
 from tamis.cli.console import Status, in_options, say, warn
 from tamis.cli.documents import (
@@ -176,6 +177,8 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
                 ),
             ):
                 printer.write(target, found)
+    if not printer.found:
+        warn_of_namespace(matcher)
     if printer.errors:
         raise typer.Exit(Status.DOCUMENTS)
 
@@ -208,6 +211,7 @@ class _Printer:
         self.operand = operand
         self.form = form
         self.errors = 0
+        self.found = False
 
     def write(self, target: Target, found: Match) -> None:
         error = found.error or found.failed.get(_ID)
@@ -225,6 +229,7 @@ class _Printer:
             self.write_nodes(target, found)
 
     def write_value(self, target: Target, value: bool | float | str, record: int | None) -> None:
+        self.found = True
         if self.form.as_json:
             self.results.write({**of_document(target, record), "value": _json_value(value)})
         else:
@@ -232,6 +237,7 @@ class _Printer:
             self.results.write_text(where + value_string(value), self.form.end)
 
     def write_nodes(self, target: Target, found: Match) -> None:
+        self.found = True
         selection = found.nodes(_ID)
         if self.form.as_json:
             document = of_document(target, found.record)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
 
 from tamis.documents.batch import EventBatch
+from tamis.documents.demand import Name
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
     DESCEND,
@@ -29,9 +33,13 @@ from tamis.language.model import (
     Value,
 )
 from tamis.language.printer import print_expression, print_path, print_predicate, print_step
+from tamis.language.subscriptions import Subscriptions
+from tamis.language.xpath import WELL_KNOWN, XML_NAMESPACE, element_tests
 from tamis.matching.reference import Evaluator, Rows, build_nodes
 
 _SHOWN = 3  # lines and values given as examples
+_LOOKED_AT = 1000  # expressions that are read once more
+_OF_ATTRIBUTES = (XML_NAMESPACE, WELL_KNOWN["xlink"], WELL_KNOWN["xsi"])  # have no elements
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,51 @@ def explain(query: Query, batch: EventBatch, vocabulary: Vocabulary) -> Explanat
     lines = tuple(explainer.expression(query.expression, roots, ""))
     matched = bool(explainer.evaluator.where(query.expression, roots).any())
     return Explanation(matched, lines)
+
+
+class Elsewhere(NamedTuple):
+    """An element that expressions ask for, and documents have in another namespace alone.
+
+    Attributes:
+        test: what is asked for.
+        namespace: the one that documents have the name in.
+    """
+
+    test: NameTest
+    namespace: str
+
+
+def elsewhere(subscriptions: Subscriptions, met: Collection[Name]) -> Elsewhere | None:
+    """The first name that documents do not have as it is asked for, but in some namespace.
+
+    Args:
+        met: the names of elements and attributes in the documents.
+
+    >>> elsewhere(Subscriptions({"x": "/a/b"}), [("", "b"), ("urn:u", "a")])
+    Elsewhere(test=NameTest(namespace='', local='a'), namespace='urn:u')
+    """
+    found: dict[str, str] = {}
+    for namespace, local in met:
+        if namespace and namespace not in _OF_ATTRIBUTES:
+            found.setdefault(local, namespace)
+    for test in _asked(subscriptions):
+        is_one = test.namespace is not None and test.local in found
+        if is_one and (test.namespace, test.local) not in met:
+            assert test.local is not None
+            return Elsewhere(test, found[test.local])
+    return None
+
+
+def _asked(subscriptions: Subscriptions) -> Iterator[NameTest]:
+    """Tests of elements: of all expressions that were read in bulk, and of some others."""
+    queries, rules = subscriptions.queries, subscriptions.rules
+    for is_attribute, test in queries.plain.tests:
+        if isinstance(test, NameTest) and not is_attribute:
+            yield test
+    numbers = subscriptions.query_numbers
+    others = np.flatnonzero((numbers < 0) | (numbers >= len(queries.plain)))
+    for number in others[:_LOOKED_AT].tolist():
+        yield from element_tests(queries.texts[number], rules.namespaces, rules.limits)
 
 
 class _Explainer:
@@ -126,10 +179,7 @@ class _Explainer:
         if not isinstance(test, NameTest) or test.local is None:
             return
         for namespace, local in self.evaluator.vocabulary:
-            if local.lower() == test.local.lower() and (namespace, local) != (
-                test.namespace,
-                test.local,
-            ):
+            if local.lower() == test.local.lower() and not test.passes(namespace, local):
                 where = f"in the namespace {namespace!r}" if namespace else "in no namespace"
                 yield f"{indent}the document has a {local!r} {where}"
 

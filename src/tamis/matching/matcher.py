@@ -48,7 +48,7 @@ from tamis.language.xpath import Operand
 from tamis.limits import Limits
 from tamis.matching.demand import demand_of_operand
 from tamis.matching.engine import Matching
-from tamis.matching.explain import Explanation, explain
+from tamis.matching.explain import Elsewhere, Explanation, elsewhere, explain
 from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
 from tamis.matching.planner import Lane, compile_share, plan
 from tamis.matching.promise import PromisedProgram, Schema, read_schema
@@ -207,6 +207,7 @@ class CompiledMatcher:
             self._demand |= program.demand
         self._slow = SlowLane.of(subscriptions, first=len(queries))
         self._workers: list[_Worker] = []  # that no thread uses now
+        self._of_records: Vocabulary | None = None  # what the last records were parsed with
 
     def with_limits(self, limits: Limits) -> CompiledMatcher:
         """The same, with other bounds on each document; it is not compiled again."""
@@ -247,6 +248,15 @@ class CompiledMatcher:
     @property
     def _promised(self) -> list[PromisedProgram]:
         return [program for _, program in self._lanes if isinstance(program, PromisedProgram)]
+
+    def elsewhere(self) -> Elsewhere | None:
+        """A name that is asked for, and that the documents so far have in another namespace alone.
+
+        As far as their names are remembered: those of documents with many names are forgotten.
+        """
+        parsers = [parser for worker in list(self._workers) for parser in worker.parsers.values()]
+        met = {name for parser in parsers for name in parser.vocabulary}
+        return elsewhere(self.subscriptions, met.union(self._of_records or ()))
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes, as far as they are known: of the "program", and of what was "learned" so far.
@@ -451,6 +461,7 @@ class CompiledMatcher:
             parsed = part.parse(stream, tag, Vocabulary(), demand, self.limits)
 
         def match_records(found: RecordBatch) -> Answers:
+            self._of_records = found.vocabulary
             if found.excerpt is not None:
                 found.excerpt.mark = stream.mark
             with self._worker() as worker:

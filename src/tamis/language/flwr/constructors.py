@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tamis.language.flwr.characters import NOT_XML, Characters
 from tamis.language.flwr.model import Attribute, Constructor, Content, Enclosed, Flwr, Markup
 from tamis.language.grammar import is_ncname
-from tamis.language.xpath import XML_NAMESPACE
+from tamis.language.xpath import WELL_KNOWN, XML_NAMESPACE
 from tamis.limits import Limits
 
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
@@ -79,10 +79,12 @@ class Constructors(Characters):
         if prefix == "xml":
             return
         if prefix not in self.scope:
+            uri = WELL_KNOWN.get(prefix, "URI")
             self.syntax(
                 f"the prefix '{prefix}' is not declared",
                 position,
-                f'declare it: xmlns:{prefix}="URI" in a tag, or declare namespace at the beginning',
+                f'declare it: xmlns:{prefix}="{uri}" in a tag, '
+                "or declare namespace at the beginning",
             )
         if self.carried.get(prefix, "") != self.scope[prefix]:
             declared[prefix] = self.carried[prefix] = self.scope[prefix]

@@ -17,6 +17,7 @@ from tamis.language.model import (
     Expression,
     KindTest,
     NameOf,
+    NameTest,
     Nodes,
     NormalizeSpace,
     Not,
@@ -104,7 +105,7 @@ def _of_step(step: Step, descends: bool, is_leaf: bool) -> Iterator[str]:
         yield "it has a descendant-or-self:: that is not written //"
     elif step.axis is Axis.SELF and step.test is not KindTest.NODE:
         yield "it has a self:: with a name"
-    elif step.axis is not Axis.ATTRIBUTE and not has_label(step.test):
+    elif not is_leaf and isinstance(step.test, NameTest) and not has_label(step.test):
         yield "it asks for a name in any namespace, or for all names in none"
     elif step.axis is Axis.SELF and descends:
         yield "a // leads to ."
