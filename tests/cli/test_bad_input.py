@@ -22,7 +22,7 @@ BAD_DOCUMENTS: dict[str, tuple[bytes, str, int, int]] = {
     "cut-in-a-tag": (b"<a>\n <b te", "the document ends inside <a>: unclosed token", 2, 2),
     "mismatched": (b"<a><b></a>", "mismatched tag: <b> is open", 1, 9),
     "two-roots": (b"<a/>\n<a/>", "junk after document element", 2, 1),
-    "latin-1": (b"<a>caf\xe9</a>", "not well-formed", 1, 7),
+    "latin-1": (b"<a>caf\xe9</a>", "the byte 0xE9 is not UTF-8", 1, 7),
     "not-as-declared": (
         b"<?xml version='1.0' encoding='shift_jis'?>\n<a>\x81</a>",
         "bytes that are not shift_jis, the document's encoding",
@@ -94,7 +94,7 @@ def test_a_huge_attribute_is_answered(write: Write) -> None:
 def test_what_cannot_be_read_is_an_error_beside_answers(
     write: Write, path: str, message: str
 ) -> None:
-    write({"s": "//a", "1.xml": "<a/>", "empty/notes.txt": ""})
+    write({"s": "//a", "1.xml": "<a/>", "empty/.hidden": ""})
     Path("folder.xml").mkdir()
     Path("dangling.xml").symlink_to("nowhere")
     Path("loop.xml").symlink_to("loop.xml")

@@ -164,7 +164,9 @@ class Documents:
             if is_empty:
                 warn(f"{target.label} has no element {tag}: it has no records")
         if is_empty and not has_any:
-            say(f"no document has an element {tag}: give the tag as documents write it, or w:p")
+            say(
+                f"no document has an element {tag}: give the tag as documents write it, page or w:p"
+            )
             raise typer.Exit(Status.DOCUMENTS)
 
     @contextmanager

@@ -495,7 +495,7 @@ class Handlers:
         place = self.located(error.lineno, error.offset)
         index = self.parser.ErrorByteIndex
         offset = self.offset(index)
-        if error.code in _MAY_BE_ENCODING and index >= start:
+        if error.code in _MAY_BE_ENCODING and index >= start and index > 0:
             place_in_data = index - start
             problem = encoding_problem(bytes(data[place_in_data : place_in_data + 4]), encoding)
             if problem is not None:
