@@ -114,6 +114,14 @@ class SubscriptionSyntaxError(SubscriptionError):
 
     code = "subscription-syntax"
 
+    def located(self, id: SubscriptionId | None, line: int | None) -> SubscriptionError:
+        """See :meth:`SubscriptionError.located`; a further column in a file is hinted at."""
+        error = super().located(id, line)
+        before = (self.expression or "")[: self.position]
+        if line is not None and "\t" in before and self.hint is None:
+            error.hint = "a tab in an expression: a line of a file is id, tab, expression, no more"
+        return error
+
 
 class UnsupportedExpression(SubscriptionError):  # noqa: N818 - the name is part of the public API
     """The text is XPath 1.0, but outside the fragment that can be streamed."""

@@ -198,3 +198,17 @@ def test_bytes_that_are_not_of_the_encoding() -> None:
     declared = b"<?xml version='1.0' encoding='ascii'?><x>\xe9</x>"
     (found,) = run(*MATCH, "-", stdin=declared).results
     assert found["error"].startswith("the byte 0xE9 is not US-ASCII, the document's encoding")
+
+
+def test_a_third_column_is_hinted_at(write: Write) -> None:
+    write({"t": "x\t//a\ta comment\ny\t//a\t[b]\n"})
+    outcome = run("check", "--subscriptions", "t")
+    assert outcome.status == 2
+    assert "hint: a tab in an expression: a line of a file is id, tab, expression" in outcome.err
+    assert outcome.results[-1]["ok"] == 1
+
+
+def test_a_file_is_named_once() -> None:
+    assert run("select", "//a", "gone.xml").err == (
+        "tamis: cannot read gone.xml: No such file or directory\n"
+    )

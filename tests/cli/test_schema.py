@@ -113,3 +113,13 @@ def test_paths(write: Write) -> None:
     assert run("schema", "a.dtd", "--format", "paths").out == "/a\n/a/b\n/a/c\n/a/b/c\n"
     write({"b.dtd": "<!ELEMENT b (b | c | d)*> <!ELEMENT c (b | d)*> <!ELEMENT d (b | c | d)*>"})
     assert len(run("schema", "b.dtd", "--format", "paths").out.splitlines()) == 10_000
+
+
+def test_a_file_without_a_dtd_is_an_error(write: Write) -> None:
+    write({"a.dtd": "<!-- nothing -->", "b.xml": "<!DOCTYPE b SYSTEM 'gone.dtd'><b/>"})
+    outcome = run("schema", "a.dtd")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "a.dtd: no element is declared here: give a DTD" in outcome.err
+    outcome = run("schema", "b.xml")
+    assert outcome.status == 2
+    assert "b.xml: no element is declared here (gone.dtd was not found): " in outcome.err

@@ -31,8 +31,8 @@ EXIT_STATUS = """\b
 Exit status:
   0    all documents, or events, were answered
   1    the results could not be written; of check --against: there are differences
-  2    wrong usage, or a bad subscription
-  3    some document or event was in error; the others were answered
+  2    wrong usage, a pattern that no file fits, or a bad subscription
+  3    some document or event was in error; the others were answered; or no document has a --record
   130  interrupted
 """
 

@@ -28,7 +28,8 @@ _SUBSCRIPTIONS = typer.Option(
     "--subscriptions",
     metavar="FILE",
     help="One subscription a line: id, tab, expression; a line without a tab is an expression "
-    'whose id is its line number. In *.ndjson: one {"id": …, "expression": "…"} a line.',
+    "whose id is its line number. Lines that begin with # are comments, blank lines are skipped. "
+    'In *.ndjson: one {"id": …, "expression": "…"} a line. UTF-8.',
 )
 SubscriptionsFile = Annotated[Path, _SUBSCRIPTIONS]
 SubscriptionsOrProgram = Annotated[Path | None, _SUBSCRIPTIONS]
@@ -101,7 +102,8 @@ EventSubscriptionsFile = Annotated[
         metavar="FILE",
         help="One subscription a line: id, tab, and what it asks of an event's attributes, such as "
         'area = "area1" and temp > 30; a line without a tab is an expression whose id is its line '
-        'number. In *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".',
+        "number. Lines that begin with # are comments, blank lines are skipped. "
+        'In *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".',
     ),
 ]
 InterfacesFile = Annotated[
@@ -242,8 +244,8 @@ class Namespaces(NamedTuple):
         """
         from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
 
-        if self.file is not None and "=" in self.file.name and not self.file.exists():
-            raise UsageError(f"there is no file {self.file}: a single prefix is --ns PREFIX=URI")
+        if self.file is not None and "=" in str(self.file) and not self.file.exists():
+            raise UsageError("--namespaces takes a file: a single prefix is --ns PREFIX=URI")
         found = {} if self.file is None else read_namespaces(self.file)
         for declared in self.prefixes or ():
             prefix, equals, uri = declared.partition("=")

@@ -19,7 +19,7 @@ from tamis.cli.arguments import (
     Unsupported,
     read_matcher,
 )
-from tamis.cli.console import Status, warn
+from tamis.cli.console import Status, about, warn
 from tamis.cli.documents import (
     DOCUMENT_HELP,
     Choice,
@@ -91,6 +91,6 @@ def _learn(matcher: CompiledMatcher, documents: Documents) -> int:
         for target, found in documents.answered(matcher.match_many):
             if found.error is not None:
                 errors += 1
-                warn(f"{target.label} is left out: {found.error}")
+                warn(f"left out: {about(target.label, found.error)}")
             advance()
     return errors

@@ -118,6 +118,12 @@ def in_options(message: str) -> str:
     return message
 
 
+def about(name: str, error: TamisError) -> str:
+    """The message of an error about a file, which names the file once."""
+    message = in_options(str(error))
+    return message if message.startswith(f"cannot read {name}: ") else f"{name}: {message}"
+
+
 def say(message: str) -> None:
     """A message on standard error; further lines of it are shown below the first."""
     if sys.stderr is not None:  # as it is after 2>&-

@@ -16,7 +16,7 @@ from tamis.cli.arguments import (
     NamespacesFile,
     read_limits,
 )
-from tamis.cli.console import Status, in_options, say
+from tamis.cli.console import Status, about, say
 from tamis.cli.documents import find_document
 from tamis.cli.results import open_results
 from tamis.errors import DocumentError, EventError, UsageError
@@ -152,7 +152,7 @@ def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
     try:
         event = read_line(_read_event(argument), ODD, table.names, limits)
     except EventError as error:
-        say(in_options(f"{argument}: {error}"))
+        say(about(argument, error))
         raise typer.Exit(Status.DOCUMENTS) from None
     return str(explain_event(table, 0, "expression", event))
 
@@ -182,5 +182,5 @@ def _on_document(expression: str, declared: Namespaces, limits: Limits, argument
             raise document
         return str(matcher.explain(document, "expression"))
     except DocumentError as error:
-        say(in_options(f"{argument}: {error}"))
+        say(about(argument, error))
         raise typer.Exit(Status.DOCUMENTS) from None

@@ -18,7 +18,7 @@ from tamis.cli.arguments import (
     Unsupported,
     warn_of_namespace,
 )
-from tamis.cli.console import Status, in_options, say, warn
+from tamis.cli.console import Status, about, in_options, say, warn
 from tamis.cli.documents import (
     DOCUMENT_HELP,
     Choice,
@@ -220,7 +220,7 @@ class _Printer:
             if self.form.as_json:
                 self.results.write(of_error(target, error, found.record))
             else:
-                say(in_options(f"{target.label}: {error}"))
+                say(about(target.label, error))
         elif self.operand is not None:
             self.write_value(target, found.document_nodes.value(self.operand), found.record)
         elif (value := found.document_nodes.lxml_value(_ID)) is not None:

@@ -102,7 +102,7 @@ def file_entries(path: str | os.PathLike[str]) -> Entries:
     if path.suffix in TRANSFORMATIONS:
         raise UsageError(f"{path} is a transformation: give it to tamis transform")
     if data.startswith(MAGIC):
-        raise UsageError(f"{path} is a saved program: give it to tamis.load()")
+        raise UsageError(f"{path} is a program: give it to tamis.load()")
     data = data.removeprefix(b"\xef\xbb\xbf")
     if path.suffix == ".ndjson":
         return _line_by_line(data, _read_json_line)

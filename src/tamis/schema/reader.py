@@ -98,12 +98,16 @@ def read_graph(
         limits: those of ``schema_…`` hold.
 
     Raises:
-        SchemaError: it cannot be read.
+        SchemaError: it cannot be read, or declares no elements.
         UsageError: a root is not declared.
     """
     is_dtd = Path(file).suffix.lower() in (".dtd", ".mod", ".ent")
-    read = read_dtd if is_dtd else read_doctype
-    return SchemaGraph.of(read(file, catalog, limits), roots)
+    dtd = (read_dtd if is_dtd else read_doctype)(file, catalog, limits)
+    if not dtd.elements:
+        where = f" ({dtd.missing[0]} was not found)" if dtd.missing else ""
+        message = f"no element is declared here{where}: give a DTD, or a document that has one"
+        raise SchemaSyntaxError(message, str(file))
+    return SchemaGraph.of(dtd, roots)
 
 
 def parse_dtd(text: str, limits: Limits = DEFAULT_LIMITS) -> Dtd:
