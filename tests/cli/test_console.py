@@ -1,5 +1,6 @@
 """What all commands share: help, messages, progress, interrupts, and how fast they start."""
 
+import ast
 import os
 import pty
 import re
@@ -129,6 +130,12 @@ def test_progress_is_for_terminals_only(write: Write) -> None:
     assert run_process("match", "--subscriptions", "s", "1.xml").err == ""
 
 
+@pytest.mark.parametrize("how", [["--record", "a"], ["--concatenated"]])
+def test_progress_of_what_is_read_as_a_stream_is_in_bytes(write: Write, how: list[str]) -> None:
+    write({"s": "//a", "1.xml": "<a>" + "<a/>" * 499 + "</a>", "2.xml": "<"})
+    assert "4.0/4.0 kB" in _on_terminal(how)  # 1.xml is there twice
+
+
 def test_progress_of_reading_many_subscriptions(write: Write) -> None:
     write({"s": "//a\n" * 5_000 + "a//b\n" * 300, "1.xml": "<a/>", "2.xml": "<"})
     shown = _on_terminal([])
@@ -142,3 +149,18 @@ def test_progress_has_no_colour_where_none_is_wanted(write: Write) -> None:
     colour = re.compile(r"\x1b\[[\d;]*3\d(;|m)")
     assert colour.search(_on_terminal([]))
     assert not colour.search(_on_terminal([], NO_COLOR="1"))
+
+
+def test_the_library_does_not_speak_of_options() -> None:
+    """Its messages name arguments and functions; the command line puts options in their place."""
+    package = Path(tamis.__file__).parent
+    found = []
+    for file in package.rglob("*.py"):
+        if file.relative_to(package).parts[0] in ("cli", "spark"):
+            continue
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                is_text = "\n" in node.value  # a docstring, or an example
+                if not is_text and re.search(r"(?<![\w<!-])--[a-z]", node.value):
+                    found.append(node.value)
+    assert [text for text in found if "tar --" not in text] == []

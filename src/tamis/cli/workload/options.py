@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from tamis.cli.arguments import read_graph
-from tamis.cli.console import warn
+from tamis.cli.console import progress, warn
 from tamis.cli.results import Results, open_results
 from tamis.errors import UsageError
 
@@ -110,23 +110,32 @@ def parse_bytes(text: str) -> int:
     return int(Decimal(match[1]) * unit)
 
 
-def write_queries(queries: Queries, output: Path | None, namespaces: Path | None) -> None:
+def write_queries(
+    queries: Queries, output: Path | None, namespaces: Path | None, count: int
+) -> None:
     """Write a file of subscriptions, whose ids are q1, q2, …, and that of their prefixes.
+
+    Args:
+        count: how many there are, of which those that are written are shown on a terminal.
 
     Raises:
         UsageError: they need prefixes, and no file is named for these.
     """
     _write_prefixes(queries.namespaces, namespaces)
     as_json = output is not None and output.suffix == ".ndjson"
-    with open_results(output) as results:
+    with (
+        open_results(output) as results,
+        progress(count, results.is_terminal, "queries") as advance,
+    ):
         lines: list[str] = []
         for number, expression in enumerate(queries, start=1):
             if as_json:
                 results.write({"id": f"q{number}", "expression": expression})
-                continue
-            lines.append(f"q{number}\t{expression}\n")
-            if len(lines) == _LINES:
+            else:
+                lines.append(f"q{number}\t{expression}\n")
+            if number % _LINES == 0:
                 _write_lines(results, lines)
+                advance(_LINES)
         _write_lines(results, lines)
 
 

@@ -124,7 +124,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
         selectivity=selectivity,
     )
     drawn = queries_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
-    write_queries(drawn, output, namespaces)
+    write_queries(drawn, output, namespaces, count)
 
 
 def _refuse_those_of_dtds(context: typer.Context) -> None:
@@ -163,4 +163,4 @@ def _from_documents(
         distinct=distinct,
         one_line=output is None or output.suffix != ".ndjson",
     )
-    write_queries(drawn, output, namespaces)
+    write_queries(drawn, output, namespaces, count)

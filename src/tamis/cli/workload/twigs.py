@@ -77,4 +77,4 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
         selectivity=selectivity,
     )
     drawn = twigs_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
-    write_queries(drawn, output, namespaces)
+    write_queries(drawn, output, namespaces, count)
