@@ -55,7 +55,7 @@ EVENTS = tamis.compile_events({"x": "a = 1"})
 MATCH = MATCHER.match("<a/>", nodes="all", values=True)
 INTERNAL = {
     *("answers", "record_answers", "match_batch"),
-    *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries"),
+    *("arrow_answers", "ndjson_answers", "of_table", "of_columns", "with_entries", "with_limits"),
     "document_nodes",
 }
 """What only Tamis itself calls."""

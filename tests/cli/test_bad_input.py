@@ -222,3 +222,25 @@ def test_messages_cannot_write_to_the_terminal_what_they_like(write: Write) -> N
     assert "\x1b" not in outcome.err
     outcome = run("check", "--subscriptions", "\x1b]0;title\x07.tsv")
     assert outcome.err.startswith(r"tamis: \x1b]0;title\x07.tsv, line 1: ")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("match", "--subscriptions", "s", "1.xml"),
+        ("match", "--subscriptions", "s", "--record", "a", "1.xml"),
+        ("select", "//a", "1.xml"),
+        ("explain", "//a", "1.xml"),
+        ("check", "--subscriptions", "s", "--against", "lxml", "1.xml"),
+        ("transform", "--subscriptions", "q.xq", "1.xml"),
+    ],
+)
+def test_the_declared_encoding_can_be_ignored(write: Write, command: tuple[str, ...]) -> None:
+    """The message names the option, not the library's argument."""
+    xml = "<?xml version='1.0' encoding='utf-16'?><a/>".encode("utf-8-sig")
+    write({"s": "//a", "q.xq": "<r>{ for $a in //a return <b/> }</r>", "1.xml": xml})
+    refused = run(*command)
+    assert refused.status == 3
+    assert "--declared-encoding ignore" in refused.out + refused.err
+    assert "declared_encoding" not in refused.out + refused.err
+    assert run(*command, "--declared-encoding", "ignore").status == 0

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tamis.cli.console import warn
+from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.source import Document, read
 from tamis.errors import DocumentError, SlowLaneError, SubscriptionId
 from tamis.language.subscriptions import Subscription, Subscriptions
@@ -44,7 +45,9 @@ class AgainstLxml:
         self.lxml, self.items = _accepted_by_lxml(streamed, subscriptions)
         self.tamis = compile_subscriptions(subscriptions.with_entries(self.items))
 
-    def compare(self, document: Document | DocumentError) -> Compared:
+    def compare(
+        self, document: Document | DocumentError, declared: DeclaredEncoding = "check"
+    ) -> Compared:
         """Match a document with both.
 
         Raises:
@@ -52,7 +55,7 @@ class AgainstLxml:
         """
         if isinstance(document, DocumentError):
             raise document
-        source = read(document, self.tamis.limits)
+        source = read(document, self.tamis.limits, declared)
         matches = self.tamis.match_batch([source])
         if matches.errors:
             raise matches.errors[0]

@@ -83,6 +83,14 @@ LimitSettings = Annotated[
         "name the limit that was reached. May be given several times.",
     ),
 ]
+EncodingRule = Annotated[
+    Literal["check", "ignore"],
+    typer.Option(
+        "--declared-encoding",
+        help="The encoding that documents declare: check it, or ignore it, and read documents by "
+        "their byte order mark, or as UTF-8.",
+    ),
+]
 SkipBad = Annotated[
     bool,
     typer.Option("--skip-bad", help="Go on without the subscriptions that cannot be used."),

@@ -13,6 +13,7 @@ from tamis.cli.arguments import (
     DefaultNamespace,
     DtdFile,
     DtdRoot,
+    EncodingRule,
     LimitSettings,
     Namespaces,
     NamespacesFile,
@@ -37,6 +38,7 @@ from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
+    from tamis.documents.encodings import DeclaredEncoding
     from tamis.language.subscriptions import Subscriptions
     from tamis.limits import Limits
     from tamis.schema.graph import SchemaGraph
@@ -68,6 +70,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
+    declared_encoding: EncodingRule = "check",
     unsupported: Unsupported = "refuse",
     dtd: DtdFile = None,
     root: DtdRoot = None,
@@ -134,7 +137,8 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
             summary["never"] = _tell_never(found, graph, results)
         if documents:
             choice = Choice(recursive, glob, concatenated)
-            compared = _compare(found, Documents(documents, choice, found.limits), results)
+            targets = Documents(documents, choice, found.limits)
+            compared = _compare(found, targets, results, declared_encoding)
             summary |= compared._asdict()
             status = status or compared.status
         results.write(summary)
@@ -186,7 +190,12 @@ def _tell_never(subscriptions: Subscriptions, graph: SchemaGraph, results: Resul
     return count
 
 
-def _compare(subscriptions: Subscriptions, documents: Documents, results: Results) -> _Compared:
+def _compare(
+    subscriptions: Subscriptions,
+    documents: Documents,
+    results: Results,
+    declared: DeclaredEncoding,
+) -> _Compared:
     """Match with Tamis and with lxml, and write where they differ."""
     from tamis.cli.against_lxml import AgainstLxml  # noqa: PLC0415 - keeps --help fast
 
@@ -196,7 +205,7 @@ def _compare(subscriptions: Subscriptions, documents: Documents, results: Result
         for target in documents:
             total += 1
             try:
-                compared = comparison.compare(target.document)
+                compared = comparison.compare(target.document, declared)
             except DocumentError as error:
                 errors += 1
                 results.write(of_error(target, error))

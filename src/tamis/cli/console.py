@@ -104,6 +104,7 @@ _OPTIONS = (
     (r'namespaces=\{"([^"]*)": "([^"]*)"\}', r"--ns \1=\2, or --namespaces FILE"),
     (r'namespaces=\{"(.*?)": "(.*?)"\}', r"--ns \1=\2"),
     (r'unsupported="slow"', "--unsupported slow"),
+    (r'declared_encoding="ignore"', "--declared-encoding ignore"),
 )
 
 

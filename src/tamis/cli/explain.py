@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tamis.cli.arguments import (
     DeclaredPrefixes,
     DefaultNamespace,
+    EncodingRule,
     LimitSettings,
     Namespaces,
     NamespacesFile,
@@ -21,6 +22,9 @@ from tamis.cli.documents import find_document
 from tamis.cli.results import open_results
 from tamis.errors import DocumentError, EventError, UsageError
 from tamis.limits import Limits
+
+if TYPE_CHECKING:
+    from tamis.documents.encodings import DeclaredEncoding
 
 EXAMPLES = """\b
 Examples:
@@ -46,6 +50,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
+    declared_encoding: EncodingRule = "check",
     limit: LimitSettings = None,
     events: Annotated[
         bool,
@@ -95,13 +100,17 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
             raise UsageError("--events: namespaces are about documents: leave them out")
         explanation = _of_events(expression, limits, document)
     else:
-        explanation = _of_documents(expression, declared, limits, document)
+        explanation = _of_documents(expression, declared, limits, document, declared_encoding)
     with open_results() as results:
         results.write_text(explanation)
 
 
 def _of_documents(
-    expression: str, declared: Namespaces, limits: Limits, document: str | None
+    expression: str,
+    declared: Namespaces,
+    limits: Limits,
+    document: str | None,
+    encoding: DeclaredEncoding,
 ) -> str:
     from tamis.language.xpath import parse  # noqa: PLC0415 - keeps --help fast
 
@@ -112,7 +121,7 @@ def _of_documents(
         from tamis.cli.outline import outline  # noqa: PLC0415 - keeps --help fast
 
         return "\n".join(outline(query))
-    return _on_document(expression, declared, limits, document)
+    return _on_document(expression, declared, limits, document, encoding)
 
 
 def _of_transformation(
@@ -169,7 +178,13 @@ def _read_event(argument: str) -> bytes:
         raise UsageError(f"cannot read {argument}: {getattr(error, 'strerror', error)}") from None
 
 
-def _on_document(expression: str, declared: Namespaces, limits: Limits, argument: str) -> str:
+def _on_document(
+    expression: str,
+    declared: Namespaces,
+    limits: Limits,
+    argument: str,
+    encoding: DeclaredEncoding,
+) -> str:
     from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - keeps --help fast
 
     prefixes, default = declared.read()
@@ -180,7 +195,7 @@ def _on_document(expression: str, declared: Namespaces, limits: Limits, argument
     try:
         if isinstance(document, DocumentError):
             raise document
-        return str(matcher.explain(document, "expression"))
+        return str(matcher.explain(document, "expression", declared_encoding=encoding))
     except DocumentError as error:
         say(about(argument, error))
         raise typer.Exit(Status.DOCUMENTS) from None

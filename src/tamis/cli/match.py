@@ -13,6 +13,7 @@ from tamis.cli.arguments import (
     DtdFile,
     DtdRoot,
     DtdTrust,
+    EncodingRule,
     EngineName,
     LimitSettings,
     Namespaces,
@@ -85,6 +86,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
+    declared_encoding: EncodingRule = "check",
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
     record: RecordTag = None,
@@ -152,7 +154,13 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         answers = _Answers(results, matching_only, nodes, values)
         if record is None:
             for target, match in found.answered(
-                lambda given: matcher.match_many(given, threads, nodes=which, values=values)
+                lambda given: matcher.match_many(
+                    given,
+                    threads,
+                    nodes=which,
+                    values=values,
+                    declared_encoding=declared_encoding,
+                )
             ):
                 answers.write(target, match)
                 advance()
@@ -160,7 +168,12 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             for target, match in found.records(
                 record,
                 lambda given: matcher.match_records(
-                    given, record, threads, nodes=which, values=values
+                    given,
+                    record,
+                    threads,
+                    nodes=which,
+                    values=values,
+                    declared_encoding=declared_encoding,
                 ),
             ):
                 answers.write(target, match)

@@ -10,12 +10,14 @@ import typer
 from tamis.cli.arguments import (
     DeclaredPrefixes,
     DefaultNamespace,
+    EncodingRule,
     LimitSettings,
     Namespaces,
     NamespacesFile,
     Output,
     Threads,
     Unsupported,
+    read_limits,
     warn_of_namespace,
 )
 from tamis.cli.console import Status, about, in_options, say, warn
@@ -104,6 +106,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
+    declared_encoding: EncodingRule = "check",
     unsupported: Unsupported = "refuse",
     record: RecordTag = None,
     recursive: Recursive = False,
@@ -154,6 +157,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         )
     else:
         matcher = value_matcher(operand)
+    matcher = matcher.with_limits(read_limits(limit, matcher.limits))
     threads = threads or usable_cores()
     choice = Choice(recursive, glob, concatenated)
     given = Documents(documents, choice, matcher.limits, as_streams=record is not None)
@@ -165,7 +169,13 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         which: Which = "first" if first else "all"
         if record is None:
             for target, found in given.answered(
-                lambda several: matcher.match_many(several, threads, nodes=which, values=has_values)
+                lambda several: matcher.match_many(
+                    several,
+                    threads,
+                    nodes=which,
+                    values=has_values,
+                    declared_encoding=declared_encoding,
+                )
             ):
                 printer.write(target, found)
                 advance()
@@ -173,7 +183,12 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
             for target, found in given.records(
                 record,
                 lambda one: matcher.match_records(
-                    one, record, threads, nodes=which, values=has_values
+                    one,
+                    record,
+                    threads,
+                    nodes=which,
+                    values=has_values,
+                    declared_encoding=declared_encoding,
                 ),
             ):
                 printer.write(target, found)

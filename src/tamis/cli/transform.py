@@ -10,6 +10,7 @@ import typer
 from tamis.cli.arguments import (
     DeclaredPrefixes,
     DefaultNamespace,
+    EncodingRule,
     LimitSettings,
     Namespaces,
     NamespacesFile,
@@ -66,6 +67,7 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
     default_ns: DefaultNamespace = None,
+    declared_encoding: EncodingRule = "check",
     skip_bad: SkipBad = False,
     unsupported: Annotated[str, typer.Option("--unsupported", hidden=True)] = "refuse",
     recursive: Recursive = False,
@@ -96,7 +98,9 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
     errors = 0
     with open_results(output) as results, given.shown(results.is_terminal) as advance:
         for target in given:
-            (messages,) = transformer.transform_many([target.document])
+            (messages,) = transformer.transform_many(
+                [target.document], declared_encoding=declared_encoding
+            )
             errors += _write(results, target, messages)
             advance()
     if errors:

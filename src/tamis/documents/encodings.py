@@ -7,9 +7,10 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Literal, NamedTuple, cast, get_args
 
-from tamis.errors import DocumentEncodingError, DocumentLimitError, MalformedDocument
+from tamis.checks import is_one_of
+from tamis.errors import DocumentEncodingError, DocumentLimitError, MalformedDocument, UsageError
 
 # What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
 # does not know all aliases. UTF-16 without its marks is left to expat to refuse.
@@ -63,6 +64,21 @@ HEAD_BYTES = 1024
 """The part of a document that says what its encoding is."""
 
 
+DeclaredEncoding = Literal["check", "ignore"]
+"""Whether the encoding that a document declares counts, and has to be right; or is left out."""
+
+
+def checked_declared_encoding(value: object) -> DeclaredEncoding:
+    """Whether the declared encoding counts.
+
+    Raises:
+        UsageError: it is neither "check" nor "ignore".
+    """
+    if is_one_of(value, get_args(DeclaredEncoding)):
+        return cast("DeclaredEncoding", value)
+    raise UsageError(f'declared_encoding is "check" or "ignore", not {value!r}')
+
+
 class Encoding(NamedTuple):
     """How to read the bytes of a document.
 
@@ -77,8 +93,11 @@ class Encoding(NamedTuple):
     overrules: str | None
 
 
-def encoding_of(head: bytes) -> Encoding:
+def encoding_of(head: bytes, declared: DeclaredEncoding = "check") -> Encoding:
     """The encoding that a document says it is in, by its first ``HEAD_BYTES``.
+
+    Args:
+        declared: with "ignore", it is what the first bytes say, or else UTF-8.
 
     Raises:
         DocumentEncodingError: it contradicts itself, or nobody knows the encoding.
@@ -88,11 +107,31 @@ def encoding_of(head: bytes) -> Encoding:
     >>> encoding_of(b"<?xml version='1.0' encoding='latin1'?><a/>").overrules
     'iso-8859-1'
     """
+    if declared == "ignore":
+        return _marked(head) or Encoding(0, None, "utf-8")
     # What nearly all documents begin with; it would come out the same without these two.
     if _DECLARES_NOTHING.match(head):
         return Encoding(0, None, None)
     end = head.find(b"?>") + 2 if head.startswith(b"<?xml") else 0
     return _encoding_of(head[:end]) if end > 2 else _encoding_of.__wrapped__(head)
+
+
+def _marked(head: bytes) -> Encoding | None:
+    """The encoding that the first bytes say; None where they say none.
+
+    Raises:
+        MalformedDocument: they say that the document is packed.
+    """
+    for mark, encoding, size in _MARKS:
+        if head.startswith(mark):
+            # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
+            codec = None if encoding == "utf-8" else codecs.lookup(encoding)
+            return Encoding(size, codec, "utf-8")
+    for mark, packer in _PACKED:
+        if head.startswith(mark):
+            message = f"packed with {packer}: unpack it, or pack it with gzip"
+            raise MalformedDocument(message, 1, 1)
+    return None
 
 
 @lru_cache(maxsize=256)
@@ -101,16 +140,10 @@ def _encoding_of(head: bytes) -> Encoding:
     declared = DECLARATION.match(head)
     if declared and declared["encoding"] and declared["encoding"].lower() == b"utf-8":
         return Encoding(0, None, "utf-8")
-    for mark, encoding, size in _MARKS:
-        if head.startswith(mark):
-            _check_agreement(head[size:], encoding)
-            # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
-            codec = None if encoding == "utf-8" else codecs.lookup(encoding)
-            return Encoding(size, codec, "utf-8")
-    for mark, packer in _PACKED:
-        if head.startswith(mark):
-            message = f"packed with {packer}: unpack it, or pack it with gzip"
-            raise MalformedDocument(message, 1, 1)
+    found = _marked(head)
+    if found is not None:
+        _check_agreement(head[found.mark :], found.codec.name if found.codec else "utf-8")
+        return found
     codec = _declared_codec(head)
     if codec is None:
         return Encoding(0, None, None)
@@ -182,17 +215,20 @@ def in_utf8_of_text(chunks: Iterable[str]) -> Iterator[bytes]:
         yield data
 
 
-def check_text(head: str) -> None:
+def check_text(head: str, declared: DeclaredEncoding = "check") -> None:
     """Refuse text that declares to be bytes of another encoding than UTF-8.
 
     Raises:
         DocumentEncodingError: it does.
     """
-    declared = _DECLARATION.match(head.removeprefix("\ufeff")[:HEAD_BYTES])
-    name = (declared and declared["encoding"]) or "utf-8"
-    if name.lower().replace("_", "-") not in ("utf-8", "utf8"):
+    found = _DECLARATION.match(head.removeprefix("\ufeff")[:HEAD_BYTES])
+    name = (found and found["encoding"]) or "utf-8"
+    if declared == "check" and name.lower().replace("_", "-") not in ("utf-8", "utf8"):
         raise DocumentEncodingError(
-            f"a str that declares the encoding {name!r}: pass the bytes instead", 1, 1
+            f"a str that declares the encoding {name!r}: pass the bytes instead, or "
+            'declared_encoding="ignore"',
+            1,
+            1,
         )
 
 
@@ -259,7 +295,8 @@ def _check_agreement(head: bytes, encoding: str) -> None:
     if not name.startswith(encoding[:6].rstrip("-")):
         line, column = _place(declared[0][: declared.start("encoding")])
         raise DocumentEncodingError(
-            f"the encoding is declared as {said!r}, but the first bytes say {encoding}",
+            f"the encoding is declared as {said!r}, but the first bytes say {encoding}: "
+            'correct it, or pass declared_encoding="ignore"',
             line,
             column,
         )

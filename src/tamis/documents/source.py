@@ -15,6 +15,7 @@ from typing import IO, Any, NamedTuple
 from tamis.documents.archive import Member, TarMember, ZipMember
 from tamis.documents.encodings import (
     HEAD_BYTES,
+    DeclaredEncoding,
     check_text,
     encoding_of,
     in_utf8,
@@ -70,8 +71,11 @@ class Source(NamedTuple):
     mark: int = 0
 
 
-def read(document: Document, limits: Limits) -> Source:
+def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check") -> Source:
     """The bytes of a document, transcoded to UTF-8 where libexpat would not know the encoding.
+
+    Args:
+        declared: whether the encoding that it declares counts.
 
     Raises:
         UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
@@ -85,11 +89,11 @@ def read(document: Document, limits: Limits) -> Source:
     """
     data = _content(document, limits)
     if isinstance(data, str):
-        return Source(_encoded(data, limits), "utf-8")
+        return Source(_encoded(data, limits, declared), "utf-8")
     _check_size(len(data), limits)
     if data[: len(MAGIC)] == MAGIC:
         data = b"".join(_limited(gunzipped([memoryview(data)]), limits))
-    encoding = encoding_of(bytes(data[:HEAD_BYTES]))
+    encoding = encoding_of(bytes(data[:HEAD_BYTES]), declared)
     if encoding.mark:
         data = data[encoding.mark :]
     if encoding.codec is not None:
@@ -291,8 +295,8 @@ def check_markup(text: str) -> None:
         )
 
 
-def _encoded(text: str, limits: Limits) -> bytes:
-    check_text(text)
+def _encoded(text: str, limits: Limits, declared: DeclaredEncoding) -> bytes:
+    check_text(text, declared)
     check_markup(text)
     data = b"".join(in_utf8_of_text([text]))
     _check_size(len(data), limits)

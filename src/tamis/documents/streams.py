@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tamis.documents.encodings import (
     HEAD_BYTES,
+    DeclaredEncoding,
     check_text,
     encoding_of,
     in_utf8,
@@ -44,8 +45,11 @@ class Stream(NamedTuple):
     is_decoded: bool = False
 
 
-def open_stream(document: Document) -> Stream:
+def open_stream(document: Document, declared: DeclaredEncoding = "check") -> Stream:
     """Begin to read a document: gzip is decompressed, and other encodings are transcoded to UTF-8.
+
+    Args:
+        declared: whether the encoding that it declares counts.
 
     Raises:
         UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
@@ -62,14 +66,14 @@ def open_stream(document: Document) -> Stream:
     if isinstance(head, str):
         if isinstance(document, str):
             check_markup(document)
-        check_text(head)
+        check_text(head, declared)
         chunks = _without(int(head.startswith("\ufeff")), chunks)
         mark = len("\ufeff".encode()) if head.startswith("\ufeff") else 0
         return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document), mark, True)
     is_compressed = head[: len(MAGIC)] == MAGIC
     if is_compressed:
         head, chunks = with_head(gunzipped(chunks))
-    encoding = encoding_of(bytes(head[:HEAD_BYTES]))
+    encoding = encoding_of(bytes(head[:HEAD_BYTES]), declared)
     overrules, codec = encoding.overrules, encoding.codec
     if overrules == "iso-8859-1":  # libexpat knows it, but then offsets would not be of UTF-8
         overrules, codec = "utf-8", codecs.lookup(overrules)

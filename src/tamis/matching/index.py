@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.checks import checked_limits
+from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.source import Document
 from tamis.errors import (
     BadSubscriptions,
@@ -211,10 +212,17 @@ class Matcher:
         return CompiledMatcher(subscriptions, self._engine, self._limits, None, self._schema)
 
     def match(
-        self, document: Document, *, nodes: Which | None = None, values: bool = False
+        self,
+        document: Document,
+        *,
+        nodes: Which | None = None,
+        values: bool = False,
+        declared_encoding: DeclaredEncoding = "check",
     ) -> Match:
         """See :meth:`CompiledMatcher.match`."""
-        return self.compiled().match(document, nodes=nodes, values=values)
+        return self.compiled().match(
+            document, nodes=nodes, values=values, declared_encoding=declared_encoding
+        )
 
     def match_many(
         self,
@@ -223,9 +231,12 @@ class Matcher:
         *,
         nodes: Which | None = None,
         values: bool = False,
+        declared_encoding: DeclaredEncoding = "check",
     ) -> Iterator[Match]:
         """See :meth:`CompiledMatcher.match_many`; the set stays as it is at the call."""
-        return self.compiled().match_many(documents, threads, nodes=nodes, values=values)
+        return self.compiled().match_many(
+            documents, threads, nodes=nodes, values=values, declared_encoding=declared_encoding
+        )
 
     def match_records(
         self,
@@ -235,13 +246,22 @@ class Matcher:
         *,
         nodes: Which | None = None,
         values: bool = False,
+        declared_encoding: DeclaredEncoding = "check",
     ) -> Iterator[Match]:
         """See :meth:`CompiledMatcher.match_records`; the set stays as it is at the call."""
-        return self.compiled().match_records(document, tag, threads, nodes=nodes, values=values)
+        return self.compiled().match_records(
+            document, tag, threads, nodes=nodes, values=values, declared_encoding=declared_encoding
+        )
 
-    def explain(self, document: Document, id: SubscriptionId) -> Explanation:
+    def explain(
+        self,
+        document: Document,
+        id: SubscriptionId,
+        *,
+        declared_encoding: DeclaredEncoding = "check",
+    ) -> Explanation:
         """See :meth:`CompiledMatcher.explain`."""
-        return self.compiled().explain(document, id)
+        return self.compiled().explain(document, id, declared_encoding=declared_encoding)
 
     def __len__(self) -> int:
         return len(self._entries)

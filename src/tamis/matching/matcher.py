@@ -16,6 +16,7 @@ from tamis.documents import concatenated
 from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
+from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.offsets import Excerpt
 from tamis.documents.parser import Parser, parse
 from tamis.documents.record_batch import (
@@ -303,7 +304,12 @@ class CompiledMatcher:
         saved.save(checked_path(path), compiled, matchings if learned else None)
 
     def match(
-        self, document: Document, *, nodes: Which | None = None, values: bool = False
+        self,
+        document: Document,
+        *,
+        nodes: Which | None = None,
+        values: bool = False,
+        declared_encoding: DeclaredEncoding = "check",
     ) -> Match:
         """Match one document.
 
@@ -315,6 +321,8 @@ class CompiledMatcher:
                 change while nodes are asked for.
             values: read what it takes to give the values of these nodes (:meth:`Selection.values`),
                 which is all text of the document.
+            declared_encoding: with "ignore", the encoding that the document declares is left out: a
+                str is what it is, and bytes are read by their byte order mark, or as UTF-8.
 
         Raises:
             DocumentError: it cannot be answered.
@@ -323,7 +331,9 @@ class CompiledMatcher:
         >>> list(compile_subscriptions({"x": "//a[@n > 1]"}).match("<a n='2'/>"))
         ['x']
         """
-        (match,) = self.match_many([document], nodes=nodes, values=values)
+        (match,) = self.match_many(
+            [document], nodes=nodes, values=values, declared_encoding=declared_encoding
+        )
         if match.error is not None:
             raise match.error
         return match
@@ -335,6 +345,7 @@ class CompiledMatcher:
         *,
         nodes: Which | None = None,
         values: bool = False,
+        declared_encoding: DeclaredEncoding = "check",
     ) -> Iterator[Match]:
         """Match documents, in their order; one in error carries it in its ``Match``.
 
@@ -346,7 +357,7 @@ class CompiledMatcher:
 
         Args:
             threads: how many match at once. They end with the iterator, also where it is closed.
-            nodes, values: as for :meth:`match`.
+            nodes, values, declared_encoding: as for :meth:`match`.
 
         Raises:
             UsageError: ``documents`` is itself a document, or ``threads`` is less than 1.
@@ -361,6 +372,7 @@ class CompiledMatcher:
             check_threads(threads),
             check_which(nodes),
             check_values(nodes, values),
+            checked_declared_encoding(declared_encoding),
         )
 
     def _matches(
@@ -369,8 +381,9 @@ class CompiledMatcher:
         threads: int,
         nodes: Which | None,
         values: bool,
+        declared: DeclaredEncoding,
     ) -> Iterator[Match]:
-        for matches, found, _ in self.answers(documents, threads, nodes, values):
+        for matches, found, _ in self.answers(documents, threads, nodes, values, declared):
             for number in range(matches.documents):
                 yield Match(self.ids, matches, number, nodes=found)
 
@@ -380,14 +393,17 @@ class CompiledMatcher:
         threads: int = 1,
         nodes: Which | None = None,
         values: bool = False,
+        declared: DeclaredEncoding = "check",
     ) -> Iterator[Answers]:
         """What :meth:`match_many` says, as arrays, of many documents at a time."""
 
         def match_group(group: Sequence[Document | Source | DocumentError]) -> list[Answers]:
             """Match a group, in smaller ones where what is read turns out to be large."""
-            return [self._answers(sources, nodes, values) for sources in self._batches(group)]
+            return [
+                self._answers(sources, nodes, values) for sources in self._batches(group, declared)
+            ]
 
-        with closing(in_order(match_group, self._groups(documents), threads)) as answered:
+        with closing(in_order(match_group, self._groups(documents, declared), threads)) as answered:
             for several in answered:
                 yield from several
 
@@ -399,6 +415,7 @@ class CompiledMatcher:
         *,
         nodes: Which | None = None,
         values: bool = False,
+        declared_encoding: DeclaredEncoding = "check",
     ) -> Iterator[Match]:
         """Match the records of a document of any size: each is a document of its own.
 
@@ -410,7 +427,7 @@ class CompiledMatcher:
         Args:
             tag: as documents write it, with its prefix: ``page``, ``w:p``.
             threads: how many match at once; the caller's reads.
-            nodes, values: as for :meth:`match`.
+            nodes, values, declared_encoding: as for :meth:`match`.
 
         Raises:
             UsageError: that is no tag, or ``threads`` is less than 1.
@@ -425,6 +442,7 @@ class CompiledMatcher:
             check_threads(threads),
             check_which(nodes),
             values=check_values(nodes, values),
+            declared=checked_declared_encoding(declared_encoding),
         )
         return (
             Match(self.ids, matches, number, places.first + number, located)
@@ -441,6 +459,7 @@ class CompiledMatcher:
         part: RecordRange | None = None,
         *,
         values: bool = False,
+        declared: DeclaredEncoding = "check",
     ) -> Iterator[Answers]:
         """What :meth:`match_records` says, as arrays, of many records at a time.
 
@@ -450,7 +469,7 @@ class CompiledMatcher:
         try:
             if isinstance(document, DocumentError):
                 raise document
-            stream = open_stream(document)
+            stream = open_stream(document, declared)
         except DocumentError as error:
             yield Answers(match_set([_NO_NUMBERS], {0: error}), None, _NO_PLACES)
             return
@@ -603,8 +622,17 @@ class CompiledMatcher:
         located = answers.nodes and answers.nodes._replace(slow=selected)
         return Answers(matches._replace(failed=failed), located)
 
-    def explain(self, document: Document, id: SubscriptionId) -> Explanation:
+    def explain(
+        self,
+        document: Document,
+        id: SubscriptionId,
+        *,
+        declared_encoding: DeclaredEncoding = "check",
+    ) -> Explanation:
         """What of one subscription matched where, or what failed first.
+
+        Args:
+            declared_encoding: as for :meth:`match`.
 
         Raises:
             DocumentError: the document cannot be answered.
@@ -621,7 +649,7 @@ class CompiledMatcher:
             raise UsageError(f"there is no subscription {id!r}")
         if item.query is None:
             raise UsageError(f"subscription {id!r} goes through lxml, which cannot explain itself")
-        source = read(document, self.limits)
+        source = read(document, self.limits, checked_declared_encoding(declared_encoding))
         vocabulary = Vocabulary()
         batch, errors = parse([source], vocabulary, EVERYTHING, self.limits)
         if errors:
@@ -629,7 +657,7 @@ class CompiledMatcher:
         return explain(item.query, batch, vocabulary)
 
     def _groups(
-        self, documents: Iterable[Document | DocumentError | Flush]
+        self, documents: Iterable[Document | DocumentError | Flush], declared: DeclaredEncoding
     ) -> Iterator[list[Document | Source | DocumentError] | Flush]:
         """What is matched by one thread: regular files are still to be read, all else was read."""
         group: list[Document | Source | DocumentError] = []
@@ -654,7 +682,7 @@ class CompiledMatcher:
                             yield group
                         group, size = [], 0
                         yield Flush.FLUSH
-                    source = self._read(document)
+                    source = self._read(document, declared)
                     group.append(source)
                     size += len(source.data) if isinstance(source, Source) else 0
                 if len(group) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
@@ -668,13 +696,13 @@ class CompiledMatcher:
             yield group
 
     def _batches(
-        self, group: Iterable[Document | Source | DocumentError]
+        self, group: Iterable[Document | Source | DocumentError], declared: DeclaredEncoding
     ) -> Iterator[list[Source | DocumentError]]:
         """A group with its files read, divided again, since only now their sizes are known."""
         sources: list[Source | DocumentError] = []
         size = 0
         for document in group:
-            source = self._read(document)
+            source = self._read(document, declared)
             sources.append(source)
             size += len(source.data) if isinstance(source, Source) else 0
             if size >= BATCH_BYTES:
@@ -683,11 +711,13 @@ class CompiledMatcher:
         if sources:
             yield sources
 
-    def _read(self, document: Document | Source | DocumentError) -> Source | DocumentError:
+    def _read(
+        self, document: Document | Source | DocumentError, declared: DeclaredEncoding
+    ) -> Source | DocumentError:
         if isinstance(document, _READ):
             return document
         try:
-            return read(document, self.limits)
+            return read(document, self.limits, declared)
         except DocumentError as error:
             return error
 

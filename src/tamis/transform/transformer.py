@@ -9,6 +9,7 @@ from threading import Lock
 from typing import NamedTuple, overload
 
 from tamis.checks import check_many, checked_limits, checked_path, is_one_of
+from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import Parser
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
@@ -326,31 +327,41 @@ class Transformer:
             planned = self._planned[self._numbers[id]]
             return self.plans.explain(task_of(planned.transformation))
 
-    def transform(self, document: Document) -> Messages:
+    def transform(
+        self, document: Document, *, declared_encoding: DeclaredEncoding = "check"
+    ) -> Messages:
         """The messages of one document.
 
         Raises:
             DocumentError: it cannot be answered.
         """
-        (messages,) = self.transform_many([document])
+        (messages,) = self.transform_many([document], declared_encoding=declared_encoding)
         if messages.error is not None:
             raise messages.error
         return messages
 
-    def transform_many(self, documents: Iterable[Document | DocumentError]) -> Iterator[Messages]:
+    def transform_many(
+        self,
+        documents: Iterable[Document | DocumentError],
+        *,
+        declared_encoding: DeclaredEncoding = "check",
+    ) -> Iterator[Messages]:
         """The messages of documents, in their order; of one in error, the error.
 
         Raises:
             UsageError: ``documents`` is itself a document.
         """
         check_many(documents, "documents", "transform()")
-        return map(self._transform, documents)
+        declared = checked_declared_encoding(declared_encoding)
+        return (self._transform(document, declared) for document in documents)
 
-    def _transform(self, document: Document | DocumentError) -> Messages:
+    def _transform(
+        self, document: Document | DocumentError, declared: DeclaredEncoding
+    ) -> Messages:
         try:
             if isinstance(document, DocumentError):
                 raise document
-            source = read(document, self.limits)
+            source = read(document, self.limits, declared)
             with self._lock:
                 return self._found_in(source)
         except DocumentError as error:
