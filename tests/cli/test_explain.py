@@ -160,6 +160,22 @@ def test_an_event_is_explained(write: Write) -> None:
     assert run("explain", "--events", "a = 1", "-", stdin=b'{"a": 1}').out.startswith("true: ")
 
 
+def test_a_default_namespace_and_names_of_any_are_explained(write: Write) -> None:
+    write({"1.xml": "<a xmlns='urn:d'><b/><B xmlns='urn:e'/></a>"})
+    options = ["--default-ns", "urn:d", "--ns", "e=urn:e"]
+    outcome = run("explain", "/a/Q{}b | //*:c[e:d]", *options)
+    assert "child::*:c" in outcome.out
+    assert "\ndefault namespace: urn:d\ne: urn:e\n" in outcome.out
+    outcome = run("explain", "/a/*:b/@x", "1.xml", *options)
+    assert outcome.out.startswith("false: /a/*:b/@x\n")
+    assert "the document has" not in outcome.out
+    outcome = run("explain", "/a/*:C", "1.xml", *options)
+    assert outcome.out.endswith("none  ← fails here\n")
+    outcome = run("explain", "/a/Q{urn:e}b", "1.xml", *options)
+    assert "the document has a 'b' in the namespace 'urn:d'" in outcome.out
+    assert "the document has a 'B' in the namespace 'urn:e'" in outcome.out
+
+
 @pytest.mark.parametrize(
     ("args", "status", "message"),
     [
