@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
@@ -201,6 +200,8 @@ def read_limits(settings: Sequence[str] | None, limits: Limits = DEFAULT_LIMITS)
     >>> read_limits(["depth=5"]).depth
     5
     """
+    from difflib import get_close_matches  # noqa: PLC0415 - keeps --help fast
+
     known = [field.name for field in fields(Limits)]
     found: dict[str, int] = {}
     for setting in settings or ():

@@ -227,9 +227,13 @@ def _file_chunks(path: str, size: int) -> Iterator[bytes]:
                 yield b""
 
 
-def _readiness(stream: Any) -> Callable[[bool], bool]:
-    """A function that says whether more can be read at once, or the end.
+_PAUSE_MS = 1
 
+
+def _readiness(stream: Any) -> Callable[[bool], bool]:
+    """A function that says whether more, or the end, can be read within a millisecond.
+
+    A program at the other end of a pipe takes less to write what comes next, if it has that.
     It is told whether the last chunk was as large as it could be, which decides of streams that
     are no files.
     """
@@ -240,7 +244,7 @@ def _readiness(stream: Any) -> Callable[[bool], bool]:
         poll.register(stream, select.POLLIN)
     except (AttributeError, OSError, TypeError, ValueError):  # no file, or closed, or no POSIX
         return lambda was_full: was_full
-    return lambda _was_full: bool(poll.poll(0))
+    return lambda _was_full: bool(poll.poll(_PAUSE_MS))
 
 
 def _stream_chunks(stream: Any, size: int) -> Iterator[Any]:
