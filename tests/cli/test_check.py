@@ -33,6 +33,7 @@ def test_every_bad_one_is_told_and_counted(write: Write) -> None:
         "is not known when it is read\n"
         "  //c[last()]\n"
         "      ^\n"
+        "  hint: --unsupported slow has lxml evaluate it\n"
         "tamis: s: 2 of 3 subscriptions cannot be used\n"
         "tamis: what is not supported, --unsupported slow answers through lxml\n"
     )

@@ -375,3 +375,36 @@ def test_spaces_for_a_tab_are_not_a_path(line: str, tmp_path: Path) -> None:
     with pytest.raises(BadSubscriptions, match=r"line 2: .*this line has none") as caught:
         Subscriptions.from_file(path)
     assert len(caught.value.errors) == 1
+
+
+@pytest.mark.parametrize(
+    ("expressions", "looks"),
+    [
+        (["a = 1 and b > 2"], 1),
+        (["temp > 30", "//a", "(x != 'y' or z = \"w\")", "temp > 30"], 3),
+        (["on = true", "temp < -1.5"], 2),
+        (["/temp > 30", "a/b = 1", "@a = 1", ". = 1", "a[b = 1]", "text() = 'x'", "a"], 0),
+        (["p:a = 1", "count(a) = 1", "30 < temp", "not(a = 1)", "a = 1 or b", "* = 1", "a | b"], 0),
+        (["a = .5", "./a = 1", "child::a = 1", "'a' = 1", "a = 1 and //b"], 0),
+    ],
+)
+def test_filters_of_events_are_noticed(
+    expressions: list[str], looks: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One warning for a set, and none for what can be meant as XPath."""
+    given = tamis.Subscriptions(
+        enumerate(expressions), namespaces={"p": "urn:p"}, unsupported="slow"
+    )
+    assert len(given) == len(expressions)
+    warnings = [m for m in caplog.messages if "filters of events" in m]
+    assert len(warnings) == (looks > 0)
+    if looks:
+        assert warnings[0].startswith(f"{looks} of {len(expressions)} subscriptions look like")
+
+
+def test_filters_of_events_are_noticed_once_by_live_sets(caplog: pytest.LogCaptureFixture) -> None:
+    matcher = tamis.Matcher()
+    matcher.add("x", "a = 1 and b > 2")
+    matcher.add("y", "//a")
+    assert list(matcher.match("<a>1</a>")) == ["y"]
+    assert sum("filters of events" in message for message in caplog.messages) == 1

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 import typer
 
 from tamis.cli.console import Status, in_options, progress, say, warn
-from tamis.errors import UnsupportedExpression, UsageError
+from tamis.errors import UsageError
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -502,6 +502,9 @@ def list_bad(
     subscriptions: Subscriptions | EventSubscriptions, file: Path, tell: Callable[[str], None]
 ) -> None:
     """Tell all that is wrong with the subscriptions of a file, and how many are concerned."""
+    from tamis.language.reading import slow_lane_helps  # noqa: PLC0415 - keeps --help fast
+    from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415
+
     bad = len(subscriptions.errors)
     if bad == 0:
         return
@@ -509,7 +512,9 @@ def list_bad(
         tell(in_options(f"{file}, {error}"))
     total = bad + len(subscriptions)
     tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
-    if any(isinstance(error, UnsupportedExpression) for error in subscriptions.errors):
+    if isinstance(subscriptions, Subscriptions) and slow_lane_helps(
+        subscriptions.errors, subscriptions.rules
+    ):
         tell("what is not supported, --unsupported slow answers through lxml")
 
 

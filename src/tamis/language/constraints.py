@@ -27,7 +27,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, product
 from typing import NamedTuple, NoReturn
 
-from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 __all__ = [
@@ -36,9 +36,11 @@ __all__ = [
     "Constraint",
     "Filter",
     "constraint_key",
+    "is_filter",
     "parse_filters",
     "print_filters",
     "print_name",
+    "reads_as_xpath",
 ]
 
 Constant = str | int | float | bool
@@ -83,16 +85,15 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
+_COMPARED_NAME = re.compile(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
 _ABSENT = "whether an attribute is missing or null cannot be asked"
 _STRING_WORDS = {
     "startswith": "prefix",
     "starts": "prefix",
     "endswith": "suffix",
     "ends": "suffix",
-    "matches": "prefix, suffix or contains",
-    "like": "prefix, suffix or contains",
-    "ilike": "prefix, suffix or contains",
 }
+_PATTERNS = "there are no patterns: prefix, suffix and contains look for a string, case and all"
 _HINTS = {
     "==": "write =",
     "<>": "write !=",
@@ -113,9 +114,9 @@ _HINTS = {
     "≥": "write >=",
     "≤": "write <=",
     "≠": "write !=",
-    "~": "write contains",
+    **dict.fromkeys(("~", "matches", "like", "ilike"), _PATTERNS),
     "#": "comments are lines of their own",
-    "between": "write two constraints: x >= 1 and x <= 2",
+    "between": "write two constraints, as in x >= 1 and x <= 2",
     "is": "write =; or exists, for what is there and not null",
     **{word: f"write {instead}" for word, instead in _STRING_WORDS.items()},
 }
@@ -155,6 +156,33 @@ def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Fil
             f"{limits.subscription_chars:,} (subscription_chars)"
         )
     return _Parser(expression, limits).parse()
+
+
+def is_filter(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether an expression is one about events.
+
+    >>> is_filter("area prefix 'x'"), is_filter("temp > 30"), is_filter("/area")
+    (True, True, False)
+    """
+    try:
+        parse_filters(expression, limits)
+    except SubscriptionError:
+        return False
+    return True
+
+
+def reads_as_xpath(expression: str, limits: Limits = DEFAULT_LIMITS) -> bool:
+    """Whether a valid XPath expression was most likely meant for events.
+
+    It compares names with constants, and has no step: as XPath it is about root elements.
+
+    >>> reads_as_xpath("a = 1 and b > 2"), reads_as_xpath("a = 1 and @b > 2")
+    (True, False)
+    """
+    if _COMPARED_NAME.match(expression) is None or not is_filter(expression, limits):
+        return False
+    names = (each.name for filter in parse_filters(expression, limits) for each in filter)
+    return not any(":" in name for name in names)
 
 
 _Codes = tuple[int, ...]
@@ -332,7 +360,9 @@ class _Parser:
                 self._fail("the number is beyond what a 64-bit float can be", token)
             return value
         if len(token.text) > 20 or int(token.text) not in _INT64:
-            self._fail("the integer is beyond 64 bits", token, "write it as a float: …e0")
+            self._fail(
+                "the integer is beyond 64 bits", token, "as a float it is less precise: 1e19"
+            )
         return int(token.text)
 
     def _takes(self, kind: str, text: str) -> bool:

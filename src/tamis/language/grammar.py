@@ -45,15 +45,17 @@ AXES = frozenset(
 )
 NODE_TYPES = frozenset(("comment", "text", "processing-instruction", "node"))
 
-# Binary operators by precedence, weakest first (XPath 1.0, section 3.5); '|' binds more tightly.
-_PRECEDENCE = {
+# Binary operators by precedence, weakest first (XPath 1.0, section 3.5). Unary - is between these
+# and '|'.
+PRECEDENCE = {
     operator: level
     for level, operators in enumerate(
         ("or", "and", "= !=", "< <= > >=", "+ -", "* div mod"), start=1
     )
     for operator in operators.split()
 }
-_COMPARISONS = (_PRECEDENCE["="], _PRECEDENCE["<"])
+UNION = 8
+_COMPARISONS = (PRECEDENCE["="], PRECEDENCE["<"])
 
 
 class Token(NamedTuple):
@@ -238,7 +240,7 @@ class Parser:
         return left
 
     def operator_level(self) -> int:
-        return _PRECEDENCE.get(self.token.text, 0)
+        return PRECEDENCE.get(self.token.text, 0)
 
     def unary(self) -> Syntax:
         start = self.index

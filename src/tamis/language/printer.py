@@ -1,4 +1,4 @@
-"""Query → XPath text that parses back to an equal query.
+"""Query → XPath text that parses back to an equal query; syntax tree → XPath text.
 
 >>> from tamis.language.xpath import parse
 >>> print_query(parse("child::a[ attribute::x='1' ]/descendant-or-self::node()/child::b"))
@@ -7,8 +7,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
+from tamis.language.grammar import (
+    PRECEDENCE,
+    UNION,
+    Call,
+    FilterExpression,
+    LocationPath,
+    Negation,
+    Number,
+    Operation,
+    StepSyntax,
+    String,
+    Syntax,
+    Variable,
+)
 from tamis.language.model import (
     DESCEND,
     And,
@@ -148,3 +163,83 @@ def _literal(literal: str | float) -> str:
         return ("-" if literal < 0 else "") + "1" + "0" * 309
     text = format(Decimal(repr(literal)), "f")
     return text.removesuffix(".0")
+
+
+# -- syntax trees ----------------------------------------------------------------------------------
+
+
+class TooLongError(Exception):
+    """The text would have too many parts."""
+
+
+def print_syntax(syntax: Syntax, parts_max: int) -> str:
+    """Any XPath 1.0 expression, in abbreviated syntax.
+
+    Raises:
+        TooLongError: it has more than so many parts: trees may share some.
+
+    >>> from tamis.language.grammar import parse_syntax
+    >>> from tamis.limits import Limits
+    >>> print_syntax(parse_syntax("(child::a|b)[1]//text() = -1 or(c)", Limits()), 100)
+    '(a | b)[1]//text() = -1 or c'
+    """
+    return _SyntaxPrinter(parts_max).text(syntax)
+
+
+class _SyntaxPrinter:
+    def __init__(self, parts_max: int) -> None:
+        self.left = parts_max
+
+    def text(self, syntax: Syntax, weakest: int = 0) -> str:
+        """An expression as an operand of something that binds as strongly as ``weakest``."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooLongError
+        match syntax:
+            case Number(value=value) | String(value=value):
+                return _literal(value)
+            case Variable(name=name):
+                return f"${name}"
+            case Call(name=name, arguments=arguments):
+                return f"{name}({', '.join(map(self.text, arguments))})"
+            case LocationPath(absolute=absolute, steps=steps):
+                if not steps:  # "/ and b" would be read as "/and b"
+                    return "(/)" if weakest else "/"
+                return ("/" if absolute else "") + self.steps(steps, absolute)
+            case FilterExpression(primary=primary, predicates=predicates, steps=steps):
+                start = self.text(primary)
+                if not isinstance(primary, Variable | Call):
+                    start = f"({start})"
+                behind = "/" + self.steps(steps, True) if steps else ""
+                return start + self.predicates(predicates) + behind
+            case Negation(odd=odd, operand=operand):
+                level, text = UNION - 1, ("-" if odd else "--") + self.text(operand, UNION)
+            case Operation(operators=operators, operands=operands):
+                level = PRECEDENCE.get(operators[0].text, UNION)
+                text = self.text(operands[0], level + 1)
+                for operator, operand in zip(operators, operands[1:], strict=True):
+                    text += f" {operator.text} {self.text(operand, level + 1)}"
+        return f"({text})" if level < weakest else text
+
+    def steps(self, steps: Sequence[StepSyntax], is_behind_slash: bool) -> str:
+        pieces: list[str] = []
+        abbreviated = False
+        for index, step in enumerate(steps):
+            in_the_middle = index < len(steps) - 1 and (index > 0 or is_behind_slash)
+            abbreviated = in_the_middle and is_descend(step) and not abbreviated
+            pieces.append("" if abbreviated else self.step(step))
+        return "/".join(pieces)
+
+    def step(self, step: StepSyntax) -> str:
+        if step.test == "node()" and not step.predicates and step.axis in ("self", "parent"):
+            return "." if step.axis == "self" else ".."
+        axis = {"child": "", "attribute": "@"}.get(step.axis, f"{step.axis}::")
+        return f"{axis}{step.test}{self.predicates(step.predicates)}"
+
+    def predicates(self, predicates: Sequence[Syntax]) -> str:
+        return "".join(f"[{self.text(predicate)}]" for predicate in predicates)
+
+
+def is_descend(step: StepSyntax) -> bool:
+    """Whether a step is that in the middle of ``//``."""
+    return step.axis == "descendant-or-self" and step.test == "node()" and not step.predicates

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from tamis.errors import (
     UnsupportedExpression,
 )
 from tamis.language.columns import Int64, Texts
+from tamis.language.constraints import reads_as_xpath
 from tamis.language.entries import BULK_MIN, Entries
 from tamis.language.model import Constant, Query
 from tamis.language.plain import NO_PLAIN_QUERIES, PlainQueries
@@ -90,6 +91,7 @@ def read_entries(
     plain, numbers = _read_plain(entries.expressions, np.flatnonzero(is_good), rules, progress)
     rest = _Rest(rules, known, len(plain))
     absolute: dict[int, str] = {}
+    filters: list[int] = []
     left = np.flatnonzero(is_good & (numbers < 0))
     for count, number in enumerate(left.tolist()):
         if progress is not None and count % 256 == 0:
@@ -100,11 +102,22 @@ def read_entries(
         except SubscriptionError as error:
             refuse(number, error)
             continue
+        if expression in rest.filters:
+            filters.append(number)
         if slow is not None:
             absolute[number] = slow
         elif expression in rest.constants:
             always = rest.constants[expression]
             log.warning("subscription %r is always %s: %s", entries.ids[number], always, expression)
+    if filters:
+        log.warning(
+            "%d of %d subscriptions look like filters of events, as %r does: %s; as XPath they are "
+            "about root elements; for events there is tamis.compile_events (tamis match-events)",
+            len(filters),
+            len(is_good),
+            entries.ids[filters[0]],
+            entries.expressions[filters[0]],
+        )
     kept = np.flatnonzero(is_good)
     query_numbers = numbers[kept]
     queries = Queries(
@@ -131,6 +144,7 @@ class _Rest:
     Attributes:
         queries: the number of each query, counted from a first one.
         constants: what each of the expressions always is that are not about documents.
+        filters: the expressions that were most likely meant for events.
     """
 
     def __init__(self, rules: Rules, known: Mapping[str, Meaning], first: int) -> None:
@@ -138,6 +152,7 @@ class _Rest:
         self.first = first
         self.queries: dict[Query, int] = {}
         self.constants: dict[str, str] = {}
+        self.filters: set[str] = set()
         self._known = known
         self._read: dict[str, tuple[int, str | None]] = {}
 
@@ -145,7 +160,10 @@ class _Rest:
         """The number of an expression's query; or -1, and the expression for the slow lane."""
         found = self._read.get(expression)
         if found is None:
-            query, absolute = self._known.get(expression) or self._parse(expression)
+            known = self._known.get(expression)
+            query, absolute = known or self._parse(expression)
+            if known is None and reads_as_xpath(expression, self.rules.limits):
+                self.filters.add(expression)
             number = -1
             if query is not None:
                 number = self.queries.setdefault(query, self.first + len(self.queries))
@@ -156,12 +174,27 @@ class _Rest:
 
     def _parse(self, expression: str) -> Meaning:
         namespaces, unsupported, limits = self.rules
+        is_refused = unsupported == "refuse"
         try:
-            return parse(expression, namespaces, limits), None
+            return parse(expression, namespaces, limits, with_hint=is_refused), None
         except UnsupportedExpression:
-            if unsupported == "refuse":
+            if is_refused:
                 raise
         return None, parse_for_slow_lane(expression, namespaces, limits)
+
+
+def slow_lane_helps(errors: Iterable[SubscriptionError], rules: Rules) -> bool:
+    """Whether some errors would be none if the slow lane took what is not supported."""
+    if rules.unsupported == "slow":
+        return False
+    for error in errors:
+        if isinstance(error, UnsupportedExpression) and error.expression is not None:
+            try:
+                parse_for_slow_lane(error.expression, rules.namespaces, rules.limits)
+            except SubscriptionError:
+                continue
+            return True
+    return False
 
 
 def _read_plain(

@@ -10,10 +10,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import isnan
-from typing import NoReturn, TypeVar
+from typing import ClassVar, NoReturn, TypeVar
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.language.constraints import is_filter
+from tamis.language.equivalents import equivalent
 from tamis.language.grammar import (
     Call,
     Change,
@@ -128,20 +131,11 @@ _ARITY = {
 }
 _NODE_SET_FUNCTIONS = frozenset(("count", "sum", "local-name", "name", "namespace-uri"))
 
-_AXIS_HINTS = {
-    "parent": "put the child into a predicate of its parent: write a[b]/c for a/b/../c",
-    "ancestor": "write //a//b for //b[ancestor::a]",
-    "ancestor-or-self": "write //a/descendant-or-self::b for //b[ancestor-or-self::a]",
+_FUNCTION_ADVICE = {
+    "namespace-uri": "ask for Q{URI}name, or declare a prefix for the namespace",
+    "id": "it finds what a DTD declares to be an ID; //*[@id = '…'] finds attributes of that name",
 }
-_FUNCTION_HINTS = {
-    "position": "[position() = 2] is written [2]; others cannot be asked for",
-    "string": "a path or . already stands for its string value in a comparison",
-    "number": "compare with a number: [a > 5] compares numbers already",
-    "namespace-uri": "declare a prefix for the namespace and write prefix:name or prefix:*",
-    "id": "write //*[@id = '…'] with the name of the attribute",
-    "lang": "write [@xml:lang = '…']",
-    "concat": "compare the parts one by one, joined with and",
-}
+_OF_EVENTS = "this is a filter of events: use tamis.compile_events, or tamis match-events"
 
 Operand = Value | Expression | str | float
 """An expression with the type that XPath gives it: nodes, a string, a number or a boolean."""
@@ -151,6 +145,8 @@ def parse(
     text: str,
     namespaces: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    *,
+    with_hint: bool = True,
 ) -> Query:
     """Read one subscription.
 
@@ -159,6 +155,7 @@ def parse(
         namespaces: prefix → URI for the prefixes in ``text``; ``xml`` is always declared. The
             prefix ``""`` is of elements without one: by default they are in no namespace.
         limits: bounds on length, nesting and number of predicates.
+        with_hint: a refusal says what to write instead; to find that takes longer than to refuse.
 
     Raises:
         SubscriptionSyntaxError: ``text`` is not XPath 1.0, or uses an undeclared prefix.
@@ -173,9 +170,20 @@ test=NameTest(namespace='', local='order'), predicates=()),)),))
     tamis.errors.UnsupportedExpression: last() is not supported: how many siblings follow ...
       //a[last()]
           ^
+      hint: unsupported="slow" has lxml evaluate it
     """
+    syntax = _syntax(text, limits)
     meaning = Meaning(text, namespaces or {})
-    return _read(meaning, meaning.query, limits)
+    return meaning.understood(syntax, meaning.query, with_hint=with_hint)
+
+
+def _syntax(text: str, limits: Limits) -> Syntax:
+    try:
+        return parse_syntax(text, limits)
+    except SubscriptionSyntaxError as error:
+        if not is_filter(text, limits):
+            raise
+        raise SubscriptionSyntaxError(error.message, text, error.position, _OF_EVENTS) from None
 
 
 def parse_value(
@@ -193,21 +201,9 @@ def parse_value(
     >>> parse_value("2"), parse_value("count(//a) > 1") == parse_value("1 < count(//a)")
     (2.0, True)
     """
+    syntax = _syntax(text, limits)
     meaning = _ValueMeaning(text, namespaces or {})
-    return _read(meaning, meaning.operand, limits)
-
-
-def _read(meaning: Meaning, read: Callable[[Syntax], T], limits: Limits) -> T:
-    syntax = parse_syntax(meaning.text, limits)
-    try:
-        return read(syntax)
-    except UnsupportedExpression:
-        meaning.check(syntax)  # what is not XPath at all is said first
-        raise
-    except RecursionError:
-        raise SubscriptionLimitError(
-            "the expression is nested deeper than Python's recursion limit permits"
-        ) from None
+    return meaning.understood(syntax, meaning.operand, as_boolean=False)
 
 
 def parse_for_slow_lane(
@@ -229,7 +225,7 @@ def parse_for_slow_lane(
     >>> parse_for_slow_lane("a[last()]", {"": "urn:d"})
     "/*[local-name() = 'a' and namespace-uri() = 'urn:d'][last()]"
     """
-    syntax = parse_syntax(text, limits)
+    syntax = _syntax(text, limits)
     meaning = Meaning(text, namespaces or {})
     meaning.check(syntax)
     return absolute_text(text, syntax, meaning.of_xpath_1(syntax))
@@ -253,13 +249,65 @@ def element_tests(
 
 
 class Meaning:
-    """Gives syntax trees their meaning; methods are named after what they return."""
+    """Gives syntax trees their meaning; methods are named after what they return.
+
+    Attributes:
+        otherwise: what can be done about an expression of which no supported equivalent is known.
+    """
+
+    otherwise: ClassVar[str | None] = 'unsupported="slow" has lxml evaluate it'
 
     def __init__(self, text: str, namespaces: Mapping[str, str]) -> None:
         self.text = text
         self.namespaces = namespaces
         self.used: dict[str, str] = {}
         self.inside_predicate = 0
+
+    def understood(
+        self,
+        syntax: Syntax,
+        read: Callable[[Syntax], T],
+        *,
+        as_boolean: bool = True,
+        with_hint: bool = True,
+    ) -> T:
+        """What a method of this object makes of an expression; a refusal says what to write.
+
+        Args:
+            as_boolean: nothing but the truth of it matters, and the nodes of a path.
+            with_hint: look for a supported expression that means the same.
+        """
+        try:
+            return read(syntax)
+        except UnsupportedExpression as refusal:
+            self.check(syntax)  # what is not XPath at all is said first
+            if not with_hint:
+                raise
+            message, hint, position = refusal.message, refusal.hint, refusal.position
+            is_of_events = is_filter(self.text)
+        except RecursionError:
+            raise SubscriptionLimitError(
+                "the expression is nested deeper than Python's recursion limit permits"
+            ) from None
+        found = None if is_of_events else equivalent(syntax, read, as_boolean=as_boolean)
+        if is_of_events:
+            hint = _OF_EVENTS
+        elif found is None:
+            hint = "; ".join(filter(None, (hint, self.otherwise))) or None
+        else:
+            hint = f"write {found.text}"
+            if not found.selects:
+                hint += ", which matches the same documents, but selects nothing"
+        raise UnsupportedExpression(message, self.text, position, hint)
+
+    @contextmanager
+    def in_predicate(self) -> Iterator[None]:
+        """What is read in the meantime is inside of a predicate."""
+        self.inside_predicate += 1
+        try:
+            yield
+        finally:  # also where it is refused: this object is asked about the whole then
+            self.inside_predicate -= 1
 
     def query(self, syntax: Syntax) -> Query:
         expression = self.boolean(syntax)
@@ -322,16 +370,12 @@ class Meaning:
         if operator.text == "|":
             return Nodes(self.union(syntax))
         if operator.text in ("+", "-", "*", "div", "mod"):
-            self.unsupported(
-                f"arithmetic ('{operator.text}') is not supported",
-                operator.position,
-                "compare with a number that is already computed",
-            )
+            self.unsupported(f"arithmetic ('{operator.text}') is not supported", operator.position)
         if len(syntax.operands) > 2:
             self.unsupported(
                 "a chain of comparisons is not supported",
                 syntax.operators[1].position,
-                "join the comparisons with and",
+                "for a range, join two comparisons with and",
             )
         left, right = (self.operand(operand) for operand in syntax.operands)
         return self.comparison(operator.text, left, right, operator.position)
@@ -341,11 +385,7 @@ class Meaning:
             left, right = right, left
             operator = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(operator, operator)
         if isinstance(left, str | float):
-            self.unsupported(
-                "a comparison of two literals is not supported",
-                position,
-                "write true() or false()",
-            )
+            self.unsupported("a comparison of two literals is not supported", position)
         literal: str | float | bool
         if isinstance(right, Constant):
             # A boolean turns = and != into a comparison of booleans. In the others all but node
@@ -358,11 +398,7 @@ class Meaning:
         elif isinstance(right, str | float):
             literal = right
         else:
-            self.unsupported(
-                "one side of a comparison must be a literal",
-                position,
-                "compare each path with a string or a number",
-            )
+            self.unsupported("one side of a comparison must be a literal", position)
         if isinstance(left, Expression):
             return _compare_boolean(operator, left, literal)
         return _compare_value(operator, left, literal)
@@ -397,7 +433,7 @@ class Meaning:
                 return (Contains if name == "contains" else StartsWith)(text, literal.value)
         reason = ": how many siblings follow is not known when it is read" if name == "last" else ""
         self.unsupported(
-            f"{name}() is not supported{reason}", syntax.position, _FUNCTION_HINTS.get(name)
+            f"{name}() is not supported{reason}", syntax.position, _FUNCTION_ADVICE.get(name)
         )
 
     def check_call(self, syntax: Call) -> None:
@@ -461,7 +497,6 @@ class Meaning:
                 self.unsupported(
                     "count() is supported over child and attribute steps only",
                     syntax.position,
-                    "name each step: count(/a/b/c); whether there is one, the path says alone",
                 )
         return path
 
@@ -478,16 +513,12 @@ class Meaning:
 
     def path(self, syntax: LocationPath) -> Path:
         if syntax.absolute and self.inside_predicate:
-            self.unsupported(
-                "an absolute path in a predicate is not supported",
-                syntax.position,
-                "ask for it beside the path: //a[…] and /b/c",
-            )
+            self.unsupported("an absolute path in a predicate is not supported", syntax.position)
         return Path(syntax.absolute, tuple(self.step(step) for step in syntax.steps))
 
     def variable(self, syntax: Variable) -> Path:
         """The nodes that a variable stands for, relative to the context: there is none."""
-        self.unsupported("variables are not supported", syntax.position, "write the value itself")
+        self.unsupported("variables are not supported", syntax.position, "put its value there")
 
     def filtered(self, syntax: FilterExpression) -> Path:
         """``(path)/more``: what needs no parentheses is accepted, the rest refused."""
@@ -498,14 +529,9 @@ class Meaning:
             self.unsupported(
                 "a predicate on an expression in parentheses is not supported",
                 syntax.predicates[0].position,
-                "put it on the last step, where it counts per parent: //a[1], not (//a)[1]",
             )
         if len(primary.paths) > 1:
-            self.unsupported(
-                "a union that is continued is not supported",
-                syntax.position,
-                "write a/c | b/c for (a | b)/c",
-            )
+            self.unsupported("a union that is continued is not supported", syntax.position)
         start = primary.paths[0]
         return Path(start.absolute, start.steps + tuple(self.step(s) for s in syntax.steps))
 
@@ -520,15 +546,10 @@ class Meaning:
     def step(self, syntax: StepSyntax) -> Step:
         axis = _SUPPORTED_AXES.get(syntax.axis)
         if axis is None:
-            self.unsupported(
-                f"the axis {syntax.axis}:: is not supported",
-                syntax.position,
-                _AXIS_HINTS.get(syntax.axis),
-            )
+            self.unsupported(f"the axis {syntax.axis}:: is not supported", syntax.position)
         test = self.node_test(syntax)
-        self.inside_predicate += 1
-        predicates = tuple(self.predicate(p, axis) for p in syntax.predicates)
-        self.inside_predicate -= 1
+        with self.in_predicate():
+            predicates = tuple(self.predicate(p, axis) for p in syntax.predicates)
         if axis is Axis.ATTRIBUTE and test is KindTest.TEXT:  # no attribute is a text node
             return Step(axis, KindTest.NODE, (*predicates, Constant(False)))
         return Step(axis, test, predicates)
@@ -584,9 +605,7 @@ class Meaning:
         if isinstance(operand, float):
             if axis is not Axis.CHILD:
                 self.unsupported(
-                    f"a position on the {axis.value} axis is not supported",
-                    syntax.position,
-                    "positions are counted on child steps: //a[2]",
+                    f"a position on the {axis.value} axis is not supported", syntax.position
                 )
             whole = operand.is_integer() and operand > 0  # infinities are not integers
             return Position(int(operand)) if whole else Constant(False)
@@ -594,7 +613,7 @@ class Meaning:
             self.unsupported(
                 "a number that is not a literal is not supported as a position",
                 syntax.position,
-                "compare it: [count(a) > 0]",
+                "a number in a predicate is a position: for a condition, compare it",
             )
         return _as_boolean(operand)
 
@@ -609,6 +628,8 @@ class Meaning:
 
 class _ValueMeaning(Meaning):
     """Also takes what only a whole document tells, outside of predicates."""
+
+    otherwise = None
 
     def call(self, syntax: Call) -> Operand:
         if syntax.name == "string" and not self.inside_predicate:

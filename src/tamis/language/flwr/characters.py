@@ -39,8 +39,10 @@ class Characters:
             raise SubscriptionLimitError(
                 f"nested deeper than the limit subscription_nesting = {bound:,}", self.text, self.at
             )
-        yield
-        self.nesting -= 1
+        try:
+            yield
+        finally:
+            self.nesting -= 1
 
     def skip(self) -> None:
         """Pass over white space and comments."""

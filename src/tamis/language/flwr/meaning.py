@@ -22,10 +22,14 @@ def interned(path: Path) -> Path:
 class MeaningOfBinding(Meaning):
     """Gives syntax trees their meaning, relative to the bound node.
 
+    Nothing else evaluates what is not supported: there is no slow lane.
+
     Args:
         bound: the name of the variable; None for the binding path itself, where there is none yet.
         used: takes the prefixes that the text uses.
     """
+
+    otherwise = None
 
     def __init__(
         self, text: str, namespaces: Mapping[str, str], used: dict[str, str], bound: str | None
@@ -42,7 +46,6 @@ class MeaningOfBinding(Meaning):
             self.unsupported(
                 "a variable in a predicate is not supported",
                 syntax.position,
-                "put the condition into where",
             )
         return Path(False, ())
 
@@ -59,9 +62,8 @@ class MeaningOfBinding(Meaning):
         """``$s[@id]/title`` too: the predicates are those of a step to the node itself."""
         if isinstance(syntax.primary, Variable) and syntax.predicates:
             start = self.variable(syntax.primary)
-            self.inside_predicate += 1
-            predicates = tuple(self.predicate(each, Axis.SELF) for each in syntax.predicates)
-            self.inside_predicate -= 1
+            with self.in_predicate():
+                predicates = tuple(self.predicate(each, Axis.SELF) for each in syntax.predicates)
             here = Step(Axis.SELF, KindTest.NODE, predicates)
             steps = tuple(self.step(step) for step in syntax.steps)
             return interned(Path(False, (*start.steps, here, *steps)))

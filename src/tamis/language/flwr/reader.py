@@ -24,9 +24,9 @@ XQuery has is refused, and said to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import NoReturn, TypeVar
+from typing import NoReturn
 
-from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.language.flwr.characters import NOT_XML
 from tamis.language.flwr.constructors import Constructors
 from tamis.language.flwr.meaning import MeaningOfBinding, interned
@@ -44,24 +44,20 @@ from tamis.language.grammar import Parser, Syntax, Token, read_token
 from tamis.language.model import HERE, Axis, Expression, NameTest, Nodes, Path, without_here
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-_Read = TypeVar("_Read")
-
 AGGREGATES = ("count", "sum", "min", "max", "avg")
 _DOCUMENTS = ("doc", "document")
 
 _EXPRESSION_HINTS = {
     "let": "there is no let: write the path where it is needed",
     "for": "there is one for: further ones are subscriptions of their own",
-    "if": "there is no if: put the condition into where",
+    "if": "there is no if: where leaves out what does not fulfil a condition",
     "some": "there are no quantifiers: a comparison is already true if one node has it",
-    "every": "there are no quantifiers: write not(…) of the opposite",
+    "every": "there are no quantifiers: not($x/y != 'a') is true where every y is 'a'",
     "element": "write the element itself: <name>{ … }</name>",
     "attribute": 'write the attribute into its element: <name attribute="{ … }"/>',
     "text": "write the text itself into an element",
 }
 _FUNCTION_HINTS = {
-    "string": "write the path with /text() behind it",
-    "data": "write the path with /text() behind it",
     "distinct-values": "nodes are selected once each; their values are not compared",
 }
 
@@ -271,6 +267,9 @@ class _Reader(Constructors):
             self.expect(")")
             return (Aggregate(word, path),)
         if character != "$":
+            if word in ("string", "data") and self.is_call(word):
+                hint = self.instead_of_string(word, in_attribute=in_attribute)
+                self.unsupported(f"{word}() is not supported here", self.at, hint)
             found = self.refuse_expression()
             self.fail(
                 f"expected an element, a path of ${self.bound} or an aggregate, found {found}"
@@ -429,31 +428,32 @@ class _Reader(Constructors):
         return self.one_path(self.embedded(Parser.union), start)
 
     def one_path(self, syntax: Syntax, position: int) -> Path:
-        nodes = self.with_meaning(syntax, lambda meaning: meaning.operand(syntax))
-        if not isinstance(nodes, Nodes):
-            self.fail("expected a path", position)
-        if len(nodes.paths) > 1:
-            self.unsupported(
-                "a union is not supported here", position, "write a subscription for each path"
-            )
-        (path,) = nodes.paths
-        return interned(Path(path.absolute, without_here(path.steps)))
+        meaning = self.meaning()
+
+        def read(syntax: Syntax) -> Path:
+            nodes = meaning.operand(syntax)
+            if not isinstance(nodes, Nodes):
+                self.fail("expected a path", position)
+            if len(nodes.paths) > 1:
+                self.unsupported(
+                    "a union is not supported here", position, "write a subscription for each path"
+                )
+            (path,) = nodes.paths
+            return interned(Path(path.absolute, without_here(path.steps)))
+
+        return meaning.understood(syntax, read, as_boolean=False)
 
     def condition(self) -> Expression:
         self.skip()
         if self.word() in ("some", "every", "if", "let"):
             self.refuse_word(_EXPRESSION_HINTS[self.word()])
         syntax = self.embedded(Parser.expression)
-        return self.with_meaning(syntax, lambda meaning: meaning.boolean(syntax))
+        meaning = self.meaning()
+        return meaning.understood(syntax, meaning.boolean)
 
-    def with_meaning(self, syntax: Syntax, read: Callable[[MeaningOfBinding], _Read]) -> _Read:
-        """What syntax means here, for the one bound variable."""
-        meaning = MeaningOfBinding(self.text, self.scope, self.used, self.bound)
-        try:
-            return read(meaning)
-        except UnsupportedExpression:
-            meaning.check(syntax)  # what is not XPath at all is said first
-            raise
+    def meaning(self) -> MeaningOfBinding:
+        """Tells what syntax means here, for the one bound variable."""
+        return MeaningOfBinding(self.text, self.scope, self.used, self.bound)
 
     def embedded(self, read: Callable[[Parser], Syntax]) -> Syntax:
         """What XPath's parser reads from here on, up to what cannot belong to it."""
@@ -500,6 +500,31 @@ class _Reader(Constructors):
                 f"only paths of ${self.bound}, aggregates and elements are supported here", self.at
             )
         return self.found()
+
+    def instead_of_string(self, word: str, *, in_attribute: bool) -> str | None:
+        """What to write for the string of a path, if there is something."""
+        start = self.at
+        try:
+            self.at += len(word)
+            self.skip()
+            self.expect("(")
+            self.skip()
+            from_here = self.at
+            path = self.relative_path()
+            written = self.text[from_here : self.at].rstrip()
+            self.skip()
+            self.expect(")")
+        except SubscriptionError:
+            return None
+        finally:
+            self.at = start
+        if in_attribute:
+            return f"write {written}"
+        last = path.steps[-1] if path.steps else HERE
+        is_of_elements = not path.steps or isinstance(last.test, NameTest)
+        if (word == "data" and path.steps) or last.axis is Axis.ATTRIBUTE or not is_of_elements:
+            return None
+        return f"write {written}//text()"
 
     def refuse_word(self, hint: str | None) -> NoReturn:
         self.unsupported(f"'{self.word()}' is not supported", self.at, hint)
