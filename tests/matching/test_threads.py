@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -59,9 +60,9 @@ def test_files_are_read_by_the_threads_and_all_else_by_the_caller(
 ) -> None:
     readers: dict[object, str] = {}
 
-    def noted(document: object, limits: tamis.Limits) -> object:
+    def noted(document: object, *options: Any) -> object:
         readers[document] = threading.current_thread().name
-        return read(document, limits)
+        return read(document, *options)
 
     monkeypatch.setattr(matcher_module, "read", noted)
     path = tmp_path / "a.xml"
