@@ -266,7 +266,10 @@ def test_long_lines_are_passed_over() -> None:
     outcome = run_process(*ALARMS, "-", stdin=b'{"temp": 31}\n' + long + b'{"temp": 32}\n')
     assert outcome.results == [
         {"line": 1, "matches": ["hot"]},
-        {"line": 2, "error": "longer than the limit event_bytes = 16,777,216"},
+        {
+            "line": 2,
+            "error": "longer than the limit event_bytes = 16,777,216 (--limit event_bytes=…)",
+        },
         {"line": 3, "matches": ["hot"]},
     ]
 
