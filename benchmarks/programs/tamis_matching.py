@@ -54,7 +54,7 @@ class Matching:
         ]
         self.vocabulary = Vocabulary()
         self.nodes = check_which(nodes)
-        demand = self.matcher._demanded(self.nodes)
+        demand = self.matcher._demanded(self.nodes, False)
         self.parser = OpenParser("default", self.vocabulary, demand)
 
     @property
