@@ -176,6 +176,11 @@ def test_the_format(spark: SparkSession, write: Callable[..., None]) -> None:
         assert rows(answers) == expected
     two = reader.option("errors", "drop").load([f"{here}/in/1.xml", f"{here}/in/3.xml"])
     assert (rows(two), two.columns[-1]) == ([(f"{here}/in/1.xml", "a")], "failed")
+    Path("in/wrong").write_text("<?xml version='1.0' encoding='utf-16'?><a/>")
+    for rule, id in (("check", None), ("ignore", "a")):
+        asked = spark.read.format("tamis").option("subscriptions", f"{here}/s.tsv")
+        found = asked.option("declared_encoding", rule).load(f"{here}/in/wrong")
+        assert rows(found) == [(f"{here}/in/wrong", id)]
     values = reader.options(nodes="all", values=True, subscriptions=f"{here}/s.tsv")
     nodes = values.load(f"{here}/in/2.xml.gz").where("subscription = 'a'").collect()
     assert [node.value for row in nodes for node in row.nodes] == [""]

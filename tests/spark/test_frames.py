@@ -221,6 +221,22 @@ def test_errors_may_end_the_job(df: DataFrame) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.parametrize("column", ["xml", "bytes"])
+def test_a_declared_encoding_that_is_wrong(spark: SparkSession, column: str) -> None:
+    """A column of strings may have what was bytes of another encoding once."""
+    xml = "<?xml version='1.0' encoding='utf-16'?><r><a>é</a></r>"
+    df = spark.createDataFrame([(xml, xml.encode())], "xml string, bytes binary")
+    (row,) = match(df, {"x": "//a"}, column).collect()
+    assert (row.subscription, row.error.code) == (None, "document-encoding")
+    for record in (None, "a"):
+        asked = {"declared_encoding": "ignore", "nodes": "all", "values": True, "record": record}
+        (row,) = match(df, {"x": "//a"}, column, **asked).collect()
+        assert (row.subscription, row.error, row.nodes[0].value) == ("x", None, "é")
+    with pytest.raises(tamis.UsageError, match='declared_encoding is "check" or "ignore"'):
+        match(df, {"x": "//a"}, column, declared_encoding="utf-8")  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
 def test_subscriptions_that_fail_on_a_document(spark: SparkSession) -> None:
     """They have a row of their own, or the document's; its matches are there."""
     deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit

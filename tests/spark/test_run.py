@@ -228,6 +228,19 @@ def test_paths_that_lead_nowhere_end_it_before_anything_starts(
 
 
 @pytest.mark.spark
+def test_a_declared_encoding_that_is_wrong(
+    spark: SparkSession, write: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write({"orders.tsv": "x\t//a\n", "in/1.xml": "<?xml version='1.0' encoding='utf-16'?><a/>"})
+    monkeypatch.setattr(tamis.spark, "start_spark", lambda *_: nullcontext(spark))
+    assert run_here(*ARGUMENTS, "--input", "in").status == 3
+    for more in (["--overwrite"], ["--stream", "--trigger", "now", "--checkpoint", "checkpoint"]):
+        asked = [*ARGUMENTS, "--input", "in", "--declared-encoding", "ignore", *more]
+        assert run_here(*asked).status == 0
+        assert {Path(row[0]).name for row in matches("out")} == {"1.xml"}
+
+
+@pytest.mark.spark
 def test_what_is_left_out_is_told(
     spark: SparkSession, write: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -82,6 +82,17 @@ def test_errors(df: DataFrame) -> None:
 
 
 @pytest.mark.spark
+def test_a_declared_encoding_that_is_wrong(spark: SparkSession) -> None:
+    text = "<?xml version='1.0' encoding='utf-16'?>" + BOOKS.format(5)
+    df = spark.createDataFrame([(text,)], "xml string")
+    assert [row.error.code for row in transform(df, SUBSCRIPTIONS).collect()] == [
+        "document-encoding"
+    ]
+    found = transform(df, SUBSCRIPTIONS, declared_encoding="ignore", keep=[])
+    assert rows(found) == [("cheap", "<c><b>1</b></c>", None), ("titles", TITLE, None)]
+
+
+@pytest.mark.spark
 def test_subscriptions_of_files_and_tables(
     spark: SparkSession, df: DataFrame, tmp_path: Path
 ) -> None:

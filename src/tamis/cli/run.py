@@ -13,6 +13,7 @@ import typer
 from tamis.cli.arguments import (
     DeclaredPrefixes,
     DefaultNamespace,
+    EncodingRule,
     EngineName,
     LimitSettings,
     Namespaces,
@@ -92,6 +93,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     default_ns: DefaultNamespace = None,
     unsupported: Unsupported = "refuse",
     skip_bad: SkipBad = False,
+    declared_encoding: EncodingRule = "check",
     limit: LimitSettings = None,
     overwrite: Annotated[
         bool,
@@ -208,6 +210,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
                 output,
                 checkpoint=checkpoint,
                 record=record,
+                declared_encoding=declared_encoding,
                 trigger=trigger,
                 files_max=max_files or 1000,
                 on_batch=told,
@@ -227,7 +230,14 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     _check_output(output, overwrite or only_new)
     with spark.start_spark(master, properties) as session, _spark_reported(spark_errors()):
         summary = spark.run(
-            session, made, paths, output, record=record, overwrite=overwrite, only_new=only_new
+            session,
+            made,
+            paths,
+            output,
+            record=record,
+            declared_encoding=declared_encoding,
+            overwrite=overwrite,
+            only_new=only_new,
         )
     say(f"{summary} (Spark's start apart)")
     if len(made.shares) > 1:

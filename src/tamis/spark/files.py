@@ -15,6 +15,7 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.source import Document, read
 from tamis.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.language.subscriptions import Unsupported
@@ -37,6 +38,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
     nodes: Which | None = None,
     values: bool = False,
     errors: Errors = "column",
+    declared_encoding: DeclaredEncoding = "check",
     xml: bool = False,
     namespaces: Mapping[str, str] | None = None,
     default_namespace: str | None = None,
@@ -59,8 +61,8 @@ def match_files(  # noqa: PLR0913 - what may be asked
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         record: the tag of the elements that are records, each of which is answered by itself. Tasks
             share the records of a large file, if it is not compressed and in UTF-8.
-        as_array, nodes, values, errors, namespaces, default_namespace, unsupported: as for
-            :func:`tamis.spark.match`.
+        as_array, nodes, values, errors, declared_encoding: as for :func:`tamis.spark.match`.
+        namespaces, default_namespace, unsupported: likewise.
         xml: give also the documents themselves; not with ``record``.
 
     Returns:
@@ -78,7 +80,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    Form.of(made, record, as_array, nodes, errors, values)
+    Form.of(made, record, as_array, nodes, errors, values, declared_encoding)
     check_xml(xml, record)
     from tamis.spark.source import TamisSource  # noqa: PLC0415 - it needs this module
 
@@ -92,6 +94,7 @@ def match_files(  # noqa: PLR0913 - what may be asked
         "nodes": nodes,
         "values": values,
         "errors": errors,
+        "declared_encoding": declared_encoding,
         "xml": xml,
     }
     given = {name: value for name, value in options.items() if value is not None}
@@ -204,8 +207,8 @@ class AnswerPieces:
                     contents.append(content)
                     yield source
 
-        nodes, values = self.form.nodes, self.form.values
-        for found in rows.matcher.answers(documents(), nodes=nodes, values=values):
+        nodes, values, declared = self.form.nodes, self.form.values, self.form.declared_encoding
+        for found in rows.matcher.answers(documents(), 1, nodes, values, declared):
             count = found.matches.documents
             columns = {"document": pa.array(names[:count], pa.string())}
             if self.xml:
@@ -230,6 +233,7 @@ class AnswerPieces:
                     record,
                     nodes=self.form.nodes,
                     values=self.form.values,
+                    declared=self.form.declared_encoding,
                     part=piece.part,
                 )
                 is_first = True
@@ -249,7 +253,7 @@ def _with_content(
     if isinstance(document, DocumentError):
         return document, None
     try:
-        source = read(document, rows.matcher.limits)
+        source = read(document, rows.matcher.limits, rows.form.declared_encoding)
     except DocumentError as error:
         return error, None
     return source, bytes(source.data)  # type: ignore[return-value]

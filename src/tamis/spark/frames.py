@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
-from tamis.documents.encodings import HEAD_BYTES, check_text
+from tamis.documents.encodings import HEAD_BYTES, DeclaredEncoding, check_text
 from tamis.documents.source import Document
 from tamis.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.language.subscriptions import Unsupported
@@ -34,6 +34,7 @@ def match(  # noqa: PLR0913 - what may be asked
     nodes: Which | None = None,
     values: bool = False,
     errors: Errors = "column",
+    declared_encoding: DeclaredEncoding = "check",
     namespaces: Mapping[str, str] | None = None,
     default_namespace: str | None = None,
     unsupported: Unsupported = "refuse",
@@ -50,8 +51,8 @@ def match(  # noqa: PLR0913 - what may be asked
     Args:
         df: has the documents, and whatever identifies them.
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
-        column: the column of XML, of type string or binary. (A string that declares an encoding
-            other than UTF-8 is an error, as everywhere.)
+        column: the column of XML, of type string or binary. A string that declares an encoding
+            other than UTF-8 is an error, unless ``declared_encoding`` says otherwise.
         keep: the columns that each row repeats; by default all but ``column``.
         record: the tag of the elements that are records, each of which is answered by itself; see
             :meth:`tamis.CompiledMatcher.match_records`.
@@ -60,6 +61,8 @@ def match(  # noqa: PLR0913 - what may be asked
         values: tell also the string values of these nodes, as XPath defines them.
         errors: a "column" tells them, or documents in error are left out ("drop"), or the first one
             makes the job fail ("fail"). The same is done with subscriptions that failed.
+        declared_encoding: with "ignore", the encoding that a document declares is left out; see
+            :meth:`tamis.CompiledMatcher.match`.
         namespaces, default_namespace, unsupported: as for :class:`tamis.Subscriptions`, where one
             has to be made.
 
@@ -96,7 +99,7 @@ def match(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    form = Form.of(made, record, as_array, nodes, errors, values)
+    form = Form.of(made, record, as_array, nodes, errors, values, declared_encoding)
     schema = joined_schema([fields[name] for name in kept], form.fields())
     made.send(df.sparkSession)
     given = df.select(by_number([*kept, column]))
@@ -194,14 +197,15 @@ class AnswerColumn:
 
     def _answers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = Rows(self.program.matcher(), self.form, self.tells_errors)
+        form = self.form
         for batch in batches:
             repeated = pa.RecordBatch.from_arrays(batch.columns[:-1], list(self.kept))
             kept = Kept(repeated, batch.num_rows)
-            documents = column_values(self.column, batch.columns[-1])
-            if self.form.record is None:
+            documents = column_values(self.column, batch.columns[-1], form.declared_encoding)
+            if form.record is None:
                 first = 0
                 for found in rows.matcher.answers(
-                    documents, nodes=self.form.nodes, values=self.form.values
+                    documents, nodes=form.nodes, values=form.values, declared=form.declared_encoding
                 ):
                     end = first + found.matches.documents
                     yield from rows.of(kept, found, np.arange(first, end), False)
@@ -209,14 +213,20 @@ class AnswerColumn:
                 continue
             for row, document in enumerate(documents):
                 answers = rows.matcher.record_answers(
-                    document, self.form.record, nodes=self.form.nodes, values=self.form.values
+                    document,
+                    form.record,
+                    nodes=form.nodes,
+                    values=form.values,
+                    declared=form.declared_encoding,
                 )
                 for found in answers:
                     same = np.full(found.matches.documents, row)
                     yield from rows.of(kept, found, same, True)
 
 
-def column_values(name: str, column: pa.Array) -> Iterator[Document | DocumentError]:
+def column_values(
+    name: str, column: pa.Array, declared: DeclaredEncoding
+) -> Iterator[Document | DocumentError]:
     """The documents of a column, in the memory that it has them in."""
     is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
     wide = pa.large_binary()
@@ -228,18 +238,18 @@ def column_values(name: str, column: pa.Array) -> Iterator[Document | DocumentEr
         if not is_there[row]:
             yield UnreadableDocument(f"there is no document: the column {name!r} is null here")
         elif is_text:
-            yield _text(content[start:end])
+            yield _text(content[start:end], declared)
         else:
             yield content[start:end]
 
 
-def _text(data: memoryview) -> Document | DocumentError:
-    """A document that is text: what it declares has to be so."""
+def _text(data: memoryview, declared: DeclaredEncoding) -> Document | DocumentError:
+    """A document that is text: what it declares has to be so, if that counts."""
     head = bytes(data[:HEAD_BYTES])
     if b"<" not in head or b"\0" in head:
         return str(data, "utf-8")  # which is looked at more closely
     try:
-        check_text(head.decode(errors="ignore"))
+        check_text(head.decode(errors="ignore"), declared)
     except DocumentError as error:
         return error
     return data

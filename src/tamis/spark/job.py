@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
+from tamis.documents.encodings import DeclaredEncoding
 from tamis.spark.files import AnswerPieces, Paths, path_list
 from tamis.spark.listing import check_paths, list_files
 from tamis.spark.output import Output, new_run
@@ -16,7 +17,7 @@ from tamis.spark.subscriptions import SubscriptionSet, program
 from tamis.spark.writing import Summary, write_run
 
 
-def run(
+def run(  # noqa: PLR0913 - what may be asked
     spark: SparkSession,
     subscriptions: SubscriptionSet,
     paths: Paths,
@@ -24,6 +25,7 @@ def run(
     *,
     record: str | None = None,
     errors: Errors = "column",
+    declared_encoding: DeclaredEncoding = "check",
     overwrite: bool = False,
     only_new: bool = False,
 ) -> Summary:
@@ -53,6 +55,7 @@ def run(
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
         paths, record: as for :func:`tamis.spark.match_files`.
         output: the folder to hold the folders ``matches``, ``errors`` and ``manifest``.
+        declared_encoding: as for :func:`tamis.spark.match`.
         errors: "column" to write them, "drop" not to, "fail" to end with the first.
         overwrite: replace these folders, if they exist; nothing else in ``output`` is touched.
         only_new: match what is not in the manifest as it is now (by path, size and time), and add
@@ -70,7 +73,7 @@ def run(
         with place.turn():
             place.check_new()
     made = program(subscriptions).send(spark)
-    form = Form.of(made, record, False, None, errors)
+    form = Form.of(made, record, False, None, errors, declared_encoding=declared_encoding)
     answer = AnswerPieces(replace(made, refused=()), form)
     start = time.monotonic()
     with place.turn():

@@ -25,6 +25,7 @@ from pyspark.sql.types import (
 
 import tamis
 from tamis.documents.batch import Int32, Int64
+from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.record_batch import check_tag
 from tamis.errors import DocumentError, MessageError, SlowLaneError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
@@ -71,6 +72,7 @@ class Form:
         nodes: which of the nodes that were selected are told.
         errors: what becomes of documents in error.
         values: whether the values of nodes are told too.
+        declared_encoding: whether the encodings that documents declare count.
     """
 
     id_type: str
@@ -80,6 +82,7 @@ class Form:
     nodes: Which | None = None
     errors: Errors = "column"
     values: bool = False
+    declared_encoding: DeclaredEncoding = "check"
 
     @classmethod
     def of(
@@ -90,6 +93,7 @@ class Form:
         nodes: Which | None,
         errors: Errors,
         values: bool = False,
+        declared_encoding: DeclaredEncoding = "check",
     ) -> Form:
         """What is wanted, if it can be.
 
@@ -106,7 +110,10 @@ class Form:
         check_values(check_which(nodes), values)
         if record is not None:
             check_tag(record)
-        return cls(program.id_type, program.set_version, record, as_array, nodes, errors, values)
+        encoding = checked_declared_encoding(declared_encoding)
+        return cls(
+            program.id_type, program.set_version, record, as_array, nodes, errors, values, encoding
+        )
 
     def fields(self) -> list[StructField]:
         """The columns behind those that are kept."""

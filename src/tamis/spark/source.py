@@ -28,7 +28,7 @@ from tamis.spark.rows import Form
 
 _FILES = {"subscriptions", "namespaces"}
 _USERS = _FILES | {"default_namespace", "unsupported"}
-_USERS |= {"record", "as_array", "nodes", "values", "errors", "xml"}
+_USERS |= {"record", "as_array", "nodes", "values", "errors", "xml", "declared_encoding"}
 _OPTIONS = _USERS | {"path", "paths", "folder", "program", "tells_errors"}
 
 PROGRAMS_MAX = 8
@@ -142,10 +142,19 @@ def _answer(options: Mapping[str, Any]) -> AnswerPieces:
         options.get("nodes"),
         options.get("errors", "column"),
         _is_true(options, "values"),
+        options.get("declared_encoding", "check"),
     )
     xml = _is_true(options, "xml")
     if "program" not in options:  # else it was checked
-        Form.of(made, form.record, form.as_array, form.nodes, form.errors, form.values)
+        Form.of(
+            made,
+            form.record,
+            form.as_array,
+            form.nodes,
+            form.errors,
+            form.values,
+            form.declared_encoding,
+        )
         check_xml(xml, form.record)
     return AnswerPieces(made, form, xml, _is_true(options, "tells_errors", "true"))
 

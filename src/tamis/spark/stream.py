@@ -16,6 +16,7 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
+from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.listing import list_folder
 from tamis.errors import TamisError, UsageError
 from tamis.spark.arrivals import LOG, ArrivalsSource
@@ -87,6 +88,7 @@ def stream(  # noqa: PLR0913 - what may be asked
     checkpoint: str | os.PathLike[str] | None = None,
     record: str | None = None,
     errors: Errors = "column",
+    declared_encoding: DeclaredEncoding = "check",
     trigger: str | None = None,
     files_max: int = 1000,
     on_batch: OnBatch | None = None,
@@ -113,7 +115,7 @@ def stream(  # noqa: PLR0913 - what may be asked
             ``tamis_manifest``; the first two are keyed by batch, document and record, and
             subscription.
         checkpoint: a folder for what Spark has to remember; by default inside the output's.
-        record, errors: as for :func:`tamis.spark.run`.
+        record, errors, declared_encoding: as for :func:`tamis.spark.run`.
         trigger: ``"10 seconds"``: how often to look; or ``"now"``: match what is there, and end.
             By default a micro-batch follows the other.
         files_max: how many files a micro-batch has at most.
@@ -143,7 +145,7 @@ def stream(  # noqa: PLR0913 - what may be asked
     for folder in within:
         tell_left_out(folder, list_folder(folder).left_out)
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
-    batches = _Batches(source, place, _name_of(kept), record, errors, on_batch)
+    batches = _Batches(source, place, _name_of(kept), record, errors, declared_encoding, on_batch)
     batches.prepare()
     writer = arriving(spark, within, kept, files_max).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", f"file://{kept}").queryName("tamis")
@@ -197,6 +199,7 @@ class _Batches:
         name: str,
         record: str | None,
         errors: Errors,
+        declared_encoding: DeclaredEncoding,
         on_batch: OnBatch | None,
     ) -> None:
         self.source = source
@@ -204,6 +207,7 @@ class _Batches:
         self.name = name
         self.record = record
         self.errors = errors
+        self.declared_encoding = declared_encoding
         self.on_batch = on_batch
         self.unfit = ""  # the newest set that cannot be used
         self.reported = ""  # the set of which it was said what was skipped
@@ -235,7 +239,14 @@ class _Batches:
         return self.made
 
     def _form(self, made: Program) -> Form:
-        return Form.of(made, self.record, False, None, self.errors)
+        return Form.of(
+            made,
+            self.record,
+            False,
+            None,
+            self.errors,
+            declared_encoding=self.declared_encoding,
+        )
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         run = f"{self.name}-{number:08d}"

@@ -21,6 +21,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 import tamis
+from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.errors import (
     BadSubscriptions,
     DocumentError,
@@ -51,13 +52,14 @@ TransformationSubscriptions = Given | DataFrame | str | os.PathLike[str]
 """What may be given as transforming subscriptions; a ``str`` or path names a file of them."""
 
 
-def transform(
+def transform(  # noqa: PLR0913 - what may be asked
     df: DataFrame,
     subscriptions: TransformationSubscriptions,
     column: str = "xml",
     *,
     keep: Sequence[str] | None = None,
     errors: Errors = "column",
+    declared_encoding: DeclaredEncoding = "check",
     namespaces: Mapping[str, str] | None = None,
     default_namespace: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
@@ -82,11 +84,12 @@ def transform(
             * a DataFrame, which is collected: ``spark.table("subscriptions")``.
 
             DataFrames and Parquet have columns ``id`` (string or integer) and ``expression``.
-        column: the column of XML, of type string or binary. (A string that declares an encoding
-            other than UTF-8 is an error, as everywhere.)
+        column: the column of XML, of type string or binary. A string that declares an encoding
+            other than UTF-8 is an error, unless ``declared_encoding`` says otherwise.
         keep: the columns that each row repeats; by default all but ``column``.
         errors: a "column" tells them, or documents and messages in error are left out ("drop"), or
             the first one makes the job fail ("fail").
+        declared_encoding: as for :func:`tamis.spark.match`.
         namespaces, default_namespace: as for :class:`tamis.Transformer`.
         limits: bounds on subscriptions, documents and messages.
 
@@ -116,7 +119,8 @@ def transform(
     program = TransformationProgram.of(
         _read(subscriptions, namespaces, default_namespace, limits), limits
     )
-    form = MessageForm(program.id_type, program.set_version, errors)
+    encoding = checked_declared_encoding(declared_encoding)
+    form = MessageForm(program.id_type, program.set_version, errors, encoding)
     schema = joined_schema([fields[name] for name in kept], form.fields())
     send(df.sparkSession, Path(program.path))
     task = TransformColumn(program, form, tuple(kept), column)
@@ -179,11 +183,13 @@ class MessageForm:
         id_type: of the ids of subscriptions: ``bigint`` or ``string``.
         set_version: of the subscriptions.
         errors: what becomes of documents and messages in error.
+        declared_encoding: whether the encodings that documents declare count.
     """
 
     id_type: str
     set_version: str
     errors: Errors
+    declared_encoding: DeclaredEncoding = "check"
 
     def fields(self) -> list[StructField]:
         """The columns behind those that are kept."""
@@ -295,8 +301,11 @@ class TransformColumn:
 
     def _rows(self, kept: Kept, documents: pa.Array) -> Iterator[_Row]:
         """What becomes of each document."""
-        values = column_values(self.column, documents)
-        for number, messages in enumerate(self.program.transformer().transform_many(values)):
+        encoding = self.form.declared_encoding
+        values = column_values(self.column, documents, encoding)
+        transformer = self.program.transformer()
+        found = transformer.transform_many(values, declared_encoding=encoding)
+        for number, messages in enumerate(found):
             if messages.error is not None:
                 yield from self._of_error(kept, _Row(number, None, None, messages.error))
                 continue
