@@ -540,7 +540,7 @@ def test_a_driver_that_is_killed(write: Callable[..., None]) -> None:
     ],
 )
 def test_wrong_usage(write: Callable[..., None], arguments: list[str], message: str) -> None:
-    write({"s.tsv": "x\t//a\n"})
+    write({"s.tsv": "x\t//a\n", "in/1.xml": "<a/>"})
     done = subprocess.run(
         [
             COMMAND,
