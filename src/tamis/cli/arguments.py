@@ -292,7 +292,7 @@ class ReadingRules(NamedTuple):
 
 def warn_of_namespace(matcher: CompiledMatcher) -> None:
     """Say it where nothing was found because names are in another namespace."""
-    found = matcher.elsewhere()
+    found = matcher.namespace_mismatch()
     if found is None:
         return
     test, namespace = found

@@ -101,7 +101,7 @@ _OPTIONS = (
     (r"with match_records\(\)", "with --record TAG"),
     (r"what tamis\.documents\.concatenated\.split\(\) divides", "read with --concatenated"),
     (r"give it to tamis\.load\(\)", "give it as --program"),
-    (r'namespaces=\{"([^"]*)": "([^"]*)"\}', r"--ns \1=\2, or --namespaces FILE"),
+    (r'namespaces=\{"(.*?)": "…"\}', r"--ns \1=URI, or --namespaces FILE"),
     (r'namespaces=\{"(.*?)": "(.*?)"\}', r"--ns \1=\2"),
     (r'unsupported="slow"', "--unsupported slow"),
     (r'declared_encoding="ignore"', "--declared-encoding ignore"),

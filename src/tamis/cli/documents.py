@@ -7,6 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
@@ -19,6 +20,7 @@ from tamis.limits import DEFAULT_LIMITS, Limits
 if TYPE_CHECKING:
     from tamis.documents.listing import NameFilter
     from tamis.documents.source import Document, Flush
+    from tamis.matching.matcher import CompiledMatcher, Match
 
 RecordTag = Annotated[
     str | None,
@@ -144,28 +146,42 @@ class Documents:
         for result in match(given()):
             yield taken.popleft(), result
 
-    def records(
-        self, tag: str, match: Callable[[Document | DocumentError], Iterable[Result]]
-    ) -> Iterator[tuple[Target, Result]]:
-        """Each record of each document with what a function says of it.
+    def matched(
+        self,
+        matcher: CompiledMatcher,
+        record: str | None,
+        advance: Callable[[], object],
+        **options: Any,
+    ) -> Iterator[tuple[Target, Match]]:
+        """Each document, or each record of each document, with its match.
 
-        Documents without any are told of.
+        Documents without any records are told of.
+
+        Args:
+            record: the tag of records; None to match whole documents.
+            advance: what :meth:`shown` yields.
+            options: as for :meth:`CompiledMatcher.match_many`.
 
         Raises:
-            typer.Exit: no document has any.
+            typer.Exit: no document has any record.
         """
-        has_any = is_empty = False
+        if record is None:
+            for found in self.answered(partial(matcher.match_many, **options)):
+                yield found
+                advance()
+            return
+        have_any: list[bool] = []
         for target in self:
-            is_empty = True
-            for result in match(target.document):
-                is_empty = False
-                yield target, result
-            has_any = has_any or not is_empty
-            if is_empty:
-                warn(f"{target.label} has no element {tag}: it has no records")
-        if is_empty and not has_any:
+            have_any.append(False)
+            for match in matcher.match_records(target.document, record, **options):
+                have_any[-1] = True
+                yield target, match
+            if not have_any[-1]:
+                warn(f"{target.label} has no element {record}: it has no records")
+        if have_any and not any(have_any):
             say(
-                f"no document has an element {tag}: give the tag as documents write it, page or w:p"
+                f"no document has an element {record}: give the tag as documents write it, "
+                "page or w:p"
             )
             raise typer.Exit(Status.DOCUMENTS)
 
@@ -208,7 +224,9 @@ class Documents:
             target
             for file, problem in listing.files
             for target in (
-                self._of_file(file) if problem is None else [Target(file, _unreadable(problem))]
+                self._of_file(file)
+                if problem is None
+                else [Target(file, UnreadableDocument(problem))]
             )
         ]
 
@@ -235,7 +253,9 @@ class Documents:
         except UnreadableDocument as error:
             return [Target(path, error)]
         except Exception as error:  # whatever damaged archives make tarfile raise
-            return [Target(path, _unreadable(f"cannot read the tar archive: {reason(error)}"))]
+            return [
+                Target(path, UnreadableDocument(f"cannot read the tar archive: {reason(error)}"))
+            ]
         self._tell_left_out(path, left_out)
         return [Target(f"{path}/{member.name}", member) for member in members]
 
@@ -305,12 +325,8 @@ def find_document(argument: str) -> Target:
     if argument != "-":
         return Target(argument, Path(argument))
     if sys.stdin is None:  # as it is after <&-
-        return Target(argument, _unreadable("standard input is closed"))
+        return Target(argument, UnreadableDocument("standard input is closed"))
     return Target(argument, sys.stdin.buffer)
-
-
-def _unreadable(problem: str) -> UnreadableDocument:
-    return UnreadableDocument(problem)
 
 
 def _size(document: object) -> int:
@@ -342,7 +358,7 @@ def _opened(
         file = document.open("rb")
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        yield _unreadable(f"cannot read {document}: {reason}")
+        yield UnreadableDocument(f"cannot read {document}: {reason}")
         return
     with file:
         yield file if told is None else _Counted(file, told)  # type: ignore[misc]

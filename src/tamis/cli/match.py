@@ -149,34 +149,18 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     which: Which | None = "all" if nodes else None
     choice = Choice(recursive, glob, concatenated)
     found = Documents(documents, choice, matcher.limits, as_streams=record is not None)
-    threads = threads or usable_cores()
     with open_results(output) as results, found.shown(results.is_terminal) as advance:
         answers = _Answers(results, matching_only, nodes, values)
-        if record is None:
-            for target, match in found.answered(
-                lambda given: matcher.match_many(
-                    given,
-                    threads,
-                    nodes=which,
-                    values=values,
-                    declared_encoding=declared_encoding,
-                )
-            ):
-                answers.write(target, match)
-                advance()
-        else:
-            for target, match in found.records(
-                record,
-                lambda given: matcher.match_records(
-                    given,
-                    record,
-                    threads,
-                    nodes=which,
-                    values=values,
-                    declared_encoding=declared_encoding,
-                ),
-            ):
-                answers.write(target, match)
+        for target, match in found.matched(
+            matcher,
+            record,
+            advance,
+            threads=threads or usable_cores(),
+            nodes=which,
+            values=values,
+            declared_encoding=declared_encoding,
+        ):
+            answers.write(target, match)
     if not answers.matched:
         warn_of_namespace(matcher)
     if matcher.departed:

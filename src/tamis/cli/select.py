@@ -158,40 +158,23 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     else:
         matcher = value_matcher(operand)
     matcher = matcher.with_limits(read_limits(limit, matcher.limits))
-    threads = threads or usable_cores()
     choice = Choice(recursive, glob, concatenated)
     given = Documents(documents, choice, matcher.limits, as_streams=record is not None)
     is_one = given.is_one and concatenated is None
-    has_values = value or as_json
     with open_results(output) as results, given.shown(results.is_terminal) as advance:
         form = _Form(as_json, value, not is_one, "\0" if null else "\n")
         printer = _Printer(results, operand, form)
         which: Which = "first" if first else "all"
-        if record is None:
-            for target, found in given.answered(
-                lambda several: matcher.match_many(
-                    several,
-                    threads,
-                    nodes=which,
-                    values=has_values,
-                    declared_encoding=declared_encoding,
-                )
-            ):
-                printer.write(target, found)
-                advance()
-        else:
-            for target, found in given.records(
-                record,
-                lambda one: matcher.match_records(
-                    one,
-                    record,
-                    threads,
-                    nodes=which,
-                    values=has_values,
-                    declared_encoding=declared_encoding,
-                ),
-            ):
-                printer.write(target, found)
+        for target, found in given.matched(
+            matcher,
+            record,
+            advance,
+            threads=threads or usable_cores(),
+            nodes=which,
+            values=value or as_json,
+            declared_encoding=declared_encoding,
+        ):
+            printer.write(target, found)
     if not printer.found:
         warn_of_namespace(matcher)
     if printer.errors:

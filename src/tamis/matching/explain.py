@@ -38,7 +38,7 @@ from tamis.language.xpath import WELL_KNOWN, XML_NAMESPACE, element_tests
 from tamis.matching.reference import Evaluator, Rows, build_nodes
 
 _SHOWN = 3  # lines and values given as examples
-_LOOKED_AT = 1000  # expressions that are read once more
+_EXPRESSIONS_MAX = 1000  # expressions that are read once more
 _OF_ATTRIBUTES = (XML_NAMESPACE, WELL_KNOWN["xlink"], WELL_KNOWN["xsi"])  # have no elements
 
 
@@ -71,7 +71,7 @@ def explain(query: Query, batch: EventBatch, vocabulary: Vocabulary) -> Explanat
     return Explanation(matched, lines)
 
 
-class Elsewhere(NamedTuple):
+class NamespaceMismatch(NamedTuple):
     """An element that expressions ask for, and documents have in another namespace alone.
 
     Attributes:
@@ -83,28 +83,30 @@ class Elsewhere(NamedTuple):
     namespace: str
 
 
-def elsewhere(subscriptions: Subscriptions, met: Collection[Name]) -> Elsewhere | None:
-    """The first name that documents do not have as it is asked for, but in some namespace.
+def find_namespace_mismatch(
+    subscriptions: Subscriptions, names: Collection[Name]
+) -> NamespaceMismatch | None:
+    """The first element name that documents have, but only in a namespace that is not asked for.
 
     Args:
-        met: the names of elements and attributes in the documents.
+        names: the names of elements and attributes in the documents.
 
-    >>> elsewhere(Subscriptions({"x": "/a/b"}), [("", "b"), ("urn:u", "a")])
-    Elsewhere(test=NameTest(namespace='', local='a'), namespace='urn:u')
+    >>> find_namespace_mismatch(Subscriptions({"x": "/a/b"}), [("", "b"), ("urn:u", "a")])
+    NamespaceMismatch(test=NameTest(namespace='', local='a'), namespace='urn:u')
     """
     found: dict[str, str] = {}
-    for namespace, local in met:
+    for namespace, local in names:
         if namespace and namespace not in _OF_ATTRIBUTES:
             found.setdefault(local, namespace)
-    for test in _asked(subscriptions):
+    for test in _element_tests(subscriptions):
         is_one = test.namespace is not None and test.local in found
-        if is_one and (test.namespace, test.local) not in met:
+        if is_one and (test.namespace, test.local) not in names:
             assert test.local is not None
-            return Elsewhere(test, found[test.local])
+            return NamespaceMismatch(test, found[test.local])
     return None
 
 
-def _asked(subscriptions: Subscriptions) -> Iterator[NameTest]:
+def _element_tests(subscriptions: Subscriptions) -> Iterator[NameTest]:
     """Tests of elements: of all expressions that were read in bulk, and of some others."""
     queries, rules = subscriptions.queries, subscriptions.rules
     for is_attribute, test in queries.plain.tests:
@@ -112,7 +114,7 @@ def _asked(subscriptions: Subscriptions) -> Iterator[NameTest]:
             yield test
     numbers = subscriptions.query_numbers
     others = np.flatnonzero((numbers < 0) | (numbers >= len(queries.plain)))
-    for number in others[:_LOOKED_AT].tolist():
+    for number in others[:_EXPRESSIONS_MAX].tolist():
         yield from element_tests(queries.texts[number], rules.namespaces, rules.limits)
 
 

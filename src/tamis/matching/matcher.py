@@ -49,7 +49,7 @@ from tamis.language.xpath import Operand
 from tamis.limits import Limits
 from tamis.matching.demand import demand_of_operand
 from tamis.matching.engine import Matching
-from tamis.matching.explain import Elsewhere, Explanation, elsewhere, explain
+from tamis.matching.explain import Explanation, NamespaceMismatch, explain, find_namespace_mismatch
 from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
 from tamis.matching.planner import Lane, compile_share, plan
 from tamis.matching.promise import PromisedProgram, Schema, read_schema
@@ -250,14 +250,15 @@ class CompiledMatcher:
     def _promised(self) -> list[PromisedProgram]:
         return [program for _, program in self._lanes if isinstance(program, PromisedProgram)]
 
-    def elsewhere(self) -> Elsewhere | None:
-        """A name that is asked for, and that the documents so far have in another namespace alone.
+    def namespace_mismatch(self) -> NamespaceMismatch | None:
+        """An element name that subscriptions and documents have, in different namespaces.
 
-        As far as their names are remembered: those of documents with many names are forgotten.
+        This looks at the names of the documents that were matched so far. Parsers forget them when
+        there are many.
         """
         parsers = [parser for worker in list(self._workers) for parser in worker.parsers.values()]
-        met = {name for parser in parsers for name in parser.vocabulary}
-        return elsewhere(self.subscriptions, met.union(self._of_records or ()))
+        names = {name for parser in parsers for name in parser.vocabulary}
+        return find_namespace_mismatch(self.subscriptions, names.union(self._of_records or ()))
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes, as far as they are known: of the "program", and of what was "learned" so far.

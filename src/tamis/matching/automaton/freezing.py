@@ -102,7 +102,7 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
         demand: of those that were not plain.
     """
     tables = builder.tables
-    symbols = _Told(builder.tests)
+    symbols = _SymbolTable(builder.tests)
     rows = tables.rows("nodes")
     parents, below, codes = rows[:, PARENT], rows[:, BELOW] != 0, symbols.codes[rows[:, TEST]]
     order = _breadth_first(parents, below, codes)
@@ -387,8 +387,8 @@ def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str
 # -- tests -----------------------------------------------------------------------------------------
 
 
-class _Told:
-    """What tests can tell apart.
+class _SymbolTable:
+    """The symbols of names, and the codes of tests.
 
     Attributes:
         codes: int32[tests]; the symbol that passes, or minus one minus a wildcard's number.
@@ -404,7 +404,7 @@ class _Told:
             _ALL_ATTRIBUTES,
         ]
         assert (TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL) == (0, 1, 2, 3, 4)
-        for kind, namespace, local in _told_apart(tests):
+        for kind, namespace, local in _distinct_tests(tests):
             number = len(symbols)
             symbols.append((kind, namespace, local))
             of_kind = self.attributes if kind == ATTRIBUTE else self.elements
@@ -426,7 +426,7 @@ class _Told:
             self.wildcards[number, passed] = 1
 
 
-def _told_apart(tests: list[Test]) -> dict[Test, None]:
+def _distinct_tests(tests: list[Test]) -> dict[Test, None]:
     """The tests of names, and what passes two of them: ``p:a`` where ``p:*`` and ``*:a`` are."""
     named = [test for test in tests if test[0] in (ELEMENT, ATTRIBUTE) and test[1:] != (None, None)]
     found = dict.fromkeys(named)
