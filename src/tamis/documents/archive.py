@@ -101,16 +101,10 @@ def zip_members(
         if names.takes_member(name)
     ]
     if left_out is not None:
-        left_out += [name for name in found if is_left_out(name, names)]
+        left_out += [name for name in found if names.leaves_out(name)]
     if not members:
         raise UnreadableDocument(f"a zip archive without {names.wanted}")
     return members
-
-
-def is_left_out(name: str, names: NameFilter) -> bool:
-    """Whether a member is a file that one may have wanted."""
-    base = name.rpartition("/")[2]
-    return bool(base) and not base.startswith(".") and not names.takes(base)
 
 
 def reason(error: Exception) -> str:
@@ -219,7 +213,7 @@ def tar_members(
                 count += 1
                 problem = _SPARSE if found.issparse() else None
                 yield TarMember(archive, found.offset_data, found.size, info.name, problem)
-            elif left_out is not None and is_left_out(info.name, names):
+            elif left_out is not None and names.leaves_out(info.name):
                 left_out.append(info.name)
     if not count:
         raise UnreadableDocument(_no_members(names))
@@ -245,7 +239,7 @@ def tar_documents(
                 if not (info.isreg() or info.islnk()):
                     continue
                 if not names.takes_member(info.name):
-                    if left_out is not None and is_left_out(info.name, names):
+                    if left_out is not None and names.leaves_out(info.name):
                         left_out.append(info.name)
                     continue
                 count += 1

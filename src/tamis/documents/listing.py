@@ -44,6 +44,11 @@ class NameFilter(NamedTuple):
         """Whether a member of an archive is a document."""
         return self.takes(name.rpartition("/")[2])
 
+    def leaves_out(self, name: str) -> bool:
+        """Whether a member of an archive is a file that is no document, and is not hidden."""
+        base = name.rpartition("/")[2]
+        return bool(base) and not base.startswith(".") and not self.takes(base)
+
     @property
     def wanted(self) -> str:
         """The names that are taken, for messages."""

@@ -17,8 +17,9 @@ from tamis.language.grammar import is_ncname
 from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.language.reading import Int32, Meaning, Progress, Rules, Unsupported, read_entries
-from tamis.language.xpath import XML_NAMESPACE, parse_for_slow_lane
+from tamis.language.xpath import parse_for_slow_lane
 from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.names import XML_NAMESPACE
 
 __all__ = [
     "Columns",

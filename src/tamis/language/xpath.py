@@ -63,34 +63,7 @@ from tamis.language.model import (
 )
 from tamis.language.values import compare, xpath_number
 from tamis.limits import DEFAULT_LIMITS, Limits
-
-XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"
-WELL_KNOWN = {
-    "atom": "http://www.w3.org/2005/Atom",
-    "cac": "urn:oasis:names:specification:ubl:schema:xsd:CommonAggregateComponents-2",
-    "cbc": "urn:oasis:names:specification:ubl:schema:xsd:CommonBasicComponents-2",
-    "dc": "http://purl.org/dc/elements/1.1/",
-    "ds": "http://www.w3.org/2000/09/xmldsig#",
-    "gml": "http://www.opengis.net/gml",
-    "html": "http://www.w3.org/1999/xhtml",
-    "kml": "http://www.opengis.net/kml/2.2",
-    "mathml": "http://www.w3.org/1998/Math/MathML",
-    "pom": "http://maven.apache.org/POM/4.0.0",
-    "rdf": "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
-    "soap": "http://schemas.xmlsoap.org/soap/envelope/",
-    "soapenv": "http://schemas.xmlsoap.org/soap/envelope/",
-    "svg": "http://www.w3.org/2000/svg",
-    "wsdl": "http://schemas.xmlsoap.org/wsdl/",
-    "xbrli": "http://www.xbrl.org/2003/instance",
-    "xhtml": "http://www.w3.org/1999/xhtml",
-    "xi": "http://www.w3.org/2001/XInclude",
-    "xlink": "http://www.w3.org/1999/xlink",
-    "xs": "http://www.w3.org/2001/XMLSchema",
-    "xsd": "http://www.w3.org/2001/XMLSchema",
-    "xsi": "http://www.w3.org/2001/XMLSchema-instance",
-    "xsl": "http://www.w3.org/1999/XSL/Transform",
-}
-"""What prefixes usually mean: for hints alone, none of them is declared."""
+from tamis.names import USUAL_PREFIXES, XML_NAMESPACE
 
 T = TypeVar("T")
 
@@ -583,7 +556,7 @@ class Meaning:
             self.syntax_error(
                 f"the prefix '{prefix}' is not declared",
                 syntax.position,
-                f'declare it: namespaces={{"{prefix}": "{WELL_KNOWN.get(prefix, "…")}"}}',
+                f'declare it: namespaces={{"{prefix}": "{USUAL_PREFIXES.get(prefix, "…")}"}}',
             )
         self.used[prefix] = uri
         return NameTest(uri, name, prefix)

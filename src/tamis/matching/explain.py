@@ -34,12 +34,13 @@ from tamis.language.model import (
 )
 from tamis.language.printer import print_expression, print_path, print_predicate, print_step
 from tamis.language.subscriptions import Subscriptions
-from tamis.language.xpath import WELL_KNOWN, XML_NAMESPACE, element_tests
+from tamis.language.xpath import element_tests
 from tamis.matching.reference import Evaluator, Rows, build_nodes
+from tamis.names import USUAL_PREFIXES, XML_NAMESPACE
 
 _SHOWN = 3  # lines and values given as examples
 _EXPRESSIONS_MAX = 1000  # expressions that are read once more
-_OF_ATTRIBUTES = (XML_NAMESPACE, WELL_KNOWN["xlink"], WELL_KNOWN["xsi"])  # have no elements
+_OF_ATTRIBUTES = (XML_NAMESPACE, USUAL_PREFIXES["xlink"], USUAL_PREFIXES["xsi"])  # have no elements
 
 
 @dataclass(frozen=True)

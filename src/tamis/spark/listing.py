@@ -15,7 +15,6 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
-from tamis.documents.archive import is_left_out
 from tamis.documents.listing import (
     NO_DOCUMENTS,
     NO_SUCH_NAME,
@@ -196,7 +195,7 @@ def _expanded_uri(uri: str) -> Iterator[Listed]:
         children = _children(folder + options)
         found = [info for info in children if NAMES.takes(info.base_name)]
         files = [info.base_name for info in children if info.type == fs.FileType.File]
-        tell_left_out(folder, [name for name in files if is_left_out(name, NAMES)])
+        tell_left_out(folder, [name for name in files if NAMES.leaves_out(name)])
         if not found:
             yield Listed(uri + options, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
     for info in found:

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from tamis.documents.archive import (
-    is_left_out,
     is_packed_tar,
     is_tar,
     is_zip,
@@ -158,7 +157,7 @@ def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
 def _zip_members(whole: Piece) -> Iterator[Piece]:
     with opened(whole.path) as file, zipfile.ZipFile(file) as archive:
         names = archive.namelist()
-        tell_left_out(whole.name, [name for name in names if is_left_out(name, NAMES)])
+        tell_left_out(whole.name, [name for name in names if NAMES.leaves_out(name)])
         members = [
             whole._replace(
                 name=f"{whole.name}/{printable(info.filename)}",

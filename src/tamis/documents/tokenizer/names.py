@@ -11,7 +11,7 @@ from tamis.documents.batch import freeze
 from tamis.documents.demand import Demand
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.vocabulary import Vocabulary
-from tamis.names import QNAME
+from tamis.names import QNAME, XML_NAMESPACE
 
 NAMES_MAX = 1 << layout.SLOT_BITS - 1
 """Names, counted in each scope that they are met in; half of the table."""
@@ -25,7 +25,6 @@ freeze(_MULTIPLIER)
 
 _ASCII_NAME = re.compile(rb"(?:([A-Za-z_][A-Za-z0-9._-]*):)?([A-Za-z_][A-Za-z0-9._-]*)")
 _PREFIX = re.compile(rb"""xmlns(?::([^ \t\r\n="']*))?([ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'))""")
-_XML = "http://www.w3.org/XML/1998/namespace"
 
 
 class NameTable:
@@ -129,7 +128,7 @@ class NameTable:
             if prefix in self.declared[scope]:
                 return self.declared[scope][prefix]
             scope = self.parents[scope]
-        return {"": "", "xml": _XML}.get(prefix)
+        return {"": "", "xml": XML_NAMESPACE}.get(prefix)
 
     def _put(self, name: bytes, kind: int, scope: int, slot: int, answer: int, prefix: int) -> None:
         arrays = self.arrays

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from tamis.language.flwr.characters import NOT_XML, Characters
 from tamis.language.flwr.model import Attribute, Constructor, Content, Enclosed, Flwr, Markup
 from tamis.language.grammar import is_ncname
-from tamis.language.xpath import WELL_KNOWN, XML_NAMESPACE
 from tamis.limits import Limits
+from tamis.names import USUAL_PREFIXES, XML_NAMESPACE
 
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _REFERENCE = re.compile(r"&(?:#x(?P<hex>[0-9a-fA-F]+)|#(?P<decimal>[0-9]+)|(?P<name>[a-z]+));")
@@ -79,7 +79,7 @@ class Constructors(Characters):
         if prefix == "xml":
             return
         if prefix not in self.scope:
-            uri = WELL_KNOWN.get(prefix, "URI")
+            uri = USUAL_PREFIXES.get(prefix, "URI")
             self.syntax(
                 f"the prefix '{prefix}' is not declared",
                 position,

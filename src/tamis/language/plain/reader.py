@@ -13,8 +13,8 @@ from tamis.language.plain import WORDS_MAX, PlainQueries
 from tamis.language.plain import layout as at
 from tamis.language.plain.kernels.expressions import read
 from tamis.language.plain.kernels.tables import rehash
-from tamis.language.xpath import XML_NAMESPACE
 from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.names import XML_NAMESPACE
 
 # Of hashes. Random once a process: whoever writes expressions cannot know which collide.
 MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(1)

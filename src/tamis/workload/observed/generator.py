@@ -18,9 +18,10 @@ import numpy as np
 
 from tamis.documents.source import Document
 from tamis.errors import SubscriptionLimitError, UsageError
-from tamis.language.xpath import XML_NAMESPACE, parse
+from tamis.language.xpath import parse
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.matching.matcher import BATCH_DOCUMENTS, compile_subscriptions
+from tamis.names import XML_NAMESPACE
 from tamis.workload.draws import Draws
 from tamis.workload.observed.paths import Expressions
 from tamis.workload.observed.predicates import Predicates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tamis.language.xpath import XML_NAMESPACE
+from tamis.names import XML_NAMESPACE
 from tamis.workload.draws import Draws
 from tamis.workload.observed.comparisons import SEEN_CHARS, Comparisons
 from tamis.workload.observed.trees import Element, Name, Tree
