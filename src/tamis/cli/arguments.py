@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 import typer
 
 from tamis.cli.console import Status, in_options, progress, say, warn
+from tamis.cli.namespaces import Namespaces
 from tamis.errors import UsageError
 from tamis.limits import DEFAULT_LIMITS, Limits
 
@@ -38,31 +38,6 @@ ProgramFile = Annotated[
         "--program",
         metavar="FILE",
         help="Instead of subscriptions: what tamis compile has made of them.",
-    ),
-]
-NamespacesFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--namespaces",
-        metavar="FILE",
-        help="The prefixes that expressions use: one prefix and its URI a line.",
-    ),
-]
-DeclaredPrefixes = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--ns",
-        metavar="PREFIX=URI",
-        help="Declare a prefix that expressions use. May be given several times.",
-    ),
-]
-DefaultNamespace = Annotated[
-    str | None,
-    typer.Option(
-        "--default-ns",
-        metavar="URI",
-        help="The namespace of elements that expressions name without a prefix.",
-        show_default="none",
     ),
 ]
 Unsupported = Annotated[
@@ -238,49 +213,6 @@ class Promised(NamedTuple):
         return None
 
 
-class Namespaces(NamedTuple):
-    """The namespaces that are declared for expressions."""
-
-    file: Path | None = None
-    prefixes: Sequence[str] | None = None
-    default: str | None = None
-
-    def read(self) -> tuple[dict[str, str], str | None]:
-        """Prefix → URI, and the default namespace of elements.
-
-        Raises:
-            UsageError: the file cannot be read, or a declaration is none, or contradicts another.
-        """
-        from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
-
-        if self.file is not None and "=" in str(self.file) and not self.file.exists():
-            raise UsageError("--namespaces takes a file: a single prefix is --ns PREFIX=URI")
-        found = {} if self.file is None else read_namespaces(self.file)
-        for declared in self.prefixes or ():
-            prefix, equals, uri = declared.partition("=")
-            if not equals or not uri:
-                raise UsageError(f"--ns {declared}: expected PREFIX=URI")
-            if not prefix:
-                raise UsageError(f"--ns {declared}: a default namespace is --default-ns {uri}")
-            if found.setdefault(prefix, uri) != uri:
-                raise UsageError(
-                    f"--ns {declared}: the prefix is declared before, as {found[prefix]}"
-                )
-        if self.default == "":
-            raise UsageError("--default-ns: expected a URI")
-        return found, self.default
-
-    def declared(self) -> dict[str, str]:
-        """Prefix → URI; the default namespace has the prefix ``""``.
-
-        Raises:
-            UsageError: as ``read``.
-        """
-        from tamis.language.subscriptions import declared_namespaces  # noqa: PLC0415
-
-        return declared_namespaces(*self.read())
-
-
 class ReadingRules(NamedTuple):
     """How subscriptions are to be read."""
 
@@ -288,34 +220,6 @@ class ReadingRules(NamedTuple):
     unsupported: Literal["refuse", "slow"] = "refuse"
     skip_bad: bool = False
     limits: Sequence[str] | None = None
-
-
-def warn_of_namespace(matcher: CompiledMatcher) -> None:
-    """Say it where nothing was found because names are in another namespace."""
-    found = matcher.namespace_mismatch()
-    if found is None:
-        return
-    test, namespace = found
-    uri = shlex.quote(namespace)
-    subscriptions = matcher.subscriptions
-    prefixes = {uri: prefix for prefix, uri in subscriptions.namespaces.items()}
-    where = f"in the namespace {test.namespace}" if test.namespace else "in none"
-    if namespace in prefixes:
-        advice = f"write {prefixes[namespace]}:{test.local}"
-    elif test.prefix is None:
-        advice = f"give --ns p={uri} and write p:{test.local}"
-        if subscriptions.default_namespace is None:
-            advice = f"give --default-ns {uri}; or {advice}"
-    elif "{" in test.prefix:
-        advice = f"write Q{{{namespace}}}{test.local}"
-    else:
-        advice = f"give --ns {test.prefix}={uri}"
-    if matcher.kept_in is not None:
-        advice = advice.replace("give --", "give tamis compile --")
-    warn(
-        f"nothing was found: the documents have '{test.local}' in the namespace {namespace}, and "
-        f"it was asked for {where}: {advice}"
-    )
 
 
 def read_subscriptions(file: Path, rules: ReadingRules) -> Subscriptions:

@@ -9,14 +9,10 @@ import typer
 
 from tamis.cli.arguments import (
     CatalogFolders,
-    DeclaredPrefixes,
-    DefaultNamespace,
     DtdFile,
     DtdRoot,
     EncodingRule,
     LimitSettings,
-    Namespaces,
-    NamespacesFile,
     Promised,
     SubscriptionsFile,
     Unsupported,
@@ -34,6 +30,7 @@ from tamis.cli.documents import (
     Globs,
     Recursive,
 )
+from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import DocumentError, UsageError
 

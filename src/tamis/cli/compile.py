@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.arguments import (
-    DeclaredPrefixes,
-    DefaultNamespace,
     LimitSettings,
-    Namespaces,
-    NamespacesFile,
     ReadingRules,
     SkipBad,
     SubscriptionsFile,
@@ -28,6 +24,7 @@ from tamis.cli.documents import (
     Globs,
     Recursive,
 )
+from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 
 if TYPE_CHECKING:
     from tamis.matching.matcher import CompiledMatcher

@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.arguments import (
-    DeclaredPrefixes,
-    DefaultNamespace,
-    EncodingRule,
-    LimitSettings,
-    Namespaces,
-    NamespacesFile,
-    read_limits,
-)
+from tamis.cli.arguments import EncodingRule, LimitSettings, read_limits
 from tamis.cli.console import Status, about, say
 from tamis.cli.documents import find_document
+from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.results import open_results
 from tamis.errors import DocumentError, EventError, UsageError
 from tamis.limits import Limits

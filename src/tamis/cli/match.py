@@ -8,16 +8,12 @@ import typer
 
 from tamis.cli.arguments import (
     CatalogFolders,
-    DeclaredPrefixes,
-    DefaultNamespace,
     DtdFile,
     DtdRoot,
     DtdTrust,
     EncodingRule,
     EngineName,
     LimitSettings,
-    Namespaces,
-    NamespacesFile,
     Output,
     ProgramFile,
     Promised,
@@ -27,7 +23,6 @@ from tamis.cli.arguments import (
     Threads,
     Unsupported,
     read_matcher,
-    warn_of_namespace,
 )
 from tamis.cli.console import Status, warn
 from tamis.cli.documents import (
@@ -39,6 +34,13 @@ from tamis.cli.documents import (
     RecordTag,
     Recursive,
     Target,
+)
+from tamis.cli.namespaces import (
+    DeclaredPrefixes,
+    DefaultNamespace,
+    Namespaces,
+    NamespacesFile,
+    warn_of_namespace,
 )
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UsageError

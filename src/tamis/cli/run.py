@@ -11,13 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tamis.cli.arguments import (
-    DeclaredPrefixes,
-    DefaultNamespace,
     EncodingRule,
     EngineName,
     LimitSettings,
-    Namespaces,
-    NamespacesFile,
     ProgramFile,
     ReadingRules,
     SkipBad,
@@ -27,6 +23,7 @@ from tamis.cli.arguments import (
 )
 from tamis.cli.console import Status, say
 from tamis.cli.documents import RecordTag
+from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:

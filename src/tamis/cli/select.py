@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tamis.cli.arguments import (
-    DeclaredPrefixes,
-    DefaultNamespace,
     EncodingRule,
     LimitSettings,
-    Namespaces,
-    NamespacesFile,
     Output,
     Threads,
     Unsupported,
     read_limits,
-    warn_of_namespace,
 )
 from tamis.cli.console import Status, about, in_options, say, warn
 from tamis.cli.documents import (
@@ -30,6 +25,13 @@ from tamis.cli.documents import (
     RecordTag,
     Recursive,
     Target,
+)
+from tamis.cli.namespaces import (
+    DeclaredPrefixes,
+    DefaultNamespace,
+    Namespaces,
+    NamespacesFile,
+    warn_of_namespace,
 )
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UnsupportedExpression, UsageError

@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tamis.cli.arguments import (
-    DeclaredPrefixes,
-    DefaultNamespace,
-    EncodingRule,
-    LimitSettings,
-    Namespaces,
-    NamespacesFile,
-    Output,
-    SkipBad,
-    read_limits,
-)
+from tamis.cli.arguments import EncodingRule, LimitSettings, Output, SkipBad, read_limits
 from tamis.cli.console import Status, in_options, say, warn
 from tamis.cli.documents import (
     DOCUMENT_HELP,
@@ -28,6 +18,7 @@ from tamis.cli.documents import (
     Recursive,
     Target,
 )
+from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UsageError
 

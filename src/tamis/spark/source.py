@@ -134,9 +134,8 @@ def _answer(options: Mapping[str, Any]) -> AnswerPieces:
         )
     else:
         raise UsageError('which subscriptions? .option("subscriptions", FILE)')
-    form = Form(
-        made.id_type,
-        made.set_version,
+    form = Form.of(
+        made,
         options.get("record"),
         _is_true(options, "as_array"),
         options.get("nodes"),
@@ -145,17 +144,7 @@ def _answer(options: Mapping[str, Any]) -> AnswerPieces:
         options.get("declared_encoding", "check"),
     )
     xml = _is_true(options, "xml")
-    if "program" not in options:  # else it was checked
-        Form.of(
-            made,
-            form.record,
-            form.as_array,
-            form.nodes,
-            form.errors,
-            form.values,
-            form.declared_encoding,
-        )
-        check_xml(xml, form.record)
+    check_xml(xml, form.record)
     return AnswerPieces(made, form, xml, _is_true(options, "tells_errors", "true"))
 
 
