@@ -25,7 +25,7 @@ class Difference(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """What one document shows: where they differ, and what lxml cannot answer."""
+    """The differences in one document, and the subscriptions that lxml cannot answer."""
 
     differences: list[Difference]
     failed: dict[SubscriptionId, SlowLaneError]

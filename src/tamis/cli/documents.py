@@ -1,4 +1,4 @@
-"""The documents that a command is given: which they are, and how far it is with them."""
+"""The documents that a command is given, and the progress through them."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Target(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What messages call it."""
+        """The name in messages."""
         return self.name if self.number is None else f"{self.name}[{self.number}]"
 
 
@@ -187,7 +187,7 @@ class Documents:
 
     @contextmanager
     def shown(self, output_is_terminal: bool) -> Iterator[Callable[[], object]]:
-        """Show how far it is, where somebody looks: how many documents, or bytes.
+        """Show the progress on a terminal, in documents or bytes.
 
         Yields:
             A function to call after each document.
@@ -304,7 +304,7 @@ class Documents:
         from tamis.documents.archive import tar_documents  # noqa: PLC0415 - keeps --help fast
 
         left_out: list[str] = []
-        with _opened(target.document, self._count_bytes, always=True) as file:
+        with _opened(target.document, self._count_bytes, must_open=True) as file:
             if isinstance(file, DocumentError):
                 yield target._replace(document=file)
                 return
@@ -345,13 +345,15 @@ def _is_packed_tar(target: Target) -> bool:
 
 @contextmanager
 def _opened(
-    document: Document | DocumentError, told: Callable[[int], object] | None, always: bool = False
+    document: Document | DocumentError,
+    count_bytes: Callable[[int], object] | None,
+    must_open: bool = False,
 ) -> Iterator[Document | DocumentError]:
-    """A document of which somebody is told how much was read, if somebody wants to know."""
-    if told and hasattr(document, "read"):
-        yield _Counted(document, told)  # type: ignore[misc]
+    """A document, opened if ``must_open``, or where the bytes that are read are counted."""
+    if count_bytes and hasattr(document, "read"):
+        yield _Counted(document, count_bytes)  # type: ignore[misc]
         return
-    if not isinstance(document, Path) or not (told or always):
+    if not isinstance(document, Path) or not (count_bytes or must_open):
         yield document
         return
     try:
@@ -361,15 +363,15 @@ def _opened(
         yield UnreadableDocument(f"cannot read {document}: {reason}")
         return
     with file:
-        yield file if told is None else _Counted(file, told)  # type: ignore[misc]
+        yield file if count_bytes is None else _Counted(file, count_bytes)  # type: ignore[misc]
 
 
 class _Counted:
-    """An open file that tells how much was read of it."""
+    """An open file whose bytes are counted when they are read."""
 
-    def __init__(self, file: Any, told: Callable[[int], object]) -> None:
+    def __init__(self, file: Any, count_bytes: Callable[[int], object]) -> None:
         self._file = file
-        self._told = told
+        self._count_bytes = count_bytes
         self.name = getattr(file, "name", "")
         self.fileno = file.fileno
 
@@ -380,5 +382,5 @@ class _Counted:
         return self._counted(self._file.read1(size))
 
     def _counted(self, data: bytes) -> bytes:
-        self._told(len(data))
+        self._count_bytes(len(data))
         return data

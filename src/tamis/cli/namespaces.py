@@ -86,7 +86,7 @@ class Namespaces(NamedTuple):
 
 
 def warn_of_namespace(matcher: CompiledMatcher) -> None:
-    """Say it where nothing was found because names are in another namespace."""
+    """Warn if nothing was found because documents have the names in another namespace."""
     found = matcher.namespace_mismatch()
     if found is None:
         return

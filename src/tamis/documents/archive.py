@@ -108,7 +108,7 @@ def zip_members(
 
 
 def reason(error: Exception) -> str:
-    """What is the matter, in the words of whatever noticed it."""
+    """The message of an error of the system or of a decompressor."""
     said = (error.strerror if isinstance(error, OSError) else None) or str(error)
     return said or type(error).__name__
 

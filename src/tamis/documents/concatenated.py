@@ -276,7 +276,7 @@ def too_large(limits: Limits, rest: str = "") -> DocumentLimitError:
 
 
 def _error_of(document: bytes, limits: Limits) -> DocumentError | None:
-    """What is wrong with a document."""
+    """The error of a document, if it has one."""
     from tamis.documents.parser import parse  # noqa: PLC0415 - has kernels
 
     try:

@@ -136,7 +136,7 @@ def _marked(head: bytes) -> Encoding | None:
 
 @lru_cache(maxsize=256)
 def _encoding_of(head: bytes) -> Encoding:
-    """What a declaration says, or whatever else documents begin with; most streams have one."""
+    """The encoding that the declaration or the first bytes name. Most streams have one only."""
     declared = DECLARATION.match(head)
     if declared and declared["encoding"] and declared["encoding"].lower() == b"utf-8":
         return Encoding(0, None, "utf-8")
@@ -233,7 +233,7 @@ def check_text(head: str, declared: DeclaredEncoding = "check") -> None:
 
 
 def encoding_problem(data: bytes, encoding: str | None) -> str | None:
-    r"""What is wrong with the bytes of a character, if they are none in a document's encoding.
+    r"""The message for bytes that are no character in a document's encoding; else None.
 
     Args:
         data: the bytes of the character, and what follows.

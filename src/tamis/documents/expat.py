@@ -485,7 +485,7 @@ class Handlers:
         data: Bytes,
         start: int = 0,
     ) -> DocumentError:
-        """What expat found wrong, in words and classes of our own.
+        """The error of ours for one of expat.
 
         Args:
             encoding: what overrules the document's declaration, or None.

@@ -1,9 +1,8 @@
-"""What a document with a DTD says, written without the DTD: for parsers that read DTDs otherwise.
+"""Rewrites a document without its DTD, for parsers that read DTDs in another way.
 
-Libexpat reads the document as it does for Tamis, and what it tells is written as XML again.
-Entities are what they stand for, attributes have their defaults. A reference that stands for
-nothing divides text, so it becomes one to an empty entity. Attributes that are IDs stay declared,
-for ``id()``.
+Libexpat reads the document as it does for Tamis, and the events are written as XML again.
+Entities are expanded, and attributes have their defaults. An undeclared reference divides text, so
+it becomes a reference to an empty entity. Attributes that are IDs stay declared, for ``id()``.
 """
 
 from __future__ import annotations

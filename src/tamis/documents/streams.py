@@ -96,7 +96,7 @@ def decompressed(document: Document) -> Iterator[Any]:
 
 
 def with_head(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
-    """What says how to read a stream: its beginning; and all chunks.
+    """The beginning of a stream, which tells the encoding; and all chunks.
 
     At least the first ``HEAD_BYTES``, if there are so many. A stream that pauses need not have
     them all: what came has to be enough.

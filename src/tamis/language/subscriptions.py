@@ -303,7 +303,8 @@ def as_subscriptions(
     namespaces: Mapping[str, str] | None,
     default_namespace: str | None,
     unsupported: Unsupported,
-    limits: Limits | None,
+    skip_bad: bool = False,
+    limits: Limits | None = None,
 ) -> Subscriptions:
     """A set that is given, or what makes one, parsed.
 
@@ -317,13 +318,26 @@ def as_subscriptions(
             namespaces=namespaces,
             default_namespace=default_namespace,
             unsupported=unsupported,
+            skip_bad=skip_bad,
             limits=checked_limits(limits),
         )
+    check_not_given(namespaces, default_namespace, unsupported)
+    return given
+
+
+def check_not_given(
+    namespaces: Mapping[str, str] | None, default_namespace: str | None, unsupported: Unsupported
+) -> None:
+    """See that there are no rules for subscriptions that are parsed already.
+
+    Raises:
+        UsageError: there are some.
+    """
     if (namespaces, default_namespace, unsupported) != (None, None, "refuse"):
         raise UsageError(
-            "give namespaces, default_namespace and unsupported to Subscriptions, which parses"
+            "namespaces, default_namespace and unsupported are for Subscriptions: these are parsed "
+            "already"
         )
-    return given
 
 
 def declared_namespaces(

@@ -244,7 +244,7 @@ class Meaning:
         as_boolean: bool = True,
         with_hint: bool = True,
     ) -> T:
-        """What a method of this object makes of an expression; a refusal says what to write.
+        """Read an expression by a method of this object; a refusal has a hint.
 
         Args:
             as_boolean: nothing but the truth of it matters, and the nodes of a path.
@@ -275,7 +275,7 @@ class Meaning:
 
     @contextmanager
     def in_predicate(self) -> Iterator[None]:
-        """What is read in the meantime is inside of a predicate."""
+        """The body of the ``with`` statement reads a predicate."""
         self.inside_predicate += 1
         try:
             yield

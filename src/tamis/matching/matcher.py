@@ -148,7 +148,7 @@ class Match:
 
     @property
     def document_nodes(self) -> DocumentNodes:
-        """What finds nodes in the document; raises as :meth:`nodes` does."""
+        """The finder of nodes in the document; raises as :meth:`nodes` does."""
         if self.error is not None:
             raise self.error
         if self._batch_nodes is None:
@@ -835,7 +835,7 @@ def compile_subscriptions(  # noqa: PLR0913 - what may be asked
 
 
 def value_matcher(operand: Operand) -> CompiledMatcher:
-    """What reads of documents what it takes to evaluate an expression that selects no nodes.
+    """A matcher without subscriptions, whose matches evaluate an expression that selects no nodes.
 
     >>> from tamis.language.xpath import parse_value
     >>> operand = parse_value("count(//a)")

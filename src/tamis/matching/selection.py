@@ -281,12 +281,12 @@ class DocumentNodes:
         return Selection(starts, ends, self._excerpt, cut_by, values)
 
     def value(self, operand: Operand) -> bool | float | str:
-        """What an expression is that selects no nodes; the batch has to have what it reads."""
+        """The value of an expression that selects no nodes, if its demand was recorded."""
         (document,) = self._evaluator.nodes.documents.tolist()
         return self._evaluator.value(operand, document)
 
     def lxml_value(self, id: SubscriptionId) -> bool | float | str | None:
-        """What lxml says that an expression is; None where the expression selects nodes."""
+        """The value of an expression by lxml; None where the expression selects nodes."""
         found = self._slow.get(self._found.number_of(id))
         return None if isinstance(found, np.ndarray) else found
 

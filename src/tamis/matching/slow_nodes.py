@@ -1,4 +1,4 @@
-"""Which nodes of a batch the nodes are that lxml selects: both have them in document order."""
+"""Maps nodes of lxml to nodes of a batch: both have them in document order."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ class TreeNodes:
 
 
 def _key(node: Any) -> Any:
-    """What tells a node: text is told by what it stands in, or behind."""
+    """The key of a node; of text, which is no object in lxml, its element and its side."""
     return (node.getparent(), node.is_tail) if hasattr(node, "is_tail") else node

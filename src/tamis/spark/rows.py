@@ -306,7 +306,7 @@ def _ids_of(matcher: CompiledMatcher, id_type: str) -> pa.Array:
 
 
 def _within(found: Mapping[int, T], first: int, end: int) -> dict[int, T]:
-    """What there is of some documents."""
+    """The items of the documents from ``first`` to ``end``."""
     return {number: value for number, value in found.items() if first <= number < end}
 
 

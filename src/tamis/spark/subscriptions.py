@@ -13,19 +13,17 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from tamis.errors import UsageError
-from tamis.language.subscriptions import SubscriptionItems, Subscriptions, Unsupported
+from tamis.language.subscriptions import (
+    SubscriptionItems,
+    Subscriptions,
+    Unsupported,
+    as_subscriptions,
+    check_not_given,
+)
 from tamis.matching.matcher import CompiledMatcher, compile_subscriptions, load_matcher
 from tamis.spark.program import Program, is_program
 
-SubscriptionSet = (
-    Program
-    | CompiledMatcher
-    | Subscriptions
-    | SubscriptionItems
-    | DataFrame
-    | str
-    | os.PathLike[str]
-)
+SubscriptionSet = Program | CompiledMatcher | Subscriptions | SubscriptionItems | DataFrame | str
 """What may be given as subscriptions; a ``str`` or path names a file of them."""
 
 _COLUMNS = ["id", "expression"]
@@ -76,7 +74,7 @@ def program(
     (2, 'string')
     """
     if isinstance(subscriptions, Program):
-        _check_not_given(namespaces, default_namespace, unsupported)
+        check_not_given(namespaces, default_namespace, unsupported)
         return subscriptions
     matcher = compiled(
         subscriptions, namespaces, unsupported, skip_bad, default_namespace=default_namespace
@@ -120,47 +118,26 @@ def compiled(
     if isinstance(subscriptions, str | os.PathLike):
         path = Path(subscriptions)
         if is_program(path):
-            _check_not_given(namespaces, default_namespace, unsupported)
-            return load_matcher(path)
-        if not is_table(path):
-            subscriptions = Subscriptions.from_file(
-                path,
-                namespaces=namespaces,
-                default_namespace=default_namespace,
-                unsupported=unsupported,
-                skip_bad=skip_bad,
-            )
-            return compile_subscriptions(subscriptions)
-        subscriptions = table_items(path)
+            subscriptions = load_matcher(path)
+        else:
+            subscriptions = table_items(path) if is_table(path) else path
     elif isinstance(subscriptions, Program):
         subscriptions = subscriptions.matcher()
     # Not isinstance(): the DataFrames of Spark Connect are of a class of their own.
     elif hasattr(subscriptions, "toArrow"):
         subscriptions = frame_items(subscriptions)
     if isinstance(subscriptions, CompiledMatcher):
-        _check_not_given(namespaces, default_namespace, unsupported)
+        check_not_given(namespaces, default_namespace, unsupported)
         return subscriptions
-    if not isinstance(subscriptions, Subscriptions):
-        subscriptions = Subscriptions(
+    return compile_subscriptions(
+        as_subscriptions(
             subscriptions,
             namespaces=namespaces,
             default_namespace=default_namespace,
             unsupported=unsupported,
             skip_bad=skip_bad,
         )
-    else:
-        _check_not_given(namespaces, default_namespace, unsupported)
-    return compile_subscriptions(subscriptions)
-
-
-def _check_not_given(
-    namespaces: Mapping[str, str] | None, default_namespace: str | None, unsupported: Unsupported
-) -> None:
-    if (namespaces, default_namespace, unsupported) != (None, None, "refuse"):
-        raise UsageError(
-            "namespaces, default_namespace and unsupported are for Subscriptions: these are read "
-            "already"
-        )
+    )
 
 
 def is_table(path: Path) -> bool:

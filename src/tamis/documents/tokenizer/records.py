@@ -93,7 +93,7 @@ class TokenizedRecords:
         )
 
     def _libexpat_from(self, window: Window) -> ExpatRecords:
-        """What reads the stream from where the kernels are."""
+        """A parser that goes on where the kernels are."""
         context = self._context()
         place = window.place(self._position, self.next_record)
         if place.offset and not context:  # what follows is not the begin of a document

@@ -102,7 +102,7 @@ def number_of(literal: Number | String) -> float:
 
 
 def computed(operators: Sequence[Token], numbers: Sequence[float]) -> float:
-    """What a chain of arithmetic operators comes to; NaN where it divides by 0."""
+    """The result of a chain of arithmetic operators; NaN where it divides by 0."""
     result = numbers[0]
     for operator, number in zip(operators, numbers[1:], strict=True):
         match operator.text:
@@ -146,7 +146,7 @@ def call(name: str, *arguments: Syntax) -> Call:
 def divided(
     predicates: tuple[Syntax, ...], taken: Callable[[Syntax], Syntax | None]
 ) -> tuple[list[Syntax], tuple[Syntax, ...]]:
-    """What is taken of predicates and of the operands of their ``and``, and what is left."""
+    """Divide predicates and the operands of their ``and``: what ``taken`` gives, and the rest."""
     found: list[Syntax] = []
     kept: list[Syntax] = []
     for predicate in predicates:
