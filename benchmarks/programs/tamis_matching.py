@@ -16,7 +16,7 @@ from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher
 from tamis.matching.matchset import MatchSet, joined
 from tamis.matching.promise import Schema
-from tamis.matching.selection import check_which
+from tamis.matching.selection import checked_nodes
 
 
 class Matching:
@@ -53,7 +53,7 @@ class Matching:
             for share, program in self.matcher._lanes
         ]
         self.vocabulary = Vocabulary()
-        self.nodes = check_which(nodes)
+        self.nodes, _ = checked_nodes(nodes, False)
         demand = self.matcher._demanded(self.nodes, False)
         self.parser = OpenParser("default", self.vocabulary, demand)
 

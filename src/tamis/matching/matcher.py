@@ -58,8 +58,7 @@ from tamis.matching.selection import (
     BatchNodes,
     DocumentNodes,
     Selection,
-    check_values,
-    check_which,
+    checked_nodes,
 )
 from tamis.matching.slow import Selected, SlowDocument, SlowLane, record_documents
 from tamis.matching.slow_nodes import TreeNodes
@@ -371,8 +370,7 @@ class CompiledMatcher:
         return self._matches(
             documents,
             check_threads(threads),
-            check_which(nodes),
-            check_values(nodes, values),
+            *checked_nodes(nodes, values),
             checked_declared_encoding(declared_encoding),
         )
 
@@ -437,12 +435,13 @@ class CompiledMatcher:
         >>> [(m.record, list(m)) for m in matcher.match_records("<all><a/><a><b/></a></all>", "a")]
         [(0, []), (1, ['x'])]
         """
+        which, has_values = checked_nodes(nodes, values)
         found = self.record_answers(
             document,
             check_tag(tag),
             check_threads(threads),
-            check_which(nodes),
-            values=check_values(nodes, values),
+            which,
+            values=has_values,
             declared=checked_declared_encoding(declared_encoding),
         )
         return (

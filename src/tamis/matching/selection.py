@@ -403,26 +403,17 @@ class NodeValues:
 _NO_PLACES = np.zeros(0, np.int64)
 
 
-def check_which(nodes: object) -> Which | None:
-    """The nodes that are asked for, if they can be.
+def checked_nodes(nodes: object, values: bool) -> tuple[Which | None, bool]:
+    """The nodes that are asked for, and whether their values are.
 
     Raises:
-        UsageError: they cannot.
+        UsageError: there are no such nodes, or values are asked for without nodes.
     """
-    if nodes is None or is_one_of(nodes, ("first", "all")):
-        return cast(Which | None, nodes)
-    raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
-
-
-def check_values(nodes: Which | None, values: bool) -> bool:
-    """Whether values are asked for, if they can be.
-
-    Raises:
-        UsageError: they are asked for without nodes.
-    """
+    if nodes is not None and not is_one_of(nodes, ("first", "all")):
+        raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
     if values and nodes is None:
         raise UsageError('values are of nodes: say nodes="all", or "first", beside values=True')
-    return bool(values)
+    return cast(Which | None, nodes), bool(values)
 
 
 def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int) -> Excerpt:

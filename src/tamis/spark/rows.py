@@ -30,7 +30,7 @@ from tamis.documents.record_batch import check_tag
 from tamis.errors import DocumentError, MessageError, SlowLaneError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
 from tamis.matching.matchset import MatchSet, Which
-from tamis.matching.selection import Node, check_values, check_which
+from tamis.matching.selection import Node, checked_nodes
 from tamis.spark.program import PROGRAMS_KEPT, Program
 
 log = logging.getLogger("tamis.spark")
@@ -107,7 +107,7 @@ class Form:
                 f"the program, of {program.size:,} bytes, is divided: one row a document needs all "
                 "subscriptions in one task: allow more (bytes_max), or ask for one row a match"
             )
-        check_values(check_which(nodes), values)
+        checked_nodes(nodes, values)
         if record is not None:
             check_tag(record)
         encoding = checked_declared_encoding(declared_encoding)
