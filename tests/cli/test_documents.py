@@ -91,6 +91,20 @@ def test_what_is_not_there() -> None:
     assert only["error"] == (
         "a folder without *.xml or *.xml.gz, but with folders, which were not read"
     )
+    (only,) = run(*MATCH, "--recursive", "empty").results
+    assert only["error"] == "a folder without *.xml or *.xml.gz"
+
+
+def test_a_uri_is_not_fetched() -> None:
+    outcome = run(*MATCH, "https://example.org/a.xml", "in/1.xml")
+    first, _ = outcome.results
+    assert outcome.status == 3
+    assert first["document"] == "https://example.org/a.xml"
+    assert first["error"] == (
+        "cannot read https://example.org/a.xml: nothing is fetched: pipe it in, and give -"
+    )
+    outcome = run("explain", "//a", "https://example.org/a.xml")
+    assert "cannot read https://example.org/a.xml: nothing is fetched" in outcome.err
 
 
 def test_no_document_has_a_record() -> None:

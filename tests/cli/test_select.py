@@ -238,6 +238,17 @@ POM = (
 )
 
 
+def test_a_name_in_no_namespace_is_told() -> None:
+    outcome = run("select", "//b", "--default-ns", "u", "-", stdin=b"<a><b/></a>")
+    assert (outcome.status, outcome.out) == (0, "")
+    assert outcome.err == (
+        "tamis: warning: nothing was found: the documents have 'b' in no namespace, and it was "
+        "asked for in the namespace u: leave out --default-ns, or write Q{}b\n"
+    )
+    outcome = run("select", "//m:b", "--ns", "m=u", "-", stdin=b"<a b='1'/>")
+    assert (outcome.status, outcome.out, outcome.err) == (0, "", "")
+
+
 @pytest.mark.parametrize(
     ("options", "asked", "advice"),
     [

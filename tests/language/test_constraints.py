@@ -116,6 +116,8 @@ BAD = [
     ("a = +5", 4, "'+5' is no number", ""),
     ("a = 5x", 4, "'5x' is no number", ""),
     ("a = $5", 4, "'$' has no meaning here", ""),
+    ("//a[b]", 0, "'/' has no meaning here", "XPath is for documents"),
+    ("a/b = 3", 1, "", "a name with / is written in backquotes"),
     ("= 1", 0, "expected the name of an attribute, found '='", ""),
     ("'a' = 1", 0, "expected the name of an attribute", ""),
     ("a->5", 1, "'-' is no number", ""),

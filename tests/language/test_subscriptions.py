@@ -354,8 +354,9 @@ def test_namespaces_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"p\turn:p\np\turn:q\n", "line 2: expected a new prefix"),
-        (b"\np\n", "line 2: expected a new prefix and its URI"),
+        (b"p\turn:p\np\turn:q\n", "line 2: the prefix 'p' is declared before, as urn:p"),
+        (b"\np\n", "line 2: expected a prefix, a space and its URI"),
+        (b"p=urn:p\n", "line 1: expected a prefix, a space and its URI"),
         (b"p urn:p extra\n", "line 1: expected"),
         (b"p:q urn:p\n", "not a namespace declaration"),
         (b"p urn:\xff\n", "not UTF-8"),

@@ -249,7 +249,7 @@ class Documents:
             elif is_zip(path):
                 members = zip_members(path, self._names, left_out)
             else:
-                return [Target(path, Path(path))]
+                return [_file(path)]
         except UnreadableDocument as error:
             return [Target(path, error)]
         except Exception as error:  # whatever damaged archives make tarfile raise
@@ -320,10 +320,17 @@ class Documents:
         self._tell_left_out(target.name, left_out)
 
 
+def _file(path: str) -> Target:
+    if "://" in path and not os.path.lexists(path):
+        problem = f"cannot read {path}: nothing is fetched: pipe it in, and give -"
+        return Target(path, UnreadableDocument(problem))
+    return Target(path, Path(path))
+
+
 def find_document(argument: str) -> Target:
     """The one document that an argument stands for."""
     if argument != "-":
-        return Target(argument, Path(argument))
+        return _file(argument)
     if sys.stdin is None:  # as it is after <&-
         return Target(argument, UnreadableDocument("standard input is closed"))
     return Target(argument, sys.stdin.buffer)

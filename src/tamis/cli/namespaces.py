@@ -95,7 +95,9 @@ def warn_of_namespace(matcher: CompiledMatcher) -> None:
     subscriptions = matcher.subscriptions
     prefixes = {uri: prefix for prefix, uri in subscriptions.namespaces.items()}
     where = f"in the namespace {test.namespace}" if test.namespace else "in none"
-    if namespace in prefixes:
+    if not namespace:
+        advice = f"leave out --default-ns, or write Q{{}}{test.local}"
+    elif namespace in prefixes:
         advice = f"write {prefixes[namespace]}:{test.local}"
     elif test.prefix is None:
         advice = f"give --ns p={uri} and write p:{test.local}"
@@ -107,7 +109,8 @@ def warn_of_namespace(matcher: CompiledMatcher) -> None:
         advice = f"give --ns {test.prefix}={uri}"
     if matcher.kept_in is not None:
         advice = advice.replace("give --", "give tamis compile --")
+    has = f"in the namespace {namespace}" if namespace else "in no namespace"
     warn(
-        f"nothing was found: the documents have '{test.local}' in the namespace {namespace}, and "
+        f"nothing was found: the documents have '{test.local}' {has}, and "
         f"it was asked for {where}: {advice}"
     )

@@ -123,7 +123,8 @@ def list_folder(folder: str, names: NameFilter = NameFilter()) -> FolderListing:
         if not names.recursive:
             break
     if not files:
-        below = ", but with folders, which were not read" if has_folders else ""
+        unread = has_folders and not names.recursive
+        below = ", but with folders, which were not read" if unread else ""
         files = [Found(folder, f"{NO_DOCUMENTS} {names.wanted}{below}")]
     return FolderListing(files, left_out)
 

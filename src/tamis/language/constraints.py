@@ -116,6 +116,8 @@ _HINTS = {
     "≠": "write !=",
     **dict.fromkeys(("~", "matches", "like", "ilike"), _PATTERNS),
     "#": "comments are lines of their own",
+    "/": "XPath is for documents: use tamis.compile, or tamis match; a name with / is written in "
+    "backquotes",
     "between": "write two constraints, as in x >= 1 and x <= 2",
     "is": "write =; or exists, for what is there and not null",
     **{word: f"write {instead}" for word, instead in _STRING_WORDS.items()},

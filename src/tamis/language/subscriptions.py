@@ -392,7 +392,13 @@ def read_namespaces(path: str | Path) -> dict[str, str]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         fields = line.split()
-        if len(fields) != 2 or fields[0] in namespaces:
-            raise UsageError(f"{path}, line {number}: expected a new prefix and its URI")
-        namespaces[fields[0]] = fields[1]
+        if len(fields) != 2:
+            raise UsageError(f"{path}, line {number}: expected a prefix, a space and its URI")
+        prefix, uri = fields
+        if prefix in namespaces:
+            raise UsageError(
+                f"{path}, line {number}: the prefix '{prefix}' is declared before, as "
+                f"{namespaces[prefix]}"
+            )
+        namespaces[prefix] = uri
     return declared_namespaces(namespaces)

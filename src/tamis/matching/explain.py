@@ -94,16 +94,24 @@ def find_namespace_mismatch(
 
     >>> find_namespace_mismatch(Subscriptions({"x": "/a/b"}), [("", "b"), ("urn:u", "a")])
     NamespaceMismatch(test=NameTest(namespace='', local='a'), namespace='urn:u')
+
+    That documents have a name in no namespace is said of tests under a default namespace alone: it
+    may be the name of an attribute.
     """
     found: dict[str, str] = {}
     for namespace, local in names:
         if namespace and namespace not in _OF_ATTRIBUTES:
             found.setdefault(local, namespace)
+    default = subscriptions.default_namespace
     for test in _element_tests(subscriptions):
-        is_one = test.namespace is not None and test.local in found
-        if is_one and (test.namespace, test.local) not in names:
-            assert test.local is not None
+        if test.namespace is None or test.local is None:
+            continue
+        if (test.namespace, test.local) in names:
+            continue
+        if test.local in found:
             return NamespaceMismatch(test, found[test.local])
+        if default is not None and test.prefix is None and ("", test.local) in names:
+            return NamespaceMismatch(test, "")
     return None
 
 
