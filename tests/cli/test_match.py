@@ -168,7 +168,10 @@ def test_a_prefix_that_is_not_declared_is_told_with_the_option(write: Write) -> 
         (["--ns", "1=u"], "not a namespace declaration: '1' → 'u'"),
         (["--default-ns", ""], "--default-ns: expected a URI"),
         (["--namespaces", "p=u"], "--namespaces takes a file: a single prefix is --ns PREFIX=URI"),
-        (["--namespaces", "p=http://x"], "--namespaces takes a file: a single prefix is --ns PREFIX=URI"),
+        (
+            ["--namespaces", "p=http://x"],
+            "--namespaces takes a file: a single prefix is --ns PREFIX=URI",
+        ),
     ],
 )
 def test_declarations_that_are_none_are_refused(
