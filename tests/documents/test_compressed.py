@@ -10,6 +10,7 @@ import mmap
 import os
 import pickle
 import resource
+import tarfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -44,6 +45,23 @@ def test_what_is_packed_otherwise_is_told(data: bytes, packer: str) -> None:
         (match,) = found
         assert isinstance(match.error, MalformedDocument)
         assert match.error.message == message
+
+
+@pytest.mark.parametrize("mode", ["w", "w:gz"])
+def test_a_tar_archive_is_told(mode: str) -> None:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode=mode) as archive:  # type: ignore[call-overload]
+        member = tarfile.TarInfo("b.xml")
+        member.size = len(DATA)
+        archive.addfile(member, io.BytesIO(DATA))
+    matcher = tamis.compile({"b": "//b"})
+    for found in (
+        matcher.match_many([packed.getvalue()]),
+        matcher.match_records(packed.getvalue(), "b"),
+    ):
+        (match,) = found
+        assert match.error is not None
+        assert match.error.message == "a tar archive: give its members one by one"
 
 
 # -- gzip --------------------------------------------------------------------------------------

@@ -131,6 +131,8 @@ def _marked(head: bytes) -> Encoding | None:
         if head.startswith(mark):
             message = f"packed with {packer}: unpack it, or pack it with gzip"
             raise MalformedDocument(message, 1, 1)
+    if head[257:262] == b"ustar" and b"\0" in head[:257]:  # no XML in UTF-8 has a NUL
+        raise MalformedDocument("a tar archive: give its members one by one", 1, 1)
     return None
 
 
