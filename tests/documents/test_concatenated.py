@@ -12,7 +12,7 @@ import pytest
 import tamis
 from tamis.documents.concatenated import By, split
 from tamis.documents.source import Flush
-from tamis.errors import DocumentError, UsageError
+from tamis.errors import DocumentEncodingError, DocumentError, UsageError
 from tamis.limits import Limits
 
 PLAIN = [
@@ -53,6 +53,27 @@ def test_what_stands_between_belongs_to_the_next_one_or_to_none() -> None:
     assert list(split(data)) == [b"<!-- 1 --><a/>", b"<?xml version='1.0'?><b/>", b"<!-- 3 --><c/>"]
     assert list(split("\ufeff<a/>\n<é>ü</é>")) == ["\ufeff<a/>", "<é>ü</é>"]
     assert list(split(b"")) == list(split(b"\n\n")) == []
+
+
+@pytest.mark.parametrize("size", [1, 4, 1 << 20])
+def test_a_byte_order_mark_belongs_to_the_declaration_behind_it(size: int) -> None:
+    marked = "\ufeff<?xml version='1.0'?><a/>".encode()
+    assert list(split(Pieces(marked + b"\n" + marked + marked, size))) == [marked] * 3
+    lost = list(split(Pieces(b"<a></b>" + marked, size)))
+    assert isinstance(lost[0], DocumentError)
+    assert lost[1:] == [marked]
+
+
+@pytest.mark.parametrize("by", ["xml", "lines", "nul"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_encodings_without_ascii_are_an_error(by: By, encoding: str) -> None:
+    (error,) = split("<a/>\n<b/>".encode(encoding), by)
+    assert isinstance(error, DocumentEncodingError)
+
+
+def test_bounds_of_another_kind_are_refused() -> None:
+    with pytest.raises(UsageError, match="limits is"):
+        split(b"<a/>", limits=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("size", [1, 1 << 20])

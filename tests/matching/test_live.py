@@ -187,3 +187,12 @@ def test_one_bad_subscription_is_its_own_error() -> None:
     with pytest.raises(tamis.BadSubscriptions) as several:
         tamis.Matcher({"x": "//a[", "y": "//b]"})
     assert len(several.value.errors) == 2
+
+
+def test_a_bool_is_no_id() -> None:
+    live = tamis.Matcher({1: "//a", 0: "//b"})
+    assert True not in live
+    assert live.get(False) is None
+    with pytest.raises(tamis.errors.SubscriptionIdError):
+        live.remove(True)
+    assert live.ids == (1, 0)

@@ -38,6 +38,7 @@ CONTENTS = [
     "1&x;2<t>3</t>&x;4",
     "<t a='1&u; 2'/>&u;5",
     "<t a=' &#9;&x; &quot;&lt;'>x<![CDATA[<&x;]]>y&x;<![CDATA[z]]>&u;</t>",
+    "<t xml:id='k' xml:space='odd'/><t xml:id='k'/>",
     "<t xml:id='1' a='&u;'/><t xml:id='k'/><t xml:id='k' xmlns:p='a b' p:x=''/>",
     "<p:t xmlns:p='urn:p' p:a='&#10;&#13;'/>&#13;\r\n<t xmlns='urn:t' i='k'/><!--&x;--><?q &x;?>",
 ]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from tamis.checks import checked_limits
 from tamis.documents.demand import Demand
 from tamis.documents.source import Document, Flush, read
 from tamis.documents.streams import decompressed
@@ -45,6 +46,7 @@ _MISC = re.compile(_COMMENT + b"|" + _PI, re.DOTALL)
 _SPACE = b" \t\r\n"
 _SPACES = re.compile(rb"[ \t\r\n]*+")
 _DECLARED = b"<?xml "
+_BOM = b"\xef\xbb\xbf"  # in front of a declaration, it belongs to the declaration's document
 _REST = "; what follows, up to the next XML declaration, was not read"
 _NO_ASCII = re.compile(rb"\xff\xfe|\xfe\xff|.{0,3}\0|\x4c\x6f\xa7\x94", re.DOTALL)
 
@@ -98,7 +100,7 @@ def split(document: Document, by: By = "xml", limits: Limits = DEFAULT_LIMITS) -
     """
     if by not in ("xml", "lines", "nul"):
         raise UsageError(f"documents end by 'xml', 'lines' or 'nul', not {by!r}")
-    return Documents(document, by, limits)
+    return Documents(document, by, checked_limits(limits))
 
 
 def _given(found: Iterator[bytes | DocumentError], is_text: bool) -> Iterator[Any]:
@@ -117,6 +119,7 @@ class _Lines:
         self.end = b"\0" if by == "nul" else b"\n"
         self.held: list[bytes] = []  # of a document whose end was not read yet
         self.size = 0
+        self.is_begin = True  # of the stream
 
     def feed(self, chunk: bytes) -> Iterator[bytes | DocumentError]:
         first, *others = chunk.split(self.end)
@@ -132,6 +135,9 @@ class _Lines:
         if is_large:
             yield too_large(self.limits)
         elif found.strip():
+            if self.is_begin:
+                _check_encoding(found)
+            self.is_begin = False
             yield found
 
     def _hold(self, piece: bytes) -> None:
@@ -161,13 +167,7 @@ class _Roots:
         self.has_end = self.has_end or b">" in chunk
         if self.is_begin and (len(self.data) >= len(_DECLARED) or not chunk):
             self.is_begin = False
-            if _NO_ASCII.match(self.data):
-                raise DocumentEncodingError(
-                    "documents one after the other are read in UTF-8, or another encoding that has "
-                    "ASCII in it: these are not",
-                    1,
-                    1,
-                )
+            _check_encoding(self.data)
         is_large = len(self.data) > self.limits.document_bytes
         if is_large or (self.has_end and (len(self.data) >= self.wanted or not chunk)):
             self.has_end = False
@@ -211,8 +211,8 @@ class _Roots:
             elif kind == "empty":
                 if not open:
                     return "end", token.end()
-            elif kind == "declaration" and token.start():
-                return "declaration", token.start()
+            elif kind == "declaration" and (begin := self._before_mark(token.start())):
+                return "declaration", begin
             elif kind == "other":
                 place = token.start()
                 if _CUT_OFF.match(self.data, place):
@@ -251,9 +251,14 @@ class _Roots:
     def _find_declaration(self) -> bool:
         """Go to where a document begins for certain, if that was read."""
         found = self.data.find(_DECLARED)
-        self._forget(found if found >= 0 else max(0, len(self.data) - len(_DECLARED)))
         self.is_lost = found < 0
+        kept = len(_BOM + _DECLARED)  # of what may become one when more comes
+        self._forget(max(0, len(self.data) - kept) if self.is_lost else self._before_mark(found))
         return not self.is_lost
+
+    def _before_mark(self, place: int) -> int:
+        """Where the document of a declaration begins: with a byte order mark, if there is one."""
+        return place - len(_BOM) * self.data.endswith(_BOM, 0, place)
 
     def _bounded(self) -> Iterator[DocumentError]:
         """Keep no more of a document than is allowed."""
@@ -266,6 +271,16 @@ class _Roots:
         else:
             self.is_large = not self._is_between(self.place)
             self._forget(self.place)
+
+
+def _check_encoding(begin: bytes | bytearray) -> None:
+    if _NO_ASCII.match(begin):
+        raise DocumentEncodingError(
+            "documents one after the other are read in UTF-8, or another encoding that has "
+            "ASCII in it: these are not",
+            1,
+            1,
+        )
 
 
 def too_large(limits: Limits, rest: str = "") -> DocumentLimitError:

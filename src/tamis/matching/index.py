@@ -267,7 +267,8 @@ class Matcher:
         return len(self._entries)
 
     def __contains__(self, id: object) -> bool:
-        return isinstance(id, str | int) and id in self._entries
+        is_id = isinstance(id, str | int) and not isinstance(id, bool)  # as True would be 1
+        return is_id and id in self._entries
 
     def __iter__(self) -> Iterator[SubscriptionId]:
         return iter(self.ids)

@@ -289,7 +289,7 @@ def _parsed(source: Source, recover: bool = False) -> etree._ElementTree[Any]:
     try:
         tree: etree._ElementTree[Any] = lxml.fromstring(bytes(source.data), parser).getroottree()
     except lxml.XMLSyntaxError:
-        found = {entry.type_name for entry in parser.error_log}
+        found = {entry.type_name for entry in parser.error_log.filter_from_errors()}
         if not found or found - _WELL_FORMED:
             raise
         return _parsed(source, recover=True)
