@@ -71,6 +71,11 @@ def test_encodings_without_ascii_are_an_error(by: By, encoding: str) -> None:
     assert isinstance(error, DocumentEncodingError)
 
 
+def test_comments_without_an_end_are_read_once() -> None:
+    (rest,) = split(b"<!-- " * 1_000_000)  # minutes, if each looked for its end
+    assert len(rest) == 5_000_000  # type: ignore[arg-type]
+
+
 def test_bounds_of_another_kind_are_refused() -> None:
     with pytest.raises(UsageError, match="limits is"):
         split(b"<a/>", limits=5)  # type: ignore[arg-type]

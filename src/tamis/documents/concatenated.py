@@ -42,8 +42,7 @@ _TOKEN = re.compile(
 )
 # What may become a token when more comes: in a tag that is well-formed stands no other "<".
 _CUT_OFF = re.compile(rb"<(?:!--|!\[CDATA\[|!DOCTYPE|\?)|<[^<]*+\Z", re.DOTALL)
-_MISC = re.compile(_COMMENT + b"|" + _PI, re.DOTALL)
-_SPACE = b" \t\r\n"
+_MISC = re.compile(rb"(?:[ \t\r\n]++|" + _COMMENT + b"|" + _PI + b")*+", re.DOTALL)
 _SPACES = re.compile(rb"[ \t\r\n]*+")
 _DECLARED = b"<?xml "
 _BOM = b"\xef\xbb\xbf"  # in front of a declaration, it belongs to the declaration's document
@@ -222,7 +221,7 @@ class _Roots:
 
     def _is_between(self, end: int) -> bool:
         """Whether what is there, up to a place, is of no document."""
-        is_misc = not _MISC.sub(b"", self.data[:end]).strip(_SPACE)
+        is_misc = _MISC.fullmatch(self.data, 0, end) is not None
         return is_misc and not (self.open or self.is_large)
 
     def _cut(self, end: int) -> bytes | DocumentError:
