@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from typing import NamedTuple
@@ -96,7 +96,29 @@ def expanded(path: str, folder: str = "") -> list[str]:
     """
     if not has_magic(path) or os.path.lexists(os.path.join(folder, path)):
         return [path]
-    return sorted(glob(path, root_dir=folder or None, recursive=True))
+    return sorted(set(_matching(path, folder)))
+
+
+def _matching(pattern: str, folder: str) -> Iterator[str]:
+    """What a pattern matches; ``**`` is all folders below, but hidden ones and links, as in Bash.
+
+    ``glob`` follows links at ``**``: two that lead upwards would keep it busy for ever. A pattern
+    that ends in ``**`` matches files alone, since a folder stands for its files.
+    """
+    parts = pattern.split("/")
+    if "**" not in parts:
+        yield from glob(pattern, root_dir=folder or None)
+        return
+    place = parts.index("**")
+    before, after = "/".join([*parts[:place], ""]), "/".join(parts[place + 1 :])
+    for start in glob(before, root_dir=folder or None) if before else [""]:
+        for found, folders, files in os.walk(os.path.join(folder, start) or "."):
+            folders[:] = [name for name in folders if not name.startswith(".")]
+            below = os.path.relpath(found, os.path.join(folder, start) or ".")
+            inside = start if below == "." else f"{os.path.join(start, below)}/"
+            visible = (name for name in files if not name.startswith("."))
+            names = _matching(after, found) if after else visible
+            yield from (inside + name for name in names)
 
 
 def list_folder(folder: str, names: NameFilter = NameFilter()) -> FolderListing:  # noqa: B008
