@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
 import numpy as np
@@ -11,13 +10,11 @@ from tamis.documents.batch import BatchBuilder, EventBatch, Int32, Int64
 from tamis.documents.offsets import Excerpt
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, UsageError
+from tamis.names import QNAME
 
 # A batch of records ends when it has so many, or was made of so many bytes of the stream.
 BATCH_RECORDS = 4096
 BATCH_BYTES = 4 << 20
-
-_PART = r"(?:[A-Za-z_]|[^\x00-\x7f\s])(?:[\w.-]|[^\x00-\x7f\s])*"
-_TAG = re.compile(f"(?!xmlns:)(?:{_PART}:)?{_PART}")
 
 
 class StreamPlace(NamedTuple):
@@ -100,6 +97,6 @@ def check_tag(tag: object) -> str:
     >>> check_tag("w:p")
     'w:p'
     """
-    if not isinstance(tag, str) or not _TAG.fullmatch(tag):
+    if not isinstance(tag, str) or tag.startswith("xmlns:") or not QNAME.fullmatch(tag):
         raise UsageError(f"{tag!r} is no tag: give it as documents write it, such as page or w:p")
     return tag
