@@ -328,7 +328,9 @@ def test_a_large_token_is_not_read_again_and_again() -> None:
     assert found.places.ends.tolist() == [len(data) - 4]
 
 
-@pytest.mark.parametrize("tag", ["", " a", "a b", "<a>", "{u}a", "a:", ":a", "a:b:c", "a/b", "\ud800", "a\xd7"])
+@pytest.mark.parametrize(
+    "tag", ["", " a", "a b", "<a>", "{u}a", "a:", ":a", "a:b:c", "a/b", "\ud800", "a\xd7"]
+)
 def test_what_is_no_tag(tag: str) -> None:
     with pytest.raises(UsageError, match="is no tag"):
         ExpatRecords(tag, Vocabulary(), Demand(), Limits())
