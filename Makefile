@@ -15,8 +15,16 @@ RIVALS := $(VENV)/.rivals
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+.PHONY: kernels
+kernels: $(INSTALLED) ## compile the kernels again, if their sources have changed
+	@$(VENV)/bin/python -m tamis.core.kernel.build
+
+.PHONY: wheel
+wheel: $(INSTALLED) ## build the wheel into dist/, its kernels for all levels of this architecture
+	@TAMIS_LEVELS=all $(VENV)/bin/hatchling build -t wheel -d dist
+
 .PHONY: run
-run: $(INSTALLED) ## match the POMs inside PySpark's jars on Spark, and show what matched
+run: kernels ## match the POMs inside PySpark's jars on Spark, and show what matched
 	@JAVA_HOME=$$(scripts/find-java)
 	export JAVA_HOME PATH="$(CURDIR)/$(VENV)/bin:$$PATH" PS4='$$ '
 	set -x
@@ -26,7 +34,7 @@ run: $(INSTALLED) ## match the POMs inside PySpark's jars on Spark, and show wha
 	python examples/show_poms.py build/poms-matches
 
 .PHONY: test
-test: $(INSTALLED) ## lint, then all tests in tiers, with the time of each
+test: kernels ## lint, then all tests in tiers, with the time of each
 	@scripts/test-tiers
 
 .PHONY: lint

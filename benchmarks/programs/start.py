@@ -171,7 +171,7 @@ def compiled_functions() -> dict[str, Any]:
     package = Path(tamis.__path__[0])
     found: dict[str, Any] = {}
     for path in sorted(package.rglob("*.py")):
-        if "tamis.jit import" not in path.read_text(encoding="utf-8"):
+        if "tamis.core.kernel import" not in path.read_text(encoding="utf-8"):
             continue
         module = ".".join(("tamis", *path.relative_to(package).with_suffix("").parts))
         for name, value in vars(importlib.import_module(module)).items():

@@ -29,6 +29,7 @@
     │   ├── DamagedProgram           program-damaged           not as Tamis wrote it
     │   ├── OtherVersion             program-version           another version of Tamis wrote it
     │   └── UnreadableProgram        program-unreadable        the file cannot be read
+    ├── LibraryError               kernel-library            the native library cannot be used
     └── UsageError                 usage                     the call cannot work
         ├── EngineRefused            engine-refused            no such engine, or it cannot
         └── MissingExtra             missing-extra             a package is not installed
@@ -373,6 +374,12 @@ class UnreadableProgram(ProgramError):  # noqa: N818 - says what the program is
     """The file cannot be read."""
 
     code = "program-unreadable"
+
+
+class LibraryError(TamisError):
+    """The native library of kernels is absent, damaged, or not made for here."""
+
+    code = "kernel-library"
 
 
 class UsageError(TamisError):

@@ -1,8 +1,6 @@
 """Subscriptions as data: from wherever they are, compiled once, mapped once a worker."""
 
 import os
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -167,21 +165,3 @@ def test_threads_send_the_same_program(spark: SparkSession) -> None:
     with ThreadPoolExecutor(4) as pool:
         rows = list(pool.map(lambda _: match(df, many).collect(), range(4)))
     assert [row.subscription for (row,) in rows] == [7] * 4
-
-
-def test_kernels_are_compiled_by_one_process_for_all(tmp_path: Path) -> None:
-    """Two processes begin with an empty cache: one compiles, and the other one finds it."""
-    code = (
-        "import sys, time, tamis.jit\n"
-        "from pathlib import Path\n"
-        "from tamis.spark.artifacts import one_compiles\n"
-        "with one_compiles():\n"
-        "    marks = Path(sys.argv[1])\n"
-        "    (marks / 'begun').open('x').close() if not (marks / 'done').exists() else None\n"
-        "    time.sleep(0.5)\n"
-        "    (marks / 'done').touch()\n"
-    )
-    environment = os.environ | {"XDG_CACHE_HOME": str(tmp_path / "cache")}
-    command = [sys.executable, "-c", code, str(tmp_path)]
-    both = [subprocess.Popen(command, env=environment) for _ in range(2)]
-    assert [process.wait(timeout=60) for process in both] == [0, 0]

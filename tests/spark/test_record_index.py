@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tamis.documents.record_ranges import RecordRange, record_ranges
-from tamis.jit import cache_folder
 from tamis.limits import Limits
 from tamis.spark import record_index
+from tamis.spark.cache import cache_folder
 from tamis.spark.listing import Listed, list_files
 from tamis.spark.record_index import indexed_ranges, keep_newest
 
@@ -64,7 +64,7 @@ def test_where_times_are_not_known_nothing_is_kept(passes: list[str]) -> None:
 def test_a_damaged_index_is_made_again(passes: list[str], damage: str) -> None:
     (file,) = list_files(["in.xml"])
     first = ranges(file)
-    newest = max((cache_folder() / "records").glob("*.json"), key=lambda path: path.stat().st_mtime)
+    newest = max(cache_folder("records").glob("*.json"), key=lambda path: path.stat().st_mtime)
     newest.write_text(damage)
     assert ranges(file) == first
     assert passes == ["r", "r"]

@@ -75,7 +75,7 @@ def discard_output() -> None:
 @contextmanager
 def _warnings_shown() -> Iterator[None]:
     """Show what the library warns of while a command runs; on a terminal also why one waits."""
-    log, waits = logging.getLogger("tamis"), logging.getLogger("tamis.jit")
+    log, waits = logging.getLogger("tamis"), logging.getLogger("tamis.core.kernel")
     handler = _SayingHandler(logging.WARNING)
     log.addHandler(handler)
     if sys.stderr is not None and sys.stderr.isatty():

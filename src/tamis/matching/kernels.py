@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from tamis.core.kernel import kernel
+from tamis.core.kernel.prototype import Rows
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import kernel
 
 
 @kernel
@@ -14,7 +14,7 @@ def find_departures(
     tags: Int32,
     document_starts: Int64,
     elements: Int32,
-    allowed: NDArray[np.bool_],
+    allowed: Rows[np.bool_],
     stack: Int32,
     found: Int64,
 ) -> None:

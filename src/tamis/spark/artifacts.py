@@ -6,13 +6,10 @@ Each is named after what is in it; this is one way for all clusters, and for Spa
 from __future__ import annotations
 
 import atexit
-import fcntl
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -63,27 +60,3 @@ def _files() -> Any:
     except ImportError:  # the client of Spark Connect alone
         return None
     return SparkFiles if SparkFiles._is_running_on_worker else None
-
-
-@contextmanager
-def one_compiles(kernels: str = "ready") -> Iterator[None]:
-    """Compile kernels while no other worker of this machine does, unless they all are there.
-
-    A worker that comes late then finds them; else each would take a minute, all at once.
-
-    Args:
-        kernels: a name for those that are there afterwards.
-    """
-    import llvmlite.binding  # noqa: PLC0415 - what only plans needs no Numba
-
-    from tamis.jit import cache_folder  # noqa: PLC0415
-
-    folder = cache_folder()
-    ready = folder / f"{kernels}-{llvmlite.binding.get_host_cpu_name()}"
-    if ready.exists():
-        yield
-        return
-    with (folder / "compiling").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
-        ready.touch()

@@ -27,7 +27,7 @@ from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
 from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.spark.artifacts import artifacts_folder, in_worker, one_compiles, sent
+from tamis.spark.artifacts import artifacts_folder, in_worker, sent
 from tamis.spark.program import PROGRAMS_KEPT, id_type
 from tamis.spark.subscriptions import frame_items, is_table, table_items
 
@@ -146,10 +146,8 @@ def _compiled(program: EventProgram) -> EventMatcher:
     table = FilterTable(
         names=tuple(said["names"]), interface_count=said["interface_count"], **arrays
     )
-    with one_compiles(f"events-{said['engine']}"):
-        limits = Limits(**said["limits"])
-        matcher = EventMatcher(ids, interface_ids, table, said["engine"], limits)
-        list(matcher.match_many([dict.fromkeys(table.names[:_WARM_NAMES], 0)]))
+    limits = Limits(**said["limits"])
+    matcher = EventMatcher(ids, interface_ids, table, said["engine"], limits)
     if in_worker():
         gc.freeze()  # Spark collects garbage after each task, and all that is here is none
     return matcher

@@ -25,7 +25,7 @@ from tamis.errors import OtherVersion, SubscriptionError, SubscriptionId, UsageE
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher, load_matcher
 from tamis.matching.saved import memo_path
-from tamis.spark.artifacts import artifacts_folder, in_worker, one_compiles, send, sent
+from tamis.spark.artifacts import artifacts_folder, in_worker, send, sent
 
 PROGRAMS_KEPT = 4
 """How many a worker keeps mapped. One job has one; a few may take turns in one application."""
@@ -193,15 +193,12 @@ def is_program(path: Path) -> bool:
 
 @lru_cache(maxsize=PROGRAMS_KEPT)
 def _mapped(program: Program) -> CompiledMatcher:
-    """The matcher, with all its kernels compiled: by one process of a machine, for all."""
-    with one_compiles():
-        matcher = load_matcher(sent(program.name) or program.path)
-        found = matcher.kept_in
-        assert found is not None
-        if found.identity != program.identity:
-            raise OtherVersion("it is not what the driver sent", str(found.path))
-        list(matcher.match_many([b"<a b='c'>d</a>"]))
-        list(matcher.match_records(b"<a><b/></a>", "b"))
+    """The matcher that the driver sent."""
+    matcher = load_matcher(sent(program.name) or program.path)
+    found = matcher.kept_in
+    assert found is not None
+    if found.identity != program.identity:
+        raise OtherVersion("it is not what the driver sent", str(found.path))
     if in_worker():
         gc.freeze()  # Spark collects garbage after each task, and all that is here is none
     return matcher

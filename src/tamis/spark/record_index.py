@@ -12,7 +12,7 @@ import tamis
 from tamis.documents.record_batch import StreamPlace
 from tamis.documents.record_ranges import RecordRange, record_ranges
 from tamis.limits import Limits
-from tamis.spark.cache import keep_newest
+from tamis.spark.cache import cache_folder, keep_newest
 from tamis.spark.listing import Listed, opened
 
 INDEXES_MAX = 256
@@ -35,11 +35,9 @@ def indexed_ranges(
         DocumentError: nothing of it can be read.
         OSError: the same.
     """
-    from tamis.jit import cache_folder  # noqa: PLC0415 - imports Numba
-
     said = [path, file.size, file.modified, tag, size, asdict(limits), tamis.__version__]
     key = _digest(json.dumps(said))
-    folder = cache_folder() / "records"
+    folder = cache_folder("records")
     kept = folder / f"{key}.json"
     with suppress(OSError, ValueError):
         digest, text = kept.read_text().split("\n")
@@ -48,7 +46,6 @@ def indexed_ranges(
     found = record_ranges(lambda: opened(path), tag, size, limits, threads)
     if file.modified:  # else nobody can tell that it has changed
         with suppress(OSError):
-            folder.mkdir(exist_ok=True)
             beside = folder / f".{uuid4().hex}"
             text = json.dumps([_row(part) for part in found])
             beside.write_text(f"{_digest(text)}\n{text}")

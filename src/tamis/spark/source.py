@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from tamis.errors import UsageError
 from tamis.language.subscriptions import Subscriptions, Unsupported, read_namespaces
 from tamis.matching.matcher import compile_subscriptions
-from tamis.spark.cache import keep_newest
+from tamis.spark.cache import cache_folder, keep_newest
 from tamis.spark.files import AnswerPieces, check_xml
 from tamis.spark.listing import check_paths, list_files
 from tamis.spark.pieces import Piece, pieces_of, shares
@@ -200,10 +200,7 @@ def shared_program(
     key = hashlib.sha256(
         content + json.dumps([prefixes, default_namespace, unsupported]).encode()
     ).hexdigest()
-    from tamis.jit import cache_folder  # noqa: PLC0415 - imports Numba
-
-    folder = cache_folder() / "programs"
-    folder.mkdir(exist_ok=True)
+    folder = cache_folder("programs")
     kept = folder / f"{key}{Path(path).suffix}.program"
     if kept.exists():
         kept.touch()  # the oldest go

@@ -32,7 +32,7 @@ from tamis.errors import (
 from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
 from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.spark.artifacts import artifacts_folder, in_worker, one_compiles, send, sent
+from tamis.spark.artifacts import artifacts_folder, in_worker, send, sent
 from tamis.spark.frames import (
     by_number,
     check_columns,
@@ -251,12 +251,10 @@ def _file_name(identity: str) -> str:
 
 @lru_cache(maxsize=PROGRAMS_KEPT)
 def _made(program: TransformationProgram) -> Transformer:
-    """The transformer, with its kernels compiled: by one process of a machine, for all."""
+    """The transformer that the driver sent."""
     path = Path(sent(_file_name(program.identity)) or program.path)
     transformations, limits = pickle.loads(path.read_bytes())
-    with one_compiles("transformations"):
-        transformer = Transformer(transformations, limits=limits)
-        list(transformer.transform_many(["<tamis/>"]))
+    transformer = Transformer(transformations, limits=limits)
     if in_worker():
         gc.freeze()  # Spark collects garbage after each task, and all that is here is none
     return transformer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.jit import inlined
+from tamis.core.kernel import inlined
 
 Words = NDArray[np.uint64]
 

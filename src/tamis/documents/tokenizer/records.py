@@ -191,7 +191,7 @@ class TokenizedRecords:
         parts = layout.Parts(_ZERO, _ZERO, ends, _NO_BYTES)
         text = layout.Text(data, data[:0], 0, len(data), 0, parts)
         state = self.scanner.state
-        layout.bind_text(state, text)
+        layout.register_text(state, text)
         state[layout.IS_STANDALONE] = self.is_standalone
         while True:
             status = self.scanner.run(data)

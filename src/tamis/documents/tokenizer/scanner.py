@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
@@ -99,7 +100,11 @@ class Scanner:
     def _bind(self) -> None:
         """Tell the kernels where the arrays are, since some of them are new."""
         self._bound = self.names.arrays
-        layout.bind(self.state, self._bound, self.work, self.output)
+        state = self.state
+        state[layout.MULTIPLIER] = self._bound.multiplier.view(np.int64)[0]
+        note(state, layout.NAMES.table, self._bound)
+        note(state, layout.WORK.stack, self.work)
+        note(state, layout.OUT.tags, self.output)
 
     def _answer(self, status: int, data: layout.Bytes) -> bool:
         """Answer what the kernels ask; False if the document is to be declined."""

@@ -120,7 +120,7 @@ class Tokenizer:
 
     def _scan(self, text: layout.Text) -> None:
         """Read documents, all to their ends."""
-        layout.bind_text(self.state, text)
+        layout.register_text(self.state, text)
         begin_document(self.state, 0)
         self.scanner.run(text.data)
 

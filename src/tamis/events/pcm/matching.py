@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import Int32, Int64, freeze
 from tamis.events.crew import Crew
 from tamis.events.model import AttributeBatch, Owners

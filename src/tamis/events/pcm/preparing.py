@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import Int64
 from tamis.events.model import AttributeBatch
 from tamis.events.pcm.kernels.preparing import prepare_events

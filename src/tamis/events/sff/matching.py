@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import freeze
 from tamis.events.crew import Crew
 from tamis.events.model import AttributeBatch, Int32, Int64, Owners

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import places
+from tamis.core.kernel.arrays import places
 from tamis.events.model import Bytes, Int32, Int64
 from tamis.events.signature.program import Cells, Ranks, Tests, UInt64
 

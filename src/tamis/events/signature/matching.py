@@ -9,7 +9,7 @@ from math import comb
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import freeze
 from tamis.events.crew import Crew
 from tamis.events.model import AttributeBatch, Bytes, Int32, Int64, Owners

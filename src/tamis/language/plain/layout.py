@@ -1,4 +1,4 @@
-"""Where the kernels find numbers and arrays: places in one array, the state (see tamis.arrays)."""
+"""Where the kernels find numbers and arrays: places in one array (tamis.core.kernel.arrays)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import places
+from tamis.core.kernel.arrays import places
 from tamis.language.plain import LITERAL_MAX, WORDS_MAX
 
 Int32 = NDArray[np.int32]

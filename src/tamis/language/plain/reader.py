@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.language.grammar import is_ncname
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import Bytes, EventBatch, Int32, Int64, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.matching.automaton.building import (
     ACCEPT_ROW,

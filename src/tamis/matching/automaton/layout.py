@@ -1,4 +1,4 @@
-"""Where kernels find numbers and arrays: places in one array, the state (see tamis.arrays)."""
+"""Where kernels find numbers and arrays: places in one array (tamis.core.kernel.arrays)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import places
+from tamis.core.kernel.arrays import places
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.matching.automaton.memo import FactSets, Lists, MemoArrays, Pairs, Scratch
 from tamis.matching.automaton.program import ProgramArrays

@@ -13,7 +13,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.matching.automaton.kernels import checks, memo_checks
 from tamis.matching.automaton.layout import MEMO, PROGRAM, QUERIES, STATE_SIZE, WIDTH
 from tamis.matching.automaton.memo import (

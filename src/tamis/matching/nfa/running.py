@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import EventBatch, Int32, Int64
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.filters import ElementLabels

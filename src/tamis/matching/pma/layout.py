@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tamis.arrays import places
+from tamis.core.kernel.arrays import places
 from tamis.documents.batch import Int32, Int64
 from tamis.matching.pma.program import Instances, Pma
 

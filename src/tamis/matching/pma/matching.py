@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.filters import ElementLabels

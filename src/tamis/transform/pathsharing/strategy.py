@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.arrays import note
+from tamis.core.kernel.arrays import note
 from tamis.documents.batch import EventBatch, freeze
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tamis.arrays import places
+from tamis.core.kernel.arrays import places
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.transform.strings.layout import LEAF_OWN, OWN, OWN_SCALARS, SOURCE_OWN
 

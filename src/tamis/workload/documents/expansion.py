@@ -141,10 +141,11 @@ class Expansion:
         yield buffer[:written]
         status = kernels.FULL
         while status == kernels.FULL:
-            status, written = kernels.write(
+            before = state[kernels.WRITTEN]
+            status = kernels.write(
                 self._template, costs, frames, options, self._longest, random, state, buffer
             )
-            yield buffer[:written]
+            yield buffer[: state[kernels.WRITTEN] - before]
 
 
 def _random(seed: int, number: int, attempt: int) -> NDArray[np.uint64]:

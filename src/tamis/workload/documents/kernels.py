@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.jit import inlined, kernel
+from tamis.core.kernel import inlined, kernel
+from tamis.core.kernel.prototype import Rows
 from tamis.workload.kernels import Words, below, draw
 
 Ints = NDArray[np.int64]
+Table = Rows[np.int64]
 Bytes = NDArray[np.uint8]
 
 
@@ -78,10 +80,10 @@ class Template(NamedTuple):
         nesting: the most nodes inside each other on one level.
     """
 
-    nodes: NDArray[np.int64]
-    parts: NDArray[np.int64]
-    values: NDArray[np.int64]
-    tables: NDArray[np.int64]
+    nodes: Rows[np.int64]
+    parts: Rows[np.int64]
+    values: Rows[np.int64]
+    tables: Rows[np.int64]
     texts: NDArray[np.uint8]
     root: int
     nesting: int
@@ -93,7 +95,7 @@ class Template(NamedTuple):
 
 
 @kernel
-def costs(template: Template, id_digits: int, without_references: bool, table: Ints) -> int:
+def costs(template: Template, id_digits: int, without_references: bool, table: Table) -> int:
     """Fill ``table[levels, node]`` with the fewest bytes, row by row; the number of rows filled.
 
     After the last row nothing changes any more. Levels are those that elements below may take.
@@ -121,7 +123,7 @@ def _cost(
     node: int,
     id_digits: int,
     without_references: bool,
-    table: Ints,
+    table: Table,
     levels: int,
 ) -> int:
     """The cost of a node that is no element, given those of its parts."""
@@ -193,7 +195,7 @@ def _write_leaf(
 
 @inlined
 def _choose(
-    template: Template, node: int, allowed: int, fewest: Ints, row: int, random: Words
+    template: Template, node: int, allowed: int, fewest: Table, row: int, random: Words
 ) -> int:  # fmt: skip
     """A part of a choice that costs no more than is allowed, each of them as likely."""
     nodes, parts = template.nodes, template.parts
@@ -229,8 +231,8 @@ def _times(nodes: Ints, node: int, inside: int, options: Options, random: Words)
 
 @inlined
 def _enter(
-    template: Template, fewest: Ints, frames: Ints, node: int, levels: int, slack: int, inside: int,
-    options: Options, random: Words, state: Ints, buffer: Bytes, position: int,
+    template: Template, fewest: Table, frames: Table, node: int, levels: int, slack: int,
+    inside: int, options: Options, random: Words, state: Ints, buffer: Bytes, position: int,
 ) -> int:  # fmt: skip
     """Write a node if that needs no frame, else put it on the stack; the new position.
 
@@ -274,7 +276,7 @@ def _enter(
 
 
 @inlined
-def _next_part(template: Template, fewest: Ints, frames: Ints, top: int) -> tuple[int, int]:
+def _next_part(template: Template, fewest: Table, frames: Table, top: int) -> tuple[int, int]:
     """The next part of what is on top of the stack, with its slack; -1 where there is none."""
     nodes, parts = template.nodes, template.parts
     node, slack = frames[top, NODE], frames[top, SLACK]
@@ -305,9 +307,9 @@ def _next_part(template: Template, fewest: Ints, frames: Ints, top: int) -> tupl
 
 @kernel
 def write(
-    template: Template, fewest: Ints, frames: Ints, options: Options, longest: int, random: Words,
+    template: Template, fewest: Table, frames: Table, options: Options, longest: int, random: Words,
     state: Ints, buffer: Bytes,
-) -> tuple[int, int]:  # fmt: skip
+) -> int:  # fmt: skip
     """Write on until the template is expanded or the buffer might be too small for another leaf.
 
     Args:
@@ -317,18 +319,18 @@ def write(
         options: what is the same for the whole document.
         longest: bytes of the longest leaf.
         random: uint64[1], the state of the random draws; kept between calls.
-        state: int64[STATES]; kept between calls.
+        state: int64[STATES]; kept between calls. WRITTEN grows by what was written.
         buffer: uint8, to write into from its beginning.
 
     Returns:
-        DONE or FULL, and how many bytes were written.
+        DONE or FULL.
     """
     position = 0
     before = state[WRITTEN]
     while state[TOP] >= 0:
         if position + longest > len(buffer):
             state[WRITTEN] = before + position
-            return FULL, position
+            return FULL
         top = state[TOP]
         written = before + position
         if frames[top, MARK] >= 0:  # what the last part took beyond what was expected
@@ -344,12 +346,12 @@ def write(
             options, random, state, buffer, position,
         )  # fmt: skip
     state[WRITTEN] = before + position
-    return DONE, position
+    return DONE
 
 
 @kernel
 def start(
-    template: Template, fewest: Ints, frames: Ints, levels: int, slack: int, options: Options,
+    template: Template, fewest: Table, frames: Table, levels: int, slack: int, options: Options,
     random: Words, state: Ints, buffer: Bytes,
 ) -> int:  # fmt: skip
     """Put the root on the stack, or write it if it is a leaf; how many bytes were written."""

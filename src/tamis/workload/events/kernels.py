@@ -7,8 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.kernel import inlined, kernel
+from tamis.core.kernel.prototype import Rows
 from tamis.events.model import INTEGER, STRING
-from tamis.jit import inlined, kernel
 from tamis.workload.kernels import Words, below, draw
 
 Int64 = NDArray[np.int64]
@@ -64,7 +65,7 @@ def draw_sets(
     options: Options,
     thresholds: NDArray[np.uint32],
     aliases: NDArray[np.int32],
-    operators: Int64,
+    operators: Rows[np.int64],
     first: int,
     random: Words,
     drawn: Drawn,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
     APOSTROPHE,
@@ -56,15 +58,12 @@ from tamis.documents.tokenizer.vectors import (
     BLOCK,
     ONE,
     ZERO,
-    U,
     attribute,
     byte,
     name_ends,
     value_ends,
     word,
 )
-from tamis.jit import called, inlined
-from tamis.words import first
 
 DECLARED = 100
 """What ``attributes`` returns, negative, when it meets a namespace declaration."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.jit import inlined
+from tamis.core.kernel import inlined
 
 LT, AMP, BRACKET_OPEN, BRACKET, SLASH, GT, EQUALS = (ord(c) for c in "<&[]/>=")
 BANG, QUESTION, HASH, SEMICOLON, COLON, DASH, DOT = (ord(c) for c in "!?#;:-.")

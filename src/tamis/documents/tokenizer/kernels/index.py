@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int64s
+from tamis.core.kernel.bits import first, ones
 from tamis.documents.tokenizer.kernels.layout import (
     BODY,
     CARRY,
@@ -16,9 +18,7 @@ from tamis.documents.tokenizer.kernels.layout import (
     WORK,
     Int64,
 )
-from tamis.documents.tokenizer.vectors import ALL, BLOCK, ONE, ZERO, U, structure, utf8_faults
-from tamis.jit import called, inlined
-from tamis.words import first, ones
+from tamis.documents.tokenizer.vectors import ALL, BLOCK, ONE, ZERO, structure, utf8_faults
 
 WINDOW = 1 << 13
 """So many bytes are checked, and then read."""

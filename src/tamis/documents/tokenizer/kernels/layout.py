@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import note_arrays, places
-from tamis.jit import inlined, kernel
+from tamis.core.kernel import inlined
+from tamis.core.kernel.arrays import note, places
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -191,24 +191,14 @@ PARTS = places(Parts, OUT[-1] + 2)
 STATES = PARTS[-1] + 2
 
 
-@kernel
-def bind(state: Int64, names: Names, work: Work, out: Output) -> None:
-    """Note where arrays are."""
-    state[MULTIPLIER] = np.int64(names.multiplier[0])
-    note_arrays(state, NAMES.table, names)
-    note_arrays(state, WORK.stack, work)
-    note_arrays(state, OUT.tags, out)
-
-
-@kernel
-def bind_text(state: Int64, text: Text) -> None:
-    """Note where documents are."""
-    state[BODY] = np.int64(text.data.ctypes.data)
-    state[TAIL] = np.int64(text.tail.ctypes.data) - text.tail_from
+def register_text(state: Int64, text: Text) -> None:
+    """Tell the kernels where documents are."""
+    state[BODY] = text.data.ctypes.data
+    state[TAIL] = text.tail.ctypes.data - text.tail_from
     state[SWITCH] = text.switch
     state[FIRST_DOCUMENT] = text.first
     state[DOCUMENTS_MAX] = text.first + len(text.parts.ends)
-    note_arrays(state, PARTS.origins, text.parts)
+    note(state, PARTS.origins, text.parts)
 
 
 @inlined

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, kernel
+from tamis.core.kernel.bits import last, ones
 from tamis.documents.tokenizer.kernels.layout import Bytes, Int64
-from tamis.documents.tokenizer.vectors import ALL, BLOCK, ONE, U, line_ends
-from tamis.jit import kernel
-from tamis.words import last, ones
+from tamis.documents.tokenizer.vectors import ALL, BLOCK, ONE, line_ends
 
 
 @kernel

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int64s, uint8s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int64s, uint8s
 from tamis.documents.tokenizer.kernels.layout import (
     ASKED_AT,
     ASKED_KIND,
@@ -27,8 +28,7 @@ from tamis.documents.tokenizer.kernels.layout import (
     Words,
     at,
 )
-from tamis.documents.tokenizer.vectors import ALL, ONE, ZERO, U, word
-from tamis.jit import called, inlined
+from tamis.documents.tokenizer.vectors import ALL, ONE, ZERO, word
 
 GOLDEN = U(0x9E3779B97F4A7C15)
 # By the length of a name, up to 16: which of its first 8 bytes, and of the next 8, there are.

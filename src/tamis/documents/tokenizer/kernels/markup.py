@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.documents.tokenizer.kernels.characters import (
     APOSTROPHE,
     BRACKET,
@@ -52,8 +53,7 @@ from tamis.documents.tokenizer.kernels.lookup import ask, find_name
 from tamis.documents.tokenizer.kernels.search import search, skip_space
 from tamis.documents.tokenizer.kernels.texts import add_text
 from tamis.documents.tokenizer.kernels.values import append
-from tamis.documents.tokenizer.vectors import U, byte, found, name_ends, word
-from tamis.jit import called
+from tamis.documents.tokenizer.vectors import byte, found, name_ends, word
 
 
 @called

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.tokenizer.kernels.attributes import plain_attributes
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
@@ -82,9 +84,7 @@ from tamis.documents.tokenizer.kernels.tags import (
     start_tag,
 )
 from tamis.documents.tokenizer.kernels.texts import before_markup, text_reference
-from tamis.documents.tokenizer.vectors import BLOCK, U, byte, name_ends, near_name_ends, word
-from tamis.jit import called, kernel
-from tamis.words import first
+from tamis.documents.tokenizer.vectors import BLOCK, byte, name_ends, near_name_ends, word
 
 
 @kernel

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tamis.core.kernel import inlined
+from tamis.core.kernel.bits import first
 from tamis.documents.tokenizer.kernels.characters import SPACE, is_space
 from tamis.documents.tokenizer.kernels.layout import Int64, at
 from tamis.documents.tokenizer.vectors import BLOCK, byte
-from tamis.jit import inlined
-from tamis.words import first
 
 
 @inlined

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.documents.tokenizer.kernels.layout import (
     CONTEXT,
     CONTEXT_DEPTH,
@@ -57,7 +58,6 @@ from tamis.documents.tokenizer.kernels.layout import (
 from tamis.documents.tokenizer.kernels.lookup import same_bytes
 from tamis.documents.tokenizer.kernels.search import skip_space
 from tamis.documents.tokenizer.vectors import byte
-from tamis.jit import called, inlined, kernel
 
 
 @kernel

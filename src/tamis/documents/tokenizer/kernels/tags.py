@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.tokenizer.kernels.attributes import DECLARED, attributes, declares, value_from
 from tamis.documents.tokenizer.kernels.characters import SPACE
 from tamis.documents.tokenizer.kernels.layout import (
@@ -32,8 +33,7 @@ from tamis.documents.tokenizer.kernels.layout import (
 from tamis.documents.tokenizer.kernels.lookup import ask, find_name, find_scope
 from tamis.documents.tokenizer.kernels.search import search, skip_space
 from tamis.documents.tokenizer.kernels.values import transfer
-from tamis.documents.tokenizer.vectors import U, byte, found, name_ends
-from tamis.jit import called, inlined
+from tamis.documents.tokenizer.vectors import byte, found, name_ends
 
 
 @called

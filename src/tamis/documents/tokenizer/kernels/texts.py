@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int64s
+from tamis.core.kernel import called, inlined
+from tamis.core.kernel.arrays import int64s
 from tamis.documents.tokenizer.kernels.characters import BANG, BRACKET_OPEN, QUESTION, SLASH
 from tamis.documents.tokenizer.kernels.layout import (
     DECLINE,
@@ -25,7 +26,6 @@ from tamis.documents.tokenizer.kernels.layout import (
 from tamis.documents.tokenizer.kernels.search import skip_space
 from tamis.documents.tokenizer.kernels.values import SKIP, append, append_character, reference
 from tamis.documents.tokenizer.vectors import byte
-from tamis.jit import called, inlined
 
 
 @called

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.arrays import uint8s
+from tamis.core.kernel import U, called
+from tamis.core.kernel.arrays import uint8s
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
     APOSTROPHE,
@@ -24,8 +25,7 @@ from tamis.documents.tokenizer.kernels.layout import (
     at,
     length_of,
 )
-from tamis.documents.tokenizer.vectors import BLOCK, ONE, U, byte, copy, returns, word
-from tamis.jit import called
+from tamis.documents.tokenizer.vectors import BLOCK, ONE, byte, copy, returns, word
 
 SKIP = -1
 """The code of a reference that stands for nothing."""

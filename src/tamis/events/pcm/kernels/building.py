@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, inlined, kernel
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.events.pcm.tables import KIND_SHIFT, UInt64
-from tamis.jit import inlined, kernel
 
-U = np.uint64
 _GOLDEN = U(0x9E3779B97F4A7C15)
 
 

@@ -2,33 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+import numpy as np
+from numpy.typing import NDArray
 
-from llvmlite import ir
-
-from tamis.arrays import intrinsic, types
-
-Value = Any
-"""A value of LLVM's."""
-
-_WORD = ir.IntType(64)
-_EIGHT = ir.VectorType(_WORD, 8)
+from tamis.core.kernel.declare import intrinsic
 
 
 @intrinsic
-def covered(_typing: Any, vectors: Any, _place: Any, _outside: Any) -> Any:
+def covered(vectors: NDArray[np.uint64], place: int, outside: np.uint64) -> np.uint64:
     """Which of eight vectors, from a place on, have no bit of ``outside``: a mask, unchecked."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        data = context.make_array(vectors)(context, builder, values[0]).data
-        start = builder.bitcast(builder.gep(data, [values[1]]), _EIGHT.as_pointer())
-        eight = builder.load(start, align=8)
-        undefined = ir.Constant(_EIGHT, ir.Undefined)
-        one = builder.insert_element(undefined, values[2], ir.IntType(32)(0))
-        everywhere = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
-        splat = builder.shuffle_vector(one, undefined, everywhere)
-        nothing = ir.Constant(_EIGHT, [0] * 8)
-        is_covered = builder.icmp_unsigned("==", builder.and_(eight, splat), nothing)
-        return builder.zext(builder.bitcast(is_covered, ir.IntType(8)), _WORD)
-
-    return types.uint64(vectors, types.int64, types.uint64), generate
+    eight = vectors[place : place + 8]
+    return np.uint64(sum(1 << lane for lane, vector in enumerate(eight) if not vector & outside))

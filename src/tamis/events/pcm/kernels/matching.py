@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, prefetch, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint8s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int64
 from tamis.events.model import STRING
 from tamis.events.pcm.kernels.comparing import covered
@@ -39,10 +41,7 @@ from tamis.events.pcm.layout import (
     WORK,
 )
 from tamis.events.pcm.tables import PADDING
-from tamis.jit import called, inlined, kernel
-from tamis.words import first
 
-U = np.uint64
 sat = called(sat_with(inlined))
 
 

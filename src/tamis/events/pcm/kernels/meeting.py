@@ -2,96 +2,51 @@
 
 from __future__ import annotations
 
-import platform
-from typing import Any
+import os
 
 import numpy as np
-from llvmlite import ir
 
-from tamis.arrays import intrinsic, types
+from tamis.core.kernel import called
+from tamis.core.kernel.declare import intrinsic
 from tamis.documents.batch import Int64
 from tamis.events.pcm.layout import ABORT, ARRIVED
-from tamis.jit import called
-
-Value = Any
-"""A value of LLVM's."""
 
 _SPINS = 300
 """How often a thread looks before it lets others have its core: some microseconds."""
 
-_PAUSE = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
-"""LLVM's names of the instruction to wait; elsewhere there may be none."""
 
+@intrinsic
+def add(words: Int64, place: int, amount: int) -> int:
+    """Add to a word, at one stroke; what it was before. What was written before can be seen.
 
-def _word(context: Any, builder: Any, words: Any, values: list[Value]) -> Value:
-    """The address of ``words[place]``."""
-    data = context.make_array(words)(context, builder, values[0]).data
-    return builder.gep(data, [values[1]])
-
-
-def _call(builder: Any, name: str, result: Any) -> None:
-    """Call a function without arguments that the linker knows, or LLVM."""
-    known = builder.module.globals.get(name)
-    kind = ir.FunctionType(result, [])
-    builder.call(known or ir.Function(builder.module, kind, name), [])
+    The twin in Python is for one thread alone.
+    """
+    before = int(words[place])
+    words[place] = before + amount
+    return before
 
 
 @intrinsic
-def add(_typing: Any, words: Any, _place: Any, _amount: Any) -> Any:
-    """Add to a word, at one stroke; what it was before. What was written before can be seen."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        word = _word(context, builder, words, values)
-        return builder.atomic_rmw("add", word, values[2], "seq_cst")
-
-    return types.int64(words, types.int64, types.int64), generate
-
-
-@intrinsic
-def look(_typing: Any, words: Any, _place: Any) -> Any:
+def look(words: Int64, place: int) -> int:
     """A word as it is now; what was written before it can be seen."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        word = _word(context, builder, words, values)
-        return builder.load_atomic(word, "seq_cst", align=8)
-
-    return types.int64(words, types.int64), generate
+    return int(words[place])
 
 
 @intrinsic
-def put(_typing: Any, words: Any, _place: Any, _value: Any) -> Any:
+def put(words: Int64, place: int, value: int) -> None:
     """Change a word."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        word = _word(context, builder, words, values)
-        builder.store_atomic(values[2], word, "seq_cst", align=8)
-        return context.get_dummy_value()
-
-    return types.void(words, types.int64, types.int64), generate
+    words[place] = value
 
 
 @intrinsic
-def pause(_typing: Any) -> Any:
+def pause() -> None:
     """Tell the processor that this thread waits."""
 
-    def generate(context: Any, builder: Any, _signature: Any, _values: list[Value]) -> Value:
-        instruction = _PAUSE.get(platform.machine())
-        if instruction is not None:
-            _call(builder, instruction, ir.VoidType())
-        return context.get_dummy_value()
-
-    return types.void(), generate
-
 
 @intrinsic
-def let_others(_typing: Any) -> Any:
+def let_others() -> None:
     """Let other threads have this core."""
-
-    def generate(context: Any, builder: Any, _signature: Any, _values: list[Value]) -> Value:
-        _call(builder, "sched_yield", ir.IntType(32))
-        return context.get_dummy_value()
-
-    return types.void(), generate
+    os.sched_yield()
 
 
 @called

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import U, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.prototype import Rows
 from tamis.documents.batch import Int64
 from tamis.events.model import STRING
 from tamis.events.pcm.kernels.selecting import choose_tables, fill_input, first_way, name_bits
@@ -26,13 +28,10 @@ from tamis.events.pcm.layout import (
     PREPARED,
 )
 from tamis.events.pcm.tables import UInt64
-from tamis.jit import inlined, kernel
-
-U = np.uint64
 
 
 @kernel
-def prepare_events(state: Int64, lines: Int64, blooms: UInt64) -> int:
+def prepare_events(state: Int64, lines: Rows[np.int64], blooms: UInt64) -> int:
     """Prepare events from ``EVENT`` on: how many; 0 where there is no room for the lines of one.
 
     Args:
@@ -64,7 +63,7 @@ def prepare_events(state: Int64, lines: Int64, blooms: UInt64) -> int:
 
 
 @inlined
-def _take_lines(state: Int64, lines: Int64, copy: int) -> None:
+def _take_lines(state: Int64, lines: Rows[np.int64], copy: int) -> None:
     """Complete the lines that were filled."""
     event_kinds = uint8s(state, EVENTS.event_kinds)
     event_values = int64s(state, EVENTS.event_values)

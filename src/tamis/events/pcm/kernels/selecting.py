@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, prefetch, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint64s
+from tamis.core.kernel.bits import first, ones
 from tamis.documents.batch import Int64
 from tamis.events.pcm.kernels.building import slot_of
 from tamis.events.pcm.kernels.comparing import covered
@@ -21,10 +23,7 @@ from tamis.events.pcm.layout import (
     TURN,
 )
 from tamis.events.pcm.tables import PADDING
-from tamis.jit import called, inlined
-from tamis.words import first, ones
 
-U = np.uint64
 _SCANNED_FOR_A_LOOK_UP = 16
 """So many NameVectors are compared in the time that one is looked up."""
 

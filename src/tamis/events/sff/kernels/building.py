@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, kernel
 from tamis.events.model import Bytes, Int32, Int64
 from tamis.events.sff.kernels.strings import in_common
 from tamis.events.sff.program import CONTAINED, PARTS, SUFFIXES
-from tamis.jit import kernel
 
-U = np.uint64
 _GOLDEN = U(0x9E3779B97F4A7C15)
 _MIX = U(0xBF58476D1CE4E5B9)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.events import kernels
 from tamis.events.model import (
     BOOLEAN,
@@ -54,13 +55,11 @@ from tamis.events.sff.program import (
     STRINGS,
     SUFFIXES,
 )
-from tamis.jit import called, inlined, kernel
 
 order_of_numbers = inlined(kernels.order_of_numbers)
 order_of_strings = inlined(kernels.order_of_strings)
 has_part = called(kernels.has_part)
 
-U = np.uint64
 _COUNTER_MAX = np.iinfo(np.int32).max
 
 

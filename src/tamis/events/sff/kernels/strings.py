@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tamis.core.kernel import inlined
 from tamis.events.model import Bytes
-from tamis.jit import inlined
 
 
 @inlined

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, prefetch, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.events.model import Int64
 from tamis.events.signature.kernels.ranks import find_ranks
-from tamis.events.signature.kernels.words import U
 from tamis.events.signature.layout import (
     BLOOM_SHIFT,
     CANDIDATE_COUNT,
@@ -23,7 +23,6 @@ from tamis.events.signature.layout import (
     WORK,
 )
 from tamis.events.signature.program import ANYTHING, UInt64
-from tamis.jit import called, inlined
 
 
 @called

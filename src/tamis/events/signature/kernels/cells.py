@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.kernel import U, kernel
 from tamis.events.model import Bytes, Int32, Int64
 from tamis.events.signature.kernels.filters import HOLE_WIDTH, WORD, is_equality
-from tamis.events.signature.kernels.words import U, key_bit
+from tamis.events.signature.kernels.words import key_bit
 from tamis.events.signature.program import HAS_EQUALS, HAS_TESTS, IS_WIDE, UInt64
-from tamis.jit import kernel
 
 LINE = 16
 """Words of 32 bits in a line of the cache."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, inlined, kernel
 from tamis.events.model import Bytes, Int32, Int64
-from tamis.events.signature.kernels.words import U, mixed
+from tamis.events.signature.kernels.words import mixed
 from tamis.events.signature.program import DENSE, HASHED
-from tamis.jit import inlined, kernel
 
 
 @inlined

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.kernel import U, inlined, kernel
 from tamis.events.model import Bytes, Int32, Int64
-from tamis.events.signature.kernels.words import U, constant_hash, mixed
+from tamis.events.signature.kernels.words import constant_hash, mixed
 from tamis.events.signature.program import ANYTHING, HOLE, NARROW_MAX, UInt64
-from tamis.jit import inlined, kernel
 
 WORD = 0xFFFFFFFF
 HOLE_WIDTH = 0xFFFFFFFE

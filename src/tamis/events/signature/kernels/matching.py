@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.events import kernels as shared
 from tamis.events.model import IN, Int64
 from tamis.events.signature.kernels.candidates import cell_of, gather, look_up
 from tamis.events.signature.kernels.words import (
     ALL,
     LANES,
-    U,
     constant_hash,
     is_within,
     key_bit,
@@ -48,8 +49,6 @@ from tamis.events.signature.program import (
     IS_WIDE,
     KEYS_MAX,
 )
-from tamis.jit import called, inlined, kernel
-from tamis.words import first
 
 SINGLE_KEYS = 5
 """A filter alone in its cell is compared in so many keys at once."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.events import kernels as shared
 from tamis.events.model import FLOAT, INTEGER, STRING, Bytes, Int64
 from tamis.events.signature.kernels.constants import string_hash, value_hash
-from tamis.events.signature.kernels.words import U, big_endian, if_less
+from tamis.events.signature.kernels.words import big_endian, if_less
 from tamis.events.signature.layout import EVENTS, RANKS, WORK
 from tamis.events.signature.program import DENSE, HASHED, HEAD_BYTES, SEARCHED, SIZE_BITS
-from tamis.jit import called, inlined
 
 SIZE_MASK = (1 << SIZE_BITS) - 1
 

@@ -2,98 +2,45 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from llvmlite import ir
 
-from tamis.arrays import intrinsic, types
-from tamis.jit import inlined
+from tamis.core.kernel import U, inlined
+from tamis.core.kernel.declare import intrinsic
+from tamis.events.model import Bytes, Int32
 
-U = np.uint64
 LANES = 16
 """So many filters are looked at at a time."""
 ALL = U((1 << LANES) - 1)
-_INT = ir.IntType(32)
-_WORD = ir.IntType(64)
-_VECTOR = ir.VectorType(_INT, LANES)
-
-Value = Any
-"""A value of LLVM's."""
 
 
-def _address(context: Any, builder: Any, array_type: Any, array: Value, place: Value) -> Value:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [place])
-
-
-def _splat(builder: Any, value: Value) -> Value:
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    one = builder.insert_element(undefined, value, _INT(0))
-    places = ir.Constant(ir.VectorType(_INT, LANES), [0] * LANES)
-    return builder.shuffle_vector(one, undefined, places)
-
-
-def _load(context: Any, builder: Any, array: Any, data: Value, place: Value) -> Value:
-    address = _address(context, builder, array, data, place)
-    return builder.load(builder.bitcast(address, _VECTOR.as_pointer()), align=4)
-
-
-def _mask(builder: Any, condition: Value) -> Value:
-    return builder.zext(builder.bitcast(condition, ir.IntType(LANES)), _WORD)
+def _bits(conditions: np.ndarray) -> np.uint64:
+    return U(sum(1 << lane for lane, holds in enumerate(conditions.tolist()) if holds))
 
 
 @intrinsic
-def within(_typing: Any, array: Any, _place: Any, _rank: Any) -> Any:
+def within(arena: Int32, place: int, rank: int) -> np.uint64:
     """Bit i: whether a rank is within the i-th of LANES ranges of 16 bits; see ``Cells.arena``."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        low_half = ir.Constant(_VECTOR, [0xFFFF] * LANES)
-        half = ir.Constant(_VECTOR, [16] * LANES)
-        bounds = _load(context, builder, array, values[0], values[1])
-        rank = _splat(builder, builder.trunc(values[2], _INT))
-        above = builder.and_(builder.sub(rank, bounds), low_half)
-        return _mask(builder, builder.icmp_unsigned("<=", above, builder.lshr(bounds, half)))
-
-    return types.uint64(array, types.int64, types.int64), generate
+    bounds = arena[place : place + LANES].view(np.uint32)
+    return _bits(((U(rank) - bounds) & 0xFFFF) <= bounds >> 16)
 
 
 @intrinsic
-def within_wide(_typing: Any, array: Any, _low: Any, _width: Any, _rank: Any) -> Any:
+def within_wide(arena: Int32, low: int, width: int, rank: int) -> np.uint64:
     """The same of ranges of 32 bits, the parts of which are from two places on."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        low = _load(context, builder, array, values[0], values[1])
-        width = _load(context, builder, array, values[0], values[2])
-        above = builder.sub(_splat(builder, builder.trunc(values[3], _INT)), low)
-        return _mask(builder, builder.icmp_unsigned("<=", above, width))
-
-    return types.uint64(array, types.int64, types.int64, types.int64), generate
+    lows, widths = (arena[start : start + LANES].view(np.uint32) for start in (low, width))
+    return _bits(((U(rank) - lows) & 0xFFFFFFFF) <= widths)
 
 
 @intrinsic
-def big_endian(_typing: Any, array: Any, _place: Any) -> Any:
+def big_endian(data: Bytes, place: int) -> np.uint64:
     """Eight bytes from a place on, the first of them in the highest bits."""
-
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        address = _address(context, builder, array, values[0], values[1])
-        word = builder.load(builder.bitcast(address, _WORD.as_pointer()), align=1)
-        return builder.bswap(word)
-
-    return types.uint64(array, types.int64), generate
+    return U(int.from_bytes(data[place : place + 8].tobytes().ljust(8, b"\0"), "big"))
 
 
 @intrinsic
-def if_less(_typing: Any, _one: Any, _other: Any, _value: Any, _otherwise: Any) -> Any:
+def if_less(one: np.uint64, other: np.uint64, value: int, otherwise: int) -> int:
     """A value if one word is less than another, otherwise another one; never by a branch."""
-
-    def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        chosen = builder.select(builder.icmp_unsigned("<", *values[:2]), *values[2:])
-        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
-        return chosen
-
-    of = (types.uint64, types.uint64, types.int64, types.int64)
-    return types.int64(*of), generate
+    return value if one < other else otherwise
 
 
 @inlined

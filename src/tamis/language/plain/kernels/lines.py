@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.jit import called, kernel
+from tamis.core.kernel import U, called, kernel
 from tamis.language.plain.kernels.characters import LINE_FEED, RETURN, SPACE, TAB, is_text
-from tamis.language.plain.kernels.tables import U, hash_of
+from tamis.language.plain.kernels.tables import hash_of
 from tamis.language.plain.layout import NUMBERED, ODD, Bytes, Int32, Int64
 
 _MARK = 0xFF

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.arrays import int32s
 from tamis.documents.batch import Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.building import (
     ACCEPT_ROW,
     ACCEPTS,

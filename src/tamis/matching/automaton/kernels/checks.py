@@ -11,16 +11,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first, ones
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, kernel
 from tamis.matching.automaton.kernels.ranges import (
     are_in,
     are_starts,
     is_fact,
     is_of_value,
 )
-from tamis.matching.automaton.kernels.tables import U
 from tamis.matching.automaton.kernels.value_checks import (
     constants_are_sound,
     grams_are_sound,
@@ -68,7 +68,6 @@ from tamis.matching.automaton.program import (
     WATCHED,
     WATCHES,
 )
-from tamis.words import first, ones
 
 STACK_MAX = 64
 """Bits of the word that is the stack of a formula."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, kernel
 from tamis.documents.batch import Bytes, Int32, Int64
-from tamis.jit import kernel
-from tamis.matching.automaton.kernels.tables import U, slot_of
+from tamis.matching.automaton.kernels.tables import slot_of
 from tamis.matching.automaton.kernels.values import (
     GRAM_BYTES,
     TAG,

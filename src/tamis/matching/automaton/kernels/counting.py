@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int64
-from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.facts import (
     add_set,
     holds_fact,
@@ -15,10 +16,8 @@ from tamis.matching.automaton.kernels.facts import (
     tell,
     tell_word,
 )
-from tamis.matching.automaton.kernels.tables import U
 from tamis.matching.automaton.layout import MEMO, PROGRAM, SCRATCH
 from tamis.matching.automaton.program import OF_DESCENDANT, OF_STAGE, OF_VALUE
-from tamis.words import first
 
 
 @inlined

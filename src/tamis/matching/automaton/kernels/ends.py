@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import ones
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.counting import (
     forget_counts,
     merge_counts,
@@ -24,7 +25,6 @@ from tamis.matching.automaton.kernels.facts import (
 from tamis.matching.automaton.kernels.grids import intern_answer, take_slices
 from tamis.matching.automaton.kernels.pending import turn_to
 from tamis.matching.automaton.kernels.tables import (
-    U,
     is_crowded,
     is_set,
     pair,
@@ -80,7 +80,6 @@ from tamis.matching.automaton.program import (
 from tamis.matching.automaton.program import (
     COUNT as COUNT_OPERATOR,
 )
-from tamis.words import ones
 
 SEARCH = 8
 """To search for a word costs about as much as to look at so many."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined, kernel
-from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, add_list, has_room
+from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, add_list, has_room
 from tamis.matching.automaton.layout import MEMO, SCRATCH
 from tamis.matching.automaton.memo import USED, Words
-from tamis.words import first
 
 
 @inlined

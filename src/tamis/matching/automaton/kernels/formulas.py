@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.documents.batch import Bytes, Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.building import (
     AT,
     DEPTH_MAX,

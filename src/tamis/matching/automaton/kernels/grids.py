@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.facts import holds_fact
 from tamis.matching.automaton.kernels.tables import (
     UNSLICED,
-    U,
     add_list,
     clear,
     has_room,
@@ -34,7 +34,6 @@ from tamis.matching.automaton.program import (
     GRIDS,
     NODE_COLUMNS,
 )
-from tamis.words import first
 
 
 @called

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.documents.batch import Bytes, Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.building import (
     AT,
     BYTES,
@@ -14,7 +14,7 @@ from tamis.matching.automaton.building import (
     FORMULAS,
     STRINGS,
 )
-from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, joined
+from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, joined
 
 # -- rows ------------------------------------------------------------------------------------------
 

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.bits import last
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, kernel
 from tamis.matching.automaton.kernels.ranges import are_in
-from tamis.matching.automaton.kernels.tables import UNSLICED, U
+from tamis.matching.automaton.kernels.tables import UNSLICED
 from tamis.matching.automaton.layout import MEMO, PROGRAM, QUERIES, WIDTH
 from tamis.matching.automaton.memo import (
     ANSWER,
@@ -36,7 +37,6 @@ from tamis.matching.automaton.memo import (
     USED,
 )
 from tamis.matching.automaton.program import GROUP_COLUMNS, OF_DESCENDANT, OF_GROUP
-from tamis.words import last
 
 
 @kernel

@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.kernels.counting import forget_counts, set_counts
 from tamis.matching.automaton.kernels.ends import forget_facts, holds
 from tamis.matching.automaton.kernels.facts import add_fact, add_set, holds_fact
 from tamis.matching.automaton.kernels.reporting import can_report, report_sized
 from tamis.matching.automaton.kernels.tables import (
-    U,
     intern,
     is_crowded,
     pair,
@@ -64,7 +64,6 @@ from tamis.matching.automaton.program import (
     THIRD,
     WATCHED,
 )
-from tamis.words import first
 
 PENDING = 1 << 31
 """In a key of what is reached: the first number is of pending nodes."""

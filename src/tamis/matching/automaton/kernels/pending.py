@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int64
-from tamis.jit import called
 from tamis.matching.automaton.kernels.facts import (
     add_set,
     holds_fact,
@@ -15,7 +15,6 @@ from tamis.matching.automaton.kernels.facts import (
     tell,
 )
 from tamis.matching.automaton.kernels.tables import (
-    U,
     all_set,
     append,
     clear_bit,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, uint8s
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, uint8s
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.language.plain import (
     ALL,
     ANCHOR,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called
 from tamis.matching.automaton.layout import PROGRAM
 from tamis.matching.automaton.program import (
     GROUP_COLUMNS,

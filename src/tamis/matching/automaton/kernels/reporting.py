@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.documents.batch import Bytes, Int64
-from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.tables import is_set, set_bit
 from tamis.matching.automaton.layout import (
     COUNTED_FROM,

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, Int32, Int64
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
 from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
-from tamis.jit import called, kernel
 from tamis.matching.automaton.kernels.ends import close, closed, gather
 from tamis.matching.automaton.kernels.overlay import begin_overlay, close_overlay, is_overlaid
 from tamis.matching.automaton.kernels.reporting import can_report, note_place, report
 from tamis.matching.automaton.kernels.starts import advance, begin
-from tamis.matching.automaton.kernels.tables import U, pair, slot_of
+from tamis.matching.automaton.kernels.tables import pair, slot_of
 from tamis.matching.automaton.kernels.values import read_value
 from tamis.matching.automaton.layout import (
     ATTRIBUTE_AT,

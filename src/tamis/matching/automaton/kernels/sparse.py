@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.documents.batch import Bytes, Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.building import (
     AT,
     FACT_FORMULA,
@@ -36,7 +36,6 @@ DENSE, LARGE, SMALL, SPARSE, PURE, QUIET = 1, 2, 4, 8, 16, 32
 """What is known of a fact: it has to be in sets; it is about one of many constants, or of a few; it
 may stay outside of sets; it never holds without others that do; and it is only asked for together
 with those, so that nobody needs to be told."""
-U = np.uint64
 
 
 @kernel

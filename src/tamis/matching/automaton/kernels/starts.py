@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.facts import known_told, tell
 from tamis.matching.automaton.kernels.pending import find_pending
 from tamis.matching.automaton.kernels.tables import (
     MIXER,
-    U,
     add_list,
     all_set,
     append,

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.automaton.memo import COUNT, USED, Bytes, Words
 
-U = np.uint64
 GOLDEN = U(0x9E3779B97F4A7C15)
 MIXER = U(0xBF58476D1CE4E5B9)
 UNSLICED = U((1 << 63) - 1)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import float64s, int32s, uint8s, uint64s
+from tamis.core.kernel import U, called
+from tamis.core.kernel.arrays import float64s, int32s, uint8s, uint64s
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called
 from tamis.matching.automaton.kernels.ranges import are_in, is_of_value
-from tamis.matching.automaton.kernels.tables import U
 from tamis.matching.automaton.kernels.values import GRAM_BYTES, TAG
 from tamis.matching.automaton.layout import PROGRAM
 from tamis.matching.automaton.program import (

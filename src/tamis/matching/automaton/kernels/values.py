@@ -10,13 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import float64s, int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import float64s, int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.ends import gather
 from tamis.matching.automaton.kernels.facts import holds_fact, known_told, tell
 from tamis.matching.automaton.kernels.overlay import is_sparse, lay_over, lay_told
-from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, U, slot_of
+from tamis.matching.automaton.kernels.tables import GOLDEN, MIXER, slot_of
 from tamis.matching.automaton.layout import (
     ASKS_NUMBER,
     DONE,
@@ -65,7 +66,6 @@ from tamis.matching.automaton.program import (
     THRESHOLD,
     THRESHOLDS,
 )
-from tamis.words import first
 
 Float64 = NDArray[np.float64]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import called, inlined, kernel
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.language.filters import ANY
 from tamis.matching.nfa.kernels.table import key_of, mark, put, slot_of
 from tamis.matching.nfa.layout import (

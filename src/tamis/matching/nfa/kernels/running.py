@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, prefetch, uint8s
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint8s
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.nfa.kernels.table import key_of, slot_of
 from tamis.matching.nfa.layout import (
     ABOVE,

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined, kernel
 from tamis.matching.nfa.layout import MASK, RECORD
 
-U = np.uint64
 _GOLDEN = U(0x9E3779B97F4A7C15)
 
 

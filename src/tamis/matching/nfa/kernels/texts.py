@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tamis.core.kernel import kernel
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import kernel
 
 
 @kernel

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tamis.core.kernel import called, kernel
 from tamis.documents.batch import Int64
-from tamis.jit import called, kernel
 from tamis.matching.nfa.layout import ABOVE, DONE, NO_ROOM, OCCURRENCE, OUTER, START
 
 LAST, USED, COUNT, BEGUN, IS_INSIDE = range(5)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called, inlined, kernel
 
 KEYWORD, STATES = range(2)
 """Places in the progress of ``add_keywords``: the keyword it is at, and the number of states."""
 
-U = np.uint64
 _GOLDEN = U(0x9E3779B97F4A7C15)
 _ROOT = 0
 """The symbol ``#``, with which keywords begin that begin at the root."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import kernel
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import kernel
 from tamis.matching.pma.kernels.multi import match_multi
 from tamis.matching.pma.kernels.single import match_single
 from tamis.matching.pma.layout import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called, kernel
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called, kernel
 from tamis.matching.pma.kernels.building import edge
 from tamis.matching.pma.kernels.single import walked
 from tamis.matching.pma.layout import (

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int32, Int64
-from tamis.jit import called
 from tamis.matching.pma.kernels.building import edge
 from tamis.matching.pma.layout import (
     CANDIDATE_COUNT,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called, inlined
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import ELEMENT, KIND_BITS, Int64
-from tamis.jit import called, inlined
 from tamis.transform.pathsharing.kernels.tables import add_to_chain, empty_table, first_of_chain
 from tamis.transform.pathsharing.kernels.tuples import list_end, list_start, node_of
 from tamis.transform.pathsharing.layout import (

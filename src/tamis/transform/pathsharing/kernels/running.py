@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint64s
+from tamis.core.kernel import U, called, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int64
-from tamis.jit import called, kernel
 from tamis.transform.pathsharing.kernels.grouping import group, outer_join
 from tamis.transform.pathsharing.kernels.joining import join, semijoin
 from tamis.transform.pathsharing.kernels.searching import filter_where, select_return
@@ -47,9 +48,6 @@ from tamis.transform.pathsharing.layout import (
 )
 from tamis.transform.strings.kernels.events import index_events
 from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
-from tamis.words import first
-
-U = np.uint64
 
 
 @kernel

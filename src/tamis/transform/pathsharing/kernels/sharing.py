@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called
 from tamis.transform.pathsharing.kernels.tables import link
 from tamis.transform.pathsharing.kernels.tuples import (
     begin_list,

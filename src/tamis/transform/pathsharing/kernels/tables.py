@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int64s
+from tamis.core.kernel import called, inlined
+from tamis.core.kernel.arrays import int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called, inlined
 from tamis.transform.pathsharing.layout import CHAIN_USED, SERIAL, TABLE_SLOT, TABLE_USED, WORK
 from tamis.transform.strings.kernels.tables import slot_of_key
 from tamis.transform.strings.layout import FULL, NONE

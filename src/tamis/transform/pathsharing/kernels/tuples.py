@@ -7,9 +7,9 @@ one for each choice of three nested elements.
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called, inlined
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called, inlined
 from tamis.matching.nfa.layout import ABOVE, CODE, OCCURRENCE, OUTER, PARENT, RECORD, START, STATE
 from tamis.transform.pathsharing.layout import (
     DOCUMENT,

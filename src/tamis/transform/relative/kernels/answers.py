@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel import U, called, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
 from tamis.documents.batch import Int64
-from tamis.jit import called, kernel
 from tamis.transform.relative.kernels.hits import find_hits, mark_bound
 from tamis.transform.relative.kernels.rules import select
 from tamis.transform.relative.layout import (
@@ -24,9 +25,6 @@ from tamis.transform.relative.layout import (
 )
 from tamis.transform.strings.kernels.events import index_events
 from tamis.transform.strings.layout import CONSTANTS, DONE, EVENTS, FULL, NO_ROOM, NONE, SOURCE
-from tamis.words import first
-
-U = np.uint64
 
 
 @kernel

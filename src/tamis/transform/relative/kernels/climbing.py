@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called
 from tamis.matching.nfa.layout import ABOVE, CODE, OCCURRENCE, OUTER, PARENT, RECORD, START, STATE
 from tamis.transform.relative.layout import FRONTIER_FROM, SERIAL, WORK
 from tamis.transform.strings.kernels.values import node_passes, tests_before

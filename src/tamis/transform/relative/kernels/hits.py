@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import called
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.documents.batch import ATTRIBUTE as ATTRIBUTE_NODE
 from tamis.documents.batch import ELEMENT, KIND_BITS, Int64
 from tamis.documents.batch import TEXT as TEXT_NODE
-from tamis.jit import called
 from tamis.matching.nfa.layout import OCCURRENCE, START, STATE
 from tamis.transform.relative.kernels.climbing import ALL_LEVELS, climb
 from tamis.transform.relative.layout import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.arrays import int32s, int64s, uint8s
+from tamis.core.kernel import called
+from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.documents.batch import Int64
-from tamis.jit import called
 from tamis.matching.nfa.layout import OCCURRENCE, START, STATE
 from tamis.transform.relative.kernels.climbing import ALL_LEVELS, climb
 from tamis.transform.relative.kernels.hits import add_hits

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tamis.arrays import int32s, int64s
+from tamis.core.kernel import called
+from tamis.core.kernel.arrays import int32s, int64s
 from tamis.documents.batch import Int64
-from tamis.jit import called
 from tamis.transform.strings.layout import EVENTS, NODES, NONE, READ
 
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.documents.batch import Bytes, Int64
-from tamis.jit import called, inlined, kernel
 
-U = np.uint64
 _GOLDEN = U(0x9E3779B97F4A7C15)
 _MIXER = U(0xBF58476D1CE4E5B9)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.arrays import float64s, int32s, int64s, uint8s
+from tamis.core.kernel import called, inlined
+from tamis.core.kernel.arrays import float64s, int32s, int64s, uint8s
 from tamis.documents.batch import Bytes, Int64
-from tamis.jit import called, inlined
 from tamis.matching.automaton.kernels.values import parse_number
 from tamis.transform.shapes import ATTRIBUTE, VALUE
 from tamis.transform.strings.kernels.events import parent_of_text

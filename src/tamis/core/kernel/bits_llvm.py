@@ -1,4 +1,4 @@
-"""Words of 64 bits, in kernels."""
+"""The code of LLVM for :mod:`tamis.core.kernel.bits`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tamis.arrays import intrinsic, types
+from tamis.core.kernel.arrays_llvm import intrinsic, types
 
 Value = Any
 """A value of LLVM's."""
@@ -14,8 +14,6 @@ Value = Any
 
 @intrinsic
 def first(_typing: Any, _word: Any) -> Any:
-    """The number of the lowest bit that is set, 64 for none."""
-
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
         return builder.cttz(values[0], ir.IntType(1)(0))
 
@@ -24,8 +22,6 @@ def first(_typing: Any, _word: Any) -> Any:
 
 @intrinsic
 def ones(_typing: Any, _word: Any) -> Any:
-    """How many bits are set."""
-
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
         return builder.ctpop(values[0])
 
@@ -34,8 +30,6 @@ def ones(_typing: Any, _word: Any) -> Any:
 
 @intrinsic
 def last(_typing: Any, _word: Any) -> Any:
-    """The number of the highest bit that is set; the word is not 0."""
-
     def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
         return builder.sub(ir.IntType(64)(63), builder.ctlz(values[0], ir.IntType(1)(1)))
 

@@ -1,0 +1,213 @@
+"""LLVM's code for kernels: collected from Numba, optimised as a whole, with C functions to call.
+
+Only :mod:`.build` imports this: it changes what Numba does in this process. It uses what Numba does
+not document: ``CodeLibrary``, the calling convention, and the data model of arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import llvmlite.binding as llvm
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils, codegen
+from numba.core.callconv import CPUCallConv
+from numba.core.registry import cpu_target
+from numba.np.numpy_support import from_dtype
+
+from tamis.core.kernel.library import symbol_of
+from tamis.core.kernel.prototype import (
+    Parameter,
+    fields_of,
+    hints_of,
+    parameter_of,
+    prototype_of,
+)
+
+_WORD = ir.IntType(64)
+
+
+class _Collected(codegen.JITCodeLibrary):  # type: ignore[misc, name-defined]
+    """What Numba writes for one function: the text is kept; nothing is optimised or loaded."""
+
+    def add_ir_module(self, module: Any) -> None:
+        self.texts.append(cgutils.normalize_ir_text(str(module)))
+
+    def finalize(self) -> None:
+        self._finalized = True
+
+    def get_pointer_to_function(self, _name: str) -> int:
+        return 1  # nobody calls it
+
+    @property
+    def texts(self) -> list[str]:
+        return self.__dict__.setdefault("texts_", [])
+
+
+codegen.JITCPUCodegen._library_class = _Collected
+codegen.JITCPUCodegen.set_env = lambda *_: None
+
+
+class Collector:
+    """The code of some kernels, and of all that they call.
+
+    Attributes:
+        prototypes: parameters and result of each kernel, by symbol.
+    """
+
+    def __init__(self) -> None:
+        self.prototypes: dict[str, tuple[list[Parameter], str]] = {}
+        self._libraries: dict[int, _Collected] = {}
+        self._entries = ir.Module("entries")
+
+    def add(self, kernel: Any) -> None:
+        """Compile a kernel, given as Numba's dispatcher, for its declared signature."""
+        symbol = symbol_of(kernel.py_func)
+        self.prototypes[symbol] = prototype_of(kernel.py_func)
+        signature = tuple(map(_numba_type, hints_of(kernel.py_func)))
+        kernel.compile(signature)
+        compiled = kernel.overloads[signature]
+        self._collect(compiled.library)
+        _add_entry(self._entries, symbol, compiled)
+
+    def _collect(self, library: _Collected) -> None:
+        if id(library) not in self._libraries:
+            self._libraries[id(library)] = library
+            for used in library._linking_libraries:
+                self._collect(used)
+
+    def object_for(self, level: str) -> bytes:
+        """Machine code of all kernels, for a level of processors."""
+        target = llvm.Target.from_triple(llvm.get_process_triple())
+        cpu = "generic" if level == "aarch64" else level
+        machine = target.create_target_machine(cpu=cpu, opt=3, reloc="pic", codemodel="default")
+        module = llvm.parse_assembly(cgutils.normalize_ir_text(str(self._entries)))
+        module.triple, module.data_layout = llvm.get_process_triple(), str(machine.target_data)
+        for library in self._libraries.values():
+            for text in library.texts:
+                part = llvm.parse_assembly(text)
+                _set_linkage(part.functions, "external")  # or what nobody calls yet is left out
+                module.link_in(part)
+        # Numba's linkage while it optimises: what is called once is not inlined for that alone.
+        _set_linkage(self._inner(module), "linkonce_odr")
+        _optimise(module, machine)
+        _set_linkage(self._inner(module), "internal")  # its names are unique in this process alone
+        return bytes(machine.emit_object(module))
+
+    def _inner(self, module: llvm.ModuleRef) -> Iterator[llvm.ValueRef]:
+        """All functions but those that C calls, and the variables."""
+        yield from (each for each in module.functions if each.name not in self.prototypes)
+        yield from module.global_variables
+
+
+def _set_linkage(values: Iterable[llvm.ValueRef], linkage: str) -> None:
+    for value in values:
+        if not value.is_declaration:
+            value.linkage = linkage
+
+
+def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    """The passes that Numba runs, once for all functions."""
+
+    def passes(level: int, vectorise: bool) -> Any:
+        tuning = llvm.create_pipeline_tuning_options(speed_level=level)
+        tuning.loop_vectorization = tuning.slp_vectorization = vectorise
+        return llvm.create_pass_builder(machine, tuning)
+
+    full = passes(3, True)
+    by_function = full.getFunctionPassManager()
+    for function in module.functions:
+        if not function.is_declaration:
+            by_function.run(function, full)
+    cheap = passes(0, False)
+    first = cheap.getModulePassManager()
+    first.add_loop_rotate_pass()
+    first.add_instruction_combine_pass()
+    first.add_jump_threading_pass()
+    first.run(module, cheap)
+    full.getModulePassManager().run(module, full)
+
+
+# -- signatures ---------------------------------------------------------------------------------
+
+
+def _numba_type(hint: Any) -> Any:
+    """The type that Numba has for an annotation of a kernel."""
+    fields = fields_of(hint)
+    if fields is not None:
+        return types.NamedTuple(tuple(map(_numba_type, fields)), hint)
+    parameter = parameter_of(hint)
+    if hint is bool:
+        return types.boolean
+    if not parameter.endswith("]"):
+        return getattr(types, parameter)
+    item, _, commas = parameter.partition("[")
+    return types.Array(from_dtype(np.dtype(item)), len(commas), "C")
+
+
+def _add_entry(module: ir.Module, symbol: str, compiled: Any) -> None:
+    """Write the C function of a kernel: it makes Numba's arguments of pointers and lengths."""
+    context = cpu_target.target_context
+    signature = compiled.signature
+    convention = CPUCallConv(context)
+    called = ir.Function(
+        module,
+        convention.get_function_type(signature.return_type, signature.args),
+        compiled.fndesc.llvm_func_name,
+    )
+    words = [kind for each in signature.args for kind in _words(each)]
+    has_result = signature.return_type is not types.none
+    returned = _WORD if has_result else ir.VoidType()
+    entry = ir.Function(module, ir.FunctionType(returned, words), symbol)
+    builder = ir.IRBuilder(entry.append_basic_block())
+    result = builder.alloca(_WORD)
+    builder.store(_WORD(0), result)
+    exception = builder.alloca(called.function_type.args[1].pointee)
+    given = iter(entry.args)
+    arguments = [value for each in signature.args for value in _arguments(builder, each, given)]
+    cast = [
+        builder.bitcast(value, kind) if isinstance(kind, ir.PointerType) else value
+        for value, kind in zip(arguments, called.function_type.args[2:], strict=True)
+    ]
+    place = builder.bitcast(result, called.function_type.args[0])
+    builder.call(called, [place, exception, *cast])
+    if has_result:
+        builder.ret(builder.load(result))
+    else:
+        builder.ret_void()
+
+
+def _words(kind: Any) -> Iterator[ir.Type]:
+    """The C parameters of a value."""
+    if isinstance(kind, types.NamedTuple):
+        for field in kind.types:
+            yield from _words(field)
+    elif isinstance(kind, types.Array):
+        yield ir.IntType(8).as_pointer()
+        yield from [_WORD] * kind.ndim
+    else:
+        yield _WORD
+
+
+def _arguments(builder: ir.IRBuilder, kind: Any, given: Iterator[Any]) -> Iterator[Any]:
+    """What Numba calls a function with, of the C arguments of a value."""
+    if isinstance(kind, types.NamedTuple):
+        for field in kind.types:
+            yield from _arguments(builder, field, given)
+    elif isinstance(kind, types.Array):
+        data = next(given)
+        shape = [next(given) for _ in range(kind.ndim)]
+        size = _WORD(kind.dtype.bitwidth // 8 if kind.dtype is not types.boolean else 1)
+        strides = [size]
+        for length in reversed(shape[1:]):
+            strides.insert(0, builder.mul(strides[0], length))
+        count = shape[0] if kind.ndim == 1 else builder.mul(*shape)
+        nothing = ir.Constant(data.type, None)
+        yield from (nothing, nothing, count, size, data, *shape, *strides)
+    elif kind is types.boolean:
+        yield builder.zext(builder.trunc(next(given), ir.IntType(1)), ir.IntType(8))
+    else:
+        yield next(given)

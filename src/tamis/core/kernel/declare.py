@@ -1,0 +1,166 @@
+"""How functions become kernels: ``kernel``, ``called``, ``inlined``, ``intrinsic``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from functools import cache, wraps
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from tamis.core.kernel.library import Library, open_library, symbol_of
+from tamis.errors import LibraryError, UsageError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+KERNELS: list[Callable[..., Any]] = []
+"""Of ``jit`` and of the build: the kernels that were declared so far, as Numba's dispatchers."""
+
+# Kernels make no arrays, so references to arrays are not counted: counting took nine tenths of the
+# time of a kernel with many short functions. A kernel that allocates does not compile.
+_OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cfunc_wrapper": True,
+}
+
+
+@cache
+def mode() -> str:
+    """How kernels run in this process: ``native``, ``jit``, ``python``, or ``build``.
+
+    Raises:
+        UsageError: ``TAMIS_KERNELS`` is something else.
+        LibraryError: the native library cannot be used, and Numba is not installed.
+    """
+    asked = os.environ.get("TAMIS_KERNELS", "native")
+    if asked not in ("native", "jit", "python", "build"):
+        raise UsageError(f"TAMIS_KERNELS={asked}: write native, jit or python")
+    if asked != "native":
+        return asked
+    try:
+        _library()
+    except LibraryError as error:
+        if find_spec("numba") is None:
+            raise
+        sys.stderr.write(
+            f"tamis: {error}; until then Numba compiles kernels in memory, for about a minute\n"
+        )
+        return "jit"
+    return "native"
+
+
+@cache
+def _library() -> Library:
+    return open_library()
+
+
+def kernel(function: F) -> F:
+    """Make a function a kernel, which Python calls; the GIL is released while it runs."""
+    how = mode()
+    if how == "native":
+        return cast(F, wraps(function)(_library().caller(symbol_of(function))))
+    if how == "python":
+        return _uncompiled(function)
+    compiled: F = _numba().njit(nogil=True, **_OPTIONS, **_WRAPPED[how])(function)
+    KERNELS.append(compiled)
+    return compiled
+
+
+# The library's functions are called by address, so Numba's own wrappers are left out.
+_WRAPPED: dict[str, dict[str, bool]] = {"jit": {}, "build": {"no_cpython_wrapper": True}}
+
+
+def called(function: F) -> F:
+    """Make a function one that only kernels call."""
+    if mode() in ("native", "python"):
+        return function
+    return cast(F, _for_wide_integers(_numba().njit(nogil=True, **_OPTIONS)(function)))
+
+
+def inlined(function: F) -> F:
+    """Make a function one that is compiled into each kernel that calls it."""
+    if mode() in ("native", "python"):
+        return function
+    return cast(F, _for_wide_integers(_numba().njit(forceinline=True, **_OPTIONS)(function)))
+
+
+def intrinsic(function: F) -> F:
+    """Make a function an intrinsic: its body is its twin in Python, for ``python`` and tests.
+
+    The function of the same name in the module's namesake, with ``_llvm`` behind its name, makes
+    the code of LLVM.
+    """
+    if mode() in ("native", "python"):
+        return function
+    return cast(F, getattr(import_module(f"{function.__module__}_llvm"), function.__name__))
+
+
+class _Word(np.uint64):
+    """A uint64 of any integer, modulo 2**64: as machine code has it, and NumPy has not."""
+
+    def __new__(cls, number: Any) -> Any:
+        return np.uint64(int(number) & 0xFFFFFFFFFFFFFFFF)
+
+
+U: type[np.uint64] = _Word if mode() == "python" else np.uint64
+"""What kernels call uint64."""
+
+
+def _numba() -> Any:
+    return import_module("numba")
+
+
+def _uncompiled(function: F) -> F:
+    """The function itself, with the integers of machine code instead of NumPy's."""
+
+    def given(argument: Any) -> Any:
+        if isinstance(argument, np.ndarray):
+            return argument.view(WideArray)
+        if isinstance(argument, tuple):
+            return type(argument)(*map(given, argument))
+        return np.int64(argument) if isinstance(argument, int) else argument
+
+    @wraps(function)
+    def run(*arguments: Any) -> Any:
+        with np.errstate(over="ignore"):  # uint64 are modulo 2**64
+            result = function(*map(given, arguments))
+        return int(result) if isinstance(result, np.integer) else result
+
+    return cast(F, run)
+
+
+class WideArray(np.ndarray[Any, Any]):
+    """Of ``python``: an array whose items have 64 bits once they are read, as Numba has them."""
+
+    def __getitem__(self, key: Any) -> Any:
+        item = super().__getitem__(key)
+        return np.int64(item) if isinstance(item, _NARROW) else item
+
+
+_NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
+
+
+def _for_wide_integers(compiled: Any) -> Any:
+    """Compile a function for integers of 64 bits alone.
+
+    Numba would compile it, and all that it calls, once more for each constant that it is called
+    with, and for each narrower type.
+    """
+    types = _numba().types
+    compile_for = compiled.compile
+
+    def wide(type: Any) -> Any:
+        plain = types.unliteral(type)
+        is_signed = isinstance(plain, types.Integer) and plain.signed
+        return types.int64 if is_signed else plain
+
+    def compile_wide(signature: Any) -> Any:
+        return compile_for(tuple(map(wide, signature)))
+
+    compiled.compile = compile_wide
+    return compiled

@@ -1,0 +1,213 @@
+"""The native library: which one belongs here, is it whole, and how its kernels are called.
+
+``src/tamis/core/kernel/native`` has a library for each level of processors, and ``library.json``,
+which says what they were made of. Nothing of a library is run before all of that is checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from tamis.errors import LibraryError
+
+PACKAGE = Path(__file__).parents[2]
+"""The folder of the package ``tamis``."""
+FOLDER = Path(__file__).parent / "native"
+LIST = "library.json"
+_REMEDY = "build it: make (in a checkout), or pip install --force-reinstall tamis"
+
+# What a level of x86-64 adds to the one before, in the words of Linux's /proc/cpuinfo.
+_V2 = frozenset("cx16 lahf_lm popcnt pni sse4_1 sse4_2 ssse3".split())
+_V3 = _V2 | frozenset("abm avx avx2 bmi1 bmi2 f16c fma movbe xsave".split())
+_V4 = _V3 | frozenset("avx512bw avx512cd avx512dq avx512f avx512vl".split())
+LEVELS = {"x86-64-v2": _V2, "x86-64-v3": _V3, "x86-64-v4": _V4, "aarch64": frozenset[str]()}
+"""Level → what a processor must have for it; the best one of an architecture is last."""
+
+
+def architecture_levels() -> list[str]:
+    """The levels of this architecture, the best one first."""
+    machine = platform.machine()
+    prefix = {"x86_64": "x86-64", "AMD64": "x86-64"}.get(machine, machine)
+    return [name for name in reversed(LEVELS) if name.startswith(prefix)]
+
+
+def processor_levels() -> list[str]:
+    """The levels that this processor has, the best one first."""
+    features: set[str] = set()
+    try:
+        with open("/proc/cpuinfo", encoding="ascii", errors="replace") as lines:
+            features = set(next((line for line in lines if line.startswith("flags")), "").split())
+    except OSError:  # a system without it
+        pass
+    return [name for name in architecture_levels() if LEVELS[name] <= features]
+
+
+def digest_of(names: Iterable[str], package: Path = PACKAGE) -> str:
+    """A hash of source files, by their paths in the package."""
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(name.encode() + b"\0" + (package / name).read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """A hash of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def symbol_of(function: Callable[..., Any]) -> str:
+    """What the library calls a kernel: its module and its name."""
+    return f"{function.__module__}.{function.__qualname__}".replace(".", "_")
+
+
+class Library:
+    """A native library whose kernels can be called.
+
+    Args:
+        path: the file; it was checked.
+        prototypes: of its kernels, by symbol: parameters and result.
+    """
+
+    def __init__(self, path: Path, prototypes: dict[str, tuple[list[Any], str]]) -> None:
+        self.path = path
+        self.prototypes = prototypes
+        self._functions = ctypes.CDLL(str(path))  # which releases the GIL
+
+    def caller(self, symbol: str) -> Callable[..., Any]:
+        """A function that calls a kernel; array types are checked at each call.
+
+        Raises:
+            LibraryError: the library does not have this kernel.
+        """
+        if symbol not in self.prototypes:
+            raise LibraryError(f"the kernel {symbol} is missing from {self.path.name}: {_REMEDY}")
+        parameters, result = self.prototypes[symbol]
+        native = self._functions[symbol]
+        native.argtypes = list(_words(parameters))
+        native.restype = ctypes.c_int64 if result else None
+        if parameters[0] == "int64[]" and set(parameters[1:]) <= {"int64"}:
+            return _state_caller(native)
+        return _array_caller(native, parameters)
+
+
+def _words(parameters: Iterable[Any]) -> Iterable[Any]:
+    """The C types of parameters."""
+    for parameter in parameters:
+        if isinstance(parameter, list):
+            yield from _words(parameter)
+        elif parameter.endswith("]"):
+            yield ctypes.c_void_p
+            yield from [ctypes.c_int64] * (parameter.count(",") + 1)
+        else:
+            yield {"int64": ctypes.c_int64, "uint64": ctypes.c_uint64}[parameter]
+
+
+def _state_caller(native: Any) -> Callable[..., Any]:
+    """For kernels of a state and integers, which are called often.
+
+    ``from_buffer`` gives the address of an array in a third of the time that NumPy takes.
+    """
+    import numpy as np  # noqa: PLC0415 - the build imports this module without it
+
+    int64 = np.dtype(np.int64)
+    address_of = (ctypes.c_int64 * 0).from_buffer
+
+    def call(state: Any, *numbers: Any) -> Any:
+        if state.dtype is not int64 or not state.flags.c_contiguous:
+            raise TypeError(f"a state is a contiguous array of int64, not of {state.dtype}")
+        return native(address_of(state), state.size, *map(int, numbers))
+
+    return call
+
+
+def _array_caller(native: Any, parameters: list[Any]) -> Callable[..., Any]:
+    """For all other kernels, nearly all of which are called while subscriptions are compiled."""
+
+    def words(parameters: list[Any], arguments: Iterable[Any]) -> Iterable[int]:
+        for parameter, argument in zip(parameters, arguments, strict=True):
+            if isinstance(parameter, list):
+                yield from words(parameter, argument)
+            elif not parameter.endswith("]"):
+                yield int(argument)
+            else:
+                item, _, commas = parameter.partition("[")
+                if (
+                    argument.dtype.name != item
+                    or argument.ndim != len(commas)
+                    or not argument.flags.c_contiguous
+                ):
+                    found = f"{argument.dtype} of {argument.ndim} dimensions"
+                    raise TypeError(f"a kernel takes a contiguous {parameter}, not {found}")
+                yield argument.__array_interface__["data"][0]
+                yield from argument.shape
+
+    def call(*arguments: Any) -> Any:
+        return native(*words(parameters, arguments))
+
+    return call
+
+
+def open_library(folder: Path = FOLDER, package: Path = PACKAGE) -> Library:
+    """The library for this processor, made of these sources.
+
+    Raises:
+        LibraryError: there is none, or it is damaged; the message says what to do.
+    """
+    try:
+        made = json.loads((folder / LIST).read_bytes())
+        levels: dict[str, dict[str, Any]] = made["levels"]
+        sources: list[str] = made["sources"]
+        prototypes = made["kernels"]
+    except FileNotFoundError:
+        raise LibraryError(f"there is no native library of kernels: {_REMEDY}") from None
+    except (OSError, ValueError, KeyError, TypeError):
+        raise LibraryError(f"{folder / LIST} cannot be read: {_REMEDY}") from None
+    level = _level(levels)
+    try:
+        is_made_of_these = digest_of(sources, package) == made["digest"]
+    except OSError:  # one of them is gone
+        is_made_of_these = False
+    if not is_made_of_these:
+        raise LibraryError(f"the native library was made of other sources: {_REMEDY}")
+    path = folder / levels[level]["file"]
+    try:
+        is_whole = file_digest(path) == levels[level]["digest"]
+    except OSError as error:
+        raise LibraryError(f"cannot read {path}: {error.strerror}: {_REMEDY}") from None
+    if not is_whole:
+        raise LibraryError(f"{path} is damaged: {_REMEDY}")
+    try:
+        return Library(path, prototypes)
+    except OSError as error:
+        raise LibraryError(f"cannot load {path}: {error}: {_REMEDY}") from None
+
+
+def _level(built: Iterable[str]) -> str:
+    """The best level that was built and that the processor has.
+
+    Raises:
+        LibraryError: there is none; or ``TAMIS_LEVEL`` names one that is not.
+    """
+    had = processor_levels()
+    fitting = [name for name in had if name in built]
+    asked = os.environ.get("TAMIS_LEVEL")
+    if asked is not None:
+        if asked not in fitting:
+            raise LibraryError(
+                f"TAMIS_LEVEL={asked}: built are {', '.join(built)}; this processor has "
+                f"{', '.join(had) or 'none of the levels'}"
+            )
+        return asked
+    if not fitting:
+        raise LibraryError(
+            f"the native library is for processors of {', '.join(built)}, and this one has "
+            f"{', '.join(had) or 'none of the levels'}: {_REMEDY}"
+        )
+    return fitting[0]
