@@ -1,34 +1,26 @@
-"""How long it takes Tamis to start.
+"""How long it takes Tamis to start, and to be built.
 
-    python -m benchmarks.programs.start import | first-match | saved | all-kernels
+    python -m benchmarks.programs.start WORKLOAD
 
-``import`` is ``import tamis`` in a new process. ``first-match`` is a whole ``tamis match`` of one
-small document, its kernels in the cache. ``saved`` is a saved program of a million subscriptions:
-from after the import until it has answered its first document, while another process has it too.
-``all-kernels`` is a new process with an empty cache that
-compiles every kernel that there is; that none is forgotten is checked.
+``python`` and ``numpy`` are a new process that does nothing, and one that imports NumPy: what the
+others stand on. ``library`` imports Tamis and matches one document. ``match``, ``match-events`` and
+``transform`` are whole commands with a small input, and ``help`` is ``tamis --help``. ``saved`` is
+a saved program of a million subscriptions: from after the import until it has answered its first
+document, while another process has it too. ``build`` compiles all kernels for this processor.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
-import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 from benchmarks.programs.protocol import Phases, answer
 
-_IMPORT = """
-from time import perf_counter
-start = perf_counter()
-import tamis
-print(perf_counter() - start)
-"""
+_LIBRARY = "import tamis; print(list(tamis.compile({'x': '//b'}).match('<a><b/></a>')))"
 _COMMAND = "import sys; from tamis.cli import main; sys.exit(main())"
 _SAVED = 1_000_000
 _FIELDS = ("author", "editor", "title", "pages", "year", "volume", "journal", "ee", "url", "cite")
@@ -39,38 +31,57 @@ _BIBLIOGRAPHY = "".join([
     *(f"<!ATTLIST {kind} key CDATA #REQUIRED mdate CDATA #IMPLIED>" for kind in _KINDS),
     *(f"<!ELEMENT {field} (#PCDATA)>" for field in _FIELDS),
 ])  # fmt: skip
-_DTD = "<!ELEMENT a (b*)> <!ATTLIST a c CDATA #IMPLIED> <!ELEMENT b (#PCDATA | a)*>"
 
 
 def main() -> None:
     phases = Phases()
-    measured = {"import": of_import, "first-match": of_first_match, "all-kernels": of_all_kernels}
-    if sys.argv[1] == "compile":
-        print(json.dumps(compile_all()))
-    elif sys.argv[1] == "load":
+    workload = sys.argv[1]
+    if workload == "load":
         load(*sys.argv[2:])
-    elif sys.argv[1] == "saved":
+    elif workload == "saved":
         counts, note = of_saved(phases)
         answer(phases, counts, note=note)
     else:
-        answer(phases, measured[sys.argv[1]](phases))
+        answer(phases, of_process(phases, workload))
 
 
-def of_import(phases: Phases) -> dict[str, int]:
-    phases.times["start"] = float(_run("-c", _IMPORT))
-    return {"imports": 1}
-
-
-def of_first_match(phases: Phases) -> dict[str, int]:
+def of_process(phases: Phases, workload: str) -> dict[str, int]:
+    """A new process, from its start to its end; a first one has the files read and compiled."""
     with tempfile.TemporaryDirectory() as folder:
-        subscriptions, document = Path(folder, "one.tsv"), Path(folder, "one.xml")
-        subscriptions.write_text("s\t//b[@c > 1]\nt\t//c[b]\n")
-        document.write_text("<a><b c='2'/></a>")
-        words = ["-c", _COMMAND, "match", "--subscriptions", str(subscriptions), str(document)]
-        _run(*words)  # so that the kernels are in the cache
+        words = _words(Path(folder))[workload]
+        if workload != "build":
+            _run(*words)
         with phases("start"):
             said = _run(*words)
-    return {"matches": len(json.loads(said)["matches"])}
+    return {"lines": said.count("\n") if workload != "help" else 1}
+
+
+def _words(folder: Path) -> dict[str, list[str]]:
+    """What Python is started with, by workload; the files that they need are written."""
+    files = {
+        "one.tsv": "s\t//b[@c > 1]\nt\t//c[b]\n",
+        "one.xml": "<a><b c='2'/></a>",
+        "events.tsv": "s\tn > 1\n",
+        "events.ndjson": '{"n": 2}\n',
+        "one.xq": "<t>{ for $b in //b return <i>{ $b }</i> }</t>",
+    }
+    paths = {name: str(folder / name) for name in files}
+    for name, text in files.items():
+        Path(paths[name]).write_text(text)
+    command = ["-c", _COMMAND]
+    return {
+        "python": ["-c", "pass"],
+        "numpy": ["-c", "import numpy"],
+        "library": ["-c", _LIBRARY],
+        "help": [*command, "--help"],
+        "match": [*command, "match", "--subscriptions", paths["one.tsv"], paths["one.xml"]],
+        "match-events": [
+            *(*command, "match-events", "--subscriptions", paths["events.tsv"]),
+            paths["events.ndjson"],
+        ],
+        "transform": [*command, "transform", "--subscriptions", paths["one.xq"], paths["one.xml"]],
+        "build": ["-m", "tamis.core.kernel.build", "--folder", str(folder / "native")],
+    }
 
 
 def of_saved(phases: Phases) -> tuple[dict[str, int], str]:
@@ -137,280 +148,10 @@ def _private_bytes() -> int:
     return sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Private_"))
 
 
-def of_all_kernels(phases: Phases) -> dict[str, int]:
-    with tempfile.TemporaryDirectory() as folder, phases("start"):
-        said = _run("-m", "benchmarks.programs.start", "compile", cache=folder)
-    found: dict[str, bool] = json.loads(said)
-    forgotten = [name for name, is_compiled in found.items() if not is_compiled]
-    if forgotten:
-        sys.exit(f"nothing here uses the kernels {', '.join(forgotten)}: add what does")
-    return {"kernels": len(found)}
-
-
-def _run(*words: str, cache: str | None = None) -> str:
-    """What Python prints when run with these words; ``cache`` is where kernels are kept."""
-    environment = os.environ | ({"XDG_CACHE_HOME": cache} if cache else {})
-    done = subprocess.run(
-        [sys.executable, *words], env=environment, stdout=subprocess.PIPE, text=True, check=True
-    )
-    return done.stdout
-
-
-def compile_all() -> dict[str, bool]:
-    """Use everything that has kernels; gives which there are, and whether they are compiled."""
-    use_everything()
-    return {name: bool(function.signatures) for name, function in compiled_functions().items()}
-
-
-def compiled_functions() -> dict[str, Any]:
-    """All that Numba compiles, by name, but for what it compiles into whatever calls it."""
-    from numba.core.registry import CPUDispatcher  # noqa: PLC0415
-
-    import tamis  # noqa: PLC0415 - slow to import, as are the others
-
-    package = Path(tamis.__path__[0])
-    found: dict[str, Any] = {}
-    for path in sorted(package.rglob("*.py")):
-        if "tamis.core.kernel import" not in path.read_text(encoding="utf-8"):
-            continue
-        module = ".".join(("tamis", *path.relative_to(package).with_suffix("").parts))
-        for name, value in vars(importlib.import_module(module)).items():
-            if isinstance(value, CPUDispatcher) and value.py_func.__module__ == module:
-                is_inlined = value.targetoptions.get("forceinline")
-                if not is_inlined:
-                    found[f"{module}.{name}"] = value
-    return found
-
-
-def use_everything() -> None:
-    """Generate documents, parse and match them, save and load: add here what gets kernels."""
-    from tamis import Limits, Subscriptions, compile, load, workload  # noqa: PLC0415
-    from tamis.events.encode import Encoder  # noqa: PLC0415
-    from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
-    from tamis.schema.reader import parse_dtd  # noqa: PLC0415
-
-    documents = [
-        b"".join(workload.dblp(records=2)),
-        workload.Documents(SchemaGraph.of(parse_dtd(_DTD)), size=1000, fill=True).document(0),
-        b"<?xml version='1.0'?><!-- c --><p:a xmlns:p='u' d='1'>x&amp;<?t u?><![CDATA[y]]></p:a>",
-    ]
-    assert len(list(compile({"s": "//b"}).match_records(documents[1], "b"))) > 0
-    expressions = [
-        *("//a[2]", "//a[count(b) = 1]", "//a[. = 1]", "//*[self::a or self::b]", "//a[b or c]/d"),
-        *("//a[contains(., 'abcd')]", "//a[not(contains(., 'a'))]", "/*", "//text()"),
-    ]
-    for match in compile(enumerate(expressions)).match_many(documents, nodes="all"):
-        assert match.error is None, match.error
-    expressions = ["//b", "//a[@c = '1']", "//author[. = 'x']", "//node()", "name(/*) = 'p:a'"]
-    for match in compile(enumerate(expressions)).match_many(documents):
-        assert match.error is None, match.error
-    filters = compile({"s": "//a//b", "t": "/a/b", "u": "//b/a//b"}, engine="pma")
-    assert len(filters.match(documents[1])) > 0
-    many = enumerate(f"/a/b{n}[@c = 'x{n}' or d < {n}]" for n in range(5_000))
-    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as file:
-        file.writelines(f"s{number}\t{text}\n" for number, text in many)
-        file.flush()
-        subscriptions = Subscriptions.from_file(file.name)
-    assert len(subscriptions.queries.plain) == 5_000
-    compile(subscriptions)
-    # As many constants as are looked at one by one, and more of them in one element than at first.
-    constants = {n: f"//a[b = 'x{n}'][c]" for n in range(100)}
-    together = "".join(f"<b>x{n}</b>" for n in constants)
-    assert len(compile(constants).match(f"<a>{together}<c/></a>")) == len(constants)
-    # As many states as the automaton has to make room for, and none to spare.
-    twigs = {n: f"//n{n}[m][not(.//k)]" for n in range(200)}
-    nested = b"".join(b"<n%d><m/>" % n for n in range(200))
-    nested += b"".join(b"</n%d>" % n for n in reversed(range(200)))
-    for bytes_max in (1, 1 << 30):
-        matcher = compile(twigs, limits=Limits(memo_bytes=bytes_max))
-        assert len(matcher.match(nested)) == len(twigs)
-    with tempfile.TemporaryDirectory() as folder:
-        matcher.save(Path(folder, "x.tamis"), learned=True)
-        assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
-    _use_nfa()
-    _use_events()
-    _use_drawn_events()
-    _use_transformations()
-    graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
-    matcher = compile({"s": "//b"}, dtd=graph)
-    assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
-    assert Encoder(["n"]).ndjson(b'{"n": 1}\n').batch.events == 1
-
-
-def _use_transformations() -> None:
-    """Transform for so many subscriptions, and so large a document, that all arrays are full."""
-    from tamis import Transformer  # noqa: PLC0415
-
-    wheres = ["$b/c = 'x%d'", "$b/c < %d", "$b/@k != %d", "$b/@k = %d", "$b/c", "$b[c = 'x%d']//c"]
-    queries = {
-        (n, kind): "<r>{ for $b in //a[@n > 1]//b[@k] where "
-        + where.replace("%d", str(n))
-        + " return <i>{ $b/@k, $b/c/text(), $b//c[@l = 1] }</i> }</r>"
-        for n in range(60)
-        for kind, where in enumerate(wheres)
-    }
-    inside = "".join(f"<b k='{n}'><b k='1'>t<c l='1'>x{n}</c></b><c>{n}</c></b>" for n in range(99))
-    transformer = Transformer({str(id): query for id, query in queries.items()})
-    assert len(transformer.transform(f"<a n='2'><a n='3'>{inside}</a></a>")) > 200
-    _use_path_sharing()
-
-
-def _use_path_sharing() -> None:
-    """Run the broker paper's plans, with all operators and full arrays."""
-    from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
-    from tamis.documents.source import Source  # noqa: PLC0415
-    from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
-    from tamis.language.filters import Labels  # noqa: PLC0415
-    from tamis.language.flwr import parse_transformation  # noqa: PLC0415
-    from tamis.limits import Limits  # noqa: PLC0415
-    from tamis.transform.pathsharing.claims import Claims  # noqa: PLC0415
-    from tamis.transform.pathsharing.planning import FW, FWR, F, Planner  # noqa: PLC0415
-    from tamis.transform.pathsharing.strategy import PathSharing  # noqa: PLC0415
-    from tamis.transform.plan import task_of  # noqa: PLC0415
-    from tamis.transform.shapes import Shapes  # noqa: PLC0415
-
-    returned = "return <i>{ $b//c[@l], $b }</i> }</r>"
-    texts = [
-        f"<r>{{ for $b in {binding} where $b/c {operator} '{n}' {returned}"
-        for n in range(99)
-        for binding in ("//a[@n > 1]//b", "//a//b[@k = 1]", "/a/a/b", "//*")
-        for operator in ("=", "!=")
-    ]
-    inside = "".join(f"<b k='{n}'><b k='1'><c l='1'>{n}</c></b><c>{n}</c></b>" for n in range(99))
-    document = Source(f"<a n='2'><a n='3'>{inside}</a></a>".encode())
-    shapes = Shapes(Labels())
-    found = []
-    for task in map(task_of, map(parse_transformation, texts)):
-        shape = shapes.of(task)
-        shapes.add_demand(shape, task.are_read)
-        found.append(shape)
-    vocabulary = Vocabulary()
-    batch, _ = parse_documents([document], vocabulary, shapes.demands.total, Limits())
-    claims = Claims(shapes.labels, None)
-    answers = set()
-    for sharing, known, is_shared in (
-        (F, claims, False),
-        (FW, None, False),
-        (FWR, claims, False),
-        (FWR, None, False),
-        (FWR, claims, True),
-    ):
-        strategy = PathSharing(shapes.labels, Planner(sharing, known, is_shared))
-        for shape in found:
-            strategy.add(shape)
-        groups = strategy.find_groups(batch, vocabulary)
-        answers.add(tuple(groups.transformations.tolist()))
-        assert len(strategy.profile(batch, vocabulary)) > 8
-    assert len(answers) == 1
-
-
-def _use_nfa() -> None:
-    """Run YFilter's NFA with full stacks and with little on them; add to it, and list tuples."""
-    from tamis.documents.demand import EVERYTHING  # noqa: PLC0415
-    from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
-    from tamis.documents.source import Source  # noqa: PLC0415
-    from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
-    from tamis.language.xpath import parse  # noqa: PLC0415
-    from tamis.limits import Limits  # noqa: PLC0415
-    from tamis.matching import nfa  # noqa: PLC0415
-
-    expressions = [f"//n{n}/*//n{n}//*" for n in range(200)]
-    expressions += [*("//*//*//*", "/*/p:*", "//a[.//b = 'x']/text()", "//n0[not(@c)]", "//p:*")]
-    queries = [parse(text, {"p": "u"}) for text in expressions]
-    nested = b"".join(b"<n%d>" % (n % 200) for n in range(400)) + b"<p:a xmlns:p='u'>t</p:a>"
-    nested += b"".join(b"</n%d>" % (n % 200) for n in reversed(range(400)))
-    vocabulary = Vocabulary()
-    documents = [nested, b"<a><b>x</b>y</a>", b"<", nested]
-    batch, _ = parse_documents([*map(Source, documents)], vocabulary, EVERYTHING, Limits())
-    matching = nfa.open_nfa(nfa.compile_queries(queries[:100]), 0)
-    for query in queries[100:]:
-        matching.add(query)
-    found = [matching.match(batch, vocabulary).numbers(number) for number in range(4)]
-    assert [len(numbers) for numbers in found] == [203, 1, 0, 203]
-    streams, errors = matching.path_tuples(batch, vocabulary, [0, 7, 200], 1 << 10)
-    assert [len(stream.nodes) for stream in streams] == [0, 0, 0]
-    assert list(errors) == [0, 3]
-
-
-def _use_events() -> None:
-    """Ask every engine of events the same."""
-    import pyarrow  # noqa: PLC0415
-
-    from tamis.events.building import TableBuilder  # noqa: PLC0415
-    from tamis.events.encode import Encoder, encode  # noqa: PLC0415
-    from tamis.events.planner import runnable  # noqa: PLC0415
-    from tamis.language.constraints import Constraint  # noqa: PLC0415
-
-    operators: dict[str, Any] = {
-        "<": 2,
-        "in": (1, 2),
-        "exists": None,
-        "prefix": "a",
-        "suffix": "b",
-        "contains": "",
-    }
-    builder = TableBuilder()
-    for operator, constant in operators.items():
-        builder.add([[Constraint("n", operator, constant)]])
-    builder.add([[Constraint("n", "!=", "b")], [Constraint("n", ">", 0.5)]])
-    table = builder.freeze()
-    batch = encode([{"n": "ab"}, {"n": 1.0}, {"n": False}], table.names)
-    rows = pyarrow.record_batch({"n": ["ab", None]})
-    assert Encoder(table.names).arrow(rows).event_starts.tolist() == [0, 1, 1]
-    for engine in runnable():
-        matches = engine.open(engine.compile(table), table.owners("subscription"), 1).match(batch)
-        found = [matches.numbers(event).tolist() for event in range(batch.events)]
-        assert found == [[2, 3, 4, 5, 6], [0, 1, 2, 6], [2]], engine.name
-
-
-def _use_drawn_events() -> None:
-    """Draw filters and events, and match them with each engine."""
-    import numpy as np  # noqa: PLC0415
-
-    from tamis.events.pcm.building import compile_filters  # noqa: PLC0415
-    from tamis.events.pcm.layout import LINE_WIDTH  # noqa: PLC0415
-    from tamis.events.pcm.preparing import Preparation  # noqa: PLC0415
-    from tamis.workload import EventWorkload  # noqa: PLC0415
-
-    drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)
-    table, events = drawn.table(), drawn.events(20)
-    preparation = Preparation(compile_filters(table))  # what CCM leaves to the processor
-    preparation.begin(events)
-    lines = np.zeros((1_000, LINE_WIDTH), np.int64)
-    assert preparation.prepare(lines, np.zeros(20, np.uint64)) == 20
-    for each in (drawn, *map(_workload, _ALL_SHAPES)):
-        _match_all(each.table(), each.events(20))
-
-
-_ALL_SHAPES: tuple[dict[str, Any], ...] = (
-    {"names": 4, "values": 3},  # large cells, divided by constants
-    {"names": 24, "attributes": (18, 24)},  # events with too many keys for subsets
-    {"names": 3, "values": 300, "strings": 0.5, "constraints": (1, 2)},  # constants that are hashed
-    {"names": 1, "values": 100_000, "constraints": (1, 1), "filters": (40_000, 40_000)},  # wide
-)
-
-
-def _workload(options: dict[str, Any]) -> Any:
-    from tamis.workload import EventWorkload  # noqa: PLC0415
-
-    attributes = (1, min(5, options["names"]))
-    return EventWorkload(**{
-        "interfaces": 2, "filters": (300, 400), "attributes": attributes, **options
-    })  # fmt: skip
-
-
-def _match_all(table: Any, events: Any) -> None:
-    """Match events with each engine, by filter and by interface; all of them find as much."""
-    from tamis.events.planner import runnable  # noqa: PLC0415
-
-    for owners in map(table.owners, ("filter", "interface")):
-        found = set()
-        for engine in runnable():
-            if engine.name == "reference" and table.filters > 10_000:
-                continue
-            matches = engine.open(engine.compile(table), owners, 1).match(events)
-            found.add(len(matches.pairs(0, events.events)[0]))
-        assert len(found) == 1, found
+def _run(*words: str) -> str:
+    """What Python prints when run with these words."""
+    command = [sys.executable, *words]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from tamis.errors import EventLimitError, MalformedEvent, UnreadableEvents, UsageError
 from tamis.events.encode import Encoder
-from tamis.events.ndjson.kernels import DEPTH_MAX, join_lines
+from tamis.events.ndjson.kernels import DEPTH_MAX
 from tamis.events.ndjson.lines import Chunk, chunks
 from tamis.events.ndjson.reader import read_lines
 from tamis.limits import Limits
@@ -361,12 +361,6 @@ def test_what_is_in_error_whatever_is_asked_for() -> None:
     some, none = (Encoder(names, LIMITS).ndjson(data).batch for names in (ASKED, []))
     assert sorted(some.errors) == list(range(len(BAD) + len(UNFIT)))
     assert sorted(none.errors) == list(range(len(BAD)))
-
-
-def test_one_specialisation() -> None:
-    read_lines(b"{}", 1, ASKED, LIMITS)
-    read_lines(b"{}\n" * 3, 7, [], Limits(event_bytes=0))
-    assert len(join_lines.signatures) == 1
 
 
 # ------------------------------------------------------------------------- files and streams

@@ -14,22 +14,10 @@ from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.model import FilterTable
 from tamis.events.pcm import OcmMatching, PcmOptions, compile_filters, ocm
-from tamis.events.pcm.kernels import building
-from tamis.events.pcm.kernels.matching import match_events
 from tamis.language.constraints import Constraint
 from tests.events.drawing import answers
 from tests.events.pcm.test_drawn import events_of, of_numbers
 from tests.events.pcm.variants import OPTIONS
-
-KERNELS: list[Any] = [
-    building.number_tables,
-    building.order_filters,
-    building.order_by_name,
-    building.fill_rows,
-    building.find_rows,
-    building.enter_tables,
-    match_events,
-]
 
 
 def frozen(*filters: list[Constraint]) -> FilterTable:
@@ -240,15 +228,3 @@ def test_no_threads(threads: int) -> None:
     table = frozen()
     with pytest.raises(UsageError, match="at least one thread"):
         OcmMatching(compile_filters(table), table.owners("filter"), threads)
-
-
-# -- kernels ---------------------------------------------------------------------------------------
-
-
-def test_one_specialisation() -> None:
-    """Whatever the filters, the events and the threads are."""
-    tables = [of_numbers(1, 5, 20), frozen(), frozen([Constraint("a", "in", ("x", "é"))], [])]
-    for table in tables:
-        for options in OPTIONS:
-            answers(ocm(options), table, [{}, {"a": "x", "n1": 1.5}], "filter", 2)
-    assert [len(kernel.signatures) for kernel in KERNELS] == [1] * len(KERNELS)

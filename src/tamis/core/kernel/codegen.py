@@ -12,8 +12,9 @@ from typing import Any
 import llvmlite.binding as llvm
 import numpy as np
 from llvmlite import ir
-from numba import types
-from numba.core import cgutils, codegen
+from numba import types as numba_types
+from numba.core import cgutils as numba_cgutils
+from numba.core import codegen as numba_codegen
 from numba.core.callconv import CPUCallConv
 from numba.core.registry import cpu_target
 from numba.np.numpy_support import from_dtype
@@ -27,10 +28,16 @@ from tamis.core.kernel.prototype import (
     prototype_of,
 )
 
+# Numba has types that are none to mypy.
+types: Any = numba_types
+cgutils: Any = numba_cgutils
+codegen: Any = numba_codegen
+call_convention: Any = CPUCallConv
+
 _WORD = ir.IntType(64)
 
 
-class _Collected(codegen.JITCodeLibrary):  # type: ignore[misc, name-defined]
+class _Collected(codegen.JITCodeLibrary):  # type: ignore[misc]
     """What Numba writes for one function: the text is kept; nothing is optimised or loaded."""
 
     def add_ir_module(self, module: Any) -> None:
@@ -44,7 +51,8 @@ class _Collected(codegen.JITCodeLibrary):  # type: ignore[misc, name-defined]
 
     @property
     def texts(self) -> list[str]:
-        return self.__dict__.setdefault("texts_", [])
+        texts: list[str] = self.__dict__.setdefault("texts_", [])
+        return texts
 
 
 codegen.JITCPUCodegen._library_class = _Collected
@@ -152,7 +160,7 @@ def _add_entry(module: ir.Module, symbol: str, compiled: Any) -> None:
     """Write the C function of a kernel: it makes Numba's arguments of pointers and lengths."""
     context = cpu_target.target_context
     signature = compiled.signature
-    convention = CPUCallConv(context)
+    convention = call_convention(context)
     called = ir.Function(
         module,
         convention.get_function_type(signature.return_type, signature.args),

@@ -35,7 +35,7 @@ def prototype_of(function: Callable[..., Any]) -> tuple[list[Parameter], str]:
     Raises:
         TypeError: an annotation is missing, or is none that a kernel may have.
     """
-    result = get_type_hints(function).get("return")
+    result: Any = get_type_hints(function)["return"]
     returned = "" if result is type(None) else _NUMBERS[result]
     return [parameter_of(hint) for hint in hints_of(function)], returned
 

@@ -1,6 +1,6 @@
-"""Uses every kernel, and prints what came of it: ``python -m tests.kernels``.
+"""Uses every kernel, and prints what came of it: ``python -m tests.core.every_kernel``.
 
-For processes that are set up otherwise: with every index checked, or with nothing compiled yet.
+For processes that are set up otherwise: another level of processors, or every index checked.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.programs.start import compiled_functions, use_everything
-from tamis import jit
+from tamis.core.kernel import declare, kernel
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import parse
 from tamis.documents.records import parse_records
@@ -29,6 +28,7 @@ from tamis.schema.reader import parse_dtd
 from tamis.workload.documents.dblp import dblp
 from tamis.workload.documents.generator import Documents
 from tamis.workload.events.generator import EventWorkload
+from tests.core.use_everything import use_everything
 from tests.matching.automaton.asking import Asking
 from tests.matching.automaton.compare import compare
 from tests.matching.pma.variants import OPTIONS
@@ -39,12 +39,6 @@ _WIDE = [f"//a/b{number}//c" for number in range(1_000)]
 _DTD = """
     <!ELEMENT a (b | c | a)*> <!ATTLIST a i ID #IMPLIED r IDREFS #IMPLIED>
     <!ELEMENT b (#PCDATA)> <!ELEMENT c (b?, b, (c | b))>"""
-
-
-@jit.kernel
-def canary(array, index):
-    """What is there; where every index is checked, an exception if nothing is."""
-    return array[index]
 
 
 def drawn() -> Iterator[object]:
@@ -107,11 +101,16 @@ def main() -> None:
     asking = Asking()
     print("wrong", compare(7, 0, 40, asking))
     print("asked", asking.comparisons)
-    for name, function in compiled_functions().items():
-        if function.stats.cache_path is not None:  # one that Python calls
-            print("signatures of", name, len(function.signatures))
-            print("compiled", name, sum(function.stats.cache_misses.values()))
-    print("folder", jit.cache_folder())
+    if declare.mode() != "jit":
+        return
+    unused = [each.__name__ for each in declare.KERNELS if not each.signatures]
+    print("unused", unused)
+
+    @kernel
+    def canary(array, index):
+        """What is there; where every index is checked, an exception if nothing is."""
+        return array[index]
+
     try:
         canary(np.zeros(3, np.int64), 5)
         print("canary", "unnoticed")
