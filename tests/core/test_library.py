@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -85,7 +86,7 @@ def test_no_kernel_is_missing() -> None:
     declared = set()
     for module in kernel_modules():
         lines = (PACKAGE / library_path(module)).read_text().splitlines()
-        for before, line in zip(lines, lines[1:], strict=False):
+        for before, line in pairwise(lines):
             if before == "@kernel":
                 declared.add(f"{module}.{line.split('(')[0].removeprefix('def ')}")
     assert len(declared) > 100

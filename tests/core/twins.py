@@ -23,11 +23,11 @@ def main() -> None:
 
 
 def _one(intrinsic):
-    return njit(lambda value: intrinsic(value))
+    return njit(lambda value: intrinsic(value))  # noqa: PLW0108 - it is no function of Python
 
 
 def _two(intrinsic):
-    return njit(lambda value, other: intrinsic(value, other))
+    return njit(lambda value, other: intrinsic(value, other))  # noqa: PLW0108
 
 
 if __name__ == "__main__":

@@ -37,9 +37,8 @@ from tamis.core.kernel.library import (
 )
 
 _DECLARES = re.compile(r"^@kernel$", re.MULTILINE)
-_IMPORTS = re.compile(
-    r"^ *from (tamis[\w.]*) import (\([^)]*\)|[^\n]*)|^ *import (tamis[\w.]*)", re.MULTILINE
-)
+_IMPORTS = re.compile(r"^from (tamis[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_HAS_LAYOUT = re.compile(r"\.(kernels\b|\w*layout$|vectors$|program$)")
 
 
 def main() -> None:
@@ -72,7 +71,7 @@ def build(levels: list[str], folder: Path) -> None:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         modules = kernel_modules()
-        sources = sorted(_path(name) for name in _closure(modules))
+        sources = sorted(_path(name) for name in _sources(modules))
         if not _is_built(levels, digest_of(sources), folder):
             _build(levels, modules, sources, folder)
 
@@ -133,18 +132,23 @@ def kernel_modules() -> list[str]:
     ]
 
 
-def _closure(modules: Iterable[str]) -> set[str]:
-    """Some modules, and all modules of Tamis that their code is made of: what they import."""
+def _sources(modules: Iterable[str]) -> set[str]:
+    """The modules that machine code is made of: kernels, layouts, and what these import.
+
+    Imports of other modules are not followed: kernels have constants of them, and types.
+    """
     found: set[str] = set()
-    todo = [*modules, "tamis.core.kernel.build"]
+    todo = [*modules, *(f"tamis.core.kernel.{name}" for name in ("build", "codegen", "prototype"))]
     while todo:
         module = todo.pop()
         if module in found or module == "tamis" or not _file(module).is_file():
             continue
         found.add(module)
-        for source, names, whole in _IMPORTS.findall(_file(module).read_text(encoding="utf-8")):
-            todo += [source or whole, *(f"{source}.{name}" for name in re.findall(r"\w+", names))]
         todo.append(f"{module}_llvm")
+        if not _HAS_LAYOUT.search(module):
+            continue
+        for source, names in _IMPORTS.findall(_file(module).read_text(encoding="utf-8")):
+            todo += [source, *(f"{source}.{name}" for name in re.findall(r"\w+", names))]
     return found
 
 
