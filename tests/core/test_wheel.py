@@ -1,0 +1,114 @@
+"""The wheel: built for all levels, in environments without Numba and without a compiler."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from contextlib import suppress
+from pathlib import Path
+
+from tamis.core.kernel.library import architecture_levels, processor_levels
+from tests.core.test_kernels import ANSWERS
+
+ROOT = Path(__file__).parents[2]
+PYTHONS = [
+    name for name in ("python3.11", "python3.12", "python3.13", "python3.14") if shutil.which(name)
+]
+TESTED_WITH = ["elementpath", "hypothesis", "lxml", "pyarrow", "pytest"]
+TESTS = ["tests/cases", "tests/matching/test_drawn.py", "tests/events/test_engines.py"]
+MIB = 1 << 20
+
+
+def pythons() -> dict[str, str]:
+    """The Pythons of this machine, by version: on the PATH, or installed by pyenv."""
+    installed = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"), "versions")
+    found: dict[str, str] = {}
+    for version in VERSIONS:
+        candidates = [f"python{version}", *map(str, installed.glob(f"{version}*/bin/python"))]
+        for python in candidates:
+            asked = [python, "-c", "import sys; print('.'.join(map(str, sys.version_info[:2])))"]
+            with suppress(OSError, subprocess.CalledProcessError):
+                said = subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+                if said.strip() == version.rstrip("t"):
+                    found.setdefault(version, python)
+    return found
+
+
+def run(words: list[str], folder: Path, **environment: str) -> str:
+    done = subprocess.run(
+        words,
+        cwd=folder,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{words}:\n{done.stdout[-3000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def build(folder: Path) -> Path:
+    """The wheel of a copy of the sources, for all levels."""
+    ignored = shutil.ignore_patterns("__pycache__", "native")
+    for name in (
+        "src",
+        "tests",
+        "benchmarks",
+        "pyproject.toml",
+        "hatch_build.py",
+        "README.md",
+        "LICENSE",
+    ):
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, folder / name)
+    hatchling = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "-t",
+        "wheel",
+        "-d",
+        str(folder / "dist"),
+    ]
+    run(hatchling, folder, TAMIS_LEVELS="all")
+    shutil.rmtree(folder / "src")
+    (wheel,) = (folder / "dist").iterdir()
+    return wheel
+
+
+def test_the_wheel(tmp_path: Path) -> None:
+    """One wheel serves each Python that is here; its answers are the same at every level.
+
+    The tests run in a copy, outside the checkout, with a PATH that has no compiler.
+    """
+    wheel = build(tmp_path)
+    assert "-py3-none-manylinux_2_17_" in wheel.name
+    assert wheel.stat().st_size <= 4 * MIB
+    with zipfile.ZipFile(wheel) as members:
+        libraries = [name for name in members.namelist() if name.endswith(".so")]
+    assert len(libraries) == len(architecture_levels())
+    shown = run([sys.executable, "-m", "auditwheel", "show", str(wheel)], tmp_path)
+    assert '"manylinux_2_17_' in shown
+    found = pythons()
+    assert found
+    for version, python in found.items():
+        venv = tmp_path / version
+        run([python, "-m", "venv", str(venv)], tmp_path)
+        interpreter, path = str(venv / "bin/python"), str(venv / "bin")
+        run([interpreter, "-m", "pip", "install", "-q", str(wheel), *TESTED_WITH], tmp_path)
+        assert "numba" not in run([interpreter, "-m", "pip", "list"], tmp_path)
+        run([interpreter, "-m", "pytest", "-q", "-x", *TESTS], tmp_path, PATH=path)
+        every = [interpreter, "-m", "tests.core.every_kernel"]
+        said = {
+            level: run(every, tmp_path, PATH=path, TAMIS_LEVEL=level).splitlines()
+            for level in processor_levels()
+        }
+        first, *others = said.values()
+        assert {line.split()[0] for line in first} >= {*ANSWERS}
+        assert all(other == first for other in others)
