@@ -14,9 +14,7 @@ from tamis.core.kernel.library import architecture_levels, processor_levels
 from tests.core.test_kernels import ANSWERS
 
 ROOT = Path(__file__).parents[2]
-PYTHONS = [
-    name for name in ("python3.11", "python3.12", "python3.13", "python3.14") if shutil.which(name)
-]
+VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.14t")
 TESTED_WITH = ["elementpath", "hypothesis", "lxml", "pyarrow", "pytest"]
 TESTS = ["tests/cases", "tests/matching/test_drawn.py", "tests/events/test_engines.py"]
 MIB = 1 << 20
