@@ -18,6 +18,12 @@ VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.14t")
 TESTED_WITH = ["elementpath", "hypothesis", "lxml", "pyarrow", "pytest"]
 TESTS = ["tests/cases", "tests/matching/test_drawn.py", "tests/events/test_engines.py"]
 MIB = 1 << 20
+# Nothing of this checkout, and no other way to run kernels, may be found.
+_ENVIRONMENT = {
+    name: value
+    for name, value in os.environ.items()
+    if name != "PYTHONPATH" and not name.startswith("TAMIS_")
+}
 
 
 def pythons() -> dict[str, str]:
@@ -39,7 +45,7 @@ def run(words: list[str], folder: Path, **environment: str) -> str:
     done = subprocess.run(
         words,
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**_ENVIRONMENT, **environment},
         capture_output=True,
         text=True,
         check=False,
