@@ -35,6 +35,20 @@ def test_every_kernel_with_every_index_checked() -> None:
         assert checked[name] == native[name]
 
 
+UNCOMPILED = (
+    "tests/cases/test_cases.py",
+    "tests/transform/test_cases.py",
+    "tests/events/test_matcher.py",
+    "tests/events/test_engines.py",
+)
+
+
+@pytest.mark.parametrize("tests", UNCOMPILED)
+def test_what_small_cases_come_to_when_nothing_is_compiled(tests: str) -> None:
+    said = output(start("pytest", "-q", tests, TAMIS_KERNELS="python"))
+    assert " passed" in said
+
+
 # -- twins: what intrinsics do, in Python ----------------------------------------------------------
 
 

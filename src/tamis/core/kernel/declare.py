@@ -135,11 +135,20 @@ def _uncompiled(function: F) -> F:
 
 
 class WideArray(np.ndarray[Any, Any]):
-    """Of ``python``: an array whose items have 64 bits once they are read, as Numba has them."""
+    """Of ``python``: an array whose items have 64 bits once they are read, as Numba has them.
+
+    What is stored is cut to the bits of an item.
+    """
 
     def __getitem__(self, key: Any) -> Any:
         item = super().__getitem__(key)
         return np.int64(item) if isinstance(item, _NARROW) else item
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if isinstance(value, int | np.integer) and self.dtype.kind in "iu":
+            bits = int(value) & ((1 << (8 * self.dtype.itemsize)) - 1)
+            value = np.array(bits, f"u{self.dtype.itemsize}").view(self.dtype)
+        super().__setitem__(key, value)
 
 
 _NARROW = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)

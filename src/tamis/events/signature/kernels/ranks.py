@@ -149,7 +149,7 @@ def searched_string(state: Int64, key: int, start: int, end: int) -> int:
         size -= half
     found = heads[U(low)]
     rank = 2 * (low - first) + (found == head) + 2 * (found < head)
-    return rank ^ -((found == head) & (head & U(SIZE_MASK) > U(HEAD_BYTES)))
+    return rank ^ -np.int64((found == head) & (head & U(SIZE_MASK) > U(HEAD_BYTES)))
 
 
 @called
