@@ -27,11 +27,12 @@ def where(_):
     import time, tamis
     from tamis.core.kernel import declare
     time.sleep(1)
-    yield os.getcwd(), tamis.__file__, declare.mode(), "numba" in sys.modules
+    assert sys.executable.endswith("environment/bin/python"), sys.executable
+    yield os.getcwd(), tamis.__file__.startswith(sys.prefix), declare.mode(), "numba" in sys.modules
 
 workers = spark.sparkContext.parallelize(range(4), 4).mapPartitions(where)
-for cwd, path, mode, has_numba in set(workers.collect()):
-    print("worker", os.path.relpath(path, cwd).split(os.sep)[0], mode, has_numba, cwd)
+for cwd, is_packed, mode, has_numba in set(workers.collect()):
+    print("worker", is_packed, mode, has_numba, cwd)
 spark.stop()
 """
 
@@ -59,7 +60,14 @@ def packed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     run(sys.executable, "-m", "venv", folder / "venv")
     python = folder / "venv/bin/python"
     run(python, "-m", "pip", "install", "-q", wheel, "pyarrow", "pandas<3", "venv-pack")
-    run(folder / "venv/bin/venv-pack", "-q", "-o", folder / "environment.tar.gz")
+    run(
+        folder / "venv/bin/venv-pack",
+        "-q",
+        "-p",
+        folder / "venv",
+        "-o",
+        folder / "environment.tar.gz",
+    )
     return folder / "environment.tar.gz"
 
 
@@ -78,4 +86,4 @@ def test_workers_run_what_is_packed(packed: Path, tmp_path: Path) -> None:
     assert "matches 20 21" in said
     workers = [line.split() for line in said if line.startswith("worker ")]
     assert len({cwd for *_, cwd in workers}) == 2
-    assert {tuple(words[1:4]) for words in workers} == {("environment", "native", "False")}
+    assert {tuple(words[1:4]) for words in workers} == {("True", "native", "False")}
