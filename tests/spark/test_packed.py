@@ -82,6 +82,7 @@ def test_workers_run_what_is_packed(packed: Path, tmp_path: Path) -> None:
         *("--conf", "spark.pyspark.python=./environment/bin/python"),
         *("--conf", f"spark.pyspark.driver.python={sys.executable}", script),
         PYSPARK_PYTHON="",
+        PYTHONPATH="",  # or workers would find this checkout
     ).splitlines()
     assert "matches 20 21" in said
     workers = [line.split() for line in said if line.startswith("worker ")]
