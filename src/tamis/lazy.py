@@ -1,11 +1,16 @@
-"""Imports what a package offers when it is asked for: NumPy and Numba take long to import."""
+"""What is made when it is first used: so a process starts fast that uses little of Tamis.
+
+Names of packages (``importing``) and regular expressions (``lazy_pattern``) are here. A module that
+only some calls need is imported inside the function that needs it, with ``# noqa: PLC0415``.
+"""
 
 from __future__ import annotations
 
 import importlib
+import re
 import sys
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, AnyStr, cast
 
 
 def importing(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
@@ -25,3 +30,24 @@ def importing(package: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
         return value
 
     return get
+
+
+def lazy_pattern(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
+    """A regular expression that is compiled when it is first used.
+
+    >>> lazy_pattern("[a-z]+").match("abc1")[0]
+    'abc'
+    """
+    return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
+
+
+class _LazyPattern:
+    def __init__(self, pattern: str | bytes, flags: int) -> None:
+        self._given = pattern, flags
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # asked for by tools that inspect modules
+            raise AttributeError(name)
+        value = getattr(re.compile(*self._given), name)
+        setattr(self, name, value)  # it is asked for once
+        return value

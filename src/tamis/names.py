@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from tamis.lazy import lazy_pattern
 
 NAME_START = (
     "A-Z_a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02ff\u0370-\u037d\u037f-\u1fff\u200c-\u200d"
@@ -11,8 +11,10 @@ NAME_START = (
 """The characters that a name may begin with, but for the colon, for a class of characters."""
 NAME_REST = rf"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040{NAME_START}"
 """The characters that may follow, likewise."""
+NOT_XML = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+"""A character that is in no XML document, so that no expression needs it."""
 NCNAME = f"[{NAME_START}][{NAME_REST}]*"
-QNAME = re.compile(f"(?:({NCNAME}):)?({NCNAME})")
+QNAME = lazy_pattern(f"(?:({NCNAME}):)?({NCNAME})")
 """A name with its prefix, if there is one."""
 
 XML_NAMESPACE = "http://www.w3.org/XML/1998/namespace"

@@ -4,14 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from benchmarks.programs.start import use_everything
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _kernels() -> None:
-    """Compile all kernels, if nobody did so before: commands have a minute for what they do."""
-    use_everything()
-
 
 @pytest.fixture
 def orders(write: Callable[..., None]) -> None:

@@ -7,7 +7,7 @@ import sysconfig
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from tamis.cli import app
 

@@ -437,7 +437,7 @@ def test_silent_by_default() -> None:
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, tamis; print([m for m in ('numba', 'pyspark', 'typer') if m in sys.modules])"
+        "import sys, tamis; print([m for m in ('numba', 'pyspark', 'click') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

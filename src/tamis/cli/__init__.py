@@ -1,29 +1,17 @@
 """The command line: ``tamis COMMAND``.
 
 Each command is one module with one function of the same name; what they share is beside them:
-``arguments`` (what is asked), ``results`` (standard output), ``console`` (standard error and the
-exit status). Modules import Tamis's engines, lxml, rich and Spark inside functions, so that
-``tamis --help`` starts fast.
+``options`` (how functions become commands), ``arguments`` (what is asked), ``results`` (standard
+output), ``console`` (standard error and the exit status).
+
+A command's module is imported when the command is called, and modules import Tamis's engines, lxml,
+rich and Spark inside functions: so ``tamis --help`` needs none of them, and a command only its own.
 """
 
-from typing import Annotated
-
-import typer
+import click
 
 from tamis import __version__
-from tamis.cli import (
-    check,
-    compile,
-    explain,
-    match,
-    match_events,
-    run,
-    schema,
-    select,
-    transform,
-    workload,
-)
-from tamis.cli.console import Commands
+from tamis.cli.options import Commands
 
 __all__ = ["app", "main"]
 
@@ -36,46 +24,47 @@ Exit status:
   130  interrupted
 """
 
-# Plain help and plain usage errors: they go through pipes and searches unharmed.
-app = typer.Typer(
-    cls=Commands,
-    epilog=EXIT_STATUS,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    add_completion=False,
-    no_args_is_help=True,
-)
-app.command(epilog=match.EXAMPLES)(match.match)
-app.command(epilog=match_events.EXAMPLES)(match_events.match_events)
-app.command(epilog=transform.EXAMPLES)(transform.transform)
-app.command(epilog=compile.EXAMPLES)(compile.compile)
-app.command(epilog=check.EXAMPLES)(check.check)
-app.command(epilog=select.EXAMPLES)(select.select)
-app.command(epilog=explain.EXAMPLES)(explain.explain)
-app.command(epilog=run.EXAMPLES)(run.run)
-app.command(epilog=schema.EXAMPLES)(schema.schema)
-app.add_typer(workload.app, name="workload")
 
-
-def _print_version(asked: bool) -> None:
+def _print_version(context: click.Context, _: click.Parameter, asked: bool) -> None:
     if asked:
-        typer.echo(f"tamis {__version__}")
-        raise typer.Exit
+        click.echo(f"tamis {__version__}")
+        context.exit()
 
 
-@app.callback()
-def options(
-    version: Annotated[
-        bool,
-        typer.Option("--version", callback=_print_version, is_eager=True, help="Print it and end."),
-    ] = False,
-) -> None:
-    """Matches XML documents against XPath subscriptions, and events against theirs.
+app = Commands(
+    "tamis",
+    {
+        "match": "Match documents against subscriptions.",
+        "match-events": "Match events against subscriptions.",
+        "transform": "Make of documents the messages that subscriptions want.",
+        "compile": "Compile subscriptions and save them.",
+        "check": "Check that subscriptions can be used.",
+        "select": "Print the nodes that an expression selects, or its value.",
+        "explain": "Explain an expression, or its answer to a document.",
+        "run": "Match files against subscriptions on Spark.",
+        "schema": "Show what a DTD permits.",
+        "workload": "Generate subscriptions, documents and events.",
+        "completion": "Print the completion of a shell.",
+    },
+    package=__name__,
+    help="""Matches XML documents against XPath subscriptions, and events against theirs.
 
     Results go to standard output, one JSON object a line; messages go to standard error.
-    """
+    """,
+    epilog=EXIT_STATUS,
+    options=[
+        click.Option(
+            ["-V", "--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Print it and end.",
+        )
+    ],
+)
 
 
 def main() -> None:
     """Runs the command that ``sys.argv`` names, and exits with its status."""
-    app()
+    app(prog_name="tamis")

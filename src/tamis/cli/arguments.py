@@ -9,10 +9,11 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.console import Status, in_options, progress, say, warn
 from tamis.cli.namespaces import Namespaces
+from tamis.cli.options import Option
 from tamis.errors import UsageError
 from tamis.limits import DEFAULT_LIMITS, Limits
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from tamis.matching.matcher import CompiledMatcher
     from tamis.schema.graph import SchemaGraph
 
-_SUBSCRIPTIONS = typer.Option(
+_SUBSCRIPTIONS = Option(
     "--subscriptions",
     metavar="FILE",
     help="One subscription a line: id, tab, expression; a line without a tab is an expression "
@@ -34,7 +35,7 @@ SubscriptionsFile = Annotated[Path, _SUBSCRIPTIONS]
 SubscriptionsOrProgram = Annotated[Path | None, _SUBSCRIPTIONS]
 ProgramFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--program",
         metavar="FILE",
         help="Instead of subscriptions: what tamis compile has made of them.",
@@ -42,7 +43,7 @@ ProgramFile = Annotated[
 ]
 Unsupported = Annotated[
     Literal["refuse", "slow"],
-    typer.Option(
+    Option(
         "--unsupported",
         help="XPath outside the streamed fragment: refuse it, or evaluate it slowly, with lxml, "
         "document by document.",
@@ -50,7 +51,7 @@ Unsupported = Annotated[
 ]
 LimitSettings = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--limit",
         metavar="NAME=VALUE",
         help="Change a limit on what a subscription or a document may cost, as depth=5000; errors "
@@ -59,7 +60,7 @@ LimitSettings = Annotated[
 ]
 EncodingRule = Annotated[
     Literal["check", "ignore"],
-    typer.Option(
+    Option(
         "--declared-encoding",
         help="The encoding that documents declare: check it, or ignore it, and read documents by "
         "their byte order mark, or as UTF-8.",
@@ -67,11 +68,11 @@ EncodingRule = Annotated[
 ]
 SkipBad = Annotated[
     bool,
-    typer.Option("--skip-bad", help="Go on without the subscriptions that cannot be used."),
+    Option("--skip-bad", help="Go on without the subscriptions that cannot be used."),
 ]
 EngineName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--engine",
         metavar="NAME",
         help="Use this engine, or refuse where it cannot serve: automaton, reference, nfa or pma.",
@@ -79,7 +80,7 @@ EngineName = Annotated[
 ]
 EventSubscriptionsFile = Annotated[
     Path,
-    typer.Option(
+    Option(
         "--subscriptions",
         metavar="FILE",
         help="One subscription a line: id, tab, and what it asks of an event's attributes, such as "
@@ -90,7 +91,7 @@ EventSubscriptionsFile = Annotated[
 ]
 InterfacesFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--interfaces",
         metavar="FILE",
         help="What subscriptions belong to, for --by interface: the id of one, tab, and the id of "
@@ -99,11 +100,11 @@ InterfacesFile = Annotated[
 ]
 EventEngineName = Annotated[
     str,
-    typer.Option("--engine", metavar="NAME", help="Use this engine, as signature or reference."),
+    Option("--engine", metavar="NAME", help="Use this engine, as signature or reference."),
 ]
 Threads = Annotated[
     int | None,
-    typer.Option(
+    Option(
         metavar="N",
         min=1,
         help="How many threads match at once.",
@@ -112,7 +113,7 @@ Threads = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         metavar="FILE",
         help="Write the results to this file instead of standard output. It is replaced when "
         "all results are there, so that it is never half written.",
@@ -120,7 +121,7 @@ Output = Annotated[
 ]
 RootNames = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--root",
         metavar="NAME",
         help="An element that documents begin with; or several of these. Without it: the one in "
@@ -129,7 +130,7 @@ RootNames = Annotated[
 ]
 CatalogFolders = Annotated[
     list[Path] | None,
-    typer.Option(
+    Option(
         "--catalog",
         metavar="FOLDER",
         help="Where to look for files that the DTD refers to, after its own folder; or several of "
@@ -138,7 +139,7 @@ CatalogFolders = Annotated[
 ]
 DtdFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--dtd",
         metavar="FILE",
         help="The DTD of the documents (*.dtd), or a document with a DOCTYPE: subscriptions are "
@@ -148,7 +149,7 @@ DtdFile = Annotated[
 ]
 DtdRoot = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--root",
         metavar="NAME",
         help="The element that documents begin with. Without it: that of --record; or the one in "
@@ -157,7 +158,7 @@ DtdRoot = Annotated[
 ]
 DtdTrust = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--dtd-trust",
         help="Documents are known to be valid: do not look whether they keep to the DTD. Answers "
         "about those that do not may be wrong.",
@@ -226,7 +227,7 @@ def read_subscriptions(file: Path, rules: ReadingRules) -> Subscriptions:
     """The subscriptions of a file; those that cannot be used are listed on standard error.
 
     Raises:
-        typer.Exit: some cannot be used, and ``skip_bad`` is false.
+        Exit: some cannot be used, and ``skip_bad`` is false.
         UsageError: a file cannot be read.
     """
     limits = read_limits(rules.limits)
@@ -241,11 +242,11 @@ def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
     """The same, when those that cannot be used were listed on standard error.
 
     Raises:
-        typer.Exit: some cannot be used, and ``skip_bad`` is false.
+        Exit: some cannot be used, and ``skip_bad`` is false.
     """
     list_bad(subscriptions, file, warn if skip_bad else say)
     if subscriptions.errors and not skip_bad:
-        raise typer.Exit(Status.USAGE)
+        raise Exit(Status.USAGE)
     if len(subscriptions) == 0:
         warn(f"{file} has no subscriptions{' that can be used' if subscriptions.errors else ''}")
     return subscriptions
@@ -284,7 +285,7 @@ def read_matcher(
     """The subscriptions of a file, compiled, or those that a program was compiled of.
 
     Raises:
-        typer.Exit: some cannot be used.
+        Exit: some cannot be used.
         UsageError: neither is given, or both are, or an option that programs have no use for; or a
             file cannot be read.
         ProgramError: the program cannot be used.
@@ -320,7 +321,7 @@ def read_event_subscriptions(
     """The subscriptions of events in a file; those that cannot be used are listed.
 
     Raises:
-        typer.Exit: some cannot be used, and ``skip_bad`` is false.
+        Exit: some cannot be used, and ``skip_bad`` is false.
         UsageError: a file cannot be read.
     """
     belonging = None if interfaces is None else _read_interfaces(interfaces)

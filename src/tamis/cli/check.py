@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import (
     CatalogFolders,
@@ -31,6 +31,7 @@ from tamis.cli.documents import (
     Recursive,
 )
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
+from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import DocumentError, UsageError
 
@@ -62,7 +63,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     subscriptions: SubscriptionsFile,
     documents: Annotated[
         list[str] | None,
-        typer.Argument(metavar="DOCUMENT", help=f"For --against. {DOCUMENT_HELP}"),
+        Argument(metavar="DOCUMENT", help=f"For --against. {DOCUMENT_HELP}"),
     ] = None,
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
@@ -74,9 +75,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     catalog: CatalogFolders = None,
     against: Annotated[
         Literal["lxml"] | None,
-        typer.Option(
-            "--against", help="Match the documents with this too, and tell where it differs."
-        ),
+        Option("--against", help="Match the documents with this too, and tell where it differs."),
     ] = None,
     recursive: Recursive = False,
     glob: Globs = None,
@@ -84,7 +83,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     limit: LimitSettings = None,
     events: Annotated[
         bool,
-        typer.Option("--events", help="The subscriptions are those of tamis match-events."),
+        Option("--events", help="The subscriptions are those of tamis match-events."),
     ] = False,
 ) -> None:
     """Check that subscriptions can be used.
@@ -113,7 +112,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         others = (documents, namespaces, ns, default_ns, dtd, root, catalog, against, concatenated)
         if any(others) or unsupported != "refuse":
             raise UsageError("--events: all other options are about documents: leave them out")
-        raise typer.Exit(_check_events(subscriptions, read_limits(limit)))
+        raise Exit(_check_events(subscriptions, read_limits(limit)))
     if (against is None) != (not documents):
         raise UsageError("give --against lxml and the documents to compare on together")
     declared = Namespaces(namespaces, ns, default_ns)
@@ -139,7 +138,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
             summary |= compared._asdict()
             status = status or compared.status
         results.write(summary)
-    raise typer.Exit(status)
+    raise Exit(status)
 
 
 def _check_events(file: Path, limits: Limits) -> int:

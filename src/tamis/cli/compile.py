@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import (
     LimitSettings,
@@ -25,6 +25,7 @@ from tamis.cli.documents import (
     Recursive,
 )
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
+from tamis.cli.options import Option
 
 if TYPE_CHECKING:
     from tamis.matching.matcher import CompiledMatcher
@@ -41,7 +42,7 @@ def compile(  # noqa: PLR0913, PLR0917 - one for each option
     subscriptions: SubscriptionsFile,
     output: Annotated[
         Path,
-        typer.Option(
+        Option(
             metavar="FILE",
             help="Where to save the program. A file that is there is replaced when all is written; "
             "who matches with the old one keeps it.",
@@ -54,7 +55,7 @@ def compile(  # noqa: PLR0913, PLR0917 - one for each option
     skip_bad: SkipBad = False,
     learn: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--learn",
             metavar="DOCUMENT",
             help="Match this first, and save what was learned of it beside the program, in "
@@ -78,7 +79,7 @@ def compile(  # noqa: PLR0913, PLR0917 - one for each option
     errors = _learn(matcher, Documents(learn or [], choice, matcher.limits))
     matcher.save(output, learned=bool(learn))
     if errors:
-        raise typer.Exit(Status.DOCUMENTS)
+        raise Exit(Status.DOCUMENTS)
 
 
 def _learn(matcher: CompiledMatcher, documents: Documents) -> int:

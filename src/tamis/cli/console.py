@@ -10,10 +10,8 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
-from typing import Any
 
-import typer
-from typer.core import TyperGroup
+from click.exceptions import Exit
 
 from tamis.errors import DocumentError, EventError, TamisError
 from tamis.limits import Limits
@@ -34,17 +32,11 @@ class Status(enum.IntEnum):
     """Nobody reads the results any more, likewise."""
 
 
-class Commands(TyperGroup):
-    """The commands; none of them ends in a traceback for anything that a user can cause."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Give the option whose value may be left out its default."""
-        whole = ["--concatenated=xml" if arg == "--concatenated" else arg for arg in args]
-        return super().parse_args(ctx, whole)
-
-    def invoke(self, ctx: Any) -> Any:
-        with _status_of_errors(), _warnings_shown():
-            return super().invoke(ctx)
+@contextmanager
+def reported() -> Iterator[None]:
+    """Show warnings; what a user can cause ends in a message and a status, not in a traceback."""
+    with _status_of_errors(), _warnings_shown():
+        yield
 
 
 @contextmanager
@@ -53,14 +45,14 @@ def _status_of_errors() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         say("interrupted")
-        raise typer.Exit(Status.INTERRUPTED) from None
+        raise Exit(Status.INTERRUPTED) from None
     except BrokenPipeError:
         discard_output()
-        raise typer.Exit(Status.BROKEN_PIPE) from None
+        raise Exit(Status.BROKEN_PIPE) from None
     except TamisError as error:
         say(in_options(str(error)))
         in_document = isinstance(error, DocumentError | EventError)
-        raise typer.Exit(Status.DOCUMENTS if in_document else Status.USAGE) from None
+        raise Exit(Status.DOCUMENTS if in_document else Status.USAGE) from None
 
 
 def discard_output() -> None:

@@ -11,9 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.console import Status, progress, say, warn
+from tamis.cli.options import Option
 from tamis.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.limits import DEFAULT_LIMITS, Limits
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 RecordTag = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="TAG",
         help="Match each outermost element of this tag as a document of its own; TAG is as "
         "documents write it: page, or w:p. Documents may be of any size: they are read while "
@@ -32,11 +33,11 @@ RecordTag = Annotated[
     ),
 ]
 Recursive = Annotated[
-    bool, typer.Option("--recursive", help="Read the folders in a folder too, at any depth.")
+    bool, Option("--recursive", help="Read the folders in a folder too, at any depth.")
 ]
 Globs = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--glob",
         metavar="PATTERN",
         help="Read the files of folders, and the members of archives, with such a name: '*.rss'. "
@@ -46,7 +47,7 @@ Globs = Annotated[
 ]
 ConcatenatedBy = Annotated[
     Literal["xml", "lines", "nul"] | None,
-    typer.Option(
+    Option(
         "--concatenated",
         metavar="[=lines|nul]",
         help="Each file, or standard input, has documents one after the other; results have the "
@@ -163,7 +164,7 @@ class Documents:
             options: as for :meth:`CompiledMatcher.match_many`.
 
         Raises:
-            typer.Exit: no document has any record.
+            Exit: no document has any record.
         """
         if record is None:
             for found in self.answered(partial(matcher.match_many, **options)):
@@ -183,7 +184,7 @@ class Documents:
                 f"no document has an element {record}: give the tag as documents write it, "
                 "page or w:p"
             )
-            raise typer.Exit(Status.DOCUMENTS)
+            raise Exit(Status.DOCUMENTS)
 
     @contextmanager
     def shown(self, output_is_terminal: bool) -> Iterator[Callable[[], object]]:

@@ -6,12 +6,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import EncodingRule, LimitSettings, read_limits
 from tamis.cli.console import Status, about, say
 from tamis.cli.documents import find_document
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
+from tamis.cli.options import Argument, Option
 from tamis.cli.results import open_results
 from tamis.errors import DocumentError, EventError, UsageError
 from tamis.limits import Limits
@@ -31,14 +32,14 @@ Examples:
 def explain(  # noqa: PLR0913, PLR0917 - one for each option
     expression: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="EXPRESSION",
             help="An XPath expression; with --events, one of tamis match-events; with "
             "--transformation, a FLWR expression.",
         ),
     ],
     document: Annotated[
-        str | None, typer.Argument(metavar="DOCUMENT", help="A file, or - for standard input.")
+        str | None, Argument(metavar="DOCUMENT", help="A file, or - for standard input.")
     ] = None,
     namespaces: NamespacesFile = None,
     ns: DeclaredPrefixes = None,
@@ -47,25 +48,25 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     limit: LimitSettings = None,
     events: Annotated[
         bool,
-        typer.Option("--events", help="It is of events, and the document is one: a JSON object."),
+        Option("--events", help="It is of events, and the document is one: a JSON object."),
     ] = False,
     transformation: Annotated[
-        bool, typer.Option("--transformation", help="It is one of tamis transform.")
+        bool, Option("--transformation", help="It is one of tamis transform.")
     ] = False,
     strategy: Annotated[
         str,
-        typer.Option(
+        Option(
             help="With --transformation: whose plan is printed: relative, path-sharing-f, "
             "path-sharing-fw, path-sharing-fwr, plan-sharing or reference."
         ),
     ] = "auto",
     dtd: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="With --transformation: a DTD that the plan relies on."),
+        Option(metavar="FILE", help="With --transformation: a DTD that the plan relies on."),
     ] = None,
     root: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --dtd: the element that documents begin with."),
+        Option(metavar="NAME", help="With --dtd: the element that documents begin with."),
     ] = None,
 ) -> None:
     """Explain an expression, or its answer to a document.
@@ -155,7 +156,7 @@ def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
         event = read_line(_read_event(argument), ODD, table.names, limits)
     except EventError as error:
         say(about(argument, error))
-        raise typer.Exit(Status.DOCUMENTS) from None
+        raise Exit(Status.DOCUMENTS) from None
     return str(explain_event(table, 0, "expression", event))
 
 
@@ -191,4 +192,4 @@ def _on_document(
         return str(matcher.explain(document, "expression", declared_encoding=encoding))
     except DocumentError as error:
         say(about(argument, error))
-        raise typer.Exit(Status.DOCUMENTS) from None
+        raise Exit(Status.DOCUMENTS) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import (
     CatalogFolders,
@@ -42,6 +42,7 @@ from tamis.cli.namespaces import (
     NamespacesFile,
     warn_of_namespace,
 )
+from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UsageError
 
@@ -77,7 +78,7 @@ With --values each node has its value:
 
 
 def match(  # noqa: PLR0913, PLR0917 - one for each option
-    documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
+    documents: Annotated[list[str], Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
     subscriptions: SubscriptionsOrProgram = None,
     program: ProgramFile = None,
     dtd: DtdFile = None,
@@ -99,14 +100,14 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     threads: Threads = None,
     matching_only: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--matching-only",
             help="Leave out documents and records that matched nothing; errors and failures stay.",
         ),
     ] = False,
     nodes: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--nodes",
             help="Say which elements, attributes or text nodes each expression selects: where they "
             "begin and end, in bytes, and the line.",
@@ -114,7 +115,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     ] = False,
     values: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--values",
             help="The same as --nodes, and the value of each node: of an element all text in it, "
             "of an attribute its value.",
@@ -172,7 +173,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             f"{matcher.first_departure}; they were answered without it"
         )
     if answers.errors:
-        raise typer.Exit(Status.DOCUMENTS)
+        raise Exit(Status.DOCUMENTS)
 
 
 class _Answers:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import (
     EventEngineName,
@@ -22,6 +22,7 @@ from tamis.cli.arguments import (
     read_limits,
 )
 from tamis.cli.console import Status, in_options, progress
+from tamis.cli.options import Argument, Option
 from tamis.cli.results import open_results
 from tamis.errors import UsageError
 
@@ -50,7 +51,7 @@ _PARQUET = ".parquet"
 def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     events: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="EVENTS",
             help="Files of events, a JSON object a line; *.parquet, whose columns are attributes "
             "(needs pyarrow); or - for standard input. What is gzip is decompressed.",
@@ -61,7 +62,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     interfaces: InterfacesFile = None,
     by: Annotated[
         Literal["subscription", "filter", "interface"],
-        typer.Option(
+        Option(
             help="What matches are: ids of subscriptions; or the numbers of filters, from 0: the "
             "conjunctions that subscriptions come to, in their order; or interfaces that have a "
             "subscription that matches."
@@ -70,7 +71,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     skip_bad: SkipBad = False,
     matching_only: Annotated[
         bool,
-        typer.Option("--matching-only", help="Leave out events that matched nothing; errors stay."),
+        Option("--matching-only", help="Leave out events that matched nothing; errors stay."),
     ] = False,
     threads: Threads = None,
     limit: LimitSettings = None,
@@ -127,7 +128,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
                 errors += 1
             advance()
     if errors:
-        raise typer.Exit(Status.DOCUMENTS)
+        raise Exit(Status.DOCUMENTS)
 
 
 def _answers(

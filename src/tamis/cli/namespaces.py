@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
-
 from tamis.cli.console import warn
+from tamis.cli.options import Option
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
 NamespacesFile = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--namespaces",
         metavar="FILE",
         help="The prefixes that expressions use: one prefix and its URI a line.",
@@ -25,7 +24,7 @@ NamespacesFile = Annotated[
 ]
 DeclaredPrefixes = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--ns",
         metavar="PREFIX=URI",
         help="Declare a prefix that expressions use. May be given several times.",
@@ -33,7 +32,7 @@ DeclaredPrefixes = Annotated[
 ]
 DefaultNamespace = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--default-ns",
         metavar="URI",
         help="The namespace of elements that expressions name without a prefix.",

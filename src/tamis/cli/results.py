@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.console import Status, discard_output, in_options, say
 from tamis.errors import DocumentError, UsageError
@@ -171,4 +171,4 @@ def _failure_reported(name: str) -> Iterator[None]:
     except OSError as error:
         say(f"cannot write {name}: {error.strerror}")
         discard_output()
-        raise typer.Exit(Status.FAILED) from None
+        raise Exit(Status.FAILED) from None

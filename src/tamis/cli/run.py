@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import (
     EncodingRule,
@@ -24,6 +24,7 @@ from tamis.cli.arguments import (
 from tamis.cli.console import Status, say
 from tamis.cli.documents import RecordTag
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
+from tamis.cli.options import Argument, Option
 from tamis.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ JVM_SETTINGS = dict.fromkeys(
 def run(  # noqa: PLR0913, PLR0917 - one for each option
     inputs: Annotated[
         list[str],
-        typer.Option(
+        Option(
             "--input",
             metavar="PATH",
             help="A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz: the "
@@ -67,18 +68,18 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     ],
     output: Annotated[
         str,
-        typer.Option(metavar="DIR", help="The folder for the folders of results."),
+        Option(metavar="DIR", help="The folder for the folders of results."),
     ],
     more_inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATH", help="More of these: --input takes several."),
+        Argument(metavar="PATH", help="More of these: --input takes several."),
     ] = None,
     subscriptions: SubscriptionsOrProgram = None,
     program: ProgramFile = None,
     record: RecordTag = None,
     master: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="URL",
             help="Where Spark runs: here, or on the cluster of this URL.",
             show_default="local[*], or what spark-submit says",
@@ -94,11 +95,11 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     limit: LimitSettings = None,
     overwrite: Annotated[
         bool,
-        typer.Option("--overwrite", help="Replace the results in DIR, if there are any."),
+        Option("--overwrite", help="Replace the results in DIR, if there are any."),
     ] = False,
     only_new: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--only-new",
             help="Match the files that are not in DIR/manifest as they are now (their size, and "
             "when they were changed), whatever subscriptions they were matched with, and add the "
@@ -107,7 +108,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     ] = False,
     program_memory: Annotated[
         int,
-        typer.Option(
+        Option(
             metavar="MB",
             min=1,
             help="What the compiled subscriptions may take of each machine's memory. More of them "
@@ -116,14 +117,14 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     ] = 4096,
     is_stream: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--stream",
             help="Go on: match what comes into these folders, until the command is interrupted.",
         ),
     ] = False,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="DIR",
             help="With --stream: where to remember how far it is, to go on from there when it is "
             "started again.",
@@ -132,7 +133,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     ] = None,
     trigger: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="TIME",
             help='With --stream: how often to look, as "10 seconds"; or "now": match what is there '
             "and was not matched before, and end.",
@@ -141,7 +142,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     ] = None,
     max_files: Annotated[
         int | None,
-        typer.Option(
+        Option(
             metavar="N",
             min=1,
             help="With --stream: so many files at a time at most.",
@@ -150,7 +151,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     ] = None,
     conf: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A property of Spark. May be given several times."),
+        Option(metavar="KEY=VALUE", help="A property of Spark. May be given several times."),
     ] = None,
 ) -> None:
     """Match files against subscriptions on Spark, and write the answers as Parquet.
@@ -180,7 +181,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     def read_again() -> spark.Program:
         try:
             return read()
-        except typer.Exit:  # it was said why
+        except Exit:  # it was said why
             raise UsageError(f"{subscriptions} cannot be used") from None
 
     if is_stream:
@@ -218,7 +219,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         if trigger == "now" and not batches:
             say("nothing is new")
         if errors:
-            raise typer.Exit(Status.DOCUMENTS)
+            raise Exit(Status.DOCUMENTS)
         return
     from tamis.spark.listing import check_paths  # noqa: PLC0415
 
@@ -241,7 +242,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         say(summary.plan)
     if summary.errors:
         say(f"what is wrong with them is in {output}/errors")
-        raise typer.Exit(Status.DOCUMENTS)
+        raise Exit(Status.DOCUMENTS)
 
 
 def _check_options(
@@ -277,7 +278,7 @@ def _spark_reported(errors: tuple[type[Exception], ...]) -> Iterator[None]:
         said, _, _ = str(error).partition("\nDriver stacktrace:")
         lines = [line for line in said.splitlines() if not line.startswith("\t")]
         say("\n".join(["Spark could not finish the job:", *lines]))
-        raise typer.Exit(Status.FAILED) from None
+        raise Exit(Status.FAILED) from None
 
 
 def _wait_for(query: StreamingQuery) -> None:

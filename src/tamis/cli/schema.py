@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
-
 from tamis.cli.arguments import (
     DTD_HELP,
     CatalogFolders,
@@ -15,6 +13,7 @@ from tamis.cli.arguments import (
     read_graph,
     read_limits,
 )
+from tamis.cli.options import Argument, Option
 from tamis.cli.results import open_results
 
 EXAMPLES = """\b
@@ -30,14 +29,14 @@ _PATHS_MAX = 10_000
 def schema(
     dtd: Annotated[
         Path,
-        typer.Argument(metavar="DTD", help=DTD_HELP),
+        Argument(metavar="DTD", help=DTD_HELP),
     ],
     root: RootNames = None,
     catalog: CatalogFolders = None,
     limit: LimitSettings = None,
     format: Annotated[
         Literal["text", "json", "paths", "dot", "svg"],
-        typer.Option(
+        Option(
             "--format",
             help="text: a summary, and a tree of the elements. json: one object with that and the "
             "declarations. paths: those from a root to an element, one a line, 10,000 at most. "
@@ -46,7 +45,7 @@ def schema(
     ] = "text",
     output: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write to this file instead of standard output."),
+        Option(metavar="FILE", help="Write to this file instead of standard output."),
     ] = None,
 ) -> None:
     """Show what a DTD permits: which elements may stand in which, how deep, and on which cycles.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import (
     EncodingRule,
@@ -33,6 +33,7 @@ from tamis.cli.namespaces import (
     NamespacesFile,
     warn_of_namespace,
 )
+from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UnsupportedExpression, UsageError
 from tamis.language.values import number_string, value_string
@@ -71,18 +72,18 @@ _ID = "expression"
 def select(  # noqa: PLR0913, PLR0917 - one for each option
     expression: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="EXPRESSION",
             help="An XPath expression: a path, a union of paths, a string, a number or a boolean.",
         ),
     ],
-    documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
+    documents: Annotated[list[str], Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
     first: Annotated[
-        bool, typer.Option("--first", help="Only the first node of each document, or record.")
+        bool, Option("--first", help="Only the first node of each document, or record.")
     ] = False,
     value: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--value",
             help="Print the value of each node instead of its markup: of an element all text in "
             "it, of an attribute its value, with entities and CDATA replaced by what they stand "
@@ -91,7 +92,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     ] = False,
     null: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--null",
             "-0",
             help="End each result with a NUL byte, not with a line end, for xargs -0: what is "
@@ -100,7 +101,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     ] = False,
     as_json: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--json",
             help="One JSON object a node, with its value and its place: byte offsets and line.",
         ),
@@ -180,7 +181,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     if not printer.found:
         warn_of_namespace(matcher)
     if printer.errors:
-        raise typer.Exit(Status.DOCUMENTS)
+        raise Exit(Status.DOCUMENTS)
 
 
 class _Form(NamedTuple):

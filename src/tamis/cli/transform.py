@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from click.exceptions import Exit
 
 from tamis.cli.arguments import EncodingRule, LimitSettings, Output, SkipBad, read_limits
 from tamis.cli.console import Status, in_options, say, warn
@@ -19,6 +19,7 @@ from tamis.cli.documents import (
     Target,
 )
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
+from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.errors import UsageError
 
@@ -45,10 +46,10 @@ Results:
 
 
 def transform(  # noqa: PLR0913, PLR0917 - one for each option
-    documents: Annotated[list[str], typer.Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
+    documents: Annotated[list[str], Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
     subscriptions: Annotated[
         list[Path],
-        typer.Option(
+        Option(
             "--subscriptions",
             metavar="DIR|FILE",
             help="A folder of ID.xq, one such file, or *.ndjson with an object "
@@ -60,7 +61,7 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
     default_ns: DefaultNamespace = None,
     declared_encoding: EncodingRule = "check",
     skip_bad: SkipBad = False,
-    unsupported: Annotated[str, typer.Option("--unsupported", hidden=True)] = "refuse",
+    unsupported: Annotated[str, Option("--unsupported", hidden=True)] = "refuse",
     recursive: Recursive = False,
     glob: Globs = None,
     concatenated: ConcatenatedBy = None,
@@ -95,7 +96,7 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
             errors += _write(results, target, messages)
             advance()
     if errors:
-        raise typer.Exit(Status.DOCUMENTS)
+        raise Exit(Status.DOCUMENTS)
 
 
 def _read(
@@ -104,7 +105,7 @@ def _read(
     """The subscriptions that can be used; the others are listed on standard error.
 
     Raises:
-        typer.Exit: there are others, and ``skip_bad`` is false.
+        Exit: there are others, and ``skip_bad`` is false.
     """
     from tamis.language.flwr.files import read_transformations  # noqa: PLC0415
 
@@ -119,7 +120,7 @@ def _read(
             f"{where}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used"
         )
         if not skip_bad:
-            raise typer.Exit(Status.USAGE)
+            raise Exit(Status.USAGE)
     if not found.transformations:
         warn(f"{where} has no subscriptions{' that can be used' if found.refused else ''}")
     return found.transformations

@@ -12,6 +12,7 @@ from tamis.documents.source import Document, Flush, read
 from tamis.documents.streams import decompressed
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentEncodingError, DocumentError, DocumentLimitError, UsageError
+from tamis.lazy import lazy_pattern
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 By = Literal["xml", "lines", "nul"]
@@ -24,7 +25,7 @@ _DECLARATION = rb"<![A-Z](?:[^<>\"']|" + _QUOTED + rb")*+>"
 _SUBSET = (
     rb"\[(?:[^\]\"'<]++|" + b"|".join([_QUOTED, _COMMENT, _PI, _DECLARATION]) + rb")*+\][^<>]*+"
 )
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     b"|".join(
         [
             _COMMENT,
@@ -41,13 +42,13 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 # What may become a token when more comes: in a tag that is well-formed stands no other "<".
-_CUT_OFF = re.compile(rb"<(?:!--|!\[CDATA\[|!DOCTYPE|\?)|<[^<]*+\Z", re.DOTALL)
-_MISC = re.compile(rb"(?:[ \t\r\n]++|" + _COMMENT + b"|" + _PI + b")*+", re.DOTALL)
-_SPACES = re.compile(rb"[ \t\r\n]*+")
+_CUT_OFF = lazy_pattern(rb"<(?:!--|!\[CDATA\[|!DOCTYPE|\?)|<[^<]*+\Z", re.DOTALL)
+_MISC = lazy_pattern(rb"(?:[ \t\r\n]++|" + _COMMENT + b"|" + _PI + b")*+", re.DOTALL)
+_SPACES = lazy_pattern(rb"[ \t\r\n]*+")
 _DECLARED = b"<?xml "
 _BOM = b"\xef\xbb\xbf"  # in front of a declaration, it belongs to the declaration's document
 _REST = "; what follows, up to the next XML declaration, was not read"
-_NO_ASCII = re.compile(rb"\xff\xfe|\xfe\xff|.{0,3}\0|\x4c\x6f\xa7\x94", re.DOTALL)
+_NO_ASCII = lazy_pattern(rb"\xff\xfe|\xfe\xff|.{0,3}\0|\x4c\x6f\xa7\x94", re.DOTALL)
 
 
 class Documents:

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, cast, get_args
 
 from tamis.checks import is_one_of
 from tamis.errors import DocumentEncodingError, DocumentLimitError, MalformedDocument, UsageError
+from tamis.lazy import lazy_pattern
 
 # What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
 # does not know all aliases. UTF-16 without its marks is left to expat to refuse.
@@ -52,14 +53,14 @@ _PATTERN = (
     r"""(?:[ \t\r\n]+standalone[ \t\r\n]*=[ \t\r\n]*(["'])(?P<standalone>yes|no)\4)?"""
     r"""[ \t\r\n]*(?P<end>\?>)?"""
 )
-DECLARATION = re.compile(_PATTERN.encode())
+DECLARATION = lazy_pattern(_PATTERN.encode())
 """The XML declaration of a document, or the text declaration of another entity, which may leave the
 version out. It is whole, and right, if it has its ``end`` and a ``number`` that is a version.
 """
-VERSION = re.compile("1\\.[0-9]+")
+VERSION = lazy_pattern("1\\.[0-9]+")
 """The versions that documents may have; all are read as 1.0."""
-_DECLARATION = re.compile(_PATTERN, re.ASCII)
-_DECLARES_NOTHING = re.compile(rb"<[^?\0]")
+_DECLARATION = lazy_pattern(_PATTERN, re.ASCII)
+_DECLARES_NOTHING = lazy_pattern(rb"<[^?\0]")
 HEAD_BYTES = 1024
 """The part of a document that says what its encoding is."""
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 import mmap
-import re
 from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
@@ -28,6 +27,7 @@ from tamis.errors import (
     DocumentLimitError,
     MalformedDocument,
 )
+from tamis.lazy import lazy_pattern
 from tamis.limits import Limits
 from tamis.names import QNAME
 
@@ -39,8 +39,8 @@ _SEPARATOR = "\f"
 Bytes = bytes | memoryview | mmap.mmap
 
 _NAME_BYTES = 1 << 10
-_NAME_BEGIN = re.compile(rb"[-.:\w\x80-\xff]*")
-_NAME_END = re.compile(rb"(?:^|[</?&%|,( \t\r\n])([-.:\w\x80-\xff]*)$")
+_NAME_BEGIN = lazy_pattern(rb"[-.:\w\x80-\xff]*")
+_NAME_END = lazy_pattern(rb"(?:^|[</?&%|,( \t\r\n])([-.:\w\x80-\xff]*)$")
 _NEWER_NAME = (
     "the name {!r} is of XML 1.0's fifth edition: such names are read where a document has no "
     "internal DTD subset, no such name in its DOCTYPE or of an entity, and no other fault"
@@ -48,7 +48,7 @@ _NEWER_NAME = (
 
 # What an element, a comment or a PI counts beside its characters, where entities may multiply it.
 EVENT_CHARS = 16
-_REFERENCE = re.compile("[&%][^#&%; ]+;")
+_REFERENCE = lazy_pattern("[&%][^#&%; ]+;")
 
 _CODES = expat.errors.codes
 _MISMATCHED_TAG = _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]

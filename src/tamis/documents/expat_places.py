@@ -15,10 +15,11 @@ import numpy as np
 
 from tamis.documents.batch import Int64
 from tamis.errors import DocumentError
+from tamis.lazy import lazy_pattern
 
 COMMENT, PI, CDATA = rb"<!--.*?-->", rb"<\?.*?\?>", rb"<!\[CDATA\[.*?\]\]>"
 REFERENCE, CHARACTERS = rb"&[^;]*+;", rb"[^<&]++"
-_PIECE = re.compile(b"|".join((COMMENT, PI, CDATA, REFERENCE, CHARACTERS)), re.DOTALL)
+_PIECE = lazy_pattern(b"|".join((COMMENT, PI, CDATA, REFERENCE, CHARACTERS)), re.DOTALL)
 
 
 class NodePlaces(NamedTuple):

@@ -26,13 +26,14 @@ from tamis.documents.record_batch import (
 from tamis.documents.streams import CHUNK_BYTES
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentError, DocumentLimitError
+from tamis.lazy import lazy_pattern
 from tamis.limits import Limits
 
 SMALL_BYTES = 1 << 18
 """So much is read anew wherever the stream pauses; more, only if it may be complete."""
 
 # Up to the DOCTYPE of a document that is known to be well-formed so far.
-_BEFORE_DOCTYPE = re.compile(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
+_BEFORE_DOCTYPE = lazy_pattern(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 
 
 class ExpatRecords:

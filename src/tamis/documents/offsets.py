@@ -25,6 +25,7 @@ from tamis.documents.expat_places import (
     node_places,
 )
 from tamis.documents.vocabulary import Vocabulary
+from tamis.lazy import lazy_pattern
 
 Range = tuple[int, int]
 """The place of the first byte, and the one behind the last."""
@@ -33,14 +34,14 @@ KEPT_RANGES = 1 << 16
 """Ranges that a document's :class:`Markup` remembers, of what it looked at last."""
 
 _AMP, _SLASH = b"&/"
-_TAG = re.compile(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
-_TAG_END = re.compile(b">")
-_REFERENCE_END = re.compile(b";")
-_ATTRIBUTE = re.compile(
+_TAG = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
+_TAG_END = lazy_pattern(b">")
+_REFERENCE_END = lazy_pattern(b";")
+_ATTRIBUTE = lazy_pattern(
     rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+(?:"[^"]*+"|'[^']*+')"""
 )
 # What stands between two tags; a DOCTYPE also between the document's begin and the first one.
-_CONTENT = re.compile(
+_CONTENT = lazy_pattern(
     rb"(?P<misc>" + COMMENT + rb"|" + PI + rb")"
     rb"""|(?P<doctype><!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'])*+>)"""
     rb"|(?P<cdata>" + CDATA + rb")"
@@ -48,8 +49,8 @@ _CONTENT = re.compile(
     rb"|(?P<characters>" + CHARACTERS + rb")",
     re.DOTALL,
 )
-_DECLARATION = re.compile(rb"<\?xml[ \t\r\n].*?\?>", re.DOTALL)
-_KNOWN_REFERENCE = re.compile(rb"&(?:#.*|lt|gt|amp|apos|quot);")
+_DECLARATION = lazy_pattern(rb"<\?xml[ \t\r\n].*?\?>", re.DOTALL)
+_KNOWN_REFERENCE = lazy_pattern(rb"&(?:#.*|lt|gt|amp|apos|quot);")
 
 
 class Excerpt:

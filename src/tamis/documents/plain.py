@@ -10,15 +10,16 @@ import re
 from xml.parsers import expat
 
 from tamis.documents.source import Source
+from tamis.lazy import lazy_pattern
 
-_DOCTYPE = re.compile(
+_DOCTYPE = lazy_pattern(
     rb"""(?:[^<]|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'\[])*+(?P<subset>\[)?""",
     re.DOTALL,
 )
-_DECLARED = re.compile(
+_DECLARED = lazy_pattern(
     rb"""<\?xml[ \t\r\n][^>]*?encoding[ \t\r\n]*=[ \t\r\n]*["']([A-Za-z0-9._-]+)"""
 )
-_ENTITY = re.compile(rb"&(?!lt;|gt;|amp;|quot;|apos;|#)")
+_ENTITY = lazy_pattern(rb"&(?!lt;|gt;|amp;|quot;|apos;|#)")
 _IS_UTF8 = frozenset((b"utf-8", b"utf8", b"us-ascii", b"ascii"))
 
 _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})

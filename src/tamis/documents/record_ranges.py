@@ -17,6 +17,7 @@ from tamis.documents.streams import Stream, open_stream
 from tamis.documents.tokenizer.kernels.lines import pass_over
 from tamis.documents.tokenizer.scanner import PADDING
 from tamis.documents.vocabulary import Vocabulary
+from tamis.lazy import lazy_pattern
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 
@@ -105,7 +106,7 @@ def record_ranges(
     return ranges
 
 
-_SUBSET = re.compile(rb"""<!DOCTYPE(?:"[^"]*"|'[^']*'|[^>\["'])*\[""")
+_SUBSET = lazy_pattern(rb"""<!DOCTYPE(?:"[^"]*"|'[^']*'|[^>\["'])*\[""")
 
 
 def _look_for_records(file: IO[bytes], tag: str, size: int, threads: int) -> list[int]:

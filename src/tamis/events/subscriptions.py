@@ -24,9 +24,10 @@ from tamis.language.columns import Ids
 from tamis.language.constraints import KEYWORDS, parse_filters
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
 from tamis.language.reading import bad_ids
+from tamis.lazy import lazy_pattern
 from tamis.limits import DEFAULT_LIMITS, Limits
 
-_PLAIN = re.compile(
+_PLAIN = lazy_pattern(
     r"""([A-Za-z_](?:[A-Za-z0-9_.:-]*[A-Za-z0-9_])?)\ *
     (?:(?:=|!=|<=?|>=?)\ *-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?
     |(?:=|!=|<=?|>=?|\ prefix\ |\ suffix\ |\ contains\ )\ *"[^"\\\ud800-\udfff]*")""",

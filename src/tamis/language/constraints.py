@@ -28,6 +28,7 @@ from itertools import chain, product
 from typing import NamedTuple, NoReturn
 
 from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.lazy import lazy_pattern
 from tamis.limits import DEFAULT_LIMITS, Limits
 
 __all__ = [
@@ -74,7 +75,7 @@ _INT64 = range(-(1 << 63), 1 << 63)
 
 _NAME = r"[^\W\d](?:[\w.:-]*\w)?"
 _NUMBER = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![\w.])"
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     rf"""[ \t\r\n]*(?:
         (?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')
       | (?P<quoted>`(?:[^`]|``)*`)
@@ -85,7 +86,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE | re.DOTALL,
 )
-_COMPARED_NAME = re.compile(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
+_COMPARED_NAME = lazy_pattern(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
 _ABSENT = "whether an attribute is missing or null cannot be asked"
 _STRING_WORDS = {
     "startswith": "prefix",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Callable, Iterable, Mapping
 from types import GeneratorType, MappingProxyType
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from tamis.array_file import MAGIC
 from tamis.checks import checked_path
 from tamis.errors import SubscriptionError, SubscriptionId, SubscriptionSyntaxError, UsageError
 from tamis.language.columns import Ids, Int64, Texts
+from tamis.lazy import lazy_pattern
 
 SubscriptionItems = (
     Mapping[str, str]
@@ -183,7 +183,7 @@ def _checked_pair(pair: object) -> tuple[SubscriptionId, str]:
 
 
 # What an editor makes of "id<TAB>//path" where it writes spaces for tabs.
-_SPACED = re.compile(r"([^\s/\[\]()@*|'\"=<>!,$:.]+) +/")
+_SPACED = lazy_pattern(r"([^\s/\[\]()@*|'\"=<>!,$:.]+) +/")
 
 
 def _read_text_line(number: int, line: bytes) -> _Entry | None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-import re
 from decimal import Decimal
 from math import isinf, isnan
 
+from tamis.lazy import lazy_pattern
+
 # XPath 1.0, section 4.4: no exponent, no '+', no 'INF'; anything else is NaN.
-_NUMBER = re.compile(rb"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*\Z")
+_NUMBER = lazy_pattern(rb"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*\Z")
 _NAN = float("nan")
 
 _OPERATORS = {

@@ -27,6 +27,7 @@ from tamis.errors import (
     SubscriptionSyntaxError,
 )
 from tamis.language.subscriptions import Subscriptions
+from tamis.lazy import lazy_pattern
 from tamis.matching.slow_nodes import TreeNodes
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ log = logging.getLogger("tamis")
 _WELL_FORMED = frozenset(("DTD_XMLID_VALUE", "DTD_ID_REDEFINED", "WAR_NS_URI", "NS_ERR_COLON"))
 _EMPTY_CDATA = b"<![CDATA[]]>"
 # The prolog up to the internal DTD subset.
-_DOCTYPE = re.compile(
+_DOCTYPE = lazy_pattern(
     rb"""(?:[^<]|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'\[])*+(?P<subset>\[)?""",
     re.DOTALL,
 )

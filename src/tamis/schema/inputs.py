@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,14 +16,16 @@ from tamis.errors import (
     SchemaSyntaxError,
     UnreadableSchema,
 )
+from tamis.lazy import lazy_pattern
 from tamis.limits import Limits
+from tamis.names import NOT_XML
 
 _ENTITY_CHARS = 16  # what following a reference, or looking for a file, costs at least
 _WARNINGS = 100  # of what is missing: to say where takes time, and nobody reads more
 _PATH_PARTS = 32  # in a system identifier; each is a place to look
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/]*)?")
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/]*)?")
 # One of XML's declarations of documents too, and without the encoding, which people leave out.
-_TEXT_DECLARATION = re.compile(
+_TEXT_DECLARATION = lazy_pattern(
     r"<\?xml(?=\s)"
     + "".join(
         rf"""(?:\s+{name}\s*=\s*(?:"{value}"|'{value}'))?"""
@@ -36,7 +37,6 @@ _TEXT_DECLARATION = re.compile(
     )
     + r"\s*\?>"
 )
-_NO_CHARACTER = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 class Entity(NamedTuple):
@@ -279,7 +279,7 @@ def normalized(text: str, name: str | None) -> str:
         SchemaSyntaxError: it has a character that XML does not allow.
     """
     text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
-    wrong = _NO_CHARACTER.search(text)
+    wrong = NOT_XML.search(text)
     if wrong:
         given = Input(text, name, None)
         raise Inputs(None, (), Limits()).error(

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from tamis.errors import SchemaError, SchemaSyntaxError
+from tamis.lazy import lazy_pattern
 from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.schema.dtd import (
     AttributeKind,
@@ -30,14 +31,14 @@ from tamis.schema.graph import SchemaGraph
 from tamis.schema.inputs import Entity, Input, Inputs, normalized
 from tamis.schema.tokens import IS_NAME, Tokens
 
-_SPACE = re.compile(r"[ \t\n]+")
-_ANY = re.compile(".*")
-_PUBLIC = re.compile("[ \n0-9A-Za-z\\-'()+,./:=?;!*#@$_%]*")
-_SECTION_EDGE = re.compile(r"<!\[|\]\]>")
+_SPACE = lazy_pattern(r"[ \t\n]+")
+_ANY = lazy_pattern(".*")
+_PUBLIC = lazy_pattern("[ \n0-9A-Za-z\\-'()+,./:=?;!*#@$_%]*")
+_SECTION_EDGE = lazy_pattern(r"<!\[|\]\]>")
 _KINDS = {kind.value: kind for kind in AttributeKind if kind is not AttributeKind.ENUMERATION}
 
 
-_PROLOG = re.compile(r"(?:[ \t\n]+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
+_PROLOG = lazy_pattern(r"(?:[ \t\n]+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
 
 
 def read_dtd(

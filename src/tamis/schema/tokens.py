@@ -8,14 +8,15 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tamis.errors import SchemaError
-from tamis.names import NAME_REST, NAME_START
+from tamis.lazy import lazy_pattern
+from tamis.names import NAME_REST, NAME_START, NOT_XML
 from tamis.schema.inputs import Entity, Input, Inputs
 
 _log = logging.getLogger("tamis")
 
 _NAME = f"[:{NAME_START}][:{NAME_REST}]*"
-IS_NAME = re.compile(_NAME)
-_TOKEN = re.compile(
+IS_NAME = lazy_pattern(_NAME)
+_TOKEN = lazy_pattern(
     rf"""(?P<space>[ \t\n]+)
     | (?P<entity>%{_NAME};)
     | (?P<word>[:{NAME_REST}]+)
@@ -24,12 +25,11 @@ _TOKEN = re.compile(
     | (?P<mark>[()|,?*+%<>\[\]])""",
     re.VERBOSE,
 )
-_REFERENCE = re.compile(
+_REFERENCE = lazy_pattern(
     rf"&\#0*(?P<decimal>[0-9]{{1,10}});|&\#x0*(?P<hexadecimal>[0-9a-fA-F]{{1,10}});"
     rf"|%(?P<parameter>{_NAME});|&(?P<general>{_NAME});|[&%]"
 )
-_WHITE = re.compile("[\t\n]")
-_CHARACTER = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_WHITE = lazy_pattern("[\t\n]")
 _PREDEFINED = {"lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": '"'}
 
 
@@ -267,7 +267,7 @@ class Tokens:
         return entity.text
 
     def _character(self, token: Token, reference: str, number: int) -> str:
-        if number > 0x10FFFF or not _CHARACTER.match(chr(number)):
+        if number > 0x10FFFF or NOT_XML.match(chr(number)):
             raise self.wrong(token, f"{reference} is no character of XML")
         return chr(number)
 

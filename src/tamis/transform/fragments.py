@@ -6,7 +6,6 @@ the declarations of namespaces that are in scope there and stand further out.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from functools import cached_property
 from weakref import proxy
@@ -20,16 +19,17 @@ from tamis.documents.plain import is_plain, plain
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import MessageLimitError
+from tamis.lazy import lazy_pattern
 from tamis.limits import Limits
 from tamis.transform.groups import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1
-_TAG = re.compile(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
-_NAME = re.compile(rb"<[^ \t\r\n/>]++")
-_ATTRIBUTE = re.compile(
+_TAG = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
+_NAME = lazy_pattern(rb"<[^ \t\r\n/>]++")
+_ATTRIBUTE = lazy_pattern(
     rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+("[^"]*+"|'[^']*+')"""
 )
-_SPECIAL = re.compile(rb"[&<>\r]")
+_SPECIAL = lazy_pattern(rb"[&<>\r]")
 _ESCAPES = {b"&": b"&amp;", b"<": b"&lt;", b">": b"&gt;", b"\r": b"&#13;"}
 
 Scope = dict[bytes, bytes]

@@ -1,22 +1,19 @@
 """``tamis workload``: seeded generators of subscriptions, documents and events."""
 
-import typer
+from tamis.cli.options import Commands
 
-from tamis.cli.console import Commands
-from tamis.cli.workload import dblp, documents, events, queries, transformations, twigs
+__all__ = ["commands"]
 
-__all__ = ["app"]
-
-app = typer.Typer(
-    cls=Commands,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
-    no_args_is_help=True,
+commands = Commands(
+    "workload",
+    {
+        "queries": "Generate path queries, as a file of subscriptions.",
+        "twigs": "Generate twigs: queries with branches.",
+        "transformations": "Generate transforming subscriptions.",
+        "documents": "Generate valid documents, within a depth and a size.",
+        "dblp": "Generate a bibliography of any size.",
+        "events": "Generate events and subscriptions of one filter.",
+    },
+    package=__name__,
     help="Generate subscriptions, documents and events: for one seed the same bytes everywhere.",
 )
-app.command(epilog=queries.EXAMPLES)(queries.queries)
-app.command(epilog=twigs.EXAMPLES)(twigs.twigs)
-app.command(epilog=transformations.EXAMPLES)(transformations.transformations)
-app.command(epilog=documents.EXAMPLES)(documents.documents)
-app.command(epilog=dblp.EXAMPLES)(dblp.dblp)
-app.command(epilog=events.EXAMPLES)(events.events)

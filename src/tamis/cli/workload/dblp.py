@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
+from tamis.cli.options import Option
 from tamis.cli.results import open_results
 from tamis.cli.workload.options import Output, Seed, parse_bytes
 from tamis.errors import UsageError
@@ -19,10 +18,10 @@ Examples:
 
 def dblp(
     size: Annotated[
-        str | None, typer.Option(metavar="BYTES", help="Of the document: 24MB, 10GB.")
+        str | None, Option(metavar="BYTES", help="Of the document: 24MB, 10GB.")
     ] = None,
     records: Annotated[
-        int | None, typer.Option(metavar="N", min=0, help="Publications, instead of a size.")
+        int | None, Option(metavar="N", min=0, help="Publications, instead of a size.")
     ] = None,
     seed: Seed = 0,
     output: Output = None,

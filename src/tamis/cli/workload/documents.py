@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
 from tamis.cli.console import progress, warn
+from tamis.cli.options import Option
 from tamis.cli.results import open_results
 from tamis.cli.workload.options import (
     Count,
@@ -33,12 +32,12 @@ Examples:
 
 def documents(  # noqa: PLR0913, PLR0917 - one for each option
     dtd: Annotated[
-        Path, typer.Option("--dtd", metavar="FILE", help=f"What they are valid by. {DTD_HELP}")
+        Path, Option("--dtd", metavar="FILE", help=f"What they are valid by. {DTD_HELP}")
     ],
     count: Count = 1,
     output: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="PATH",
             help="A folder for the documents (000000.xml, …); or, for one document, a file (its "
             "name has a suffix). Without it, one document goes to standard output.",
@@ -47,32 +46,28 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     seed: Seed = 0,
     root: RootNames = None,
     catalog: CatalogFolders = None,
-    depth: Annotated[
-        int, typer.Option(metavar="N", help="Elements inside each other, at most.")
-    ] = 12,
+    depth: Annotated[int, Option(metavar="N", help="Elements inside each other, at most.")] = 12,
     size: Annotated[
-        str, typer.Option(metavar="BYTES", help="Of each document, at most: 800, 64KB, 1GB.")
+        str, Option(metavar="BYTES", help="Of each document, at most: 800, 64KB, 1GB.")
     ] = "64KB",
     fill: Annotated[
         bool,
-        typer.Option(
-            "--fill", help="Repeat what is outermost and may repeat until the size is reached."
-        ),
+        Option("--fill", help="Repeat what is outermost and may repeat until the size is reached."),
     ] = False,
     records: Annotated[
         int,
-        typer.Option(metavar="N", help="Repeat what is outermost and may repeat so many times."),
+        Option(metavar="N", help="Repeat what is outermost and may repeat so many times."),
     ] = 0,
     repeats: Annotated[
         str,
-        typer.Option(metavar="N", help="How often what may repeat does: up to N, or from N..M."),
+        Option(metavar="N", help="How often what may repeat does: up to N, or from N..M."),
     ] = "3",
     repeat: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=N", help="The same for an element of this name."),
+        Option(metavar="NAME=N", help="The same for an element of this name."),
     ] = None,
     optional: Annotated[
-        float, typer.Option(metavar="P", help="The probability of what may be left out.")
+        float, Option(metavar="P", help="The probability of what may be left out.")
     ] = 0.5,
     values: ValueCount = 10,
     values_skew: ValueSkew = 0.0,

@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from tamis.cli.options import Option
 from tamis.cli.results import open_results
 from tamis.cli.workload.options import Seed, parse_range
 from tamis.errors import UsageError
@@ -23,39 +22,37 @@ Examples:
 def events(  # noqa: PLR0913, PLR0917 - one for each option
     output: Annotated[
         Path,
-        typer.Option(
+        Option(
             metavar="FOLDER",
             help="Gets subscriptions.tsv, interfaces.tsv (the interface of each subscription) and "
             "events.ndjson.",
         ),
     ],
-    count: Annotated[int, typer.Option("--count", min=0, help="How many events.")] = 1000,
-    interfaces: Annotated[int, typer.Option(metavar="N", help="How many interfaces.")] = 10,
+    count: Annotated[int, Option("--count", min=0, help="How many events.")] = 1000,
+    interfaces: Annotated[int, Option(metavar="N", help="How many interfaces.")] = 10,
     filters: Annotated[
-        str, typer.Option(metavar="N", help="Of each interface: N, or from and to, as 10..20.")
+        str, Option(metavar="N", help="Of each interface: N, or from and to, as 10..20.")
     ] = "22500..27500",
-    constraints: Annotated[str, typer.Option(metavar="N", help="Of each filter; the same.")] = (
-        "3..5"
-    ),
-    attributes: Annotated[str, typer.Option(metavar="N", help="Of each event; the same.")] = "3..5",
-    names: Annotated[int, typer.Option(metavar="N", help="How many attribute names.")] = 100,
+    constraints: Annotated[str, Option(metavar="N", help="Of each filter; the same.")] = ("3..5"),
+    attributes: Annotated[str, Option(metavar="N", help="Of each event; the same.")] = "3..5",
+    names: Annotated[int, Option(metavar="N", help="How many attribute names.")] = 100,
     skew: Annotated[
-        float, typer.Option(metavar="S", help="Zipf's exponent of the names; 0: all as likely.")
+        float, Option(metavar="S", help="Zipf's exponent of the names; 0: all as likely.")
     ] = 0.0,
-    values: Annotated[int, typer.Option(metavar="N", help="How many values.")] = 100,
+    values: Annotated[int, Option(metavar="N", help="How many values.")] = 100,
     strings: Annotated[
-        float, typer.Option(metavar="SHARE", help="Of the names: those that stand for strings.")
+        float, Option(metavar="SHARE", help="Of the names: those that stand for strings.")
     ] = 0.0,
     operators: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SHARES",
             help="Of constraints with numbers; by default '= 0.25, != 0.25, > 0.25, < 0.25'.",
         ),
     ] = None,
     string_operators: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="SHARES",
             help="Of those with strings; by default '= 0.25, != 0.25, prefix 0.25, contains 0.25'.",
         ),

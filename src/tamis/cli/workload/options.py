@@ -8,10 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from tamis.cli.arguments import read_graph
 from tamis.cli.console import progress, warn
+from tamis.cli.options import Option
 from tamis.cli.results import Results, open_results
 from tamis.errors import UsageError
 
@@ -21,43 +20,41 @@ if TYPE_CHECKING:
     from tamis.workload.values import Values
 
 Seed = Annotated[
-    int, typer.Option("--seed", help="Another one makes another workload, the same everywhere.")
+    int, Option("--seed", help="Another one makes another workload, the same everywhere.")
 ]
-Count = Annotated[int, typer.Option("--count", min=0, help="How many.")]
+Count = Annotated[int, Option("--count", min=0, help="How many.")]
 Output = Annotated[
     Path | None,
-    typer.Option("--output", metavar="FILE", help="Write to this file instead of standard output."),
+    Option("--output", metavar="FILE", help="Write to this file instead of standard output."),
 ]
 Wildcard = Annotated[
-    float, typer.Option("--wildcard", metavar="P", help="P(*): of a step to name no element.")
+    float, Option("--wildcard", metavar="P", help="P(*): of a step to name no element.")
 ]
 Descendant = Annotated[
-    float, typer.Option("--descendant", metavar="P", help="P(//): of a step to be written //.")
+    float, Option("--descendant", metavar="P", help="P(//): of a step to be written //.")
 ]
-Distinct = Annotated[bool, typer.Option("--distinct", help="No two alike.")]
+Distinct = Annotated[bool, Option("--distinct", help="No two alike.")]
 PredicateCount = Annotated[
-    int, typer.Option("--predicates", metavar="N", help="Comparisons with values, in each.")
+    int, Option("--predicates", metavar="N", help="Comparisons with values, in each.")
 ]
 Selectivity = Annotated[
     float | None,
-    typer.Option(
+    Option(
         "--selectivity",
         metavar="SHARE",
         help="The share of values that a comparison is true of; by default it is left to chance.",
     ),
 ]
 ValueCount = Annotated[
-    int, typer.Option("--values", metavar="N", help="How many different values there are.")
+    int, Option("--values", metavar="N", help="How many different values there are.")
 ]
 ValueSkew = Annotated[
     float,
-    typer.Option(
-        "--values-skew", metavar="S", help="Zipf's exponent of the values; 0: all as likely."
-    ),
+    Option("--values-skew", metavar="S", help="Zipf's exponent of the values; 0: all as likely."),
 ]
 ValueKind = Annotated[
     Literal["numbers", "words"],
-    typer.Option("--values-kind", help="Numbers from 1, or words."),
+    Option("--values-kind", help="Numbers from 1, or words."),
 ]
 
 

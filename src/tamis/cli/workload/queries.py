@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
 from tamis.cli.documents import DOCUMENT_HELP, Documents
+from tamis.cli.options import Option
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -37,14 +38,13 @@ Examples:
 
 
 def queries(  # noqa: PLR0913, PLR0917 - one for each option
-    context: typer.Context,
     dtd: Annotated[
         Path | None,
-        typer.Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}"),
+        Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}"),
     ] = None,
     documents: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--documents",
             metavar="DOCUMENT",
             help="Draw from these documents instead: paths that are there and values they have, "
@@ -57,7 +57,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     distinct: Distinct = False,
     matching: Annotated[
         float | None,
-        typer.Option(
+        Option(
             "--matching",
             metavar="SHARE",
             help="Of --documents: the share of the queries that are true of some of them, exactly. "
@@ -67,20 +67,18 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     root: RootNames = None,
     catalog: CatalogFolders = None,
     depth: Annotated[
-        str, typer.Option(metavar="N", help="Steps, at most; or from and to, as 2..4.")
+        str, Option(metavar="N", help="Steps, at most; or from and to, as 2..4.")
     ] = "6",
     wildcard: Wildcard = 0.2,
     descendant: Descendant = 0.2,
     skew: Annotated[
-        float, typer.Option(metavar="S", help="Zipf's exponent of the choice among children.")
+        float, Option(metavar="S", help="Zipf's exponent of the choice among children.")
     ] = 0.0,
     predicates: PredicateCount = 0,
-    nested: Annotated[
-        int, typer.Option(metavar="N", help="Paths inside brackets, in each query.")
-    ] = 0,
-    nested_depth: Annotated[int, typer.Option(metavar="N", help="Steps of these, at most.")] = 2,
+    nested: Annotated[int, Option(metavar="N", help="Paths inside brackets, in each query.")] = 0,
+    nested_depth: Annotated[int, Option(metavar="N", help="Steps of these, at most.")] = 2,
     inconsistent: Annotated[
-        bool, typer.Option("--inconsistent", help="Do not follow the DTD, only use its names.")
+        bool, Option("--inconsistent", help="Do not follow the DTD, only use its names.")
     ] = False,
     values: ValueCount = 10,
     values_skew: ValueSkew = 0.0,
@@ -88,7 +86,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     selectivity: Selectivity = None,
     namespaces: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="Write the prefixes that the queries use, for match --namespaces."
         ),
     ] = None,
@@ -102,7 +100,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     if (dtd is None) == (not documents):
         raise UsageError("give either --dtd or --documents")
     if documents:
-        _refuse_those_of_dtds(context)
+        _refuse_those_of_dtds()
         _from_documents(documents, count, seed, distinct, matching, namespaces, output)
         return
     if matching is not None:
@@ -127,13 +125,14 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     write_queries(drawn, output, namespaces, count)
 
 
-def _refuse_those_of_dtds(context: typer.Context) -> None:
+def _refuse_those_of_dtds() -> None:
     """Raise UsageError for options that say nothing of documents."""
+    context = click.get_current_context()
     for parameter in context.command.params:
         name = parameter.name or ""
         given = context.get_parameter_source(name)
         if given is not None and given.name == "COMMANDLINE" and name not in _OF_DOCUMENTS:
-            raise UsageError(f"{parameter.opts[0]} is for --dtd, not for --documents")
+            raise UsageError(f"{parameter.opts[-1]} is for --dtd, not for --documents")
 
 
 _OF_DOCUMENTS = ("documents", "count", "seed", "distinct", "matching", "namespaces", "output")

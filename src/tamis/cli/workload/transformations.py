@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
+from tamis.cli.options import Option
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -31,28 +30,24 @@ Examples:
 
 def transformations(  # noqa: PLR0913, PLR0917 - one for each option
     dtd: Annotated[
-        Path, typer.Option("--dtd", metavar="FILE", help=f"Whose elements are taken. {DTD_HELP}")
+        Path, Option("--dtd", metavar="FILE", help=f"Whose elements are taken. {DTD_HELP}")
     ],
     count: Count = 1000,
     seed: Seed = 0,
     distinct: Distinct = False,
     root: RootNames = None,
     catalog: CatalogFolders = None,
-    binding_depth: Annotated[
-        int, typer.Option(metavar="N", help="D1: steps of a binding path.")
-    ] = 2,
-    depth: Annotated[
-        int, typer.Option(metavar="N", help="D2: steps of the other paths, at most.")
-    ] = 2,
-    predicates: Annotated[int, typer.Option(metavar="N", help="PP: predicate paths, in each.")] = 1,
-    returns: Annotated[int, typer.Option(metavar="N", help="RP: return paths, in each.")] = 2,
+    binding_depth: Annotated[int, Option(metavar="N", help="D1: steps of a binding path.")] = 2,
+    depth: Annotated[int, Option(metavar="N", help="D2: steps of the other paths, at most.")] = 2,
+    predicates: Annotated[int, Option(metavar="N", help="PP: predicate paths, in each.")] = 1,
+    returns: Annotated[int, Option(metavar="N", help="RP: return paths, in each.")] = 2,
     descendant: Descendant = 0.2,
     values: ValueCount = 10,
     values_skew: ValueSkew = 0.0,
     values_kind: ValueKind = "numbers",
     namespaces: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="Write the prefixes that they use, for transform --namespaces."
         ),
     ] = None,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
+from tamis.cli.options import Option
 from tamis.cli.workload.options import (
     Count,
     Descendant,
@@ -33,16 +32,16 @@ Examples:
 
 def twigs(  # noqa: PLR0913, PLR0917 - one for each option
     dtd: Annotated[
-        Path, typer.Option("--dtd", metavar="FILE", help=f"What the twigs grow in. {DTD_HELP}")
+        Path, Option("--dtd", metavar="FILE", help=f"What the twigs grow in. {DTD_HELP}")
     ],
     count: Count = 1000,
     seed: Seed = 0,
     distinct: Distinct = False,
     root: RootNames = None,
     catalog: CatalogFolders = None,
-    nodes: Annotated[int, typer.Option(metavar="N", help="Steps of a twig, all together.")] = 15,
-    splits: Annotated[int, typer.Option(metavar="N", help="Nodes with more than one child.")] = 6,
-    children: Annotated[int, typer.Option(metavar="N", help="Of these nodes, at most.")] = 4,
+    nodes: Annotated[int, Option(metavar="N", help="Steps of a twig, all together.")] = 15,
+    splits: Annotated[int, Option(metavar="N", help="Nodes with more than one child.")] = 6,
+    children: Annotated[int, Option(metavar="N", help="Of these nodes, at most.")] = 4,
     wildcard: Wildcard = 0.1,
     descendant: Descendant = 0.1,
     predicates: PredicateCount = 0,
@@ -52,7 +51,7 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
     selectivity: Selectivity = None,
     namespaces: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             metavar="FILE", help="Write the prefixes that the twigs use, for match --namespaces."
         ),
     ] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from xml.parsers import expat
 
@@ -11,6 +12,7 @@ from tamis.documents.batch import freeze
 from tamis.documents.demand import Demand
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.vocabulary import Vocabulary
+from tamis.lazy import lazy_pattern
 from tamis.names import QNAME, XML_NAMESPACE
 
 NAMES_MAX = 1 << layout.SLOT_BITS - 1
@@ -20,11 +22,13 @@ SPELLED_MAX = 1 << 22
 """Bytes of long names and declarations, after which it is better to begin anew."""
 
 # Of the hash. Random once a process: whoever writes documents cannot know which names collide.
-_MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(1)
+_MULTIPLIER = np.frombuffer(os.urandom(8), np.uint64) | np.uint64(1)
 freeze(_MULTIPLIER)
 
-_ASCII_NAME = re.compile(rb"(?:([A-Za-z_][A-Za-z0-9._-]*):)?([A-Za-z_][A-Za-z0-9._-]*)")
-_PREFIX = re.compile(rb"""xmlns(?::([^ \t\r\n="']*))?([ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'))""")
+_ASCII_NAME = lazy_pattern(rb"(?:([A-Za-z_][A-Za-z0-9._-]*):)?([A-Za-z_][A-Za-z0-9._-]*)")
+_PREFIX = lazy_pattern(
+    rb"""xmlns(?::([^ \t\r\n="']*))?([ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'))"""
+)
 
 
 class NameTable:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Container, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,11 +14,12 @@ from tamis.errors import EventError, EventLimitError, MalformedEvent
 from tamis.events.model import Int32, Int64
 from tamis.events.ndjson.kernels import BLANK, ODD, join_lines
 from tamis.events.values import checked, duplicate
+from tamis.lazy import lazy_pattern
 from tamis.limits import Limits
 
 _KINDS = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 
-_STRING_OR_BRACKET = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[][{}]')
+_STRING_OR_BRACKET = lazy_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[][{}]')
 
 
 class Lines(NamedTuple):

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
 from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language.grammar import Token, is_ncname, read_token
+from tamis.lazy import lazy_pattern
 from tamis.limits import Limits
 
-NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document can contain."""
-_SPACE = re.compile(r"[ \t\r\n]*")
-_NAME = re.compile(r"[^\s<>/='\"{}&;:()$,]+(?::[^\s<>/='\"{}&;:()$,]+)?")
+_SPACE = lazy_pattern(r"[ \t\r\n]*")
+_NAME = lazy_pattern(r"[^\s<>/='\"{}&;:()$,]+(?::[^\s<>/='\"{}&;:()$,]+)?")
 
 
 class Characters:

@@ -27,7 +27,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
 from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
-from tamis.language.flwr.characters import NOT_XML
 from tamis.language.flwr.constructors import Constructors
 from tamis.language.flwr.meaning import MeaningOfBinding, interned
 from tamis.language.flwr.model import (
@@ -43,6 +42,7 @@ from tamis.language.flwr.model import (
 from tamis.language.grammar import Parser, Syntax, Token, read_token
 from tamis.language.model import HERE, Axis, Expression, NameTest, Nodes, Path, without_here
 from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.names import NOT_XML
 
 AGGREGATES = ("count", "sum", "min", "max", "avg")
 _DOCUMENTS = ("doc", "document")

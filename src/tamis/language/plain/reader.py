@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
 import numpy as np
@@ -17,7 +18,7 @@ from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.names import XML_NAMESPACE
 
 # Of hashes. Random once a process: whoever writes expressions cannot know which collide.
-MULTIPLIER = np.random.SeedSequence().generate_state(1, np.uint64) | np.uint64(1)
+MULTIPLIER = np.frombuffer(os.urandom(8), np.uint64) | np.uint64(1)
 
 
 class PlainReader:

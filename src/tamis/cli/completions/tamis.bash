@@ -1,0 +1,87 @@
+# bash completion of tamis: source it. Made by scripts/make-completions.
+_tamis() {
+    local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
+    local command='' words=''
+    [ "$COMP_CWORD" -gt 1 ] && command=${COMP_WORDS[1]}
+    [ "$command" = workload ] && [ "$COMP_CWORD" -gt 2 ] &&
+        command="$command ${COMP_WORDS[2]}"
+    case "$command $previous" in
+        'match --declared-encoding') words='check ignore' ;;
+        'match --unsupported') words='refuse slow' ;;
+        'match-events --by') words='subscription filter interface' ;;
+        'transform --declared-encoding') words='check ignore' ;;
+        'compile --unsupported') words='refuse slow' ;;
+        'check --declared-encoding') words='check ignore' ;;
+        'check --unsupported') words='refuse slow' ;;
+        'check --against') words='lxml' ;;
+        'select --declared-encoding') words='check ignore' ;;
+        'select --unsupported') words='refuse slow' ;;
+        'explain --declared-encoding') words='check ignore' ;;
+        'run --unsupported') words='refuse slow' ;;
+        'schema --format') words='text json paths dot svg' ;;
+        'workload queries --values-kind') words='numbers words' ;;
+        'workload twigs --values-kind') words='numbers words' ;;
+        'workload transformations --values-kind') words='numbers words' ;;
+        'workload documents --values-kind') words='numbers words' ;;
+    esac
+    if [ -z "$words" ]; then
+        case "$command" in
+            '')
+                words='match match-events transform compile check select explain run schema workload completion'
+                [[ $current == -* ]] && words='-V --version --help -h' ;;
+            'match')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --program --dtd --root --catalog --dtd-trust --engine --namespaces --ns --default-ns --declared-encoding --unsupported --skip-bad --record --recursive --glob --concatenated --limit --threads --matching-only --nodes --values --output --help -h' ;;
+            'match-events')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --engine --interfaces --by --skip-bad --matching-only --threads --limit --output --help -h' ;;
+            'transform')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --namespaces --ns --default-ns --declared-encoding --skip-bad --recursive --glob --concatenated --limit --output --help -h' ;;
+            'compile')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --output --namespaces --ns --default-ns --unsupported --skip-bad --learn --recursive --glob --concatenated --limit --help -h' ;;
+            'check')
+                words=''
+                [[ $current == -* ]] && words='-s --subscriptions --namespaces --ns --default-ns --declared-encoding --unsupported --dtd --root --catalog --against --recursive --glob --concatenated --limit --events --help -h' ;;
+            'select')
+                words=''
+                [[ $current == -* ]] && words='--first --value --null -0 --json --namespaces --ns --default-ns --declared-encoding --unsupported --record --recursive --glob --concatenated --limit --threads --output --help -h' ;;
+            'explain')
+                words=''
+                [[ $current == -* ]] && words='--namespaces --ns --default-ns --declared-encoding --limit --events --transformation --strategy --dtd --root --help -h' ;;
+            'run')
+                words=''
+                [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --conf --help -h' ;;
+            'schema')
+                words=''
+                [[ $current == -* ]] && words='--root --catalog --limit --format --output --help -h' ;;
+            'workload')
+                words='queries twigs transformations documents dblp events'
+                [[ $current == -* ]] && words='--help -h' ;;
+            'workload queries')
+                words=''
+                [[ $current == -* ]] && words='--dtd --documents --count --seed --distinct --matching --root --catalog --depth --wildcard --descendant --skew --predicates --nested --nested-depth --inconsistent --values --values-skew --values-kind --selectivity --namespaces --output --help -h' ;;
+            'workload twigs')
+                words=''
+                [[ $current == -* ]] && words='--dtd --count --seed --distinct --root --catalog --nodes --splits --children --wildcard --descendant --predicates --values --values-skew --values-kind --selectivity --namespaces --output --help -h' ;;
+            'workload transformations')
+                words=''
+                [[ $current == -* ]] && words='--dtd --count --seed --distinct --root --catalog --binding-depth --depth --predicates --returns --descendant --values --values-skew --values-kind --namespaces --output --help -h' ;;
+            'workload documents')
+                words=''
+                [[ $current == -* ]] && words='--dtd --count --output --seed --root --catalog --depth --size --fill --records --repeats --repeat --optional --values --values-skew --values-kind --help -h' ;;
+            'workload dblp')
+                words=''
+                [[ $current == -* ]] && words='--size --records --seed --output --help -h' ;;
+            'workload events')
+                words=''
+                [[ $current == -* ]] && words='--output --count --interfaces --filters --constraints --attributes --names --skew --values --strings --operators --string-operators --seed --help -h' ;;
+            'completion')
+                words='bash zsh fish'
+                [[ $current == -* ]] && words='--help -h' ;;
+        esac
+    fi
+    COMPREPLY=($(compgen -W "$words" -- "$current"))
+}
+complete -o bashdefault -o default -F _tamis tamis

@@ -1,0 +1,219 @@
+"""Commands are functions: their parameters are options and arguments, their docstring is the help.
+
+A parameter's annotation says its type, and how it is asked for: ``Annotated[T, Option(…)]``.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+
+import click
+
+from tamis.cli.console import reported
+
+_NAMES_OF_HELP = {"help_option_names": ["--help", "-h"]}
+_SHORT = {"--subscriptions": "-s"}
+
+
+class Option:
+    """An option.
+
+    Args:
+        names: without any, that of the parameter.
+        show_default: what the help says instead of the default.
+        min: the least number.
+    """
+
+    def __init__(
+        self,
+        *names: str,
+        metavar: str | None = None,
+        help: str = "",
+        show_default: str | None = None,
+        min: int | None = None,
+        hidden: bool = False,
+    ) -> None:
+        self.names = [name for long in names for name in (_SHORT.get(long), long) if name]
+        self.metavar = metavar
+        self.help = help
+        self.show_default = show_default
+        self.min = min
+        self.hidden = hidden
+
+    def parameter(self, name: str, kind: Any, default: Any) -> click.Parameter:
+        """The option of click."""
+        item, is_many = _item_of(kind)
+        is_required = default is inspect.Parameter.empty
+        return click.Option(
+            [name, *(self.names or ["--" + name.replace("_", "-")])],
+            type=_type_of(item, self.min),
+            is_flag=item is bool,
+            multiple=is_many,
+            required=is_required,
+            default=None if is_required else default,
+            show_default=self.show_default or True,
+            metavar=self.metavar,
+            help=self.help,
+            hidden=self.hidden,
+        )
+
+
+class Argument(NamedTuple):
+    """What is given without the name of an option."""
+
+    metavar: str
+    help: str
+
+    def parameter(self, name: str, kind: Any, default: Any) -> click.Parameter:
+        """The argument of click."""
+        item, is_many = _item_of(kind)
+        is_required = default is inspect.Parameter.empty
+        made = _Argument(
+            [name],
+            type=_type_of(item),
+            nargs=-1 if is_many else 1,
+            required=is_required,
+            metavar=self.metavar,
+        )
+        made.text = self.help
+        return made
+
+
+class _Argument(click.Argument):
+    """An argument that has a help text, which click has from version 8.5 on."""
+
+    text: str
+
+    def make_metavar(self, *_: Any) -> str:
+        rest = "" if self.nargs == 1 else "..."
+        return f"{self.metavar}{rest}" if self.required else f"[{self.metavar}]{rest}"
+
+    def get_error_hint(self, *_: Any) -> str:
+        return f"'{self.metavar}'"
+
+
+class _Command(click.Command):
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the arguments too."""
+        arguments = [
+            (str(one.metavar), one.text + ("  [required]" if one.required else ""))
+            for one in self.params
+            if isinstance(one, _Argument)
+        ]
+        if arguments:
+            with formatter.section("Arguments"):
+                formatter.write_dl(arguments)
+        super().format_options(ctx, formatter)
+
+
+def command(function: Callable[..., None], name: str, examples: str) -> click.Command:
+    """The command that calls a function."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    params = []
+    for one in parameters:
+        kind, how = get_args(one.annotation)
+        params.append(how.parameter(one.name, kind, one.default))
+
+    def call(**given: Any) -> None:
+        function(**{key: _as_declared(value) for key, value in given.items()})
+
+    return _Command(
+        name,
+        context_settings=_NAMES_OF_HELP,
+        callback=call,
+        params=params,
+        help=inspect.getdoc(function),
+        epilog=examples,
+    )
+
+
+def _as_declared(value: Any) -> Any:
+    """A value of click: several as a list; none as None."""
+    return (list(value) or None) if isinstance(value, tuple) else value
+
+
+def _item_of(kind: Any) -> tuple[Any, bool]:
+    """What one value is of, and whether there may be several; None apart.
+
+    >>> _item_of(list[str] | None), _item_of(int)
+    ((<class 'str'>, True), (<class 'int'>, False))
+    """
+    if get_origin(kind) is Annotated:
+        kind = get_args(kind)[0]
+    if isinstance(kind, UnionType) or type(None) in get_args(kind):
+        (kind,) = (one for one in get_args(kind) if one is not type(None))
+    return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)
+
+
+def _type_of(item: Any, least: int | None = None) -> Any:
+    if get_origin(item) is Literal:
+        return click.Choice(get_args(item))
+    if item is Path:
+        return click.Path(path_type=Path)
+    return item if least is None else click.IntRange(min=least)
+
+
+class Commands(click.Group):
+    """Commands, each of which is imported when it is called.
+
+    Args:
+        lines: by their names, what the help says of each in a line, without importing it.
+        package: where their modules are.
+        options: of the group itself.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        lines: Mapping[str, str],
+        package: str,
+        help: str,
+        epilog: str | None = None,
+        options: list[click.Parameter] | None = None,
+    ) -> None:
+        stubs = [click.Command(one, help=line) for one, line in lines.items()]
+        super().__init__(
+            name,
+            stubs,
+            context_settings=_NAMES_OF_HELP,
+            no_args_is_help=True,
+            params=options,
+            help=help,
+            epilog=epilog,
+        )
+        self.package = package
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In their order, not in that of the alphabet."""
+        return list(self.commands)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Give the option whose value may be left out its default."""
+        whole = ["--concatenated=xml" if arg == "--concatenated" else arg for arg in args]
+        return super().parse_args(ctx, whole)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command that is asked for."""
+        with reported():
+            return super().invoke(ctx)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that is called, imported."""
+        name, found, rest = super().resolve_command(ctx, args)
+        return name, None if found is None else self.imported(str(found.name)), rest
+
+    def imported(self, name: str) -> click.Command:
+        """A command, from its module."""
+        called = name.replace("-", "_")
+        module = import_module(f"{self.package}.{called}")
+        if hasattr(module, "commands"):
+            group: Commands = module.commands
+            return group
+        return command(getattr(module, called), name, module.EXAMPLES)
