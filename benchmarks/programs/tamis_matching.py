@@ -14,9 +14,8 @@ from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher
-from tamis.matching.matchset import MatchSet, joined
+from tamis.matching.matchset import MatchSet, checked_nodes, joined
 from tamis.matching.promise import Schema
-from tamis.matching.selection import checked_nodes
 
 
 class Matching:

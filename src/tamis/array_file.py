@@ -27,12 +27,10 @@ import hashlib
 import json
 import mmap
 import os
-import secrets
 import stat
 import struct
 import zlib
 from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -124,7 +122,7 @@ def _header(checksum: int, table_bytes: int, file_bytes: int) -> bytes:
 @contextmanager
 def _replacing(path: Path) -> Iterator[BinaryIO]:
     """A file beside another one, which it replaces in the end if nothing was raised."""
-    beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    beside = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with beside.open("xb") as file:
             yield file
@@ -205,6 +203,8 @@ def _check_sections(path: Path, mapped: mmap.mmap, sections: list[_Section]) -> 
 
     def checksum(section: _Section) -> int:
         return zlib.crc32(content[section.start : section.start + section.padded])
+
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few save programs
 
     with ThreadPoolExecutor() as pool:
         checksums = (map if len(mapped) < _LARGE else pool.map)(checksum, sections)

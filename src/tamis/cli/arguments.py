@@ -176,13 +176,13 @@ def read_limits(settings: Sequence[str] | None, limits: Limits = DEFAULT_LIMITS)
     >>> read_limits(["depth=5"]).depth
     5
     """
-    from difflib import get_close_matches  # noqa: PLC0415 - keeps --help fast
-
     known = [field.name for field in fields(Limits)]
     found: dict[str, int] = {}
     for setting in settings or ():
         name, _, value = setting.partition("=")
         if name not in known:
+            from difflib import get_close_matches  # noqa: PLC0415 - for a message
+
             close = get_close_matches(name, known, 1)
             hint = f"did you mean {close[0]}?" if close else f"choose from {', '.join(known)}"
             raise UsageError(f"--limit {setting}: there is no limit {name!r}: {hint}")

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
-import tarfile
 import threading
-import zipfile
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from tamis.documents.listing import NameFilter
 from tamis.errors import UnreadableDocument
+
+if TYPE_CHECKING:
+    import tarfile
+    import zipfile
 
 # The first bytes of an archive with members, and of one without.
 _MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
@@ -54,7 +56,7 @@ class ZipMember(NamedTuple):
             archive = _opened(self.archive, os.stat(self.archive).st_mtime_ns)
             info = archive.infolist()[self.number]
             if info.flag_bits & _ENCRYPTED:
-                raise zipfile.BadZipFile("it is encrypted")
+                raise ValueError("it is encrypted")
             file = archive.open(info)
         try:
             while chunk := file.read(size):
@@ -91,7 +93,7 @@ def zip_members(
     """
     archive = Path(path)
     try:
-        with zipfile.ZipFile(archive) as opened:
+        with _zip_file(archive) as opened:
             found = [info.filename for info in opened.infolist()]
     except Exception as error:  # whatever a damaged directory makes zipfile raise
         raise UnreadableDocument(f"cannot read the zip archive: {reason(error)}") from None
@@ -116,6 +118,12 @@ def reason(error: Exception) -> str:
 @lru_cache(maxsize=4)
 def _opened(path: Path, _changed_ns: int) -> zipfile.ZipFile:
     """An archive, kept open for its next member; several threads may read it at once."""
+    return _zip_file(path)
+
+
+def _zip_file(path: Path) -> zipfile.ZipFile:
+    import zipfile  # noqa: PLC0415 - few documents are in archives
+
     return zipfile.ZipFile(path)
 
 
@@ -257,17 +265,24 @@ def _no_members(names: NameFilter) -> str:
 
 
 def _opened_tar(file: IO[bytes], mode: Any) -> tarfile.TarFile:
-    return tarfile.open(fileobj=file, mode=mode, tarinfo=_Header)
+    import tarfile  # noqa: PLC0415 - few documents are in archives
+
+    return tarfile.open(fileobj=file, mode=mode, tarinfo=_header())
 
 
-class _Header(tarfile.TarInfo):
+@cache
+def _header() -> type[tarfile.TarInfo]:
     """A header: what is none ends an archive in an error, and not as if it were its end."""
+    import tarfile  # noqa: PLC0415
 
-    @classmethod
-    def fromtarfile(cls, tarfile_: tarfile.TarFile) -> _Header:
-        try:
-            return super().fromtarfile(tarfile_)
-        except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
-            raise
-        except tarfile.HeaderError as error:
-            raise tarfile.ReadError(str(error)) from None
+    class Header(tarfile.TarInfo):
+        @classmethod
+        def fromtarfile(cls, tarfile_: tarfile.TarFile) -> Header:
+            try:
+                return super().fromtarfile(tarfile_)
+            except tarfile.EOFHeaderError:  # type: ignore[attr-defined]
+                raise
+            except tarfile.HeaderError as error:
+                raise tarfile.ReadError(str(error)) from None
+
+    return Header

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tamis.documents import expat
 from tamis.documents.batch import EventBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
@@ -76,12 +75,16 @@ class Parser:
             if isinstance(document, DocumentError)
         }
         if self._tokenizer is None:
+            from tamis.documents import expat  # noqa: PLC0415 - the tokenizer reads nearly all
+
             self.declined += len(documents) - len(errors)
             return expat.parse(documents, self.vocabulary, self.demand, self.limits)
         reading = self._tokenizer.read(
             [None if isinstance(document, DocumentError) else document for document in documents]
         )
         for number, skipped in reading.skipped.items():
+            from tamis.documents import expat  # noqa: PLC0415
+
             source = documents[number]
             assert isinstance(source, Source)
             expat.log_skipped(source.name, skipped.times, _line(source, skipped.first))
@@ -95,6 +98,8 @@ class Parser:
         self, documents: list[Source | DocumentError], left: list[int], errors: Errors
     ) -> EventBatch:
         """Parse some of the documents with libexpat, into a batch of just these."""
+        from tamis.documents import expat  # noqa: PLC0415
+
         self.declined += len(left)
         sources = [documents[number] for number in left]
         batch, found = expat.parse(sources, self.vocabulary, self.demand, self.limits)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import IO, NamedTuple
 
@@ -206,6 +205,8 @@ def _steps(reader: _Reader, begins: Sequence[int]) -> Iterator[_Step]:
     """The steps of a document, whose parts are read at the same time."""
     stopped = Event()
     begins = [0, *begins]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few have ranges
+
     with ThreadPoolExecutor(len(begins)) as pool:
         parts = {
             begin: pool.submit(reader.read, begin, begins[number:], stopped)

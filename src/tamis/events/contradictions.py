@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from tamis.core.arrays import distinct
 from tamis.events.explain import written
 from tamis.events.model import INT64_MAX, LT, STRING, FilterTable, Int64
 from tamis.events.reference import Constraint, constraint_of
@@ -53,7 +54,7 @@ def _doubtful(table: FilterTable) -> Int64:
     least = np.flatnonzero((table.operators == LT) & (table.kinds == STRING))
     strings = table.values[least]
     is_empty = table.string_starts[strings + 1] == table.string_starts[strings]
-    return np.unique(np.concatenate([several, owners[least[is_empty]]]))
+    return distinct(np.concatenate([several, owners[least[is_empty]]]))
 
 
 Key = tuple[int, ...]

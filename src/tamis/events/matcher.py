@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from tamis.events.arrow.rows import Rows, read_rows
 from tamis.events.checking import check_batch
 from tamis.events.encode import Encoder
 from tamis.events.engine import Matching
-from tamis.events.explain import explain
 from tamis.events.model import AttributeBatch, By, FilterTable, Owners
 from tamis.events.ndjson.lines import Chunk, Source, chunks
 from tamis.events.pace import Pace
@@ -26,9 +25,11 @@ from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
 from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.matching.explain import Explanation
 from tamis.matching.matchset import MatchSet
 from tamis.matching.threads import check_threads, in_order
+
+if TYPE_CHECKING:
+    from tamis.matching.explain import Explanation
 
 GROUP_EVENTS = 1 << 10
 """Events are matched in groups of at most so many, since much of an engine's cost is per batch."""
@@ -257,6 +258,8 @@ class EventMatcher:
         number = self.ids.find(id)
         if number < 0:
             raise UsageError(f"there is no subscription {id!r}")
+        from tamis.events.explain import explain  # noqa: PLC0415 - few ask
+
         return explain(self.table, number, id, self._encoder.checked(event))
 
     def _ids(self, by: By) -> Ids | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from importlib import import_module
 from typing import NamedTuple
 
 from tamis.checks import is_one_of
@@ -29,12 +30,27 @@ A guess too, until one was measured.
 """
 
 
+_HOMES = {
+    "signature": "signature:ENGINE",
+    "reference": "reference:ENGINE",
+    "sff": "sff:ENGINE",
+    "ocm": "pcm:OCM",
+    "ccm": "pcm:CCM",
+    "pcm": "planner:PCM",
+}
+"""Where each engine is: its module is imported when the engine is chosen."""
+
+
+def engine_named(name: str) -> Engine:
+    """The engine of a name that is one."""
+    module, _, attribute = _HOMES[name].partition(":")
+    engine: Engine = getattr(import_module(f"tamis.events.{module}"), attribute)
+    return engine
+
+
 def engines() -> dict[str, Engine]:
     """All engines, by their names."""
-    from tamis.events import pcm, reference, sff, signature  # noqa: PLC0415 - imports Numba
-
-    every = (signature.ENGINE, reference.ENGINE, sff.ENGINE, pcm.OCM, pcm.CCM, PCM)
-    return {engine.name: engine for engine in every}
+    return {name: engine_named(name) for name in _HOMES}
 
 
 def runnable() -> list[Engine]:
@@ -50,10 +66,9 @@ def choose(name: str) -> Engine:
     Raises:
         EngineRefused: there is none of that name.
     """
-    found = engines()
-    if not is_one_of(name, ("auto", *found)):
-        raise EngineRefused(f"there is no engine {name!r}: choose from {', '.join(found)}")
-    chosen = found[DEFAULT if name == "auto" else name]
+    if not is_one_of(name, ("auto", *_HOMES)):
+        raise EngineRefused(f"there is no engine {name!r}: choose from {', '.join(_HOMES)}")
+    chosen = engine_named(DEFAULT if name == "auto" else name)
     log.info("engine %s%s", chosen.name, ", the default" if name == "auto" else "")
     return chosen
 
@@ -84,7 +99,7 @@ def _compile_chosen(table: FilterTable) -> _Chosen:
 
     is_large = table.filters >= GPU_FROM
     name = pcm_choice(table.filters, is_large and pcm.has_gpu())
-    engine = engines()[name]
+    engine = engine_named(name)
     log.info("engine pcm: %s, for %d filters", engine.name, table.filters)
     return _Chosen(engine, engine.compile(table))
 

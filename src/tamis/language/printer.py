@@ -8,7 +8,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 
 from tamis.language.grammar import (
     PRECEDENCE,
@@ -161,6 +160,8 @@ def _literal(literal: str | float) -> str:
         return f'"{literal}"' if "'" in literal else f"'{literal}'"
     if literal in (float("inf"), float("-inf")):  # XPath has no exponent and no name for it
         return ("-" if literal < 0 else "") + "1" + "0" * 309
+    from decimal import Decimal  # noqa: PLC0415 - few print
+
     text = format(Decimal(repr(literal)), "f")
     return text.removesuffix(".0")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-from decimal import Decimal
 from math import isinf, isnan
 
 from tamis.lazy import lazy_pattern
@@ -44,6 +43,8 @@ def number_string(number: float) -> str:
         return "Infinity" if number > 0 else "-Infinity"
     if number.is_integer():
         return str(int(number))
+    from decimal import Decimal  # noqa: PLC0415 - few numbers are written
+
     return format(Decimal(repr(number)), "f")
 
 

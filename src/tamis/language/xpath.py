@@ -8,7 +8,6 @@ an expression that means the same and is supported.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from math import isnan
@@ -413,7 +412,9 @@ class Meaning:
         """Refuse what XPath 1.0 itself refuses: unknown functions, wrong arguments."""
         name, arguments = syntax.name, syntax.arguments
         if name not in _ARITY:
-            close = difflib.get_close_matches(name, _ARITY, 1, cutoff=0.8)
+            from difflib import get_close_matches  # noqa: PLC0415 - for a message
+
+            close = get_close_matches(name, _ARITY, 1, cutoff=0.8)
             self.syntax_error(
                 f"XPath 1.0 has no function {name}()",
                 syntax.position,

@@ -17,7 +17,6 @@ from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import EventBatch, Int32, freeze
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
-from tamis.documents.offsets import Excerpt
 from tamis.documents.parser import Parser, parse
 from tamis.documents.record_batch import (
     PAUSE,
@@ -26,8 +25,6 @@ from tamis.documents.record_batch import (
     StreamPlace,
     check_tag,
 )
-from tamis.documents.record_ranges import RecordRange
-from tamis.documents.records import parse_records
 from tamis.documents.source import Document, Flush, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
@@ -45,28 +42,34 @@ from tamis.language.subscriptions import (
     Unsupported,
     as_subscriptions,
 )
-from tamis.language.xpath import Operand
 from tamis.limits import Limits
 from tamis.matching.demand import demand_of_operand
 from tamis.matching.engine import Matching
-from tamis.matching.explain import Explanation, NamespaceMismatch, explain, find_namespace_mismatch
-from tamis.matching.matchset import MatchSet, Subscribers, Which, joined, match_set
-from tamis.matching.planner import Lane, compile_share, plan
-from tamis.matching.promise import PromisedProgram, Schema, read_schema
-from tamis.matching.selection import (
-    Answered,
-    BatchNodes,
-    DocumentNodes,
-    Selection,
+from tamis.matching.matchset import (
+    MatchSet,
+    Subscribers,
+    Which,
     checked_nodes,
+    joined,
+    match_set,
 )
-from tamis.matching.slow import Selected, SlowDocument, SlowLane, record_documents
-from tamis.matching.slow_nodes import TreeNodes
+from tamis.matching.planner import Lane, compile_share, plan
 from tamis.matching.threads import check_threads, in_order
-from tamis.schema.graph import SchemaGraph
 
 if TYPE_CHECKING:
+    from tamis.documents.offsets import Excerpt
+    from tamis.documents.record_ranges import RecordRange
+    from tamis.language.xpath import Operand
+    from tamis.matching.explain import Explanation, NamespaceMismatch
+    from tamis.matching.promise import PromisedProgram, Schema
     from tamis.matching.saved import Kept
+    from tamis.matching.selection import (
+        BatchNodes,
+        DocumentNodes,
+        Selection,
+    )
+    from tamis.matching.slow import Selected, SlowDocument, SlowLane
+    from tamis.schema.graph import SchemaGraph
 
 # Documents are matched in groups, since much of an engine's cost is per batch: as many as fit in
 # these bounds, which also bound how far match_many() reads ahead.
@@ -205,7 +208,11 @@ class CompiledMatcher:
         self._demand = demand  # and what the subscriptions read
         for _, program in self._lanes:
             self._demand |= program.demand
-        self._slow = SlowLane.of(subscriptions, first=len(queries))
+        self._slow: SlowLane | None = None
+        if subscriptions.slow:
+            from tamis.matching.slow import SlowLane  # noqa: PLC0415 - few sets have any
+
+            self._slow = SlowLane.of(subscriptions, first=len(queries))
         self._workers: list[_Worker] = []  # that no thread uses now
         self._of_records: Vocabulary | None = None  # what the last records were parsed with
 
@@ -247,6 +254,10 @@ class CompiledMatcher:
 
     @property
     def _promised(self) -> list[PromisedProgram]:
+        if self.schema is None:
+            return []
+        from tamis.matching.promise import PromisedProgram  # noqa: PLC0415 - few have a DTD
+
         return [program for _, program in self._lanes if isinstance(program, PromisedProgram)]
 
     def namespace_mismatch(self) -> NamespaceMismatch | None:
@@ -255,6 +266,8 @@ class CompiledMatcher:
         This looks at the names of the documents that were matched so far. Parsers forget them when
         there are many.
         """
+        from tamis.matching.explain import find_namespace_mismatch  # noqa: PLC0415 - few ask
+
         parsers = [parser for worker in list(self._workers) for parser in worker.parsers.values()]
         names = {name for parser in parsers for name in parser.vocabulary}
         return find_namespace_mismatch(self.subscriptions, names.union(self._of_records or ()))
@@ -466,6 +479,8 @@ class CompiledMatcher:
         Args:
             part: which of the records; then the document is these bytes of it alone.
         """
+        from tamis.documents.records import parse_records  # noqa: PLC0415 - few have records
+
         try:
             if isinstance(document, DocumentError):
                 raise document
@@ -488,6 +503,8 @@ class CompiledMatcher:
                     worker, found.batch, found.vocabulary, nodes, found.excerpt, values
                 )
             if self._slow is not None:
+                from tamis.matching.slow import record_documents  # noqa: PLC0415
+
                 given = record_documents(found)
                 answers = self._with_slow(
                     self._slow, answers, given, found.batch, found.vocabulary, nodes
@@ -553,6 +570,8 @@ class CompiledMatcher:
         shares = [share for share, _ in self._lanes]
         located = None
         if nodes is not None and excerpts is not None:
+            from tamis.matching.selection import Answered, BatchNodes  # noqa: PLC0415 - few ask
+
             lanes = list(map(Answered, shares, found))
             located = BatchNodes(
                 nodes, values, self.limits, batch, vocabulary, excerpts, lanes, self._number_of
@@ -574,6 +593,8 @@ class CompiledMatcher:
             batch, errors = parser.parse(sources)
             answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources, values)
         if self._slow is not None:
+            from tamis.matching.slow import SlowDocument  # noqa: PLC0415
+
             given = [
                 SlowDocument(source)
                 if number not in errors and isinstance(source, Source)
@@ -603,6 +624,8 @@ class CompiledMatcher:
         nodes: Which | None,
     ) -> Answers:
         """Answers, and what the slow lane says of the same documents; of one in error nothing."""
+        from tamis.matching.slow_nodes import TreeNodes  # noqa: PLC0415
+
         by_document = [_NO_NUMBERS] * batch.documents
         failed: dict[int, dict[int, SlowLaneError]] = {}
         selected: dict[int, dict[int, Selected]] = {}
@@ -644,6 +667,8 @@ class CompiledMatcher:
           /b   1 node, line 1
           [c]  none of 1  ← fails here
         """
+        from tamis.matching.explain import explain  # noqa: PLC0415 - few ask
+
         item = self.subscriptions.find(id)
         if item is None:
             raise UsageError(f"there is no subscription {id!r}")
@@ -821,7 +846,11 @@ def compile_subscriptions(  # noqa: PLR0913 - what may be asked
         UsageError: ``namespaces``, ``default_namespace`` or ``unsupported`` is given for
             subscriptions that are parsed; or the DTD does not declare the root.
     """
-    schema = read_schema(dtd, root, dtd_trust)
+    schema = None
+    if dtd is not None or root is not None or dtd_trust:
+        from tamis.matching.promise import read_schema  # noqa: PLC0415 - few have a DTD
+
+        schema = read_schema(dtd, root, dtd_trust)
     parsed = as_subscriptions(
         subscriptions,
         namespaces=namespaces,

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.checks import is_one_of
+from tamis.core.arrays import distinct
 from tamis.documents.batch import Int32, Int64, freeze
-from tamis.errors import DocumentError, SlowLaneError
+from tamis.errors import DocumentError, SlowLaneError, UsageError
 
 Which = Literal["first", "all"]
 """The nodes that are asked for, of those that an expression selects in a document."""
+
+
+def checked_nodes(nodes: object, values: bool) -> tuple[Which | None, bool]:
+    """The nodes that are asked for, and whether their values are.
+
+    Raises:
+        UsageError: there are no such nodes, or values are asked for without nodes.
+    """
+    if nodes is not None and not is_one_of(nodes, ("first", "all")):
+        raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
+    if values and nodes is None:
+        raise UsageError('values are of nodes: say nodes="all", or "first", beside values=True')
+    return cast(Which | None, nodes), bool(values)
 
 
 class Subscribers(NamedTuple):
@@ -181,7 +196,7 @@ def _unique(numbers: Int32) -> Int32:
 
 def _ordered(owners: Int64, numbers: Int32) -> tuple[Int64, Int32]:
     """Pairs in ascending order, each once."""
-    keys = np.unique((owners << 32) | numbers)
+    keys = distinct((owners << 32) | numbers)
     return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,8 +17,10 @@ from tamis.language.queries import Queries
 from tamis.matching import automaton, nfa, pma, reference
 from tamis.matching.engine import Engine, Matching, Program
 from tamis.matching.filters import refusal
-from tamis.matching.promise import PromisedProgram, Schema
 from tamis.schema.prune import Heuristics, Pruner
+
+if TYPE_CHECKING:
+    from tamis.matching.promise import Schema
 
 log = logging.getLogger("tamis")
 
@@ -91,6 +93,8 @@ def compile_share(share: Share, schema: Schema | None = None) -> Lane:
     engine = share.engine
     if schema is None or engine.heuristics is None:
         return share, engine.compile(share.queries)
+    from tamis.matching.promise import PromisedProgram  # noqa: PLC0415 - few have a DTD
+
     pruner = Pruner(schema.expanded, schema.heuristics or engine.heuristics)
     program = engine.compile(share.queries, pruner)
     pruned = engine._replace(locates=lambda _: False)  # pruned queries are true, of other nodes

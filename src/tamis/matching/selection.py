@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import NamedTuple, cast, overload
+from typing import NamedTuple, overload
 
 import numpy as np
 
-from tamis.checks import is_one_of
+from tamis.core.arrays import distinct
 from tamis.documents.batch import (
     ATTRIBUTE,
     DOCUMENT,
@@ -189,7 +189,7 @@ class Answered:
         """Each member of each set that was met, ascending, and the set."""
         matches = self.matches
         assert matches.occurrences is not None
-        used = np.unique(matches.occurrences.set_ids)
+        used = distinct(matches.occurrences.set_ids)
         counts = matches.set_starts[used.astype(np.int64) + 1] - matches.set_starts[used]
         members = ranges(matches.set_starts, used, matches.members)
         order = np.argsort(members, kind="stable")
@@ -379,7 +379,7 @@ class NodeValues:
         firsts[is_document] = np.searchsorted(batch.text_event, markup.first)
         lasts[is_document] = np.searchsorted(batch.text_event, markup.last)
         self._starts, self._ends = np.zeros((2, len(places)), np.int64)
-        for kind in np.unique(self._kinds).tolist():
+        for kind in distinct(self._kinds).tolist():
             starts, ends, _ = self._columns(kind)
             own = (self._kinds == kind) & (firsts < lasts)
             self._starts[own], self._ends[own] = starts[firsts[own]], ends[lasts[own] - 1]
@@ -401,19 +401,6 @@ class NodeValues:
 
 
 _NO_PLACES = np.zeros(0, np.int64)
-
-
-def checked_nodes(nodes: object, values: bool) -> tuple[Which | None, bool]:
-    """The nodes that are asked for, and whether their values are.
-
-    Raises:
-        UsageError: there are no such nodes, or values are asked for without nodes.
-    """
-    if nodes is not None and not is_one_of(nodes, ("first", "all")):
-        raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
-    if values and nodes is None:
-        raise UsageError('values are of nodes: say nodes="all", or "first", beside values=True')
-    return cast(Which | None, nodes), bool(values)
 
 
 def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int) -> Excerpt:

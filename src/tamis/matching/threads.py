@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from tamis.documents.source import Flush
 from tamis.errors import UsageError
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -55,6 +57,8 @@ def in_order(
             if not isinstance(item, Flush):
                 yield function(item)
         return
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - one thread needs none
+
     failure = None
     waiting: deque[Future[Result]] = deque()
     source = iter(items)

@@ -19,11 +19,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tamis.language.filters import ANY, Codes, Labels, is_open
-from tamis.schema.expanded import ExpandedGraph
-from tamis.schema.graph import SchemaGraph
+
+if TYPE_CHECKING:
+    from tamis.schema.expanded import ExpandedGraph
+    from tamis.schema.graph import SchemaGraph
 
 
 class Heuristics(NamedTuple):
@@ -89,6 +91,8 @@ class Pruner:
         heuristics: Heuristics = Heuristics(),  # noqa: B008 - it is immutable
         labels: Labels | None = None,
     ) -> None:
+        from tamis.schema.expanded import ExpandedGraph  # noqa: PLC0415 - few have a DTD
+
         self.graph = graph if isinstance(graph, ExpandedGraph) else ExpandedGraph(graph)
         self.heuristics = heuristics
         self.labels = labels or Labels()

@@ -29,8 +29,8 @@ from tamis.documents.encodings import DeclaredEncoding, checked_declared_encodin
 from tamis.documents.record_batch import check_tag
 from tamis.errors import DocumentError, MessageError, SlowLaneError, UsageError
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
-from tamis.matching.matchset import MatchSet, Which
-from tamis.matching.selection import Node, checked_nodes
+from tamis.matching.matchset import MatchSet, Which, checked_nodes
+from tamis.matching.selection import Node
 from tamis.spark.program import PROGRAMS_KEPT, Program
 
 log = logging.getLogger("tamis.spark")

@@ -5,7 +5,7 @@ The only place that knows which strategies there are.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,20 @@ from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.errors import DocumentLimitError, UnsupportedExpression
 from tamis.language.filters import Labels
-from tamis.matching.promise import Schema
-from tamis.transform import reference
 from tamis.transform.groups import GroupReader, Groups
-from tamis.transform.pathsharing.claims import Claims
-from tamis.transform.pathsharing.explain import explain
-from tamis.transform.pathsharing.planning import FW, FWR, F, Planner, check_planned
-from tamis.transform.pathsharing.promise import PromisedPathSharing
 from tamis.transform.plan import Task, demand_of_task
 from tamis.transform.relative.strategy import RelativeStrategy
 from tamis.transform.shapes import NoShapeError, Shape, Shapes
 
+if TYPE_CHECKING:
+    from tamis.matching.promise import Schema
+    from tamis.transform.pathsharing.promise import PromisedPathSharing
+
 PATH_SHARING = {
-    "path-sharing-f": (F, False),
-    "path-sharing-fw": (FW, False),
-    "path-sharing-fwr": (FWR, False),
-    "plan-sharing": (FWR, True),
+    "path-sharing-f": ("f", False),
+    "path-sharing-fw": ("fw", False),
+    "path-sharing-fwr": ("fwr", False),
+    "plan-sharing": ("fwr", True),
 }
 """The strategies of the broker paper: how much path matching is shared, and whether plans are."""
 
@@ -58,6 +56,10 @@ class Plans:
         labels = Labels()
         self._shaped: RelativeStrategy | PromisedPathSharing
         if self._strategy in PATH_SHARING:
+            from tamis.transform.pathsharing.promise import (  # noqa: PLC0415 - few choose it
+                PromisedPathSharing,
+            )
+
             how = PATH_SHARING[self._strategy]
             self._shaped = PromisedPathSharing(labels, *how, self._schema, self._nodes_max)
         else:
@@ -111,6 +113,8 @@ class Plans:
         """
         shape = self._shapes.of(task)
         if self._strategy in PATH_SHARING:
+            from tamis.transform.pathsharing.planning import check_planned  # noqa: PLC0415
+
             check_planned(shape)
         return shape
 
@@ -124,6 +128,10 @@ class Plans:
             return f"strategy: reference\nfaster strategies do not take {error}"
         if self._strategy not in PATH_SHARING:
             return "strategy: relative"
+        from tamis.transform.pathsharing.claims import Claims  # noqa: PLC0415
+        from tamis.transform.pathsharing.explain import explain  # noqa: PLC0415
+        from tamis.transform.pathsharing.planning import Planner  # noqa: PLC0415
+
         sharing, is_shared = PATH_SHARING[self._strategy]
         graph = None if self._schema is None else self._schema.expanded
         planner = Planner(sharing, Claims(self._shapes.labels, graph), is_shared)
@@ -168,6 +176,8 @@ class Plans:
             groups = self._find_shaped(batch, vocabulary)
             found.append(_answers(groups, self._numbers_of_shaped()))
         if left:
+            from tamis.transform import reference  # noqa: PLC0415 - few are left to it
+
             numbers = sorted(left)
             tasks = [left[number] for number in numbers]
             groups = reference.find_groups(tasks, batch, vocabulary, self._nodes_max)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import NamedTuple, overload
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from tamis.checks import check_many, checked_limits, checked_path, is_one_of
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
@@ -27,14 +27,15 @@ from tamis.language.flwr import Transformation, parse_transformation
 from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
 from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.matching.promise import read_schema
-from tamis.schema.graph import SchemaGraph
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
 from tamis.transform.groups import GroupReader
 from tamis.transform.plan import task_of
 from tamis.transform.planner import PATH_SHARING, STRATEGIES, Answers, Plans
 from tamis.transform.templates import Template, template_of
+
+if TYPE_CHECKING:
+    from tamis.schema.graph import SchemaGraph
 
 Text = str | Transformation
 Given = (
@@ -211,7 +212,11 @@ class Transformer:
             raise UsageError(
                 f"there is no strategy {strategy!r}: choose from {', '.join(STRATEGIES)}"
             )
-        schema = read_schema(dtd, root, dtd_trust)
+        schema = None
+        if dtd is not None or root is not None or dtd_trust:
+            from tamis.matching.promise import read_schema  # noqa: PLC0415 - few have a DTD
+
+            schema = read_schema(dtd, root, dtd_trust)
         if schema is not None and strategy not in PATH_SHARING:
             raise UsageError(
                 f"the strategy {strategy!r} needs no DTD: leave it out, "

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from tamis.core.arrays import distinct
 from tamis.core.kernel.arrays import note
 from tamis.documents.batch import Int32, Int64, freeze
 from tamis.events.crew import Crew
@@ -64,7 +65,7 @@ class OcmMatching:
     def __init__(self, program: PcmProgram, owners: Owners, threads: int) -> None:
         self.program = program
         self._owned = Owned(
-            owner_of=owners.of[program.numbers], always=np.unique(owners.of[program.empty])
+            owner_of=owners.of[program.numbers], always=distinct(owners.of[program.empty])
         )
         self._singletons = singletons(owners.total)
         self._events_before = 0

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.core.arrays import distinct
 from tamis.events.engine import Engine
 from tamis.events.model import (
     BOOLEAN,
@@ -97,7 +98,7 @@ class ReferenceMatching:
                 for filter, constraints in enumerate(self.program.filters)
                 if number not in batch.errors and all(c.holds(attributes) for c in constraints)
             ]
-            found.append(np.unique(self.owners.of[matched]))
+            found.append(distinct(self.owners.of[matched]))
         return match_set(found, {})
 
     def memory_usage(self) -> int:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import distinct
 from tamis.documents.batch import freeze
 from tamis.events.building import packed
 from tamis.events.model import (
@@ -290,7 +291,7 @@ def _in_nodes(
     of_nodes = [np.zeros(0, np.int64)]
     names = table.constraint_names[items.constraints].tolist()
     for number, constraint in enumerate(items.constraints.tolist()):
-        own = np.unique(constants.of_items[bounds[number] : bounds[number + 1]])
+        own = distinct(constants.of_items[bounds[number] : bounds[number + 1]])
         key = names[number], own.tobytes()
         if key not in known:
             known[key] = first_node + len(known)

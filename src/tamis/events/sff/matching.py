@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from tamis.core.arrays import distinct
 from tamis.core.kernel.arrays import note
 from tamis.documents.batch import freeze
 from tamis.events.crew import Crew
@@ -123,7 +124,7 @@ class _Worker:
         state[PART_NODE] = program.part_node
         state[EXISTS_NODE] = program.exists_node
         state[PRUNES] = owners.are_interfaces
-        state[OWNERS] = len(np.unique(owners.of)) if owners.are_interfaces else 0
+        state[OWNERS] = len(distinct(owners.of)) if owners.are_interfaces else 0
         state[ALWAYS] = owners.total if len(reported.always) else -1
         state[FOUND_MAX] = 1 + (owners.total if owners.are_interfaces else places)
         note(state, INDEX.constant_starts, program.constraints)
@@ -157,4 +158,4 @@ def _reported(program: SffProgram, owners: Owners) -> Reported:
     of_blocks = np.zeros(0, np.int32)
     if owners.are_interfaces:
         of_blocks = of_places[:: 1 << program.shift].copy()
-    return Reported(of_places, of_blocks, np.unique(owners.of[program.always]))
+    return Reported(of_places, of_blocks, distinct(owners.of[program.always]))

@@ -9,6 +9,7 @@ from math import comb
 
 import numpy as np
 
+from tamis.core.arrays import distinct
 from tamis.core.kernel.arrays import note
 from tamis.documents.batch import freeze
 from tamis.events.crew import Crew
@@ -106,7 +107,7 @@ class _Worker:
         self._state = state = np.zeros(STATE_SIZE, np.int64)
         state[ALWAYS] = program.always
         state[ARE_INTERFACES] = owners.are_interfaces
-        state[OWNERS] = len(np.unique(reported.numbers))  # of filters that can match
+        state[OWNERS] = len(distinct(reported.numbers))  # of filters that can match
         state[TABLE_SHIFT] = 64 - (len(program.cells.table) - 1).bit_length()
         state[BLOOM_SHIFT] = 64 - (len(program.cells.bloom) - 1).bit_length()
         state[SIZE_MAX] = len(program.sizes) - 1

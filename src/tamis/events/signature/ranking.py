@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import distinct
 from tamis.events.building import packed
 from tamis.events.model import (
     BOOLEAN,
@@ -130,7 +131,7 @@ def _ordered_strings(table: FilterTable) -> tuple[list[bytes], Int64, Int64]:
     """  # noqa: D205
     data, bounds = table.string_bytes.tobytes(), table.string_starts.tolist()
     given = [data[start:end] for start, end in pairwise(bounds)]
-    prefixes = np.unique(table.values[table.operators == PREFIX]).tolist()
+    prefixes = distinct(table.values[table.operators == PREFIX]).tolist()
     behind = {number: _behind(given[number]) for number in prefixes}
     ordered = sorted({*given, *behind.values()})
     number_of = {string: number for number, string in enumerate(ordered)}

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import distinct
 from tamis.documents.batch import Bytes, Int32, Int64
 from tamis.errors import UsageError
 from tamis.language.plain import OPERATORS as NAMES
@@ -115,10 +116,8 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
     lengths = np.diff(own_starts)
     rows[:, LONGEST] = -1
     np.maximum.at(rows[:, LONGEST], asked.groups, lengths)
-    prefixes = np.unique(
-        np.stack([asked.groups[is_prefix], lengths[is_prefix]], axis=1), axis=0
-    ).reshape(-1, 2)
-    rows[:, LENGTHS] = np.searchsorted(prefixes[:, 0], np.arange(len(rows)))
+    prefixes = distinct(asked.groups[is_prefix].astype(np.int64) << 32 | lengths[is_prefix])
+    rows[:, LENGTHS] = np.searchsorted(prefixes >> 32, np.arange(len(rows)))
     groups = (2 * asked.groups + is_prefix).astype(np.int32)
     constants = np.zeros((len(groups) + 1, CONSTANT_ROW), np.int32)
     constants[:-1, ASKED_OF] = groups
@@ -132,7 +131,7 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
         "constant_slots": slots,
         "constants": constants,
         "constant_bytes": own_texts,
-        "prefix_lengths": prefixes[:, 1].astype(np.int32),
+        "prefix_lengths": (prefixes & 0xFFFFFFFF).astype(np.int32),
         "prefix_bits": bits,
     }
 
@@ -210,7 +209,7 @@ def _gathered(literals: Int32, starts: Int64, texts: Bytes) -> tuple[Int64, Byte
 
 def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
     """The strings that values contain: a trie for each group, in one numbering of nodes."""
-    groups = np.unique(asked.groups)
+    groups = distinct(asked.groups)
     roots = len(groups)
     rows[groups, ROOT] = np.arange(1, roots + 1)
     most = 1 + roots + int(np.sum(starts[asked.literals + 1] - starts[asked.literals]))
@@ -231,7 +230,7 @@ def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[st
     keys, values = _table(count)
     link_searched(roots, keys, values, facts, before, byte, failures, outputs, shorter)
     letters = np.zeros(257, np.uint8)
-    known = np.unique(byte[roots + 1 :])
+    known = distinct(byte[roots + 1 :])
     letters[known] = np.arange(1, len(known) + 1)
     width = letters[256] = len(known) + 1
     near = min(count, max(roots + 1, SEARCHED_CELLS // width))

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import distinct
 from tamis.documents.batch import Bytes, Int32, Int64, freeze
 from tamis.documents.demand import ALL_NAMES, Demand, Names
 from tamis.errors import UsageError
@@ -333,7 +334,7 @@ def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
     told = rules[rules[:, RULE_ACTION] == TELLS]
     told = told[kinds[told[:, RULE_TARGET]] == OF_DESCENDANT]
     around = rank[tables.rows("nodes")[told[:, RULE_NODE], PARENT]].astype(np.int64)
-    return np.unique(around << 32 | facts[told[:, RULE_TARGET]])
+    return distinct(around << 32 | facts[told[:, RULE_TARGET]])
 
 
 def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:

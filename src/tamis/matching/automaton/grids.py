@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import distinct
 from tamis.documents.batch import Int32
 from tamis.matching.automaton.program import (
     ACCEPTS,
@@ -49,7 +50,7 @@ def grid_arrays(
         one, other = rules[members, WATCHED], rules[members, ALSO]
         turned = tests[one] > tests[other]
         one, other = np.where(turned, other, one), np.where(turned, one, other)
-        if len(np.unique(one)) > len(np.unique(other)):
+        if len(distinct(one)) > len(distinct(other)):
             one, other = other, one
         facts, row = np.unique(one, return_inverse=True)
         first = int(other.min())

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from tamis.matching.pma.compile import compile_queries, refuses
-from tamis.matching.pma.program import PmaOptions, PmaProgram
+from tamis.lazy import importing
 
 if TYPE_CHECKING:
+    from tamis.language.model import Query
     from tamis.matching.pma.matching import PmaMatching
+    from tamis.matching.pma.program import PmaOptions, PmaProgram
 
 __all__ = ["PmaOptions", "compile_queries", "open_pma", "refuses"]
+
+__getattr__ = importing(__name__, {"PmaOptions": "program"})
+
+
+def refuses(query: Query) -> str | None:
+    """See :func:`tamis.matching.pma.compile.refuses`."""
+    from tamis.matching.pma.compile import refuses  # noqa: PLC0415 - few name this engine
+
+    return refuses(query)
+
+
+def compile_queries(*arguments: Any, **options: Any) -> PmaProgram:
+    """See :func:`tamis.matching.pma.compile.compile_queries`."""
+    from tamis.matching.pma.compile import compile_queries  # noqa: PLC0415
+
+    return compile_queries(*arguments, **options)
 
 
 def open_pma(program: PmaProgram, bytes_max: int) -> PmaMatching:
     """What matches with a program, for one thread at a time. It learns nothing."""
-    from tamis.matching.pma.matching import PmaMatching  # noqa: PLC0415 - imports Numba
+    from tamis.matching.pma.matching import PmaMatching  # noqa: PLC0415
 
     del bytes_max
     return PmaMatching(program)

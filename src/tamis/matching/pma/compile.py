@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from tamis.core.arrays import distinct
 from tamis.documents.batch import freeze
 from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
@@ -77,7 +78,7 @@ def _with_wildcards(filters: Filters, has_dtd: bool) -> list[tuple[int, str]]:
     at = np.flatnonzero(are_open[filters.codes >> 1])
     if not len(at):
         return []
-    refused = np.unique(np.searchsorted(filters.starts, at, side="right") - 1)
+    refused = distinct(np.searchsorted(filters.starts, at, side="right") - 1)
     firsts = filters.queries[filters.query_starts[refused]]  # they ascend, of each filter
     number, filter = min(zip(firsts.tolist(), refused.tolist(), strict=True))
     codes = filters.codes[filters.starts[filter] : filters.starts[filter + 1]]

@@ -1,8 +1,36 @@
 """The reference engine: XPath's semantics, a set of nodes at a time. See README.md."""
 
-from tamis.matching.reference.compile import compile_queries
-from tamis.matching.reference.evaluate import Evaluator, match, open_reference
-from tamis.matching.reference.nodes import build_nodes
-from tamis.matching.reference.sets import Rows
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from tamis.lazy import importing
+
+if TYPE_CHECKING:
+    from tamis.language.model import Query
+    from tamis.matching.reference.compile import ReferenceProgram
+    from tamis.matching.reference.evaluate import Evaluator, ReferenceMatching, match
+    from tamis.matching.reference.nodes import build_nodes
+    from tamis.matching.reference.sets import Rows
 
 __all__ = ["Evaluator", "Rows", "build_nodes", "compile_queries", "match", "open_reference"]
+
+__getattr__ = importing(
+    __name__,
+    {"Evaluator": "evaluate", "Rows": "sets", "build_nodes": "nodes", "match": "evaluate"},
+)
+
+
+def compile_queries(queries: Sequence[Query]) -> ReferenceProgram:
+    """See :func:`tamis.matching.reference.compile.compile_queries`."""
+    from tamis.matching.reference.compile import compile_queries  # noqa: PLC0415 - see planner
+
+    return compile_queries(queries)
+
+
+def open_reference(program: ReferenceProgram, _bytes_max: int) -> ReferenceMatching:
+    """What matches with a program."""
+    from tamis.matching.reference.evaluate import ReferenceMatching  # noqa: PLC0415
+
+    return ReferenceMatching(program)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import distinct
 from tamis.documents.batch import (
     ATTRIBUTE,
     DOCUMENT,
@@ -81,11 +82,6 @@ class ReferenceMatching(NamedTuple):
     def memory_usage(self) -> int:
         """0: nothing is kept."""
         return 0
-
-
-def open_reference(program: ReferenceProgram, _bytes_max: int) -> ReferenceMatching:
-    """What matches with a program."""
-    return ReferenceMatching(program)
 
 
 def match(program: ReferenceProgram, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
@@ -291,7 +287,7 @@ class Evaluator:
     def selected(self, paths: tuple[Path, ...], contexts: Rows) -> Rows:
         """The nodes that some paths select from any of the contexts."""
         ends = [[contexts, *self.trace(path, contexts)][-1] for path in paths]
-        return np.unique(np.concatenate(ends))
+        return distinct(np.concatenate(ends))
 
     def trace(self, path: Path, contexts: Rows) -> list[Rows]:
         """The nodes reached after each of the :func:`fused` steps from any of the contexts."""
@@ -365,7 +361,7 @@ class Evaluator:
             return np.asarray(
                 principal & (names == self.vocabulary.find(test.namespace, test.local))
             )
-        known = np.unique(names[principal])
+        known = distinct(names[principal])
         wanted = [n for n in known.tolist() if test.passes(*self.vocabulary.expanded(n))]
         return principal & np.isin(names, wanted)
 
