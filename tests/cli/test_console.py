@@ -131,6 +131,56 @@ def test_help_and_wrong_usage_import_no_engine(args: list[str]) -> None:
         assert modules == {"tamis.cli.console", "tamis.cli.options"}
 
 
+# What only some options need.
+OF_DTDS = "tamis.schema.reader tamis.schema.graph tamis.matching.promise".split()
+OF_DOCUMENTS = ["tamis.matching.matcher", "tamis.documents.parser", "tamis.documents.tokenizer"]
+OF_EXPAT = ["tamis.documents.expat", "tamis.documents.records"]
+OF_OTHER_ENGINES = [
+    "tamis.matching.reference.evaluate",
+    "tamis.matching.nfa.program",
+    "tamis.matching.pma.compile",
+    "tamis.matching.slow",
+]
+OF_NUMPY = ["numpy.ma", "numpy.random"]  # each takes longer than a small match
+
+
+@pytest.mark.parametrize(
+    ("args", "others"),
+    [
+        (
+            ["match", "-s", "s", "--threads", "1", "1.xml"],
+            [*OF_DTDS, *OF_EXPAT, *OF_OTHER_ENGINES, "tamis.matching.explain", "tamis.events"],
+        ),
+        (
+            ["match-events", "-s", "e", "--threads", "1", "1.ndjson"],
+            [*OF_DTDS, *OF_DOCUMENTS, "tamis.events.pcm", "tamis.events.sff"],
+        ),
+        (
+            ["transform", "-s", "q.xq", "1.xml"],
+            [*OF_DTDS, *OF_EXPAT, *OF_OTHER_ENGINES, "tamis.transform.pathsharing"],
+        ),
+    ],
+    ids=["match", "match-events", "transform"],
+)
+def test_a_command_imports_what_it_uses(write: Write, args: list[str], others: list[str]) -> None:
+    write({"s": "//a[b = 'x']\n/a/b", "q.xq": "<r>{ for $a in //a return <b/> }</r>"})
+    write({"e": "a = 1", "1.ndjson": '{"a": 1}', "1.xml": "<a><b>x</b></a>"})
+    imported = _imported(*args)
+    assert {"numpy", "click", f"tamis.cli.{args[0].replace('-', '_')}"} <= imported
+    assert imported.isdisjoint({*HEAVY, *OF_NUMPY, *others})
+
+
+def test_a_match_imports_what_it_uses() -> None:
+    code = (
+        "import sys, tamis; assert 'numpy' not in sys.modules\n"
+        "assert tamis.compile({'x': '//a'}).match('<a/>')\n"
+        "print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    others = [*OF_DTDS, *OF_EXPAT, *OF_OTHER_ENGINES, *OF_NUMPY, "click", "tamis.events"]
+    assert set(done.stdout.split()).isdisjoint({*HEAVY, *others})
+
+
 def test_a_reader_who_leaves_ends_the_command_quietly(write: Write) -> None:
     write({"s": "//a", "1.xml": "<a/>"})
     process = start("match", "--subscriptions", "s", *["1.xml"] * 20_000)

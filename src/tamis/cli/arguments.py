@@ -407,12 +407,12 @@ def list_bad(
     subscriptions: Subscriptions | EventSubscriptions, file: Path, tell: Callable[[str], None]
 ) -> None:
     """Tell all that is wrong with the subscriptions of a file, and how many are concerned."""
-    from tamis.language.reading import slow_lane_helps  # noqa: PLC0415 - keeps --help fast
-    from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415
-
     bad = len(subscriptions.errors)
     if bad == 0:
         return
+    from tamis.language.reading import slow_lane_helps  # noqa: PLC0415 - for messages
+    from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415
+
     for error in subscriptions.errors:
         tell(in_options(f"{file}, {error}"))
     total = bad + len(subscriptions)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
 
 Result = TypeVar("Result")
 
@@ -44,6 +46,10 @@ class Crew:
             except BaseException:
                 failed()
                 raise
+
+        if len(calls) == 1:
+            return [run_one(calls[0])]
+        from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415 - one thread has none
 
         if self._process != os.getpid():  # forked: the threads stayed in the parent
             self._pool, self._process = None, os.getpid()

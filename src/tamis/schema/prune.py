@@ -74,6 +74,7 @@ class TooManyError(Exception):
 class Pruner:
     """Prunes filters with one DTD.
 
+    >>> from tamis.schema.graph import SchemaGraph
     >>> from tamis.schema.reader import parse_dtd
     >>> pruner = Pruner(SchemaGraph.of(parse_dtd('''
     ...     <!ELEMENT a (b, c, d)>  <!ELEMENT b (f)>  <!ELEMENT c (f)>  <!ELEMENT d (e)>
