@@ -127,7 +127,7 @@ def test_from_python(unsupported: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert 7 in found[0]["ids"]
 
 
-def test_a_large_set_is_matched() -> None:
+def test_a_large_set_is_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plain queries, others, those of another engine and of the slow lane, and shared ones."""
     others = ["//b[2]", "name(/*) = 'a'", "//a[last()]", "//b[2]", "/a/b"]
     texts = [*PLAIN, *others, *(f"/a[b = '{n}']" for n in range(3_000))]
@@ -136,6 +136,7 @@ def test_a_large_set_is_matched() -> None:
     matcher = tamis.compile(given)
     assert matcher.engine == "automaton and reference"
     few = dict(enumerate(texts[:500]))
+    set_bulk_min(monkeypatch, 1_000)
     small = tamis.compile(few, namespaces=NAMESPACES, unsupported="slow")
     assert len(small.subscriptions.queries.plain) == 0
     matched = list(matcher.match(DOCUMENT))
