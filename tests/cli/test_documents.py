@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import tarfile
 from collections.abc import Callable
@@ -72,6 +73,20 @@ def test_the_members_of_a_tar_archive_are_documents(name: str) -> None:
     outcome = run(*MATCH, name)
     assert outcome.status == 3
     assert "cannot read" in outcome.results[-1]["error"]
+
+
+def test_a_tar_archive_that_ends_inside_a_document_is_an_error(write: Write) -> None:
+    write({"packed/1.xml": "<a/>", "packed/2.xml": f"<a>{os.urandom(100_000).hex()}</a>"})
+    with tarfile.open("cut.tar.gz", "w:gz") as archive:
+        archive.add("packed/1.xml")
+        archive.add("packed/2.xml")
+    data = Path("cut.tar.gz").read_bytes()
+    Path("cut.tar.gz").write_bytes(data[: len(data) // 2])
+    outcome = run(*MATCH, "cut.tar.gz")
+    assert outcome.status == 3
+    assert "matches" in outcome.results[0]
+    assert all("cannot read" in found["error"] for found in outcome.results[1:])
+    assert outcome.results[1]["document"] == "cut.tar.gz/packed/2.xml"
 
 
 def test_what_is_left_out_is_told() -> None:

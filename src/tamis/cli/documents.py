@@ -316,9 +316,18 @@ class Documents:
                 elif self._by is not None:
                     yield from self._divided(member)
                 else:  # of one that is too large, a little more than is allowed
-                    data = found.read(self.limits.document_bytes + 1)
-                    yield member._replace(document=data)
+                    yield member._replace(document=self._data(found))
         self._tell_left_out(target.name, left_out)
+
+    def _data(self, file: Any) -> bytes | DocumentError:
+        """What is in a member of an archive that may end inside of it."""
+        from tamis.documents.archive import reason  # noqa: PLC0415 - keeps --help fast
+
+        try:
+            data: bytes = file.read(self.limits.document_bytes + 1)
+        except Exception as error:  # whatever damaged archives make tarfile raise
+            return UnreadableDocument(f"cannot read it from the archive: {reason(error)}")
+        return data
 
 
 def _file(path: str) -> Target:
