@@ -18,6 +18,7 @@ _tamis() {
         'select --unsupported') words='refuse slow' ;;
         'explain --declared-encoding') words='check ignore' ;;
         'run --unsupported') words='refuse slow' ;;
+        'run --declared-encoding') words='check ignore' ;;
         'schema --format') words='text json paths dot svg' ;;
         'workload queries --values-kind') words='numbers words' ;;
         'workload twigs --values-kind') words='numbers words' ;;
@@ -52,7 +53,7 @@ _tamis() {
                 [[ $current == -* ]] && words='--namespaces --ns --default-ns --declared-encoding --limit --events --transformation --strategy --dtd --root --help -h' ;;
             'run')
                 words=''
-                [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --conf --help -h' ;;
+                [[ $current == -* ]] && words='--input --output -s --subscriptions --program --record --master --engine --namespaces --ns --default-ns --unsupported --skip-bad --declared-encoding --limit --overwrite --only-new --program-memory --stream --checkpoint --trigger --max-files --conf --help -h' ;;
             'schema')
                 words=''
                 [[ $current == -* ]] && words='--root --catalog --limit --format --output --help -h' ;;

@@ -127,6 +127,7 @@ complete -c tamis -n '__fish_seen_subcommand_from run' -l ns -x -d 'Declare a pr
 complete -c tamis -n '__fish_seen_subcommand_from run' -l default-ns -x -d 'The namespace of elements that expressions name without a prefix'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l unsupported -x -a 'refuse slow' -d 'XPath outside the streamed fragment'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l skip-bad -d 'Go on without the subscriptions that cannot be used'
+complete -c tamis -n '__fish_seen_subcommand_from run' -l declared-encoding -x -a 'check ignore' -d 'The encoding that documents declare'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l limit -x -d 'Change a limit on what a subscription or a document may cost'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l overwrite -d 'Replace the results in DIR'
 complete -c tamis -n '__fish_seen_subcommand_from run' -l only-new -d 'Match the files that are not in DIR/manifest as they are now (their size'

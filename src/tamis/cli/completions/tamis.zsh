@@ -175,6 +175,7 @@ _tamis_run() {
         '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
         '(--unsupported)--unsupported=[XPath outside the streamed fragment]:value:(refuse slow)' \
         '(--skip-bad)--skip-bad[Go on without the subscriptions that cannot be used]' \
+        '(--declared-encoding)--declared-encoding=[The encoding that documents declare]:value:(check ignore)' \
         '*--limit=[Change a limit on what a subscription or a document may cost]:NAME=VALUE: ' \
         '(--overwrite)--overwrite[Replace the results in DIR]' \
         '(--only-new)--only-new[Match the files that are not in DIR/manifest as they are now (their size]' \
