@@ -81,6 +81,31 @@ def test_wrong_usage_is_told(args: list[str], message: str) -> None:
     assert outcome.err.startswith("Usage: tamis") or "requires an argument" in outcome.err
 
 
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["match", "-s", "URL", "1.xml"],
+        ["match", "--program", "URL", "1.xml"],
+        ["match", "-s", "s", "--namespaces", "URL", "1.xml"],
+        ["match", "-s", "s", "--dtd", "URL", "1.xml"],
+        ["match", "-s", "s", "--dtd", "1.dtd", "--catalog", "URL", "1.xml"],
+        ["match", "-s", "s", "--output", "URL", "1.xml"],
+        ["match-events", "-s", "s", "--interfaces", "URL", "-"],
+        ["match-events", "-s", "s", "-", "URL"],
+        ["transform", "-s", "URL", "1.xml"],
+        ["compile", "-s", "s", "--output", "URL"],
+        ["schema", "URL"],
+        ["run", "-s", "s", "--input", "in", "--output", "s3://a/b", "--checkpoint", "URL"],
+    ],
+)
+def test_a_url_is_no_file(args: list[str]) -> None:
+    url = "http://e.org/s.tsv"
+    outcome = run(*[url if arg == "URL" else arg for arg in args])
+    assert (outcome.status, outcome.out) == (2, "")
+    kind = "folder" if {"--catalog", "--checkpoint"} & {*args} else "file"
+    assert f"{url} is a URL, and nothing is fetched: give a {kind}\n" in outcome.err
+
+
 def test_the_lines_of_the_help_are_whole() -> None:
     for words in ((), ("workload",)):
         listed = run(*words, "--help").out.partition("Commands:\n")[2].partition("\n\n")[0]
@@ -125,7 +150,7 @@ def test_help_and_wrong_usage_import_no_engine(args: list[str]) -> None:
     imported = _imported(*args)
     assert imported.isdisjoint({"numpy", "orjson", *HEAVY})
     modules = {name for name in imported if name.startswith("tamis.cli.")}
-    only = {"arguments", "completion", "console", "documents", "match", "options", "results", "run"}
+    only = "arguments completion console documents match namespaces options results run".split()
     assert modules <= {f"tamis.cli.{name}" for name in only}
     if args in (["--help"], ["mtch"], []):
         assert modules == {"tamis.cli.console", "tamis.cli.options"}

@@ -22,7 +22,7 @@ from tamis.cli.arguments import (
     read_limits,
 )
 from tamis.cli.console import Status, in_options, progress
-from tamis.cli.options import Argument, Option
+from tamis.cli.options import Argument, FileName, Option
 from tamis.cli.results import open_results
 from tamis.errors import UsageError
 
@@ -50,7 +50,7 @@ _PARQUET = ".parquet"
 
 def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     events: Annotated[
-        list[str],
+        list[FileName],
         Argument(
             metavar="EVENTS",
             help="Files of events, a JSON object a line; *.parquet, whose columns are attributes "
@@ -93,7 +93,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
     from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
-    if events.count("-") > 1:
+    if events.count(FileName("-")) > 1:
         raise UsageError("standard input can be read only once: give - once")
     limits = read_limits(limit)
     read = read_event_subscriptions(subscriptions, interfaces, skip_bad, limits)

@@ -6,15 +6,19 @@ A parameter's annotation says its type, and how it is asked for: ``Annotated[T, 
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, NewType, get_args, get_origin
 
 import click
 
 from tamis.cli.console import reported
+
+FileName = NewType("FileName", str)
+"""The name of a local file as it was given, which ``Path`` may write in another way."""
 
 _NAMES_OF_HELP = {"help_option_names": ["--help", "-h"]}
 _SHORT = {"--subscriptions": "-s"}
@@ -150,11 +154,29 @@ def _item_of(kind: Any) -> tuple[Any, bool]:
     return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)
 
 
+class _LocalFile(click.ParamType):  # type: ignore[type-arg]  # of click 8.5
+    """A local file or folder, since ``Path`` would make http:/e.org of http://e.org."""
+
+    name = "path"
+
+    def __init__(self, make: Callable[[str], str | Path]) -> None:
+        self.make = make
+
+    def convert(
+        self, value: str, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | Path:
+        if re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", value):
+            is_folder = getattr(param, "metavar", None) in {"FOLDER", "DIR"}
+            asked = "folder" if is_folder else "file"
+            self.fail(f"{value} is a URL, and nothing is fetched: give a {asked}", param, ctx)
+        return self.make(value)
+
+
 def _type_of(item: Any, least: int | None = None) -> Any:
     if get_origin(item) is Literal:
         return click.Choice(get_args(item))
-    if item is Path:
-        return click.Path(path_type=Path)
+    if item in {Path, FileName}:
+        return _LocalFile(item)
     return item if least is None else click.IntRange(min=least)
 
 
