@@ -62,7 +62,8 @@ $(INSTALLED): pyproject.toml scripts/make-venv
 	touch $@
 
 $(RIVALS): $(INSTALLED)
-	@$(VENV)/bin/python -m pip install --disable-pip-version-check -qq -e '.[bench]'
+	@$(VENV)/bin/python -m pip install --disable-pip-version-check -qq --no-build-isolation -e '.[bench]'
+	$(VENV)/bin/python -m tamis.core.kernel.build --level all
 	touch $@
 
 .PHONY: clean

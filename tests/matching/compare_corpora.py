@@ -58,7 +58,7 @@ def compare(paths: list[Path], count: int, seed: int = SEED) -> dict[str, object
     started = time.perf_counter()
     answers = {
         path: set(match)
-        for path, match in zip(documents, matcher.match_many(documents), strict=True)
+        for path, match in zip(documents, matcher.match_many(list(documents)), strict=True)
     }
     tamis_seconds = time.perf_counter() - started
     expected, too_slow = ask_lxml(oracles, trees)

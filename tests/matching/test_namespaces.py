@@ -122,7 +122,7 @@ def test_what_is_no_default_namespace_is_refused(given: dict[str, Any], message:
     for make in (tamis.compile, tamis.Subscriptions, tamis.Transformer):
         with pytest.raises(tamis.UsageError, match=message):
             make({}, **given)
-    with pytest.raises(tamis.UsageError, match="give namespaces, default_namespace"):
+    with pytest.raises(tamis.UsageError, match="are for Subscriptions"):
         tamis.compile(tamis.Subscriptions({}), default_namespace="u")
 
 

@@ -261,7 +261,7 @@ def test_where_there_is_none(tmp_path: Path) -> None:
 
 
 def test_a_program_is_no_file_of_subscriptions(path: Path) -> None:
-    with pytest.raises(tamis.UsageError, match=r"is a program: give it as --program"):
+    with pytest.raises(tamis.UsageError, match=r"is a program: give it to tamis\.load"):
         tamis.Subscriptions.from_file(path)
     path.write_text("x\t//a\n" * 20)
     with pytest.raises(DamagedProgram, match="not a file of Tamis's"):

@@ -141,7 +141,9 @@ class Labels:
         below = (BELOW << KIND_BITS).bit_length() - 1
         shift = KIND_BITS + TEST_SHIFT
         for start, end in pairwise(starts):
-            if not words[end - 2] & anchor:  # it has predicates
+            # Predicates stand behind the anchor; their words may have its bit, too.
+            anchored = next(place for place in range(start, end) if words[place] & anchor)
+            if anchored != end - 2:
                 yield None
                 continue
             codes: list[int] = []

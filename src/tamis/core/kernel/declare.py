@@ -65,7 +65,7 @@ def kernel(function: F) -> F:
     if how == "native":
         return cast(F, wraps(function)(_library().caller(symbol_of(function))))
     if how == "python":
-        return _uncompiled(function)
+        return uncompiled(function)
     compiled: F = _numba().njit(nogil=True, **_OPTIONS, **_WRAPPED[how])(function)
     KERNELS.append(compiled)
     return compiled
@@ -115,7 +115,7 @@ def _numba() -> Any:
     return import_module("numba")
 
 
-def _uncompiled(function: F) -> F:
+def uncompiled(function: F) -> F:
     """The function itself, with the integers of machine code instead of NumPy's."""
 
     def given(argument: Any) -> Any:
