@@ -61,6 +61,8 @@ def build(folder: Path) -> Path:
         "src",
         "tests",
         "benchmarks",
+        "docs",
+        "scripts",
         "pyproject.toml",
         "hatch_build.py",
         "README.md",
