@@ -107,7 +107,7 @@ class _Word(np.uint64):
         return np.uint64(int(number) & 0xFFFFFFFFFFFFFFFF)
 
 
-U: type[np.uint64] = _Word if mode() == "python" else np.uint64
+U: type[np.uint64] = _Word if os.environ.get("TAMIS_KERNELS") == "python" else np.uint64
 """What kernels call uint64."""
 
 
