@@ -7,8 +7,9 @@ from the oracle:
 * elementpath compares numbers with strings as strings (``@a = 1``, ``'1' = count(x)``), counts
   comments outside the root element into the string value of the document node, leaves text that
   follows a comment or PI out of that of elements, puts text that follows an element before what is
-  deeper in it, finds attributes of attributes (``@a/@a``), and raises errors for ``@node()`` and
-  for ``<`` with a string that is not a number:
+  deeper in it, finds attributes of attributes (``@a/@a``), takes one prefix for another of the same
+  namespace in ``name()``, and raises errors for ``@node()`` and for ``<`` with a string that is not
+  a number:
   :func:`elementpath_true` has no answer there.
 """
 
@@ -52,6 +53,9 @@ def elementpath_true(
     if beside_root or any(fault.search(expression) for fault in _NUMBER_AND_STRING):
         return None
     if _BEHIND_ATTRIBUTE.search(expression):
+        return None
+    bound = {pair for node in root.iter("*") for pair in node.nsmap.items()}
+    if re.search(r"\bname\(", expression) and len({uri for _, uri in bound}) < len(bound):
         return None
     wrong_strings = any(node.tail and (callable(node.tag) or len(node)) for node in root.iter())
     if wrong_strings and _STRING_VALUE.search(expression):
