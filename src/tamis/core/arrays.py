@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,3 +22,14 @@ def distinct(values: NDArray[Item]) -> NDArray[Item]:
     is_first = np.ones(len(ordered), np.bool_)
     is_first[1:] = ordered[1:] != ordered[:-1]
     return ordered[is_first]
+
+
+def dtype_of(annotation: Any) -> np.dtype[Any]:
+    """The type of the items of ``NDArray[…]``; NumPy's versions write that in two ways.
+
+    >>> dtype_of(NDArray[np.int32])
+    dtype('int32')
+    """
+    *_, last = get_args(annotation)
+    (item,) = get_args(last) or (last,)
+    return np.dtype(item)

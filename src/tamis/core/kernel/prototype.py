@@ -6,6 +6,8 @@ for the library's list of kernels, where a NamedTuple is a list:
 
 >>> import numpy as np
 >>> from numpy.typing import NDArray
+
+from tamis.core.arrays import dtype_of
 >>> def scan(state: NDArray[np.int64], rows: Rows[np.uint8], count: int) -> int: ...
 >>> prototype_of(scan)
 (['int64[]', 'uint8[,]', 'int64'], 'int64')
@@ -19,6 +21,8 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import dtype_of
+
 Parameter = Any
 """A name such as ``int64``, ``int64[]`` or ``int64[,]``, or a list of these."""
 
@@ -26,6 +30,7 @@ _Item = TypeVar("_Item", bound=np.generic)
 Rows = Annotated[NDArray[_Item], 2]
 """An array of two dimensions."""
 
+_ARRAYS = (np.ndarray, get_origin(NDArray[np.int64]))
 _NUMBERS = {int: "int64", bool: "int64", np.uint64: "uint64"}
 
 
@@ -63,7 +68,6 @@ def parameter_of(hint: Any) -> Parameter:
         return list(map(parameter_of, fields))
     is_table = get_origin(hint) is Annotated
     array = get_args(hint)[0] if is_table else hint
-    if get_origin(array) is not np.ndarray:
+    if get_origin(array) not in _ARRAYS:
         raise TypeError(f"a kernel cannot take {hint}")
-    (item,) = get_args(get_args(array)[1])
-    return f"{np.dtype(item).name}[{',' if is_table else ''}]"
+    return f"{dtype_of(array).name}[{',' if is_table else ''}]"

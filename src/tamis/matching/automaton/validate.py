@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import dtype_of
 from tamis.core.kernel.arrays import note
 from tamis.matching.automaton.kernels import checks, memo_checks
 from tamis.matching.automaton.layout import MEMO, PROGRAM, QUERIES, STATE_SIZE, WIDTH
@@ -87,9 +88,7 @@ def dtypes(arrays: Any) -> dict[str, np.dtype[Any]]:
     """
     hints = get_type_hints(arrays)
     return {
-        name: np.dtype(get_args(get_args(hints[name])[1])[0])
-        for name in arrays._fields
-        if hints[name] not in PARTS_OF_MEMOS
+        name: dtype_of(hints[name]) for name in arrays._fields if hints[name] not in PARTS_OF_MEMOS
     }
 
 
