@@ -36,7 +36,7 @@ class AbsentError(Exception):
 def dblp(table: Table, seed: int, data: Path) -> Iterator[bytes]:
     """Bibliographies without end, of ``size`` bytes or of ``records``."""
     del data
-    from tamis.workload.documents.dblp import dblp as bibliography  # noqa: PLC0415 - needs Numba
+    from tamis.workload.documents.dblp import dblp as bibliography  # noqa: PLC0415 - imports kernels
 
     while True:
         yield b"".join(bibliography(table.get("size"), table.get("records"), seed))

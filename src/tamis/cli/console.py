@@ -66,24 +66,18 @@ def discard_output() -> None:
 
 @contextmanager
 def _warnings_shown() -> Iterator[None]:
-    """Show what the library warns of while a command runs; on a terminal also why one waits."""
-    log, waits = logging.getLogger("tamis"), logging.getLogger("tamis.core.kernel")
-    handler = _SayingHandler(logging.WARNING)
+    """Show what the library warns of while a command runs."""
+    log, handler = logging.getLogger("tamis"), _SayingHandler(logging.WARNING)
     log.addHandler(handler)
-    if sys.stderr is not None and sys.stderr.isatty():
-        waits.setLevel(logging.INFO)
-        handler.setLevel(logging.INFO)
     try:
         yield
     finally:
-        waits.setLevel(logging.NOTSET)
         log.removeHandler(handler)
 
 
 class _SayingHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        message = in_options(" ".join(record.getMessage().split()))
-        (warn if record.levelno >= logging.WARNING else say)(message)
+        warn(in_options(" ".join(record.getMessage().split())))
 
 
 _LIMITS = "|".join(field.name for field in fields(Limits))

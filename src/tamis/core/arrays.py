@@ -32,4 +32,5 @@ def dtype_of(annotation: Any) -> np.dtype[Any]:
     """
     *_, last = get_args(annotation)
     (item,) = get_args(last) or (last,)
-    return np.dtype(item)
+    found: np.dtype[Any] = np.dtype(item)
+    return found

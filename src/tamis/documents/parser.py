@@ -48,7 +48,7 @@ class Parser:
         self.limits = limits
         self.declined = 0
         self._names_before = vocabulary.size
-        from tamis.documents.tokenizer.tokenizer import Tokenizer  # noqa: PLC0415 - imports Numba
+        from tamis.documents.tokenizer.tokenizer import Tokenizer  # noqa: PLC0415 - imports kernels
 
         # Lines are counted by libexpat alone.
         self._tokenizer = None if demand.lines else Tokenizer(vocabulary, demand, limits)

@@ -66,7 +66,7 @@ def record_parser(
     if demand.lines:  # which only libexpat counts for each event
         kind: type[ExpatRecords | TokenizedRecords] = ExpatRecords
     else:
-        from tamis.documents.tokenizer.records import TokenizedRecords  # noqa: PLC0415 - Numba
+        from tamis.documents.tokenizer.records import TokenizedRecords  # noqa: PLC0415 - imports kernels
 
         kind = TokenizedRecords
     return kind(tag, vocabulary, demand, limits, encoding=encoding, context=context, start=start)

@@ -55,7 +55,7 @@ def engines() -> dict[str, Engine]:
 
 def runnable() -> list[Engine]:
     """Those that run on this machine."""
-    from tamis.events import pcm  # noqa: PLC0415 - imports Numba
+    from tamis.events import pcm  # noqa: PLC0415 - imports kernels
 
     return [engine for engine in engines().values() if engine is not pcm.CCM or pcm.has_gpu()]
 
@@ -95,7 +95,7 @@ class _Chosen(NamedTuple):
 
 
 def _compile_chosen(table: FilterTable) -> _Chosen:
-    from tamis.events import pcm  # noqa: PLC0415 - imports Numba
+    from tamis.events import pcm  # noqa: PLC0415 - imports kernels
 
     is_large = table.filters >= GPU_FROM
     name = pcm_choice(table.filters, is_large and pcm.has_gpu())

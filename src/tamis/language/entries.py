@@ -146,7 +146,7 @@ def _line_by_line(data: bytes, read: Callable[[int, bytes], _Entry | None]) -> E
 
 def _text_entries(data: bytes) -> Entries:
     """The entries of a large text file, most of which no Python looks at."""
-    from tamis.language.plain.lines import (  # noqa: PLC0415 - imports Numba
+    from tamis.language.plain.lines import (  # noqa: PLC0415 - imports kernels
         NUMBERED,
         ODD,
         Lines,

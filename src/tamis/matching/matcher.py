@@ -304,7 +304,7 @@ class CompiledMatcher:
         ...     list(load_matcher(f"{folder}/x.tamis").match("<a/>"))
         ['x']
         """
-        from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
+        from tamis.matching import saved  # noqa: PLC0415 - imports kernels
 
         if self.schema is not None and any(share.engine.heuristics for share, _ in self._lanes):
             raise UsageError(
@@ -887,7 +887,7 @@ def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
         ProgramError: there is no such file, or it is damaged, or of another version of Tamis.
         MissingExtra: some subscriptions go through the slow lane and lxml is not installed.
     """
-    from tamis.matching import saved  # noqa: PLC0415 - has kernels of its own
+    from tamis.matching import saved  # noqa: PLC0415 - imports kernels
 
     kept = saved.load(checked_path(path).absolute())
     compiled = kept.compiled

@@ -37,7 +37,6 @@ EventSubscriptionSet = (
 """What may be given as subscriptions of events; a ``str`` or path names a file of them."""
 
 _KIND, _VERSION = "filters of events", 1
-_WARM_NAMES = 8
 _COLUMNS = ("ids", "interface_ids")
 
 

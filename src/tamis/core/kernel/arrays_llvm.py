@@ -28,7 +28,7 @@ Value = Any
 
 
 def _noted_array(of: Any, state: Any) -> Any:
-    """An intrinsic that makes an array of what ``note_arrays`` noted at a place."""
+    """An intrinsic that makes an array of what ``note`` noted at a place."""
     result = types.Array(of, 1, "C")
 
     def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:

@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from tamis.errors import LibraryError
 
 PACKAGE = Path(__file__).parents[2]
@@ -114,8 +116,6 @@ def _state_caller(native: Any) -> Callable[..., Any]:
 
     ``from_buffer`` gives the address of an array in a third of the time that NumPy takes.
     """
-    import numpy as np  # noqa: PLC0415 - the build imports this module without it
-
     int64 = np.dtype(np.int64)
     address_of = (ctypes.c_int64 * 0).from_buffer
 

@@ -19,6 +19,6 @@ def open_automaton(
     program: AutomatonProgram, bytes_max: int, memo: MemoArrays | None = None
 ) -> Automaton:
     """What matches with a program, for one thread at a time, perhaps from what was learned."""
-    from tamis.matching.automaton.automaton import Automaton  # noqa: PLC0415 - imports Numba
+    from tamis.matching.automaton.automaton import Automaton  # noqa: PLC0415 - imports kernels
 
     return Automaton(program, bytes_max, memo)

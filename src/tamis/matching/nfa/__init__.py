@@ -18,13 +18,13 @@ __all__ = ["compile_queries", "open_nfa", "refuses"]
 
 def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> NfaProgram:
     """See :func:`tamis.matching.nfa.program.compile_queries`."""
-    from tamis.matching.nfa.program import compile_queries  # noqa: PLC0415 - imports Numba
+    from tamis.matching.nfa.program import compile_queries  # noqa: PLC0415 - imports kernels
 
     return compile_queries(queries, pruner)
 
 
 def open_nfa(program: NfaProgram, _bytes_max: int) -> NfaMatching:
     """What matches with a program, for one thread at a time."""
-    from tamis.matching.nfa.matching import NfaMatching  # noqa: PLC0415 - imports Numba
+    from tamis.matching.nfa.matching import NfaMatching  # noqa: PLC0415 - imports kernels
 
     return NfaMatching(program)

@@ -88,7 +88,7 @@ def _with_wildcards(filters: Filters, has_dtd: bool) -> list[tuple[int, str]]:
 
 
 def _program(filters: Filters, options: PmaOptions) -> PmaProgram:
-    from tamis.matching.pma.building import build, keywords_of  # noqa: PLC0415 - imports Numba
+    from tamis.matching.pma.building import build, keywords_of  # noqa: PLC0415 - imports kernels
 
     keywords, first = keywords_of(filters)
     width = len(filters.names)

@@ -166,7 +166,7 @@ class EventWorkload:
 
     def _draw(self, purpose: str, sizes: tuple[int, int], first: int, count: int) -> Drawn:
         """Sets of names, kinds, operators and ranks of values."""
-        from tamis.workload.events import kernels  # noqa: PLC0415 - imports Numba
+        from tamis.workload.events import kernels  # noqa: PLC0415 - imports kernels
 
         room = count * sizes[1]
         drawn = kernels.Drawn(
