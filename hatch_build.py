@@ -29,12 +29,13 @@ class KernelHook(BuildHookInterface[Any]):
         """Compile the kernels, and say what the wheel fits."""
         if self.target_name != "wheel":
             return
-        source = Path(self.root, "src")
+        # With the packages of the build environment, where pip brings them by this same variable.
+        found = [str(Path(self.root, "src")), *filter(None, sys.path)]
         asked = filter(None, os.environ.get("TAMIS_LEVELS", "").split(","))
         levels = [f"--level={level}" for level in asked]
         subprocess.run(
             [sys.executable, "-m", "tamis.core.kernel.build", *levels],
-            env=os.environ | {"PYTHONPATH": str(source)},
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(found)},
             check=True,
         )
         native = "src/tamis/core/kernel/native"
