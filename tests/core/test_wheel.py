@@ -72,7 +72,7 @@ def build(folder: Path) -> Path:
             shutil.copytree(ROOT / name, folder / name, ignore=ignored)
         else:
             shutil.copy(ROOT / name, folder / name)
-    # In an environment of its own, as pip install makes one: with what pyproject.toml asks for alone.
+    # In an environment of its own, as pip install does: with what pyproject.toml asks for alone.
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(folder / "dist"), "."]
     run(pip, folder, TAMIS_LEVELS="all")
     shutil.rmtree(folder / "src")
