@@ -112,9 +112,10 @@ def _matching(pattern: str, folder: str) -> Iterator[str]:
     place = parts.index("**")
     before, after = "/".join([*parts[:place], ""]), "/".join(parts[place + 1 :])
     for start in glob(before, root_dir=folder or None) if before else [""]:
-        for found, folders, files in os.walk(os.path.join(folder, start) or "."):
+        top = os.path.join(folder, start) or "."
+        for found, folders, files in os.walk(top):
             folders[:] = [name for name in folders if not name.startswith(".")]
-            below = os.path.relpath(found, os.path.join(folder, start) or ".")
+            below = os.path.relpath(found, top)
             inside = start if below == "." else f"{os.path.join(start, below)}/"
             visible = (name for name in files if not name.startswith("."))
             names = _matching(after, found) if after else visible

@@ -171,8 +171,9 @@ class Match:
     def __repr__(self) -> str:
         if self.error is not None:
             return f"<Match: {self.error.code}>"
-        failed = f", {len(self.failed):,} failed" if self.failed else ""
-        return f"<Match: {len(self):,} of {len(self._ids):,}{failed}>"
+        failed = len(self._matches.failed.get(self._document, ()))
+        told = f", {failed:,} failed" if failed else ""
+        return f"<Match: {len(self):,} of {len(self._ids):,}{told}>"
 
 
 class CompiledMatcher:
