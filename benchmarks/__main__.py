@@ -67,6 +67,10 @@ def _options(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workload", action="append", metavar="NAME", help="only these")
     parser.add_argument("--program", action="append", metavar="NAME", help="only these")
     parser.add_argument(
+        "--against", type=Path, metavar="CHECKOUT",
+        help="also run the programs of another checkout, in turn with these, and compare with them",
+    )
+    parser.add_argument(
         "--data", type=Path, metavar="FOLDER", default=os.environ.get("TAMIS_BENCH_DATA") or DATA,
         help="real documents; by default $TAMIS_BENCH_DATA or ../shared/data",
     )  # fmt: skip
@@ -91,7 +95,8 @@ def _experiment(name: str, options: argparse.Namespace) -> Experiment:
             if not kept:
                 raise DeclarationError(f"{name} has no {key} {' or '.join(wanted)}")
             changes[f"{key}s"] = kept
-    return dataclasses.replace(experiment, **changes)
+    experiment = dataclasses.replace(experiment, **changes)
+    return declared.against(experiment, options.against.resolve()) if options.against else experiment
 
 
 def _describe(experiment: Experiment) -> None:

@@ -24,11 +24,14 @@ class Program:
         name: what tables, plots and records call it.
         command: its words, before the places in braces are filled in.
         engine: what it has to say that it used, or None where that is its own affair.
+        checkout: the folder in which it runs, with the Python of the virtual environment that is in
+            it; None is this checkout, with the Python that runs the benchmarks.
     """
 
     name: str
     command: tuple[str, ...]
     engine: str | None = None
+    checkout: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +127,36 @@ class Experiment:
     repetitions: int = 5
     cores: int = 1
     timeout_s: float = 600
+
+
+def against(experiment: Experiment, checkout: Path) -> Experiment:
+    """The same programs twice: of this checkout, and of another one as the baseline.
+
+    Only the baseline of one program is of use, so with several programs there is none.
+
+    Raises:
+        DeclarationError: the other checkout has no virtual environment.
+    """
+    if not (checkout / ".venv" / "bin" / "python").exists():
+        raise DeclarationError(f"{checkout} has no virtual environment: run make venv in it")
+    others = tuple(
+        replace(program, name=f"{program.name}-before", checkout=checkout)
+        for program in experiment.programs
+    )
+    workloads = tuple(
+        replace(
+            workload,
+            programs=(*workload.programs, *(f"{name}-before" for name in workload.programs)),
+            targets=(),
+        )
+        for workload in experiment.workloads
+    )
+    return replace(
+        experiment,
+        programs=experiment.programs + others,
+        workloads=workloads,
+        baseline=others[0].name if len(others) == 1 else None,
+    )
 
 
 def names() -> list[str]:

@@ -93,13 +93,15 @@ def run(program: Program, places: Mapping[str, str], timeout_s: float = 600) -> 
         UnavailableError: it is not installed, or says itself that it cannot run here.
         AnswerError: anything else that is not an answer.
     """
-    words = _filled(program, {"python": sys.executable, **places})
+    python = program.checkout / ".venv" / "bin" / "python" if program.checkout else sys.executable
+    words = _filled(program, {"python": str(python), **places})
     with tempfile.TemporaryFile() as said, tempfile.TemporaryFile() as complained:
         start = time.perf_counter()
         try:
             process = subprocess.Popen(
                 words,
-                cwd=ROOT,
+                cwd=program.checkout or ROOT,
+                env=_environment(program),
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=complained,
@@ -123,6 +125,13 @@ def run(program: Program, places: Mapping[str, str], timeout_s: float = 600) -> 
             cpu_s=usage.ru_utime + usage.ru_stime,
             peak_bytes=usage.ru_maxrss * (1 if sys.platform == "darwin" else 1024),
         )
+
+
+def _environment(program: Program) -> dict[str, str] | None:
+    """That of another checkout does not name the modules of this one; None: that of this process."""
+    if program.checkout is None:
+        return None
+    return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 
 def _filled(program: Program, places: Mapping[str, str]) -> list[str]:

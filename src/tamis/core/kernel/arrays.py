@@ -25,6 +25,8 @@ from tamis.core.kernel.declare import WideArray, intrinsic
 
 Int64 = NDArray[np.int64]
 
+_NOTHING = ctypes.c_int64 * 0
+
 
 def places(arrays: Any, start: int) -> Any:
     """The same tuple, of the places of arrays in a state, from ``start`` on."""
@@ -40,8 +42,8 @@ def note(
     """Note the address and length of each array of a tuple, which may hold tuples, from a place on.
 
     Args:
-        noted: those that were noted there before, or none; they are left out (to ask an array for
-            its address takes a microsecond), and it is brought up to date.
+        noted: those that were noted there before, or none; they are left out, and it is brought up
+            to date.
     """
     for number, array in enumerate(_flat(arrays)):
         if noted is not None:
@@ -51,8 +53,15 @@ def note(
                 continue
             noted[number] = array
         assert array.flags.c_contiguous
-        state[place + 2 * number] = array.__array_interface__["data"][0]
+        state[place + 2 * number] = address_of(array)
         state[place + 2 * number + 1] = array.size
+
+
+def address_of(array: NDArray[Any]) -> int:
+    """The address of an array; that of one which can be written takes a fifth of the time."""
+    if array.flags.writeable:
+        return ctypes.addressof(_NOTHING.from_buffer(array))
+    return int(array.__array_interface__["data"][0])
 
 
 def _flat(arrays: Sequence[Any]) -> Iterator[NDArray[Any]]:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.kernel import inlined
-from tamis.core.kernel.arrays import note, places
+from tamis.core.kernel.arrays import address_of, note, places
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -193,8 +193,8 @@ STATES = PARTS[-1] + 2
 
 def register_text(state: Int64, text: Text) -> None:
     """Tell the kernels where documents are."""
-    state[BODY] = text.data.ctypes.data
-    state[TAIL] = text.tail.ctypes.data - text.tail_from
+    state[BODY] = address_of(text.data)
+    state[TAIL] = address_of(text.tail) - text.tail_from
     state[SWITCH] = text.switch
     state[FIRST_DOCUMENT] = text.first
     state[DOCUMENTS_MAX] = text.first + len(text.parts.ends)
