@@ -67,7 +67,9 @@ def _options(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--workload", action="append", metavar="NAME", help="only these")
     parser.add_argument("--program", action="append", metavar="NAME", help="only these")
     parser.add_argument(
-        "--against", type=Path, metavar="CHECKOUT",
+        "--against",
+        type=Path,
+        metavar="CHECKOUT",
         help="also run the programs of another checkout, in turn with these, and compare with them",
     )
     parser.add_argument(
@@ -96,7 +98,9 @@ def _experiment(name: str, options: argparse.Namespace) -> Experiment:
                 raise DeclarationError(f"{name} has no {key} {' or '.join(wanted)}")
             changes[f"{key}s"] = kept
     experiment = dataclasses.replace(experiment, **changes)
-    return declared.against(experiment, options.against.resolve()) if options.against else experiment
+    if options.against:
+        experiment = declared.against(experiment, options.against.resolve())
+    return experiment
 
 
 def _describe(experiment: Experiment) -> None:

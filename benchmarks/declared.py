@@ -41,7 +41,8 @@ class Target:
     Attributes:
         program: whose target it is.
         ratio: at least so many times as fast as the program ``of``, or None.
-        of: the baseline, or another program.
+        of: the program that a ratio is of, instead of the baseline; or that ``seconds`` are more
+            than.
         seconds: at most so many, or None.
         megabytes_per_second: at least so many, or None.
         microseconds_per_event: at most so many on average, or None.

@@ -46,6 +46,8 @@ def target(table: Table) -> str:
         wanted = f"at most {table['microseconds_per_event']:g} µs an event"
     else:
         wanted = f"at most {table['seconds']:g} s"
+        if "of" in table:
+            wanted += f" more than {table['of']}"
     verdict = {None: "not measured", True: "MET", False: "MISSED"}[table["met"]]
     reached = "" if table["reached"] is None else f", {table['reached']:.3g}"
     return f"{table['program']} {wanted}: {verdict}{reached}"

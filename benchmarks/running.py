@@ -128,7 +128,7 @@ def run(program: Program, places: Mapping[str, str], timeout_s: float = 600) -> 
 
 
 def _environment(program: Program) -> dict[str, str] | None:
-    """That of another checkout does not name the modules of this one; None: that of this process."""
+    """That of this process, which is None; but another checkout finds no modules of this one."""
     if program.checkout is None:
         return None
     return {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}

@@ -5,7 +5,8 @@
 Ways: of files, ``in-process`` (two threads, no Spark), ``files`` (``match_files``), ``run`` (into
 Parquet) and ``native`` (Spark's ``xml`` source, and an ``xpath_boolean`` for each subscription); of
 a column of XML, ``column`` (``match``), ``lengths`` (a ``mapInArrow`` that returns the documents'
-lengths alone) and ``worker`` (``match`` in a new process of Python, as another executor begins).
+lengths alone), ``worker`` (``match`` in a new process of Python, as another executor begins) and
+``worker-lengths`` (the lengths in such a process).
 
 All answer the documents to warm up with before the clock starts (``answer``); all but the first
 start Spark and do so on each core, and the column is in Spark's memory by then. A document in error
@@ -95,7 +96,9 @@ def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
     from tamis.cli.run import JVM_SETTINGS  # noqa: PLC0415
 
     with phases("start"):
-        settings = SETTINGS | {"spark.python.worker.reuse": str(options.way != "worker").lower()}
+        settings = SETTINGS | {
+            "spark.python.worker.reuse": str("worker" not in options.way).lower()
+        }
         if options.way in ("files", "run"):
             settings |= JVM_SETTINGS
         started = tamis_spark.start_spark(f"local[{CORES}]", settings)
@@ -109,6 +112,7 @@ def on_spark(options: Namespace, phases: Phases) -> tuple[Counts, str]:
             "column": column,
             "worker": partial(column, parts=1),
             "lengths": lengths,
+            "worker-lengths": partial(lengths, parts=1),
             "native": native,
         }
         way = ways[options.way]
@@ -226,10 +230,12 @@ def column(
     df.unpersist()
 
 
-def lengths(spark: SparkSession, options: Namespace, made: Any, folder: str) -> Iterator[Counts]:
+def lengths(
+    spark: SparkSession, options: Namespace, made: Any, folder: str, parts: int = 4 * CORES
+) -> Iterator[Counts]:
     """What it costs that documents come to Python, and numbers back."""
     del options, made
-    df = _column(spark, folder)
+    df = _column(spark, folder, parts)
 
     def lengths_of(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - in the workers

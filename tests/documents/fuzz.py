@@ -20,9 +20,9 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-import numba
 import numpy as np
 
+from tamis.core.kernel import declare
 from tamis.documents.source import Source, read
 from tamis.errors import DocumentError
 from tamis.limits import Limits
@@ -180,7 +180,7 @@ def record(
             "python": platform.python_version(),
             "expat": expat.EXPAT_VERSION,
             "numpy": np.__version__,
-            "numba": numba.__version__,
+            "kernels": declare.mode(),
         },
     }
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 
-from numba.core import config
-
+from tamis.core.kernel import declare
 from tamis.documents.source import Source
 from tests.documents import borders, nasty
 from tests.documents.both_paths import ALL, BothPaths, compare
@@ -27,8 +27,8 @@ def main() -> None:
     for array in batch:
         digest.update(array.tobytes())
     print("digest", digest.hexdigest())
-    print("processor", config.CPU_NAME or "this one")
-    print("bounds", bool(config.BOUNDSCHECK))
+    is_checked = os.environ.get("NUMBA_BOUNDSCHECK") == "1"
+    print("kernels", declare.mode() + (", every index checked" if is_checked else ""))
 
 
 if __name__ == "__main__":

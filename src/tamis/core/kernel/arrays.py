@@ -22,10 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.kernel.declare import WideArray, intrinsic
+from tamis.core.kernel.library import address_of
 
 Int64 = NDArray[np.int64]
-
-_NOTHING = ctypes.c_int64 * 0
 
 
 def places(arrays: Any, start: int) -> Any:
@@ -33,35 +32,13 @@ def places(arrays: Any, start: int) -> Any:
     return arrays(*range(start, start + 2 * len(arrays._fields), 2))
 
 
-def note(
-    state: NDArray[np.int64],
-    place: int,
-    arrays: Sequence[Any],
-    noted: list[NDArray[Any]] | None = None,
-) -> None:
-    """Note the address and length of each array of a tuple, which may hold tuples, from a place on.
-
-    Args:
-        noted: those that were noted there before, or none; they are left out, and it is brought up
-            to date.
-    """
-    for number, array in enumerate(_flat(arrays)):
-        if noted is not None:
-            if number == len(noted):
-                noted.append(array)
-            elif noted[number] is array:
-                continue
-            noted[number] = array
+def note(state: NDArray[np.int64], place: int, arrays: Sequence[Any]) -> None:
+    """Note addresses and lengths of a tuple's arrays, or of those in it, from a place on."""
+    words: list[int] = []
+    for array in _flat(arrays):
         assert array.flags.c_contiguous
-        state[place + 2 * number] = address_of(array)
-        state[place + 2 * number + 1] = array.size
-
-
-def address_of(array: NDArray[Any]) -> int:
-    """The address of an array; that of one which can be written takes a fifth of the time."""
-    if array.flags.writeable:
-        return ctypes.addressof(_NOTHING.from_buffer(array))
-    return int(array.__array_interface__["data"][0])
+        words += (address_of(array), array.size)
+    state[place : place + len(words)] = words
 
 
 def _flat(arrays: Sequence[Any]) -> Iterator[NDArray[Any]]:

@@ -6,8 +6,6 @@ for the library's list of kernels, where a NamedTuple is a list:
 
 >>> import numpy as np
 >>> from numpy.typing import NDArray
-
-from tamis.core.arrays import dtype_of
 >>> def scan(state: NDArray[np.int64], rows: Rows[np.uint8], count: int) -> int: ...
 >>> prototype_of(scan)
 (['int64[]', 'uint8[,]', 'int64'], 'int64')

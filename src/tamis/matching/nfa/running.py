@@ -26,7 +26,6 @@ class NfaRun:
         self._element_labels = ElementLabels([])
         self._known_labels = -1
         self._state = np.zeros(layout.STATE_SIZE, np.int64)
-        self._noted: list[Any] = []
         self._arrays: dict[str, Any] = {
             "here": np.zeros(_ROOM * ENTRY, np.int32),
             "pending": np.zeros(_ROOM * ENTRY, np.int32),
@@ -92,10 +91,10 @@ class NfaRun:
             "labels": own,
             "namespace_labels": of_namespace,
         }
-        note(state, AT.records, Arrays(**read, **self._arrays), self._noted)
+        note(state, AT.records, Arrays(**read, **self._arrays))
         while run(state) != DONE:
             self._make_room()
-            note(state, AT.records, Arrays(**read, **self._arrays), self._noted)
+            note(state, AT.records, Arrays(**read, **self._arrays))
         used = int(state[layout.OCCURRENCES_USED])
         rows: Int64 = self._arrays["occurrences"][: used * OCCURRENCE].reshape(used, OCCURRENCE)
         return rows
