@@ -47,7 +47,7 @@ format: $(INSTALLED) ## format the code, and mend what can be mended safely
 	$(VENV)/bin/ruff format --quiet
 
 .PHONY: bench
-bench: $(RIVALS) ## run all benchmarks (two hours); see benchmarks/README.md
+bench: $(RIVALS) kernels ## run all benchmarks (two hours); see benchmarks/README.md
 	@$(VENV)/bin/python -m benchmarks
 
 .PHONY: plots

@@ -154,10 +154,11 @@ def _reached(target: Target, baseline: str | None, programs: Table) -> Table:
     found = programs.get(target.program)
     if target.seconds is not None:
         table["seconds"] = target.seconds
+        if target.of:
+            table["of"] = target.of
         if found and (target.of is None or target.of in programs):
             runs = found["seconds"]["runs"]
             if target.of:
-                table["of"] = target.of
                 others = programs[target.of]["seconds"]["runs"]
                 runs = [ours - theirs for ours, theirs in zip(runs, others, strict=True)]
             table["reached"] = spread(runs)["median"]

@@ -37,6 +37,8 @@ def target(table: Table) -> str:
     'tamis at least 7 × expat: MET, 7.5'
     >>> target({"program": "tamis", "seconds": 0.2, "reached": None, "met": None})
     'tamis at most 0.2 s: not measured'
+    >>> target({"program": "tamis", "seconds": 0.2, "of": "python", "reached": 0.1, "met": True})
+    'tamis at most 0.2 s more than python: MET, 0.1'
     """
     if "ratio" in table:
         wanted = f"at least {table['ratio']:g} × {table['of']}"

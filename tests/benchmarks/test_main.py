@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.declared import Experiment, Program
+from benchmarks.running import ROOT
 from tests.benchmarks.test_measuring import said
 
 PARSE = """
@@ -26,7 +28,10 @@ pygixml.command = "{python} -m benchmarks.programs.parse_pygixml {documents} {wa
 [workloads.tiny]
 documents = { kind = "corpus", folder = "tiny", size = 50 }
 expected = { documents = 2, elements = 6 }
-target = { program = "tamis", ratio = 1000 }
+target = [
+    { program = "tamis", ratio = 1000 },
+    { program = "lxml", seconds = 60, of = "pyexpat" },
+]
 """
 MATCH = """
 about = "x"
@@ -47,6 +52,7 @@ def test_parsers(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str])
     assert main([str(path), "--data", str(data), "--record", str(record)]) == 0
     text = capsys.readouterr().out
     assert "tamis at least 1000 × pyexpat: MISSED" in text  # and no failure
+    assert "lxml at most 60 s more than pyexpat: MET" in text
     found = json.loads(record.read_text())
     assert {"experiment", "date", "commit", "machine", "versions"} <= set(found)
     tiny = found["workloads"]["tiny"]
@@ -94,6 +100,21 @@ def test_the_status_is_of_answers(
     assert main([path, "--data", str(data), "--program", "honest"]) == 0
     assert main([path, "--data", str(tmp_path)]) == 0
     assert "tiny · tiny: SKIPPED: the real documents tiny are not in " in capsys.readouterr().out
+
+
+def test_another_checkout(tmp_path: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, other = tmp_path / "parse.toml", tmp_path / "other"
+    path.write_text(PARSE)
+    words = [str(path), "--data", str(data), "--program", "xml-etree", "--against", str(other)]
+    assert main(words) == 2
+    assert "has no virtual environment: run make venv in it" in capsys.readouterr().err
+    python = other / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    (other / "benchmarks").symlink_to(ROOT / "benchmarks")
+    assert main(words) == 0
+    assert "× xml-etree-before (min–max)" in capsys.readouterr().out
 
 
 def test_usage(capsys: pytest.CaptureFixture[str]) -> None:

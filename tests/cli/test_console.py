@@ -322,3 +322,12 @@ def test_the_library_does_not_speak_of_options() -> None:
                 if not is_text and re.search(r"(?<![\w<!-])--[a-z]", node.value):
                     found.append(node.value)
     assert [text for text in found if not re.search(r"\b(tar|pip install) --", text)] == []
+
+
+@pytest.mark.parametrize(
+    "words", [["check"], ["compile"], ["match-events", "e.ndjson"], ["transform", "d.xml"]]
+)
+def test_an_option_that_is_missing(words: list[str]) -> None:
+    outcome = run(*words)
+    assert outcome.status == 2
+    assert "Missing option '--subscriptions'" in outcome.err.replace("'-s' / ", "")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,8 @@ import pytest
 
 from tamis.core.kernel import library
 from tamis.core.kernel.build import kernel_modules
-from tamis.core.kernel.library import FOLDER, LIST, PACKAGE, open_library
-from tamis.errors import LibraryError
+from tamis.core.kernel.library import FOLDER, LEVELS, LIST, PACKAGE, open_library
+from tamis.errors import LibraryError, UsageError
 
 
 @pytest.fixture
@@ -59,6 +60,20 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "no list": (lambda folder: (folder / LIST).write_text("{"), "cannot be read"),
     "an empty list": (lambda folder: (folder / LIST).write_text("{}"), "cannot be read"),
+    "a deep list": (lambda folder: (folder / LIST).write_text("[" * 200_000), "cannot be read"),
+    **{
+        f"{key} are {value!r}": (partial(change_list, **{key: value}), "cannot be read")
+        for key, value in [
+            ("levels", None),
+            ("levels", dict.fromkeys(LEVELS)),
+            ("levels", {level: {"file": 5, "digest": "0"} for level in LEVELS}),
+            ("sources", None),
+            ("sources", [1]),
+            ("sources", ["a\0"]),
+            ("kernels", None),
+            ("kernels", {"scan": [["int7"], ""]}),
+        ]
+    },
 }
 
 
@@ -78,7 +93,7 @@ def test_a_level_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TAMIS_LEVEL", built[-1])
     assert built[-1] in open_library().path.name
     monkeypatch.setenv("TAMIS_LEVEL", "x86-64-v9")
-    with pytest.raises(LibraryError, match=r"TAMIS_LEVEL=x86-64-v9: built are .*; this processor"):
+    with pytest.raises(UsageError, match=r"TAMIS_LEVEL=x86-64-v9: built are .*; this processor"):
         open_library()
 
 
@@ -101,12 +116,19 @@ def library_path(module: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "state", [np.zeros(8, np.int32), np.zeros(16, np.int64)[::2], np.zeros(8, np.float64)]
+    "state",
+    [
+        np.zeros(8, np.int32),
+        np.zeros(16, np.int64)[::2],
+        np.zeros(8, np.float64),
+        np.int64(5),
+        np.broadcast_to(np.int64(5), (8,)),
+    ],
 )
 def test_what_is_no_state_is_refused(state: Any) -> None:
-    """By the check of the address's type: a kernel would write beyond it."""
+    """A kernel would write beyond it, or anywhere."""
     compact = open_library().caller("tamis_matching_automaton_kernels_overlay_compact_overlay")
-    with pytest.raises(TypeError, match="a state is a contiguous array of int64"):
+    with pytest.raises(TypeError, match="a state is a"):
         compact(state)
 
 

@@ -59,7 +59,8 @@ class Option:
             is_flag=item is bool,
             multiple=is_many,
             required=is_required,
-            default=None if is_required else default,
+            # To click from 8.3 on, None is a default, and what is required has been given.
+            **({} if is_required else {"default": default}),
             show_default=self.show_default or True,
             metavar=self.metavar,
             help=self.help,

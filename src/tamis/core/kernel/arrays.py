@@ -36,7 +36,8 @@ def note(state: NDArray[np.int64], place: int, arrays: Sequence[Any]) -> None:
     """Note addresses and lengths of a tuple's arrays, or of those in it, from a place on."""
     words: list[int] = []
     for array in _flat(arrays):
-        assert array.flags.c_contiguous
+        if not array.flags.c_contiguous:
+            raise TypeError("a kernel can only find contiguous arrays")
         words += (address_of(array), array.size)
     state[place : place + len(words)] = words
 

@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
+from concurrent.futures import ProcessPoolExecutor
 from importlib import import_module
 from multiprocessing import get_context
 from pathlib import Path
@@ -38,7 +39,7 @@ from tamis.core.kernel.library import (
 
 _DECLARES = re.compile(r"^@kernel$", re.MULTILINE)
 _IMPORTS = re.compile(r"^from (tamis[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
-_HAS_LAYOUT = re.compile(r"\.(kernels\b|\w*layout$|vectors$|program$)")
+_HAS_LAYOUT = re.compile(r"\.(kernels\b|\w*layout$|vectors$|program$|prototype$)")
 
 
 def main() -> None:
@@ -72,8 +73,12 @@ def build(levels: list[str], folder: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         modules = kernel_modules()
         sources = sorted(_path(name) for name in _sources(modules))
-        if not _is_built(levels, digest_of(sources), folder):
+        digest = digest_of(sources)
+        if not _is_built(levels, digest, folder):
             _build(levels, modules, sources, folder)
+            if digest_of(sources) != digest:
+                (folder / LIST).unlink()
+                sys.exit("tamis: sources changed while they were compiled: build again")
 
 
 def _is_built(levels: list[str], digest: str, folder: Path) -> bool:
@@ -90,20 +95,24 @@ def _is_built(levels: list[str], digest: str, folder: Path) -> bool:
 
 def _build(levels: list[str], modules: list[str], sources: list[str], folder: Path) -> None:
     started = perf_counter()
+    linker = _linker()
+    os.environ["TAMIS_KERNELS"] = "build"  # of the processes below
     names = sorted({module.rpartition(".kernels")[0] for module in modules})
     sys.stderr.write(
         f"tamis: compiling the kernels for {', '.join(levels)}: about a minute on two cores\n"
     )
     parts = [[name for name in modules if name.rpartition(".kernels")[0] == part] for part in names]
     parts.sort(key=lambda part: -sum(_file(name).stat().st_size for name in part))
-    with get_context("spawn").Pool(os.cpu_count(), maxtasksperchild=1) as pool:
-        compiled = pool.starmap(_compiled, [(part, levels) for part in parts], chunksize=1)
+    with ProcessPoolExecutor(
+        len(os.sched_getaffinity(0)), get_context("spawn"), max_tasks_per_child=1
+    ) as pool:
+        compiled = list(pool.map(_compiled, parts, [levels] * len(parts)))
     kernels = {symbol: kernel for part in compiled for symbol, kernel in part.kernels.items()}
     made = {}
     with tempfile.TemporaryDirectory(dir=folder) as working:
         for level in levels:
             objects = [part.objects[level] for part in compiled]
-            linked = _linked(objects, list(kernels), Path(working))
+            linked = _linked(linker, objects, list(kernels), Path(working))
             digest = file_digest(linked)
             file = f"kernels-{level}-{digest[:12]}.so"
             linked.rename(folder / file)
@@ -180,7 +189,6 @@ class _Compiled(NamedTuple):
 
 def _compiled(modules: list[str], levels: list[str]) -> _Compiled:
     """Compile the kernels of some modules; runs in a process of its own."""
-    os.environ["TAMIS_KERNELS"] = "build"
     from tamis.core.kernel.codegen import Collector  # noqa: PLC0415 - imports Numba
     from tamis.core.kernel.declare import KERNELS  # noqa: PLC0415
 
@@ -196,7 +204,7 @@ def _compiled(modules: list[str], levels: list[str]) -> _Compiled:
 # -- linking ------------------------------------------------------------------------------------
 
 
-def _linked(objects: Iterable[bytes], symbols: list[str], folder: Path) -> Path:
+def _linked(linker: list[str], objects: Iterable[bytes], symbols: list[str], folder: Path) -> Path:
     """A shared library of objects that offers these symbols alone."""
     files = [folder / f"{number}.o" for number, _ in enumerate(objects)]
     for file, code in zip(files, objects, strict=True):
@@ -207,7 +215,7 @@ def _linked(objects: Iterable[bytes], symbols: list[str], folder: Path) -> Path:
     # With all symbols defined, and no library but libc: a kernel that needs Python fails here.
     flags = ["-shared", "-s", "-nostdlib", "-Wl,-z,defs", "-Wl,--gc-sections"]
     flags += [f"-Wl,--version-script={script}", "-o", str(library)]
-    subprocess.run([*_linker(), *flags, *files, "-lc"], check=True)
+    subprocess.run([*linker, *flags, *files, "-lc"], check=True)
     return library
 
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable
 from functools import cache, wraps
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -34,19 +33,28 @@ def mode() -> str:
     """How kernels run in this process: ``native``, ``jit``, ``python``, or ``build``.
 
     Raises:
-        UsageError: ``TAMIS_KERNELS`` is something else.
+        UsageError: ``TAMIS_KERNELS`` is something else, or is ``jit`` and Numba cannot be imported.
         LibraryError: the native library cannot be used, and Numba is not installed.
     """
     asked = os.environ.get("TAMIS_KERNELS", "native")
     if asked not in ("native", "jit", "python", "build"):
         raise UsageError(f"TAMIS_KERNELS={asked}: write native, jit or python")
+    if asked == "jit":
+        try:
+            _numba()
+        except ImportError as error:
+            raise UsageError(
+                f"TAMIS_KERNELS=jit: {error}: install Numba: pip install 'tamis[jit]'"
+            ) from None
     if asked != "native":
         return asked
     try:
         _library()
     except LibraryError as error:
-        if find_spec("numba") is None:
-            raise
+        try:
+            _numba()
+        except ImportError:
+            raise error from None
         sys.stderr.write(
             f"tamis: {error}; until then Numba compiles kernels in memory, for about a minute\n"
         )
@@ -71,7 +79,7 @@ def kernel(function: F) -> F:
     return compiled
 
 
-# The library's functions are called by address, so Numba's own wrappers are left out.
+# The library's functions are called by ctypes, so Numba's own wrappers are left out.
 _WRAPPED: dict[str, dict[str, bool]] = {"jit": {}, "build": {"no_cpython_wrapper": True}}
 
 

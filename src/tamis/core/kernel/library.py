@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import LibraryError
+from tamis.errors import LibraryError, UsageError
 
 PACKAGE = Path(__file__).parents[2]
 """The folder of the package ``tamis``."""
@@ -96,8 +96,8 @@ class Library:
         native = self._functions[symbol]
         native.argtypes = list(_words(parameters))
         native.restype = ctypes.c_int64 if result else None
-        if parameters[0] == "int64[]" and set(parameters[1:]) <= {"int64"}:
-            return _state_caller(native)
+        if parameters[:1] == ["int64[]"] and all(each == "int64" for each in parameters[1:]):
+            return _state_caller(native, len(parameters) - 1)
         return _array_caller(native, parameters)
 
 
@@ -111,13 +111,19 @@ def _words(parameters: Iterable[Any]) -> Iterable[Any]:
             yield {"int64": ctypes.c_int64, "uint64": ctypes.c_uint64}[parameter]
 
 
-def _state_caller(native: Any) -> Callable[..., Any]:
+def _state_caller(native: Any, count: int) -> Callable[..., Any]:
     """For kernels of a state and integers, which are called often."""
     int64 = np.dtype(np.int64)
 
     def call(state: Any, *numbers: Any) -> Any:
-        if state.dtype is not int64 or not state.flags.c_contiguous:
-            raise TypeError(f"a state is a contiguous array of int64, not of {state.dtype}")
+        if not isinstance(state, np.ndarray):
+            raise TypeError(f"a state is an array, not {type(state).__name__}")
+        if (state.dtype is not int64 and state.dtype != int64) or not state.flags.carray:
+            raise TypeError(
+                f"a state is a contiguous array of int64 that can be written, not of {state.dtype}"
+            )
+        if len(numbers) != count:
+            raise TypeError(f"a kernel takes a state and {count} numbers, not {len(numbers)}")
         return native(address_of(state), state.size, *map(int, numbers))
 
     return call
@@ -136,13 +142,14 @@ def _array_caller(native: Any, parameters: list[Any]) -> Callable[..., Any]:
                 continue
             item, dimensions = kind
             if (
-                argument.dtype != item
+                not isinstance(argument, np.ndarray)
+                or argument.dtype != item
                 or argument.ndim != dimensions
                 or not argument.flags.c_contiguous
             ):
-                found = f"{argument.dtype} of {argument.ndim} dimensions"
                 raise TypeError(
-                    f"a kernel takes a contiguous {item} of {dimensions} dimensions, not {found}"
+                    f"a kernel takes a contiguous array of {item} and {dimensions} dimensions, "
+                    f"not {argument!r}"
                 )
             words.append(address_of(argument))
             words += argument.shape
@@ -154,8 +161,9 @@ def _array_caller(native: Any, parameters: list[Any]) -> Callable[..., Any]:
 def address_of(array: NDArray[Any]) -> int:
     """The address of the first item of an array.
 
-    It is read where NumPy's C interface has it: in the first field behind the object's head. NumPy
-    itself takes eight times as long to tell it.
+    It is read where NumPy's C interface has it: in the first field behind the object's head, as
+    CPython has that. NumPy itself takes eight times as long to tell it. Of anything but an array of
+    NumPy's it would be nonsense: who calls this has asked.
 
     >>> array = np.arange(3)
     >>> address_of(array) == array.ctypes.data
@@ -184,50 +192,58 @@ def open_library(folder: Path = FOLDER, package: Path = PACKAGE) -> Library:
 
     Raises:
         LibraryError: there is none, or it is damaged; the message says what to do.
+        UsageError: ``TAMIS_LEVEL`` names a level that cannot be used.
     """
     try:
         made = json.loads((folder / LIST).read_bytes())
-        levels: dict[str, dict[str, Any]] = made["levels"]
-        sources: list[str] = made["sources"]
-        prototypes = made["kernels"]
+        return _opened(made, folder, package)
     except FileNotFoundError:
         raise LibraryError(f"there is no native library of kernels: {_REMEDY}") from None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise LibraryError(f"{folder / LIST} cannot be read: {_REMEDY}") from None
-    level = _level(levels)
+
+
+def _opened(made: dict[str, Any], folder: Path, package: Path) -> Library:
+    """The library that a list describes; a list of another form raises what it happens to."""
+    sources: list[str] = made["sources"]
+    levels: dict[str, dict[str, str]] = made["levels"]
+    file, digest = (levels[_level(list(levels))][key] for key in ("file", "digest"))
     try:
         is_made_of_these = digest_of(sources, package) == made["digest"]
     except OSError:  # one of them is gone
         is_made_of_these = False
     if not is_made_of_these:
         raise LibraryError(f"the native library was made of other sources: {_REMEDY}")
-    path = folder / levels[level]["file"]
+    path = folder / file
     try:
-        is_whole = file_digest(path) == levels[level]["digest"]
+        is_whole = file_digest(path) == digest
     except OSError as error:
         raise LibraryError(f"cannot read {path}: {error.strerror}: {_REMEDY}") from None
     if not is_whole:
         raise LibraryError(f"{path} is damaged: {_REMEDY}")
+    for parameters, _result in made["kernels"].values():
+        list(_words(parameters))
     try:
-        return Library(path, prototypes)
+        return Library(path, made["kernels"])
     except OSError as error:
         raise LibraryError(f"cannot load {path}: {error}: {_REMEDY}") from None
 
 
-def _level(built: Iterable[str]) -> str:
+def _level(built: list[str]) -> str:
     """The best level that was built and that the processor has.
 
     Raises:
-        LibraryError: there is none; or ``TAMIS_LEVEL`` names one that is not.
+        LibraryError: there is none.
+        UsageError: ``TAMIS_LEVEL`` names one that is not.
     """
     had = processor_levels()
     fitting = [name for name in had if name in built]
     asked = os.environ.get("TAMIS_LEVEL")
     if asked is not None:
         if asked not in fitting:
-            raise LibraryError(
+            raise UsageError(
                 f"TAMIS_LEVEL={asked}: built are {', '.join(built)}; this processor has "
-                f"{', '.join(had) or 'none of the levels'}"
+                f"{', '.join(had) or 'none of the levels'}: name one of both, or unset it"
             )
         return asked
     if not fitting:

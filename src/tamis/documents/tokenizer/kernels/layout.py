@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.kernel import inlined
-from tamis.core.kernel.arrays import address_of, note, places
+from tamis.core.kernel.arrays import note, places
+from tamis.core.kernel.library import address_of
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
