@@ -36,7 +36,7 @@ class AbsentError(Exception):
 def dblp(table: Table, seed: int, data: Path) -> Iterator[bytes]:
     """Bibliographies without end, of ``size`` bytes or of ``records``."""
     del data
-    from tamis.workload.documents.dblp import dblp as bibliography  # noqa: PLC0415 - imports kernels
+    from tamis_workload.documents.dblp import dblp as bibliography  # noqa: PLC0415 - imports kernels
 
     while True:
         yield b"".join(bibliography(table.get("size"), table.get("records"), seed))
@@ -48,7 +48,7 @@ def dtd(table: Table, seed: int, data: Path) -> Iterator[bytes]:
 
     Where ``repeats`` says how often elements are repeated, it is up to this how large they are.
     """
-    from tamis.workload import DocumentOptions, Documents, Values  # noqa: PLC0415 - slow to import
+    from tamis_workload import DocumentOptions, Documents, Values  # noqa: PLC0415 - slow to import
 
     repeats = table.get("repeats", {})
     options = DocumentOptions(
@@ -206,7 +206,7 @@ def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
         return _from_templates(wanted, table, data)
     if kind == "mixed":
         return chain.from_iterable(_subscriptions(part, table, data) for part in wanted["parts"])
-    from tamis.workload import (  # noqa: PLC0415 - slow to import
+    from tamis_workload import (  # noqa: PLC0415 - slow to import
         QueryOptions,
         TransformationOptions,
         TwigOptions,
@@ -251,7 +251,7 @@ def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
 def _from_documents(wanted: Table, table: Table, data: Path) -> Iterator[str]:
     """Paths are written as absolute ones, since engines do not agree on where others begin."""
     from tamis.language.xpath import parse_for_slow_lane  # noqa: PLC0415 - slow to import
-    from tamis.workload.observed.generator import draw_from_documents  # noqa: PLC0415
+    from tamis_workload.observed.generator import draw_from_documents  # noqa: PLC0415
 
     if table["kind"] == "corpus":
         raise ValueError("subscriptions are drawn from generated documents only")

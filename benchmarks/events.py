@@ -3,7 +3,7 @@
     python -m benchmarks.events DECLARATION FOLDER
 
 The declaration is JSON, made by ``measuring.py`` of a workload in TOML: ``filters`` are the options
-of ``tamis.workload.EventWorkload``, and ``events`` has their ``number``, that of those to warm up
+of ``tamis_workload.EventWorkload``, and ``events`` has their ``number``, that of those to warm up
 with (``warmup``), and whether there is to be ``text`` of all of it. ``FOLDER/events`` gets
 
 * ``filters.npz``, ``events.npz`` and ``warmup.npz``: the arrays of tables and batches;
@@ -34,8 +34,8 @@ WARMUP = 200
 
 def make(declared: Table, folder: Path) -> dict[str, int]:
     """Write all of a repetition; gives the numbers of events and filters, and the seed."""
-    from tamis.workload import EventWorkload  # noqa: PLC0415 - slow to import
-    from tamis.workload.events import text  # noqa: PLC0415
+    from tamis_workload import EventWorkload  # noqa: PLC0415 - slow to import
+    from tamis_workload.events import text  # noqa: PLC0415
 
     wanted = declared["events"]
     options: dict[str, Any] = {

@@ -23,10 +23,10 @@ from pathlib import Path
 import elementpath
 from lxml import etree
 
+from tamis.core.errors import SlowLaneError
 from tamis.documents.source import Source
-from tamis.errors import SlowLaneError
 from tamis.language.xpath import parse_for_slow_lane
-from tamis.matching.slow import lxml_boolean, lxml_tree
+from tamis.matching.engines.lxml.slow import lxml_boolean, lxml_tree
 
 
 def lxml_xpath(expression: str, namespaces: Mapping[str, str]) -> etree.XPath:

@@ -34,9 +34,9 @@ from benchmarks.events import load_batch, load_filters
 from benchmarks.programs.match_events import add_engine, chosen, counted, parts, use
 from benchmarks.programs.protocol import Phases, answer
 from tamis import __version__
+from tamis.core.index.matchset import MatchSet
 from tamis.events.encode import Encoder
 from tamis.events.engine import Matching
-from tamis.matching.matchset import MatchSet
 
 _READ_BYTES = 4096  # at a time: about as many events as the queue has room for
 _TICK_S = 0.0005  # the client sends what is due so often

@@ -14,10 +14,10 @@ from pathlib import Path
 from time import perf_counter
 
 from benchmarks.programs.protocol import Phases, answer, skip
-from tamis.errors import SchemaError
+from tamis.core.errors import SchemaError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
-from tamis.workload import (
+from tamis_workload import (
     Documents,
     QueryOptions,
     TwigOptions,

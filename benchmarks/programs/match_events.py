@@ -24,11 +24,12 @@ import numpy as np
 from benchmarks.events import load_batch, load_filters
 from benchmarks.programs.protocol import Digest, Phases, answer, skip
 from tamis import __version__
+from tamis.core.errors import EngineRefused
+from tamis.core.index.matchset import MatchSet
 from tamis.events.encode import encode
 from tamis.events.engine import Engine
 from tamis.events.model import AttributeBatch, By, FilterTable
-from tamis.events.planner import engines
-from tamis.matching.matchset import MatchSet
+from tamis.events.planner import ENGINES
 
 PREFIXES: dict[By, str] = {"filter": "s", "subscription": "s", "interface": "i"}
 """What the numbers of owners have before them, from 1 on, in the files of a workload."""
@@ -83,8 +84,9 @@ def add_engine(parser: ArgumentParser) -> None:
 
 def chosen(options: Namespace) -> tuple[Engine, Callable[[FilterTable], Any]]:
     """The engine, and what compiles for it; without it the program ends, saying so."""
-    engine = engines().get(options.engine)
-    if engine is None:
+    try:
+        engine: Engine = ENGINES.named(options.engine)
+    except EngineRefused:
         skip(f"there is no engine {options.engine} here")
     wanted = {
         "name_vector_bits": options.name_vector_bits,
@@ -94,14 +96,14 @@ def chosen(options: Namespace) -> tuple[Engine, Callable[[FilterTable], Any]]:
     given = {name: value for name, value in wanted.items() if value is not None}
     if not given:
         return engine, engine.compile
-    made = import_module("tamis.events.pcm").PcmOptions(**given)
+    made = import_module("tamis_papers.pcm").PcmOptions(**given)
     compile: Any = engine.compile
     return engine, partial(compile, options=made)
 
 
 def use(engine: Engine, compile: Callable[[FilterTable], Any], options: Namespace) -> None:
     """Match once, so that kernels are loaded."""
-    from tamis.workload import EventWorkload  # noqa: PLC0415 - the rest of it is not needed
+    from tamis_workload import EventWorkload  # noqa: PLC0415 - the rest of it is not needed
 
     small = EventWorkload(interfaces=1, filters=(20, 20), names=9)
     table = small.table()

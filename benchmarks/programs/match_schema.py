@@ -20,14 +20,15 @@ from pathlib import Path
 from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions, skip
 from benchmarks.programs.tamis_matching import Matching
 from tamis import __version__
-from tamis.errors import EngineRefused
+from tamis.core.errors import EngineRefused
 from tamis.language.subscriptions import Subscriptions
-from tamis.matching import planner, pma
+from tamis.matching import planner
 from tamis.matching.filters import filters_of
 from tamis.matching.promise import Schema
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import read_graph
+from tamis_papers import pma
 
 _ANY = [("a", "//a/c"), ("b", "/a//b")]
 
@@ -90,10 +91,7 @@ _HEURISTICS = {
 def _set_options(options: pma.PmaOptions) -> None:
     """Have pma compile with other options: callers of the library cannot choose them."""
     compile = partial(pma.compile_queries, options=options)
-    planner.ENGINES = tuple(
-        engine._replace(compile=compile) if engine.name == "pma" else engine
-        for engine in planner.ENGINES
-    )
+    pma.ENGINE = pma.ENGINE._replace(compile=compile)
 
 
 def _pruned(
@@ -103,7 +101,7 @@ def _pruned(
     queries = Subscriptions(pairs).queries
     pruner = None
     if schema is not None:
-        (of,) = (candidate.heuristics for candidate in planner.ENGINES if candidate.name == engine)
+        of = planner.ENGINES.named(engine).heuristics
         pruner = Pruner(schema.graph, schema.heuristics or of or Heuristics())
     with phases("prune"):
         filters, others = filters_of(queries, pruner)

@@ -23,8 +23,8 @@ TWIGS = 100_000
 
 def expressions(workload: str, count: int) -> Iterable[str]:
     """The subscriptions of a workload, no two alike."""
+    import tamis_workload as made  # noqa: PLC0415
     from benchmarks.programs.generate import MANUAL  # noqa: PLC0415 - not in the measured process
-    from tamis import workload as made  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
 

@@ -120,7 +120,8 @@ def of_saved(phases: Phases) -> tuple[dict[str, int], str]:
 
 def _save(program: Path, document: Path) -> None:
     """A program of a million subscriptions, and a document that asks it."""
-    from tamis import compile, workload  # noqa: PLC0415
+    import tamis_workload as workload  # noqa: PLC0415
+    from tamis import compile  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
+from tamis.core.index.matchset import MatchSet, checked_nodes, joined
 from tamis.documents.batch import EventBatch
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher
-from tamis.matching.matchset import MatchSet, checked_nodes, joined
 from tamis.matching.promise import Schema
 
 

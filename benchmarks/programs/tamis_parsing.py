@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents import expat
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
-from tamis.limits import DEFAULT_LIMITS
 from tamis.matching.matcher import BATCH_BYTES, BATCH_DOCUMENTS
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.demand import Demand, Names
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
-from tamis.limits import DEFAULT_LIMITS
 
 
 def records(paths: Sequence[Path], tag: str, names: Sequence[str]) -> dict[str, int]:

@@ -20,11 +20,11 @@ import orjson
 
 from benchmarks.programs.protocol import Digest, Phases, answer, read_folder, read_subscriptions
 from tamis import Transformer, __version__
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.flwr import parse_transformation
-from tamis.limits import DEFAULT_LIMITS
 
 _LAST = 1_000
 

@@ -18,19 +18,19 @@ from time import perf_counter
 
 from benchmarks.programs.protocol import Digest, Phases, answer, read_folder, read_subscriptions
 from tamis import __version__
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.language.flwr import parse_transformation
-from tamis.limits import DEFAULT_LIMITS
 from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.reader import read_graph
-from tamis.transform.pathsharing.claims import Claims
-from tamis.transform.pathsharing.planning import FWR, Planner
-from tamis.transform.pathsharing.strategy import PathSharing
 from tamis.transform.plan import task_of
 from tamis.transform.shapes import Shapes
+from tamis_papers.pathsharing.claims import Claims
+from tamis_papers.pathsharing.planning import FWR, Planner
+from tamis_papers.pathsharing.strategy import PathSharing
 
 _LAST = 1_000
 

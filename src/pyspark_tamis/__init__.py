@@ -5,7 +5,7 @@ Where something is missing there is no such format, and the others are not conce
 
 from contextlib import suppress
 
-from tamis.errors import MissingExtra
+from tamis.core.errors import MissingExtra
 
 with suppress(MissingExtra):
     from tamis.spark.source import TamisSource as DefaultSource

@@ -10,10 +10,10 @@
 import logging
 from typing import TYPE_CHECKING
 
-from tamis.lazy import importing
+from tamis.core.lazy import importing
 
 if TYPE_CHECKING:
-    from tamis.errors import (
+    from tamis.core.errors import (
         BadSubscriptions,
         DocumentError,
         SubscriptionError,
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
         UnsupportedExpression,
         UsageError,
     )
+    from tamis.core.limits import Limits
     from tamis.events.matcher import compile_events
     from tamis.language.subscriptions import Subscriptions
-    from tamis.limits import Limits
     from tamis.matching.index import Matcher
     from tamis.matching.matcher import CompiledMatcher, Match
     from tamis.matching.matcher import compile_subscriptions as compile
@@ -56,18 +56,18 @@ __all__ = [
 __getattr__ = importing(
     __name__,
     {
-        "BadSubscriptions": "errors",
+        "BadSubscriptions": "core.errors",
         "CompiledMatcher": "matching.matcher",
-        "DocumentError": "errors",
-        "Limits": "limits",
+        "DocumentError": "core.errors",
+        "Limits": "core.limits",
         "Match": "matching.matcher",
         "Matcher": "matching.index",
-        "SubscriptionError": "errors",
+        "SubscriptionError": "core.errors",
         "Subscriptions": "language.subscriptions",
-        "TamisError": "errors",
+        "TamisError": "core.errors",
         "Transformer": "transform.transformer",
-        "UnsupportedExpression": "errors",
-        "UsageError": "errors",
+        "UnsupportedExpression": "core.errors",
+        "UsageError": "core.errors",
         "compile": "matching.matcher:compile_subscriptions",
         "compile_events": "events.matcher",
         "load": "matching.matcher:load_matcher",

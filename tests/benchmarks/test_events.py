@@ -13,8 +13,8 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.events import load_batch, load_filters, make
 from benchmarks.figures import with_mean
-from tamis.errors import EventError
-from tamis.workload import EventWorkload
+from tamis.core.errors import EventError
+from tamis_workload import EventWorkload
 
 FILTERS = {"interfaces": 2, "filters": [30, 40], "names": 9, "strings": 0.3, "seed": 4}
 

@@ -10,7 +10,7 @@ from lxml import etree
 
 from tamis.documents.source import Source
 from tamis.language.xpath import parse_for_slow_lane
-from tamis.matching.slow import lxml_tree
+from tamis.matching.engines.lxml.slow import lxml_tree
 from tests.cases.table import Case
 from tests.oracles import lxml_xpath
 

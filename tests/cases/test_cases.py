@@ -9,15 +9,15 @@ from collections.abc import Mapping
 import pytest
 
 import tamis
+from tamis.core.errors import EngineRefused
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import EngineRefused
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine
-from tamis.matching.planner import ENGINES
 from tests.cases.table import Case, cases
+from tests.support.engines import ENGINES
 
 CASES = cases()
 

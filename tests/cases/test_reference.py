@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tamis.limits import DEFAULT_LIMITS
+from tamis.core.limits import DEFAULT_LIMITS
 
 ROOT = Path(__file__).parents[2]
 

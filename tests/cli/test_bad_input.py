@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.limits import DEFAULT_LIMITS
+from tamis.core.limits import DEFAULT_LIMITS
 from tests.cli.running import run, run_process
 
 Write = Callable[[dict[str, str | bytes]], None]

@@ -161,10 +161,10 @@ OF_DTDS = "tamis.schema.reader tamis.schema.graph tamis.matching.promise".split(
 OF_DOCUMENTS = ["tamis.matching.matcher", "tamis.documents.parser", "tamis.documents.tokenizer"]
 OF_EXPAT = ["tamis.documents.expat", "tamis.documents.records"]
 OF_OTHER_ENGINES = [
-    "tamis.matching.reference.evaluate",
-    "tamis.matching.nfa.program",
-    "tamis.matching.pma.compile",
-    "tamis.matching.slow",
+    "tamis.matching.engines.reference.evaluate",
+    "tamis.matching.engines.nfa.program",
+    "tamis_papers.pma.compile",
+    "tamis.matching.engines.lxml.slow",
 ]
 OF_NUMPY = ["numpy.ma", "numpy.random"]  # each takes longer than a small match
 
@@ -178,11 +178,11 @@ OF_NUMPY = ["numpy.ma", "numpy.random"]  # each takes longer than a small match
         ),
         (
             ["match-events", "-s", "e", "--threads", "1", "1.ndjson"],
-            [*OF_DTDS, *OF_DOCUMENTS, "tamis.events.pcm", "tamis.events.sff"],
+            [*OF_DTDS, *OF_DOCUMENTS, "tamis_papers.pcm", "tamis_papers.sff"],
         ),
         (
             ["transform", "-s", "q.xq", "1.xml"],
-            [*OF_DTDS, *OF_EXPAT, *OF_OTHER_ENGINES, "tamis.transform.pathsharing"],
+            [*OF_DTDS, *OF_EXPAT, *OF_OTHER_ENGINES, "tamis_papers.pathsharing"],
         ),
     ],
     ids=["match", "match-events", "transform"],

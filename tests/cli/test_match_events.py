@@ -209,7 +209,7 @@ def test_interfaces_that_are_none(write: Write, content: str | bytes, message: s
     ("options", "message"),
     [
         (("-", "-"), "standard input can be read only once: give - once"),
-        (("--engine", "fast", "good.ndjson"), "there is no engine 'fast': choose from "),
+        (("--engine", "fast", "good.ndjson"), "there is no engine 'fast': choose one of "),
         (("--interfaces", "none.tsv", "good.ndjson"), "cannot read none.tsv: No such file"),
     ],
 )

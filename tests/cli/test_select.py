@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from lxml import etree
 
-from tamis import checks
-from tamis.limits import Limits
+from tamis.core import arguments as checks
+from tamis.core.limits import Limits
 from tamis.matching import matcher as matcher_module
 from tests.cli.running import run, run_process
 

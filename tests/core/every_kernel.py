@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from tamis.core.kernel import declare, kernel
+from tamis.core.limits import Limits
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import parse
 from tamis.documents.records import parse_records
@@ -21,17 +22,16 @@ from tamis.documents.streams import Stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.language.xpath import parse as parse_query
-from tamis.limits import Limits
-from tamis.matching.pma import compile_queries, open_pma
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis.workload.documents.dblp import dblp
-from tamis.workload.documents.generator import Documents
-from tamis.workload.events.generator import EventWorkload
+from tamis_papers.pma import compile_queries, open_pma
+from tamis_workload.documents.dblp import dblp
+from tamis_workload.documents.generator import Documents
+from tamis_workload.events.generator import EventWorkload
 from tests.core.use_everything import use_everything
 from tests.matching.automaton.asking import Asking
 from tests.matching.automaton.compare import compare
-from tests.matching.pma.variants import OPTIONS
+from tests.papers.pma.variants import OPTIONS
 
 _DEMAND = EVERYTHING._replace(lines=False)
 _WIDE = [f"//a/b{number}//c" for number in range(1_000)]

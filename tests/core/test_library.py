@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tamis.core.errors import LibraryError, UsageError
 from tamis.core.kernel import library
-from tamis.core.kernel.build import kernel_modules
-from tamis.core.kernel.library import FOLDER, LEVELS, LIST, PACKAGE, open_library
-from tamis.errors import LibraryError, UsageError
+from tamis.core.kernel.build import PACKAGES, kernel_modules
+from tamis.core.kernel.library import FOLDER, LEVELS, LIST, SOURCES, open_library
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_a_level_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_no_kernel_is_missing() -> None:
     declared = set()
     for module in kernel_modules():
-        lines = (PACKAGE / library_path(module)).read_text().splitlines()
+        lines = (SOURCES / library_path(module)).read_text().splitlines()
         for before, line in pairwise(lines):
             if before == "@kernel":
                 declared.add(f"{module}.{line.split('(')[0].removeprefix('def ')}")
@@ -112,7 +112,7 @@ def test_no_kernel_is_missing() -> None:
 
 
 def library_path(module: str) -> Path:
-    return Path(*module.split(".")[1:]).with_suffix(".py")
+    return Path(*module.split(".")).with_suffix(".py")
 
 
 @pytest.mark.parametrize(
@@ -127,13 +127,15 @@ def library_path(module: str) -> Path:
 )
 def test_what_is_no_state_is_refused(state: Any) -> None:
     """A kernel would write beyond it, or anywhere."""
-    compact = open_library().caller("tamis_matching_automaton_kernels_overlay_compact_overlay")
+    compact = open_library().caller(
+        "tamis_matching_engines_automaton_kernels_overlay_compact_overlay"
+    )
     with pytest.raises(TypeError, match="a state is a"):
         compact(state)
 
 
 def test_arrays_of_other_types_are_refused() -> None:
-    rehash = open_library().caller("tamis_matching_automaton_kernels_tables_rehash")
+    rehash = open_library().caller("tamis_matching_engines_automaton_kernels_tables_rehash")
     words, slots = np.zeros(4, np.uint64), np.zeros(8, np.int32)
     for arguments in [(words, 0, words), (slots, 0, slots), (words.reshape(2, 2), 0, slots)]:
         with pytest.raises(TypeError, match="a kernel takes a contiguous"):
@@ -148,10 +150,10 @@ _MATCH = "import tamis; print(list(tamis.compile({'x': '//b'}).match('<a><b/></a
 _WITHOUT_NUMBA = "import sys; sys.modules.update(numba=None, llvmlite=None)\n"
 
 
-def run(code: str, package: Path = PACKAGE, **environment: str) -> subprocess.CompletedProcess[str]:
+def run(code: str, sources: Path = SOURCES, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(package.parent), **environment},
+        env={**os.environ, "PYTHONPATH": str(sources), **environment},
         capture_output=True,
         text=True,
         check=False,
@@ -166,7 +168,7 @@ assert list(tamis.compile({'x': '//a//b'}, engine='pma').match('<a><b/></a>'))
 assert len(tamis.compile({n: f'/a/b{n}' for n in range(3000)}).match('<a><b7/></a>')) == 1
 assert list(tamis.compile_events({'x': 'n > 3'}).match({'n': 5})) == ['x']
 assert list(tamis.Transformer({'t': '<t>{ for $b in //b return $b }</t>'}).transform('<b/>'))
-from tamis import workload
+import tamis_workload as workload
 assert b''.join(workload.dblp(records=1))
 assert 'numba' not in sys.modules or sys.modules['numba'] is None
 """
@@ -178,21 +180,23 @@ def test_nothing_imports_numba() -> None:
 
 
 @pytest.fixture
-def package(tmp_path: Path) -> Path:
-    """A copy of the package, to change."""
+def sources(tmp_path: Path) -> Path:
+    """A copy of the packages, to change."""
     ignored = shutil.ignore_patterns("__pycache__")
-    return Path(shutil.copytree(PACKAGE, tmp_path / "tamis", ignore=ignored))
+    for package in PACKAGES:
+        shutil.copytree(SOURCES / package, tmp_path / package, ignore=ignored)
+    return tmp_path
 
 
-def test_other_sources_are_compiled_in_memory_or_refused(package: Path) -> None:
+def test_other_sources_are_compiled_in_memory_or_refused(sources: Path) -> None:
     """With one line, where Numba is; else with an error of one line."""
-    with (package / "documents/tokenizer/kernels/scan.py").open("a") as source:
+    with (sources / "tamis/documents/tokenizer/kernels/scan.py").open("a") as source:
         source.write("# changed\n")
-    done = run(_MATCH, package, NUMBA_OPT="0")
+    done = run(_MATCH, sources, NUMBA_OPT="0")
     assert (done.stdout, done.stderr.count("\n")) == ("['x']\n", 1), done.stderr
     assert "was made of other sources" in done.stderr
     assert "Numba compiles kernels in memory" in done.stderr
-    refused = run(_WITHOUT_NUMBA + _MATCH, package)
+    refused = run(_WITHOUT_NUMBA + _MATCH, sources)
     assert refused.returncode == 1
     assert "LibraryError: the native library was made of other sources" in refused.stderr
 
@@ -204,13 +208,15 @@ def test_ways_of_running_kernels() -> None:
     assert "TAMIS_KERNELS=fast: write native, jit or python" in done.stderr
 
 
-def test_two_processes_that_build_at_once(package: Path) -> None:
+def test_two_processes_that_build_at_once(sources: Path) -> None:
     """One waits for the other, and finds what that one made."""
-    for part in ("events", "language", "matching", "transform", "workload"):
-        shutil.rmtree(package / part)  # the tokenizer's kernels will do
-    shutil.rmtree(package / "core/kernel/native")
+    parts = (f"tamis/{part}" for part in ("events", "language", "matching", "transform"))
+    for part in (*parts, "tamis_papers", "tamis_workload"):
+        shutil.rmtree(sources / part)  # the tokenizer's kernels will do
+    native = sources / "tamis/core/kernel/native"
+    shutil.rmtree(native)
     command = [sys.executable, "-m", "tamis.core.kernel.build", "--level", "x86-64-v2"]
-    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    environment = {**os.environ, "PYTHONPATH": str(sources)}
     both = [
         subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -218,9 +224,9 @@ def test_two_processes_that_build_at_once(package: Path) -> None:
     said = [process.communicate()[1] for process in both]
     assert [process.returncode for process in both] == [0, 0], said
     assert sorted("kernels were compiled in" in text for text in said) == [False, True]
-    found = open_library(package / "core/kernel/native", package)
+    found = open_library(native, sources)
     assert "tamis_documents_tokenizer_kernels_scan_scan" in found.prototypes
-    assert len(list((package / "core/kernel/native").iterdir())) == 3  # a library, the list, a lock
+    assert sorted(path.suffix for path in native.iterdir()) == ["", "", ".json", ".so"]
 
 
 def test_the_list_of_levels_is_complete() -> None:

@@ -11,7 +11,8 @@ _DTD = "<!ELEMENT a (b*)> <!ATTLIST a c CDATA #IMPLIED> <!ELEMENT b (#PCDATA | a
 
 def use_everything() -> None:
     """Generate documents, parse and match them, save and load: add here what gets kernels."""
-    from tamis import Limits, Subscriptions, compile, load, workload  # noqa: PLC0415
+    import tamis_workload as workload  # noqa: PLC0415
+    from tamis import Limits, Subscriptions, compile, load  # noqa: PLC0415
     from tamis.events.encode import Encoder  # noqa: PLC0415
     from tamis.schema.graph import SchemaGraph  # noqa: PLC0415
     from tamis.schema.reader import parse_dtd  # noqa: PLC0415
@@ -84,17 +85,17 @@ def _use_transformations() -> None:
 
 def _use_path_sharing() -> None:
     """Run the broker paper's plans, with all operators and full arrays."""
+    from tamis.core.limits import Limits  # noqa: PLC0415
     from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
     from tamis.documents.source import Source  # noqa: PLC0415
     from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
     from tamis.language.filters import Labels  # noqa: PLC0415
     from tamis.language.flwr import parse_transformation  # noqa: PLC0415
-    from tamis.limits import Limits  # noqa: PLC0415
-    from tamis.transform.pathsharing.claims import Claims  # noqa: PLC0415
-    from tamis.transform.pathsharing.planning import FW, FWR, F, Planner  # noqa: PLC0415
-    from tamis.transform.pathsharing.strategy import PathSharing  # noqa: PLC0415
     from tamis.transform.plan import task_of  # noqa: PLC0415
     from tamis.transform.shapes import Shapes  # noqa: PLC0415
+    from tamis_papers.pathsharing.claims import Claims  # noqa: PLC0415
+    from tamis_papers.pathsharing.planning import FW, FWR, F, Planner  # noqa: PLC0415
+    from tamis_papers.pathsharing.strategy import PathSharing  # noqa: PLC0415
 
     returned = "return <i>{ $b//c[@l], $b }</i> }</r>"
     texts = [
@@ -133,13 +134,13 @@ def _use_path_sharing() -> None:
 
 def _use_nfa() -> None:
     """Run YFilter's NFA with full stacks and with little on them; add to it, and list tuples."""
+    from tamis.core.limits import Limits  # noqa: PLC0415
     from tamis.documents.demand import EVERYTHING  # noqa: PLC0415
     from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
     from tamis.documents.source import Source  # noqa: PLC0415
     from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
     from tamis.language.xpath import parse  # noqa: PLC0415
-    from tamis.limits import Limits  # noqa: PLC0415
-    from tamis.matching import nfa  # noqa: PLC0415
+    from tamis.matching.engines import nfa  # noqa: PLC0415
 
     expressions = [f"//n{n}/*//n{n}//*" for n in range(200)]
     expressions += [*("//*//*//*", "/*/p:*", "//a[.//b = 'x']/text()", "//n0[not(@c)]", "//p:*")]
@@ -165,7 +166,6 @@ def _use_events() -> None:
 
     from tamis.events.building import TableBuilder  # noqa: PLC0415
     from tamis.events.encode import Encoder, encode  # noqa: PLC0415
-    from tamis.events.planner import runnable  # noqa: PLC0415
     from tamis.language.constraints import Constraint  # noqa: PLC0415
 
     operators: dict[str, Any] = {
@@ -184,7 +184,7 @@ def _use_events() -> None:
     batch = encode([{"n": "ab"}, {"n": 1.0}, {"n": False}], table.names)
     rows = pyarrow.record_batch({"n": ["ab", None]})
     assert Encoder(table.names).arrow(rows).event_starts.tolist() == [0, 1, 1]
-    for engine in runnable():
+    for engine in _event_engines():
         matches = engine.open(engine.compile(table), table.owners("subscription"), 1).match(batch)
         found = [matches.numbers(event).tolist() for event in range(batch.events)]
         assert found == [[2, 3, 4, 5, 6], [0, 1, 2, 6], [2]], engine.name
@@ -194,10 +194,10 @@ def _use_drawn_events() -> None:
     """Draw filters and events, and match them with each engine."""
     import numpy as np  # noqa: PLC0415
 
-    from tamis.events.pcm.building import compile_filters  # noqa: PLC0415
-    from tamis.events.pcm.layout import LINE_WIDTH  # noqa: PLC0415
-    from tamis.events.pcm.preparing import Preparation  # noqa: PLC0415
-    from tamis.workload import EventWorkload  # noqa: PLC0415
+    from tamis_papers.pcm.building import compile_filters  # noqa: PLC0415
+    from tamis_papers.pcm.layout import LINE_WIDTH  # noqa: PLC0415
+    from tamis_papers.pcm.preparing import Preparation  # noqa: PLC0415
+    from tamis_workload import EventWorkload  # noqa: PLC0415
 
     drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)
     table, events = drawn.table(), drawn.events(20)
@@ -218,7 +218,7 @@ _ALL_SHAPES: tuple[dict[str, Any], ...] = (
 
 
 def _workload(options: dict[str, Any]) -> Any:
-    from tamis.workload import EventWorkload  # noqa: PLC0415
+    from tamis_workload import EventWorkload  # noqa: PLC0415
 
     attributes = (1, min(5, options["names"]))
     return EventWorkload(**{
@@ -226,13 +226,20 @@ def _workload(options: dict[str, Any]) -> Any:
     })  # fmt: skip
 
 
+def _event_engines() -> list[Any]:
+    """Those that run on this machine."""
+    from tamis.events.planner import ENGINES  # noqa: PLC0415
+    from tamis_papers.pcm import has_gpu  # noqa: PLC0415
+
+    return [ENGINES.named(name) for name in ENGINES.names() if name != "ccm" or has_gpu()]
+
+
 def _match_all(table: Any, events: Any) -> None:
     """Match events with each engine, by filter and by interface; all of them find as much."""
-    from tamis.events.planner import runnable  # noqa: PLC0415
 
     for owners in map(table.owners, ("filter", "interface")):
         found = set()
-        for engine in runnable():
+        for engine in _event_engines():
             if engine.name == "reference" and table.filters > 10_000:
                 continue
             matches = engine.open(engine.compile(table), owners, 1).match(events)

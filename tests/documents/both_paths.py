@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from tamis.core.errors import DocumentError
+from tamis.core.limits import Limits
 from tamis.documents import expat
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, Demand
 from tamis.documents.parser import Parser
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError
-from tamis.limits import Limits
 from tests.documents.differences import Both, Parsed, Sources, report, same
 
 ALL = EVERYTHING._replace(lines=False)

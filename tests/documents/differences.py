@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tamis.core.errors import DocumentError
 from tamis.documents.batch import EventBatch
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError
 
 Sources = Sequence[Source | DocumentError]
 Parsed = tuple[EventBatch, dict[int, DocumentError]]

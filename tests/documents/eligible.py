@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from xml.parsers import expat
 
+from tamis.core.errors import DocumentError
 from tamis.documents.source import Source
-from tamis.errors import DocumentError
 from tests.documents.both_paths import DEMANDS, BothPaths, Counts
 
 _ODD_DOCTYPE = re.compile(rb"<!DOCTYPE\s+[!-~]*[\x80-\xff]")

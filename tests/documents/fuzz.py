@@ -22,10 +22,10 @@ from xml.parsers import expat
 
 import numpy as np
 
+from tamis.core.errors import DocumentError
 from tamis.core.kernel import declare
+from tamis.core.limits import Limits
 from tamis.documents.source import Source, read
-from tamis.errors import DocumentError
-from tamis.limits import Limits
 from tests.documents.both_paths import DEMANDS, BothPaths, Counts, Difference
 from tests.documents.mutations import Mutator
 from tests.documents.seeds import FAMILIES, available, seeds

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tamis.core.errors import DocumentError
+from tamis.core.limits import Limits
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import parse
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError
-from tamis.limits import Limits
 
 
 def sources(documents: Iterable[Document], limits: Limits) -> Iterable[Source | DocumentError]:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tamis.core.errors import DocumentError
+from tamis.core.limits import Limits
 from tamis.documents.source import Source, read
-from tamis.errors import DocumentError
-from tamis.limits import Limits
 from tests.corpora import ROOT
 from tests.documents.eligible import compare_all, is_for_the_fast_path
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tamis.core.arrays import freeze
+from tamis.core.errors import DocumentError, MalformedDocument, UnreadableDocument
+from tamis.core.limits import Limits
 from tamis.documents import expat
-from tamis.documents.batch import freeze
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source, read
 from tamis.documents.tokenizer import names
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.tokenizer import Tokenizer
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, MalformedDocument, UnreadableDocument
-from tamis.limits import Limits
 from tests.documents import nasty
 from tests.documents.both_paths import (
     ALL,

@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tamis.core.errors import DocumentError, UnreadableDocument
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.documents import record_batch
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat_records import ExpatRecords
@@ -23,8 +25,6 @@ from tamis.documents.tokenizer import records as tokenized
 from tamis.documents.tokenizer import window as window_module
 from tamis.documents.tokenizer.records import TokenizedRecords
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, UnreadableDocument
-from tamis.limits import DEFAULT_LIMITS, Limits
 from tests.documents.mutations import Mutator, taken_apart
 from tests.documents.test_records import chunked, nodes
 from tests.strategies import documents

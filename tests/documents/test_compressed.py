@@ -18,11 +18,11 @@ from pathlib import Path
 import pytest
 
 import tamis
+from tamis.core.errors import MalformedDocument, UnreadableDocument
+from tamis.core.limits import Limits
 from tamis.documents.archive import ZipMember, is_zip, zip_members
 from tamis.documents.gzipped import gunzipped
 from tamis.documents.source import Document, read
-from tamis.errors import MalformedDocument, UnreadableDocument
-from tamis.limits import Limits
 from tests.documents.parsing import batch_of, error_of, texts
 
 DATA = "<a>é\n<b/></a>".encode()

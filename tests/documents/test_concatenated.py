@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 import tamis
+from tamis.core.errors import DocumentEncodingError, DocumentError, UsageError
+from tamis.core.limits import Limits
+from tamis.core.threads import Flush
 from tamis.documents.concatenated import By, split
-from tamis.documents.source import Flush
-from tamis.errors import DocumentEncodingError, DocumentError, UsageError
-from tamis.limits import Limits
 
 PLAIN = [
     b"<?xml version='1.0' encoding='latin1'?>\n<!DOCTYPE a [<!ENTITY e '<b>]>'> <!-- ' -->]>\n"

@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import tamis
+from tamis.core.errors import DocumentLimitError
+from tamis.core.limits import Limits
 from tamis.documents.demand import EVERYTHING, Demand
-from tamis.errors import DocumentLimitError
-from tamis.limits import Limits
 from tests.documents.parsing import batch_of, error_of
 
 GOOD = b"<good/>"

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis.core.limits import Limits
 from tamis.documents import record_batch
 from tamis.documents import record_ranges as record_ranges_module
 from tamis.documents.record_batch import StreamPlace
 from tamis.documents.record_ranges import RecordRange, record_ranges
-from tamis.limits import Limits
 
 RECORD = "<g xmlns:p='urn:{0}'>\n<r n='{0}'><p:a>{0}é</p:a></r>\n<!-- {0} --></g>\r\n"
 DOCUMENT = ("<all xmlns='u'>" + "".join(map(RECORD.format, range(50))) + "</all>").encode()

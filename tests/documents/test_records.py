@@ -11,6 +11,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tamis.core.errors import UsageError
+from tamis.core.limits import Limits
 from tamis.documents import record_batch
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import EVERYTHING, Demand
@@ -19,8 +21,6 @@ from tamis.documents.record_batch import PAUSE, RecordBatch, StreamPlace
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import UsageError
-from tamis.limits import Limits
 from tests.documents.parsing import batch_of
 from tests.documents.test_positions import JUNK
 from tests.strategies import documents

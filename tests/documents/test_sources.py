@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.core.limits import Limits
 from tamis.documents.source import Document, read
-from tamis.limits import Limits
 from tests.documents.parsing import batch_of, error_of, texts
 
 TEXT = "<a>é\n<b/></a>"

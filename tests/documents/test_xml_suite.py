@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tamis.core.errors import DocumentError
+from tamis.core.limits import Limits
 from tamis.documents.source import Source, read
-from tamis.errors import DocumentError
-from tamis.limits import Limits
 from tests.documents.eligible import compare_all
 from tests.documents.seeds import suite_files
 

@@ -17,13 +17,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.errors import EventLimitError, MissingExtra, UnreadableEvents, UsageError
+from tamis.core.errors import EventLimitError, MissingExtra, UnreadableEvents, UsageError
+from tamis.core.limits import Limits
 from tamis.events.answers import EventMatch
 from tamis.events.arrow import rows
 from tamis.events.arrow.rows import read_rows
 from tamis.events.encode import Encoder, encode
 from tamis.events.matcher import compile_events
-from tamis.limits import Limits
 from tests.events.decoding import decoded
 
 TEXTS = st.sampled_from(["", "a", "né", "\U0001f41d", "x" * 13, "y" * 200])

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.errors import EventLimitError, MalformedEvent
+from tamis.core.errors import EventLimitError, MalformedEvent
+from tamis.core.limits import Limits
 from tamis.events.encode import encode
-from tamis.limits import Limits
 from tests.events.decoding import canonical, decoded
 from tests.events.drawing import EVENTS, NAMES
 

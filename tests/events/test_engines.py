@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given
 
 from tamis.events.model import By, FilterTable
-from tamis.events.pcm import has_gpu
-from tamis.events.planner import engines
+from tamis.events.planner import ENGINES
+from tamis_papers.pcm import has_gpu
 from tests.events.drawing import EVENTS, answers, tables
 
-ENGINES = engines()
 NAMES = [
     pytest.param(name, marks=pytest.mark.skipif(name == "ccm" and not has_gpu(), reason="no GPU"))
-    for name in ENGINES
+    for name in ENGINES.names()
     if name != "reference"
 ]
 
@@ -24,5 +23,5 @@ NAMES = [
 @pytest.mark.parametrize("name", NAMES)
 @given(table=tables(), events=EVENTS)
 def test_drawn(name: str, by: By, table: FilterTable, events: list[dict[str, Any]]) -> None:
-    expected = answers(ENGINES["reference"], table, events, by)
-    assert answers(ENGINES[name], table, events, by) == expected
+    expected = answers(ENGINES.named("reference"), table, events, by)
+    assert answers(ENGINES.named(name), table, events, by) == expected

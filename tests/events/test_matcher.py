@@ -24,7 +24,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.errors import (
+from tamis.core.errors import (
     EngineRefused,
     EventError,
     EventLimitError,
@@ -32,6 +32,7 @@ from tamis.errors import (
     UnreadableEvents,
     UsageError,
 )
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
 from tamis.events.answers import EventAnswers, EventMatch
@@ -40,10 +41,9 @@ from tamis.events.contradictions import contradictions
 from tamis.events.encode import encode
 from tamis.events.matcher import EventMatcher, compile_events
 from tamis.events.model import By, FilterTable
-from tamis.events.planner import engines
+from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
-from tamis.limits import DEFAULT_LIMITS, Limits
 from tests.events.drawing import EVENTS, NAMES, OTHERS, VALUES, answers, tables
 
 FINITE = VALUES.filter(lambda value: not isinstance(value, float) or math.isfinite(value))
@@ -92,7 +92,7 @@ def test_by() -> None:
 @given(tables(), EVENTS, st.sampled_from(BYS))
 def test_drawn(table: FilterTable, events: list[dict[str, Any]], by: By) -> None:
     matcher = of_table(table)
-    expected = answers(engines()["reference"], table, events, by)
+    expected = answers(ENGINES.named("reference"), table, events, by)
     assert [match.indices.tolist() for match in matcher.match_many(events, by=by)] == expected
     batch = matcher.match_batch(encode(events, table.names), by)
     assert [batch.numbers(number).tolist() for number in range(len(events))] == expected
@@ -460,11 +460,11 @@ def test_large_lists_that_exclude_each_other_are_soon_told() -> None:
 
 _FORKING = """
 import os
-from tamis.events.crew import Crew
-crew = Crew(2)
-assert crew.run([lambda: 1, lambda: 2]) == [1, 2]
+from tamis.core.threads import WorkerPool
+pool = WorkerPool(2)
+assert pool.run([lambda: 1, lambda: 2]) == [1, 2]
 child = os.fork()
-found = crew.run([lambda: 3, lambda: 4])
+found = pool.run([lambda: 3, lambda: 4])
 if child == 0:
     os._exit(0 if found == [3, 4] else 1)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

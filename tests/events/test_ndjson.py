@@ -15,13 +15,13 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tamis.errors import EventLimitError, MalformedEvent, UnreadableEvents, UsageError
+from tamis.core.errors import EventLimitError, MalformedEvent, UnreadableEvents, UsageError
+from tamis.core.limits import Limits
+from tamis.core.threads import Flush
 from tamis.events.encode import Encoder
 from tamis.events.ndjson.kernels import DEPTH_MAX
 from tamis.events.ndjson.lines import Chunk, chunks
 from tamis.events.ndjson.reader import read_lines
-from tamis.limits import Limits
-from tamis.matching.threads import Flush
 from tests.events.decoding import canonical, decoded
 
 LIMITS = Limits(event_bytes=200, event_attributes=4, event_string_bytes=60)

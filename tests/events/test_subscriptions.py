@@ -13,22 +13,22 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tamis.errors import (
+from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionIdError,
     SubscriptionLimitError,
     SubscriptionSyntaxError,
     UsageError,
 )
-from tamis.events import reference
+from tamis.core.limits import Limits
 from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
+from tamis.events.engines import reference
 from tamis.events.matcher import compile_events
 from tamis.events.model import FilterTable
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint, parse_filters, print_filters
-from tamis.limits import Limits
-from tamis.workload import EventWorkload
+from tamis_workload import EventWorkload
 from tests.events.drawing import CONSTRAINTS
 
 

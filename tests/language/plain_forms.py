@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.model import (
     DESCEND,
     And,
@@ -44,7 +45,6 @@ from tamis.language.plain import (
     PlainQueries,
 )
 from tamis.language.plain.reader import PlainReader
-from tamis.limits import DEFAULT_LIMITS, Limits
 
 Items = list[tuple[Any, ...]]
 _HERE = Step(Axis.SELF, KindTest.NODE)

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.core.limits import Limits
 from tamis.events.model import number
 from tamis.language.constraints import Constraint, Filter, parse_filters, print_filters
-from tamis.limits import Limits
 from tests.events.drawing import CONSTRAINTS
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import SubscriptionError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.core.errors import SubscriptionError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language.xpath import parse, parse_for_slow_lane
 from tests.cases.table import cases
 

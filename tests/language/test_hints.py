@@ -11,10 +11,10 @@ import pytest
 from lxml import etree
 
 import tamis
+from tamis.core.errors import UnsupportedExpression
 from tamis.documents.source import Source
-from tamis.errors import UnsupportedExpression
 from tamis.language.xpath import parse, parse_for_slow_lane
-from tamis.matching.slow import lxml_tree
+from tamis.matching.engines.lxml.slow import lxml_tree
 from tests.cases.table import cases
 from tests.oracles import lxml_xpath
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 import pytest
 
 import tamis
-from tamis.errors import SubscriptionLimitError
+from tamis.core.errors import SubscriptionLimitError
+from tamis.core.limits import Limits
 from tamis.language.printer import print_query
 from tamis.language.xpath import parse, parse_for_slow_lane
-from tamis.limits import Limits
 
 NESTED = [
     ("(", "a", ")"),

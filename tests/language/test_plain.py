@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.errors import SubscriptionError
+from tamis.core.errors import SubscriptionError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.model import Query
 from tamis.language.plain import LITERAL_MAX, NESTING_MAX, WORDS_MAX
 from tamis.language.plain.reader import PlainReader
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis.workload import (
+from tamis_workload import (
     Documents,
     QueryOptions,
     TwigOptions,

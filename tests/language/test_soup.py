@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from tamis.errors import SubscriptionSyntaxError, TamisError
+from tamis.core.errors import SubscriptionSyntaxError, TamisError
+from tamis.core.limits import Limits
 from tamis.language.grammar import AXES, parse_syntax
 from tamis.language.xpath import parse, parse_for_slow_lane
-from tamis.limits import Limits
 from tests.cases.table import cases
 
 NAMESPACES = {"p": "urn:p"}

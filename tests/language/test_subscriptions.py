@@ -9,7 +9,7 @@ import pytest
 
 import tamis
 from tamis import BadSubscriptions, Subscriptions, UsageError
-from tamis.errors import SubscriptionIdError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.core.errors import SubscriptionIdError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language import entries, reading
 from tamis.language.subscriptions import read_namespaces
 from tamis.language.xpath import parse_for_slow_lane

@@ -25,9 +25,9 @@ from lxml import etree
 
 import tamis
 from tamis.documents.source import Source
-from tamis.matching.slow import lxml_tree
-from tamis.workload.observed.generator import draw_from_documents
-from tamis.workload.queries.queries import Queries
+from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis_workload.observed.generator import draw_from_documents
+from tamis_workload.queries.queries import Queries
 from tests.corpora import CORPORA, ROOT
 from tests.oracles import lxml_xpath, read
 

@@ -13,9 +13,9 @@ from contextlib import suppress
 from lxml import etree
 
 import tamis
-from tamis.errors import EngineRefused
-from tamis.matching.planner import ENGINES
+from tamis.core.errors import EngineRefused
 from tests.oracles import elementpath_true, lxml_xpath
+from tests.support.engines import ENGINES
 
 
 def command(subscription: str, document: str, namespaces: Mapping[str, str]) -> str:

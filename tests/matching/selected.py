@@ -18,8 +18,8 @@ from lxml import etree
 
 from tamis.documents.source import Source
 from tamis.language.xpath import parse_for_slow_lane
+from tamis.matching.engines.lxml.slow import lxml_tree
 from tamis.matching.selection import Node
-from tamis.matching.slow import lxml_tree
 
 Key = tuple[object, ...]
 """A kind of node, and which of them it is."""

@@ -12,9 +12,9 @@ from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.demand import demand_of
-from tamis.matching.planner import ENGINES
 from tests.matching.replay import command
 from tests.strategies import NAMESPACES, documents, subscriptions
+from tests.support.engines import ENGINES
 
 A, B, X = (Names([("", name)]) for name in "abx")
 

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from lxml import etree
 
 import tamis
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.language.xpath import parse
-from tamis.matching.automaton import refuses
+from tamis.matching.engines.automaton import refuses
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis.workload.documents.generator import Documents
-from tamis.workload.documents.grammar import DocumentOptions
-from tamis.workload.observed.generator import draw_from_documents
-from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
-from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tamis.workload.values import Values
+from tamis_workload.documents.generator import Documents
+from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.observed.generator import draw_from_documents
+from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
+from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
+from tamis_workload.values import Values
 from tests.matching.replay import answers, answers_for_each, command
 from tests.strategies import NAMESPACES, documents, dtds, subscriptions
 

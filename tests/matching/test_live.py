@@ -10,7 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 import tamis
-from tamis.errors import EngineRefused, SubscriptionIdError, SubscriptionSyntaxError, UsageError
+from tamis.core.errors import (
+    EngineRefused,
+    SubscriptionIdError,
+    SubscriptionSyntaxError,
+    UsageError,
+)
 from tamis.matching import matcher as matcher_module
 
 DOCUMENTS = ["<a/>", "<a><b>1</b></a>", "<b n='2'><a/></b>", "<c xmlns='urn:p'/>"]
@@ -193,6 +198,6 @@ def test_a_bool_is_no_id() -> None:
     live = tamis.Matcher({1: "//a", 0: "//b"})
     assert True not in live
     assert live.get(False) is None
-    with pytest.raises(tamis.errors.SubscriptionIdError):
+    with pytest.raises(tamis.core.errors.SubscriptionIdError):
         live.remove(True)
     assert live.ids == (1, 0)

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.core.errors import EngineRefused, MissingExtra, SubscriptionSyntaxError, UsageError
 from tamis.documents import parser as parser_module
-from tamis.errors import EngineRefused, MissingExtra, SubscriptionSyntaxError, UsageError
 from tamis.matching import matcher as matcher_module
 
 ORDERS = {"big": "//order[total > 100]", "any": "//order", 7: "//order/item[@sku = 'x']"}

@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.documents.batch import Int32
-from tamis.matching.matchset import MatchSet, Subscribers
+from tamis.core.arrays import Int32
+from tamis.core.index.matchset import MatchSet, Subscribers
 
 
 @st.composite

@@ -7,20 +7,20 @@ from itertools import product
 import pytest
 
 import tamis
+from tamis.core.errors import UnsupportedExpression
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import Source, read
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import UnsupportedExpression
 from tamis.language import entries, reading
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine
-from tamis.matching.planner import ENGINES
-from tamis.matching.slow import lxml_tree
+from tamis.matching.engines.lxml.slow import lxml_tree
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tests.matching.selected import Oracle
 from tests.oracles import lxml_xpath
+from tests.support.engines import ENGINES
 
 AXES = ["child::", "descendant::", "descendant-or-self::", "self::", "@"]
 TESTS = ["a", "p:a", "p:*", "*", "node()", "text()"]

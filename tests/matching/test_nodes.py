@@ -15,12 +15,12 @@ from hypothesis import given, note, settings
 from lxml import etree
 
 import tamis
+from tamis.core.errors import SubscriptionError, UsageError
+from tamis.core.limits import Limits
 from tamis.documents import expat_places, offsets
-from tamis.errors import SubscriptionError, UsageError
-from tamis.limits import Limits
-from tamis.matching.automaton.automaton import Automaton
+from tamis.matching.engines.automaton.automaton import Automaton
 from tamis.matching.selection import Node, Selection
-from tamis.workload.observed.generator import draw_from_documents
+from tamis_workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.automaton.test_memo import varied
 from tests.matching.selected import Oracle

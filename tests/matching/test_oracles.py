@@ -15,11 +15,11 @@ import pytest
 from lxml import etree
 
 import tamis
+from tamis.core.errors import SubscriptionError
 from tamis.documents.source import Source
-from tamis.errors import SubscriptionError
 from tamis.language.xpath import parse
-from tamis.matching.slow import lxml_tree
-from tamis.workload.observed.generator import draw_from_documents
+from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis_workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, ROOT, corpus
 from tests.matching.compare_corpora import RECORD, compare, digest, draw
 from tests.matching.xpath_sets import REFUSED, invented_document, queries, refused

@@ -13,13 +13,13 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.errors import EngineRefused, SchemaError, UsageError
-from tamis.matching.planner import ENGINES
+from tamis.core.errors import EngineRefused, SchemaError, UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tests.schema.test_prune import FILTERS, NAMES, dtd_of, graphs, tree
 from tests.schema.test_twigs import TWIGS
 from tests.strategies import NAMESPACES
+from tests.support.engines import ENGINES
 
 PRUNING = [engine.name for engine in ENGINES if engine.heuristics]
 DTD = """

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import tamis
-from tamis import array_file
-from tamis.errors import DamagedProgram, OtherVersion, ProgramError, UnreadableProgram
-from tamis.limits import Limits
+from tamis.core import array_file
+from tamis.core.errors import DamagedProgram, OtherVersion, ProgramError, UnreadableProgram
+from tamis.core.limits import Limits
 from tamis.matching import saved
-from tamis.matching.automaton.memo import COUNT
-from tamis.matching.automaton.saved import PROGRAM_VERSION
+from tamis.matching.engines.automaton.memo import COUNT
+from tamis.matching.engines.automaton.saved import PROGRAM_VERSION
 from tests.cases.table import cases
 from tests.documents.processes import output, start
 

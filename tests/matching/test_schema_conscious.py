@@ -13,21 +13,21 @@ from pathlib import Path
 import pytest
 
 import tamis
+from tamis.core.errors import EngineRefused, SchemaError
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.source import Source
-from tamis.errors import EngineRefused, SchemaError
-from tamis.limits import DEFAULT_LIMITS
 from tamis.matching.engine import Engine
+from tamis.matching.engines.lxml.slow import lxml_tree
 from tamis.matching.matcher import CompiledMatcher
-from tamis.matching.planner import ENGINES
 from tamis.matching.promise import Schema
-from tamis.matching.slow import lxml_tree
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import read_graph
-from tamis.workload.observed.generator import draw_from_documents
-from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
+from tamis_workload.observed.generator import draw_from_documents
+from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tests.corpora import ROOT, corpus
 from tests.oracles import lxml_xpath
+from tests.support.engines import ENGINES
 
 pytestmark = pytest.mark.corpora
 

@@ -11,7 +11,7 @@ import tamis
 from tamis.documents.batch import EventBatch
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.matching.slow import SlowDocument, SlowLane, lxml_tree
+from tamis.matching.engines.lxml.slow import SlowDocument, SlowLane, lxml_tree
 from tests.documents.parsing import batch_of, texts, values
 
 SUBSETS = {

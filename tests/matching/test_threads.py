@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 import tamis
+from tamis.core.errors import UsageError
+from tamis.core.threads import in_order
 from tamis.documents.source import read
-from tamis.errors import UsageError
 from tamis.matching import matcher as matcher_module
-from tamis.matching.threads import in_order
 
 DOCUMENTS = [f"<a n='{n}'/>" if n % 7 else "<a" for n in range(1000)]
 MATCHER = tamis.compile({n: f"/a[@n = {n}]" for n in range(0, 1000, 3)})

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, note, settings
 
 import tamis
+from tamis.core.errors import EngineRefused, SubscriptionError, UsageError
+from tamis.core.limits import Limits
 from tamis.documents.source import Source
-from tamis.errors import EngineRefused, SubscriptionError, UsageError
 from tamis.language.model import Nodes
 from tamis.language.xpath import parse_for_slow_lane, parse_value
-from tamis.limits import Limits
+from tamis.matching.engines.lxml.slow import lxml_tree
 from tamis.matching.matcher import value_matcher
-from tamis.matching.slow import lxml_tree
 from tests.matching.test_drawn import thorough
 from tests.strategies import NAMESPACES, documents, subscriptions
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from tamis.errors import SubscriptionError
+from tamis.core.errors import SubscriptionError
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.language.grammar import parse_syntax, walk
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS
 from tests.corpora import ROOT
 
 REFUSED = Path(__file__).parent / "xpath_sets_refused.toml"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lxml import etree
 
-from tamis.errors import SchemaError
+from tamis.core.errors import SchemaError
 from tamis.schema.reader import read_doctype, read_dtd
 from tests.corpora import ROOT
 from tests.schema.against_lxml import facts, facts_of_lxml, models, models_of_lxml

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
-from tamis.errors import SchemaError
+from tamis.core.errors import SchemaError
 from tamis.schema.dtd import Dtd
 from tamis.schema.reader import parse_dtd
 from tests.schema.against_expat import read_with_expat

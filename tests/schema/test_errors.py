@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import SchemaError, SchemaSyntaxError
-from tamis.limits import Limits
+from tamis.core.errors import SchemaError, SchemaSyntaxError
+from tamis.core.limits import Limits
 from tamis.schema.reader import parse_dtd, read_doctype, read_dtd
 
 GOLDEN = Path(__file__).with_name("errors.txt")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.schema.dtd import Child, ContentKind, Dtd, ElementType, Group, Occurs, Particle
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import SchemaError, SchemaLimitError, SchemaSyntaxError
-from tamis.limits import Limits
+from tamis.core.errors import SchemaError, SchemaLimitError, SchemaSyntaxError
+from tamis.core.limits import Limits
 from tamis.schema.dtd import Dtd
 from tamis.schema.reader import parse_dtd, read_doctype, read_dtd
 

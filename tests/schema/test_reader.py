@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import SchemaError, UnreadableSchema
+from tamis.core.errors import SchemaError, UnreadableSchema
 from tamis.schema.dtd import AttributeType, ContentKind, Dtd, ElementType, Presence
 from tamis.schema.reader import parse_dtd, read_doctype, read_dtd
 from tests.schema.against_expat import read_with_expat

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.schema.dtd import Child, ContentKind, Dtd, ElementType, Group, Occurs
 from tamis.schema.facts import facts
 from tamis.schema.graph import SchemaGraph

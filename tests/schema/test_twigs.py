@@ -17,7 +17,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Constant, Query
 from tamis.language.printer import print_query
 from tamis.language.xpath import parse
-from tamis.matching import reference
+from tamis.matching.engines import reference
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import parse_dtd

@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import start_spark
-from tamis.workload.observed.generator import draw_from_documents
+from tamis_workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.oracles import read
 

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import match, match_files, program, run, stream
-from tamis.workload.observed.generator import draw_from_documents
+from tamis_workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.replay import command
 from tests.oracles import read

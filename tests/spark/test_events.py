@@ -16,13 +16,13 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import tamis
-from tamis.errors import MalformedEvent, OtherVersion
+from tamis.core.errors import MalformedEvent, OtherVersion
 from tamis.events.matcher import EventMatcher
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.spark import match_events
 from tamis.spark.event_program import EventProgram, event_subscriptions
 from tamis.spark.events import AnswerEvents, EventForm
-from tamis.workload import EventWorkload
+from tamis_workload import EventWorkload
 from tests.spark.servers import connect_server
 
 SUBSCRIPTIONS = {

@@ -13,8 +13,8 @@ from pyspark.errors import AnalysisException, PySparkException, PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import tamis
+from tamis.core.limits import Limits
 from tamis.documents import record_batch
-from tamis.limits import Limits
 from tamis.spark import match_files, pieces, program, run
 from tamis.spark.listing import list_files
 

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import tamis
-from tamis.errors import OtherVersion
+from tamis.core.errors import OtherVersion
 from tamis.language.subscriptions import Subscriptions
 from tamis.spark import match, program
 from tamis.spark.frames import AnswerColumn

@@ -72,10 +72,10 @@ def test_the_client_of_connect_is_enough_to_import() -> None:
     code = """
 import sys
 sys.modules["py4j"] = sys.modules["pyspark.core"] = None
-import tamis.errors, tamis.spark
+import tamis.core.errors, tamis.spark
 try:
     with tamis.spark.start_spark(): pass
-except tamis.errors.MissingExtra as error:
+except tamis.core.errors.MissingExtra as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)

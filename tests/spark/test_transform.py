@@ -11,10 +11,10 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 
 import tamis
-from tamis.limits import Limits
+from tamis.core.limits import Limits
 from tamis.schema.reader import read_graph
 from tamis.spark import transform
-from tamis.workload import TransformationOptions, transformations_from_dtd
+from tamis_workload import TransformationOptions, transformations_from_dtd
 from tests.corpora import ROOT, corpus
 from tests.spark.servers import connect_server
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tamis.core.limits import Limits
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.flwr import parse_transformation
-from tamis.limits import Limits
 from tamis.transform.groups import GroupReader, Groups
 from tamis.transform.plan import Task, demand_of_task, task_of
 

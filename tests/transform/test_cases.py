@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.errors import BadSubscriptions
+from tamis.core.errors import BadSubscriptions
 from tamis.transform.transformer import Transformer
 from tests.transform.cases import CASES, Case
 from tests.transform.saxon import canonical, transformed

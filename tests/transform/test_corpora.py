@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis import workload
+import tamis_workload as workload
 from tamis.schema.reader import read_graph
 from tamis.transform.transformer import Transformer
 from tests.corpora import ROOT, corpus

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tamis.language.filters import Labels
 from tamis.transform.plan import Task
-from tamis.transform.reference import find_groups
-from tamis.transform.relative.strategy import RelativeStrategy
 from tamis.transform.shapes import NoShapeError, Shapes
+from tamis.transform.strategies.reference import find_groups
+from tamis.transform.strategies.relative.strategy import RelativeStrategy
 from tests.transform.cases import CASES
 from tests.transform.drawing import documents, transformations
 from tests.transform.strategies import listed, parsed, tasks_of

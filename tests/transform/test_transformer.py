@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import tamis
-from tamis.errors import (
+from tamis.core.errors import (
     DocumentError,
     DocumentLimitError,
     MalformedDocument,
@@ -80,7 +80,7 @@ def test_all_bad_subscriptions_are_told() -> None:
 def test_strategies() -> None:
     for strategy in ("auto", "relative", "reference"):
         assert len(texts(tamis.Transformer({"t": TITLES}, strategy=strategy))) == 1
-    with pytest.raises(UsageError, match="choose from auto, relative, path-sharing-f"):
+    with pytest.raises(UsageError, match="choose one of auto, reference, relative, path-sharing-f"):
         tamis.Transformer(strategy="fast")
     with pytest.raises(tamis.BadSubscriptions) as caught:
         tamis.Transformer({"c": COUNTS}, strategy="relative")

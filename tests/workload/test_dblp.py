@@ -9,8 +9,8 @@ from io import BytesIO
 import pytest
 from lxml import etree
 
-from tamis.errors import UsageError
-from tamis.workload.documents.dblp import authors, dblp
+from tamis.core.errors import UsageError
+from tamis_workload.documents.dblp import authors, dblp
 from tests.corpora import ROOT
 
 

@@ -13,13 +13,13 @@ import pytest
 from lxml import etree
 
 import tamis
-from tamis.errors import SchemaError, UsageError
+from tamis.core.errors import SchemaError, UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
-from tamis.workload.documents import expansion
-from tamis.workload.documents.generator import Documents
-from tamis.workload.documents.grammar import DocumentOptions
-from tamis.workload.values import Values
+from tamis_workload.documents import expansion
+from tamis_workload.documents.generator import Documents
+from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.values import Values
 from tests.corpora import ROOT
 
 BOOKS = """

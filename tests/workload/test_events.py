@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tamis.errors import UsageError
-from tamis.events import reference
+from tamis.core.errors import UsageError
 from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
+from tamis.events.engines import reference
 from tamis.events.model import EQ, GT, LT, NE, OPERATORS, STRING, AttributeBatch, FilterTable
 from tamis.language.constraints import Constraint
-from tamis.workload import EventWorkload
-from tamis.workload.events.text import event_lines, interface_lines, subscription_lines
-from tamis.workload.values import Values
+from tamis_workload import EventWorkload
+from tamis_workload.events.text import event_lines, interface_lines, subscription_lines
+from tamis_workload.values import Values
 
 SMALL = EventWorkload(interfaces=3, filters=(100, 300), names=20, values=30, seed=5)
 MIXED = replace(

@@ -13,14 +13,14 @@ import pytest
 from lxml import etree
 
 import tamis
-from tamis.errors import DocumentError, MalformedDocument, UnreadableDocument, UsageError
-from tamis.limits import Limits
-from tamis.workload.draws import Draws
-from tamis.workload.observed.generator import draw_from_documents
-from tamis.workload.observed.paths import Expressions
-from tamis.workload.observed.predicates import Predicates
-from tamis.workload.observed.trees import read_trees
-from tamis.workload.queries.queries import Queries
+from tamis.core.errors import DocumentError, MalformedDocument, UnreadableDocument, UsageError
+from tamis.core.limits import Limits
+from tamis_workload.draws import Draws
+from tamis_workload.observed.generator import draw_from_documents
+from tamis_workload.observed.paths import Expressions
+from tamis_workload.observed.predicates import Predicates
+from tamis_workload.observed.trees import read_trees
+from tamis_workload.queries.queries import Queries
 from tests.corpora import CORPORA, corpus
 from tests.oracles import lxml_xpath, read
 

@@ -1,4 +1,4 @@
-"""The names of ``tamis.workload`` are those that it says, each with its home."""
+"""The names of ``tamis_workload`` are those that it says, each with its home."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ import sys
 
 import pytest
 
-from tamis import workload
+import tamis_workload as workload
 
 
 def test_each_name_is_there() -> None:
     assert sorted(workload.__all__) == workload.__all__
     for name in workload.__all__:
-        assert getattr(workload, name).__module__.startswith("tamis.workload.")
+        assert getattr(workload, name).__module__.startswith("tamis_workload.")
     with pytest.raises(AttributeError):
         workload.nothing  # noqa: B018
 
 
 def test_queries_need_no_numba() -> None:
     program = (
-        "import sys; from tamis import workload as w; w.queries_from_dtd, w.twigs_from_dtd;"
+        "import sys; import tamis_workload as w; w.queries_from_dtd, w.twigs_from_dtd;"
         "print('numba' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)

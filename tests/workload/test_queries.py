@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 import tamis
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.language.model import (
     DESCEND,
     Compare,
@@ -22,12 +22,12 @@ from tamis.language.model import (
 from tamis.language.xpath import parse
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
-from tamis.workload.documents.generator import Documents
-from tamis.workload.documents.grammar import DocumentOptions
-from tamis.workload.queries.names import QueryNames
-from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
-from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tamis.workload.values import Values
+from tamis_workload.documents.generator import Documents
+from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.queries.names import QueryNames
+from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
+from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
+from tamis_workload.values import Values
 from tests.corpora import ROOT
 
 DTD = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from lxml import etree
 
-from tamis.workload.observed.trees import read_trees
+from tamis_workload.observed.trees import read_trees
 from tests.strategies import documents
 
 

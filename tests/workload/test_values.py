@@ -7,13 +7,13 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis.workload.documents.generator import Documents
-from tamis.workload.documents.grammar import DocumentOptions
-from tamis.workload.draws import Draws
-from tamis.workload.values import Values
+from tamis_workload.documents.generator import Documents
+from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.draws import Draws
+from tamis_workload.values import Values
 
 DRAWS = 40_000
 

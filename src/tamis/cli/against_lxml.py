@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tamis.cli.console import warn
+from tamis.core.errors import DocumentError, SlowLaneError, SubscriptionId
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.source import Document, read
-from tamis.errors import DocumentError, SlowLaneError, SubscriptionId
 from tamis.language.subscriptions import Subscription, Subscriptions
 from tamis.language.xpath import parse_for_slow_lane
+from tamis.matching.engines.lxml.slow import SlowDocument, SlowLane, lxml_boolean
 from tamis.matching.matcher import compile_subscriptions
-from tamis.matching.slow import SlowDocument, SlowLane, lxml_boolean
 
 
 class Difference(NamedTuple):

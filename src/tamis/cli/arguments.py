@@ -14,11 +14,11 @@ from click.exceptions import Exit
 from tamis.cli.console import Status, in_options, progress, say, warn
 from tamis.cli.namespaces import Namespaces
 from tamis.cli.options import Option
-from tamis.errors import UsageError
-from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.core.errors import UsageError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from tamis.errors import SubscriptionId
+    from tamis.core.errors import SubscriptionId
     from tamis.events.subscriptions import EventSubscriptions
     from tamis.language.subscriptions import Subscriptions
     from tamis.matching.matcher import CompiledMatcher

@@ -33,12 +33,12 @@ from tamis.cli.documents import (
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
-from tamis.errors import DocumentError, UsageError
+from tamis.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
+    from tamis.core.limits import Limits
     from tamis.documents.encodings import DeclaredEncoding
     from tamis.language.subscriptions import Subscriptions
-    from tamis.limits import Limits
     from tamis.schema.graph import SchemaGraph
 
 EXAMPLES = """\b
@@ -106,7 +106,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     Exit status: 2 if a subscription is bad; else 1 if there are differences; else 3 if a document
     was in error, or lxml could not answer it; else 0.
     """
-    from tamis.matching.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
+    from tamis.matching.engines.lxml.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
 
     if events:
         others = (documents, namespaces, ns, default_ns, dtd, root, catalog, against, concatenated)

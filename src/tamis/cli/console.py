@@ -13,8 +13,8 @@ from dataclasses import fields
 
 from click.exceptions import Exit
 
-from tamis.errors import DocumentError, EventError, TamisError
-from tamis.limits import Limits
+from tamis.core.errors import DocumentError, EventError, TamisError
+from tamis.core.limits import Limits
 
 
 class Status(enum.IntEnum):

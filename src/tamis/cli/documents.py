@@ -15,12 +15,13 @@ from click.exceptions import Exit
 
 from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.options import Option
-from tamis.errors import DocumentError, UnreadableDocument, UsageError
-from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
+    from tamis.core.threads import Flush
     from tamis.documents.listing import NameFilter
-    from tamis.documents.source import Document, Flush
+    from tamis.documents.source import Document
     from tamis.matching.matcher import CompiledMatcher, Match
 
 RecordTag = Annotated[
@@ -280,8 +281,8 @@ class Documents:
 
     def _divided(self, target: Target) -> Iterator[Target | Flush]:
         """The documents that stand in one, one after the other."""
+        from tamis.core.threads import Flush  # noqa: PLC0415
         from tamis.documents.concatenated import split  # noqa: PLC0415 - keeps --help fast
-        from tamis.documents.source import Flush  # noqa: PLC0415
 
         if isinstance(target.document, DocumentError):
             yield target

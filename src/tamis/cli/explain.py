@@ -14,8 +14,8 @@ from tamis.cli.documents import find_document
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.options import Argument, Option
 from tamis.cli.results import open_results
-from tamis.errors import DocumentError, EventError, UsageError
-from tamis.limits import Limits
+from tamis.core.errors import DocumentError, EventError, UsageError
+from tamis.core.limits import Limits
 
 if TYPE_CHECKING:
     from tamis.documents.encodings import DeclaredEncoding

@@ -44,11 +44,11 @@ from tamis.cli.namespaces import (
 )
 from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from tamis.core.index.matchset import Which
     from tamis.matching.matcher import Match
-    from tamis.matching.matchset import Which
 
 EXAMPLES = """\b
 Examples:
@@ -141,7 +141,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     With --concatenated, one object for each document of a file, with its number, from 0. What a
     pipe has is answered before more is waited for; so it is with --record.
     """
-    from tamis.matching.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
+    from tamis.core.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
 
     rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad, limit)
     promised = Promised(dtd, root or (record if dtd else None), catalog, dtd_trust)

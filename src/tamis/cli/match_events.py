@@ -24,10 +24,10 @@ from tamis.cli.arguments import (
 from tamis.cli.console import Status, in_options, progress
 from tamis.cli.options import Argument, FileName, Option
 from tamis.cli.results import open_results
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from tamis.errors import SubscriptionId
+    from tamis.core.errors import SubscriptionId
     from tamis.events.answers import EventAnswers
     from tamis.events.matcher import EventMatcher
 
@@ -90,8 +90,8 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     Files and streams of any size are read while they are matched; what a pipe has is answered
     before more is waited for.
     """
+    from tamis.core.threads import usable_cores  # noqa: PLC0415
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
-    from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
     if events.count(FileName("-")) > 1:
         raise UsageError("standard input can be read only once: give - once")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from tamis.cli.console import warn
 from tamis.cli.options import Option
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tamis.matching.matcher import CompiledMatcher

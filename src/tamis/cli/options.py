@@ -9,6 +9,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NewType, get_args, get_origin
@@ -16,6 +17,8 @@ from typing import Annotated, Any, Literal, NamedTuple, NewType, get_args, get_o
 import click
 
 from tamis.cli.console import reported
+from tamis.core.errors import UsageError
+from tamis.core.lazy import registered
 
 FileName = NewType("FileName", str)
 """The name of a local file as it was given, which ``Path`` may write in another way."""
@@ -235,6 +238,13 @@ class Commands(click.Group):
     def imported(self, name: str) -> click.Command:
         """A command, from its module."""
         called = name.replace("-", "_")
+        if find_spec(f"{self.package}.{called}") is None:
+            registered_group: Commands | None = registered("tamis.commands", name)
+            if registered_group is None:
+                raise UsageError(
+                    f"no installed package has the command {name}: install Tamis again, whole"
+                )
+            return registered_group
         module = import_module(f"{self.package}.{called}")
         if hasattr(module, "commands"):
             group: Commands = module.commands

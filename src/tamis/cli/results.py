@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from click.exceptions import Exit
 
 from tamis.cli.console import Status, discard_output, in_options, say
-from tamis.errors import DocumentError, UsageError
+from tamis.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
     from tamis.cli.documents import Target

@@ -25,7 +25,7 @@ from tamis.cli.console import Status, say
 from tamis.cli.documents import RecordTag
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.options import Argument, Option
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tamis.spark.stream import StreamingQuery

@@ -35,13 +35,13 @@ from tamis.cli.namespaces import (
 )
 from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
-from tamis.errors import UnsupportedExpression, UsageError
+from tamis.core.errors import UnsupportedExpression, UsageError
 from tamis.language.values import number_string, value_string
 
 if TYPE_CHECKING:
+    from tamis.core.index.matchset import Which
     from tamis.language.xpath import Operand
     from tamis.matching.matcher import Match
-    from tamis.matching.matchset import Which
 
 EXAMPLES = """\b
 Examples:
@@ -134,10 +134,10 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     What cannot be read is told on standard error (with --json as a result), and makes the exit
     status 3.
     """
+    from tamis.core.threads import usable_cores  # noqa: PLC0415
     from tamis.language.model import Nodes  # noqa: PLC0415 - keeps --help fast
     from tamis.language.xpath import parse_value  # noqa: PLC0415
     from tamis.matching.matcher import compile_subscriptions, value_matcher  # noqa: PLC0415
-    from tamis.matching.threads import usable_cores  # noqa: PLC0415
 
     if null and as_json:
         raise UsageError("--null is for text: with --json each result is one line")

@@ -21,14 +21,14 @@ from tamis.cli.documents import (
 from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.options import Argument, Option
 from tamis.cli.results import Results, of_document, of_error, open_results
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from tamis.errors import SubscriptionId
+    from tamis.core.errors import SubscriptionId
+    from tamis.core.limits import Limits
     from tamis.language.flwr import Transformation
-    from tamis.limits import Limits
     from tamis.transform.transformer import Messages
 
 EXAMPLES = """\b

@@ -7,6 +7,9 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+Int32 = NDArray[np.int32]
+Int64 = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
 Item = TypeVar("Item", bound=np.generic)
 
 
@@ -34,3 +37,9 @@ def dtype_of(annotation: Any) -> np.dtype[Any]:
     (item,) = get_args(last) or (last,)
     found: np.dtype[Any] = np.dtype(item)
     return found
+
+
+def freeze(*arrays: NDArray[Any]) -> None:
+    """Make arrays read-only, as all are that cross from one part of Tamis to another."""
+    for values in arrays:
+        values.flags.writeable = False

@@ -9,8 +9,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
+from tamis.core.errors import UnreadableDocument
 from tamis.documents.listing import NameFilter
-from tamis.errors import UnreadableDocument
 
 if TYPE_CHECKING:
     import tarfile

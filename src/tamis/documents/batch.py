@@ -10,9 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
+from tamis.core.arrays import Bytes, Int32, Int64, freeze
 
 DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, MISC = range(5)
 """Kinds of nodes, in a batch: the number of one is that of its document, start event, attribute,
@@ -390,12 +388,6 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         members = [number for _, number in run]
         yield members[0], len(members)
-
-
-def freeze(*arrays: NDArray[Any]) -> None:
-    """Make arrays read-only, as all are that cross from one part of Tamis to another."""
-    for values in arrays:
-        values.flags.writeable = False
 
 
 def _int64(values: array[Any]) -> Int64:

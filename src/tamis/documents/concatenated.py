@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from tamis.checks import checked_limits
+from tamis.core.arguments import checked_limits
+from tamis.core.errors import DocumentEncodingError, DocumentError, DocumentLimitError, UsageError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.threads import Flush
 from tamis.documents.demand import Demand
-from tamis.documents.source import Document, Flush, read
+from tamis.documents.source import Document, read
 from tamis.documents.streams import decompressed
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentEncodingError, DocumentError, DocumentLimitError, UsageError
-from tamis.lazy import lazy_pattern
-from tamis.limits import DEFAULT_LIMITS, Limits
 
 By = Literal["xml", "lines", "nul"]
 """Where a document ends: with its root element, with its line, or before a NUL byte."""

@@ -9,9 +9,14 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Literal, NamedTuple, cast, get_args
 
-from tamis.checks import is_one_of
-from tamis.errors import DocumentEncodingError, DocumentLimitError, MalformedDocument, UsageError
-from tamis.lazy import lazy_pattern
+from tamis.core.arguments import is_one_of
+from tamis.core.errors import (
+    DocumentEncodingError,
+    DocumentLimitError,
+    MalformedDocument,
+    UsageError,
+)
+from tamis.core.lazy import lazy_pattern
 
 # What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
 # does not know all aliases. UTF-16 without its marks is left to expat to refuse.

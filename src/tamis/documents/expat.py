@@ -15,21 +15,21 @@ from collections.abc import Callable, Iterable
 from typing import NamedTuple, NoReturn
 from xml.parsers import expat
 
+from tamis.core.errors import (
+    DocumentEncodingError,
+    DocumentError,
+    DocumentLimitError,
+    MalformedDocument,
+)
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
+from tamis.core.names import QNAME
 from tamis.documents.batch import BatchBuilder, EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import VERSION, encoding_problem
 from tamis.documents.offsets import settle_ends
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import (
-    DocumentEncodingError,
-    DocumentError,
-    DocumentLimitError,
-    MalformedDocument,
-)
-from tamis.lazy import lazy_pattern
-from tamis.limits import Limits
-from tamis.names import QNAME
 
 log = logging.getLogger("tamis")
 

@@ -13,9 +13,9 @@ from xml.parsers import expat
 
 import numpy as np
 
-from tamis.documents.batch import Int64
-from tamis.errors import DocumentError
-from tamis.lazy import lazy_pattern
+from tamis.core.arrays import Int64
+from tamis.core.errors import DocumentError
+from tamis.core.lazy import lazy_pattern
 
 COMMENT, PI, CDATA = rb"<!--.*?-->", rb"<\?.*?\?>", rb"<!\[CDATA\[.*?\]\]>"
 REFERENCE, CHARACTERS = rb"&[^;]*+;", rb"[^<&]++"

@@ -10,8 +10,12 @@ from xml.parsers import expat
 
 import numpy as np
 
+from tamis.core.arrays import freeze
+from tamis.core.errors import DocumentError, DocumentLimitError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
 from tamis.documents import record_batch
-from tamis.documents.batch import BatchBuilder, freeze
+from tamis.documents.batch import BatchBuilder
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import Place
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
@@ -25,9 +29,6 @@ from tamis.documents.record_batch import (
 )
 from tamis.documents.streams import CHUNK_BYTES
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, DocumentLimitError
-from tamis.lazy import lazy_pattern
-from tamis.limits import Limits
 
 SMALL_BYTES = 1 << 18
 """So much is read anew wherever the stream pauses; more, only if it may be complete."""

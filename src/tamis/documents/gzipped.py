@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Iterable, Iterator
 
-from tamis.errors import UnreadableDocument
+from tamis.core.errors import UnreadableDocument
 
 MAGIC = b"\x1f\x8b"
 

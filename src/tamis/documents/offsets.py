@@ -14,7 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import EventBatch, Int64
+from tamis.core.arrays import Int64
+from tamis.core.lazy import lazy_pattern
+from tamis.documents.batch import EventBatch
 from tamis.documents.expat_places import (
     CDATA,
     CHARACTERS,
@@ -25,7 +27,6 @@ from tamis.documents.expat_places import (
     node_places,
 )
 from tamis.documents.vocabulary import Vocabulary
-from tamis.lazy import lazy_pattern
 
 Range = tuple[int, int]
 """The place of the first byte, and the one behind the last."""

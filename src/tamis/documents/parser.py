@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tamis.core.errors import DocumentError
+from tamis.core.limits import Limits
 from tamis.documents.batch import EventBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError
-from tamis.limits import Limits
 
 NAMES_MAX = 1 << 15
 """Names that a parser's documents may bring, before it is better to begin anew."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
+from tamis.core.lazy import lazy_pattern
 from tamis.documents.source import Source
-from tamis.lazy import lazy_pattern
 
 _DOCTYPE = lazy_pattern(
     rb"""(?:[^<]|<\?.*?\?>|<!--.*?-->)*+<!DOCTYPE(?:"[^"]*+"|'[^']*+'|[^>"'\[])*+(?P<subset>\[)?""",

@@ -6,11 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import BatchBuilder, EventBatch, Int32, Int64
+from tamis.core.arrays import Int32, Int64
+from tamis.core.errors import DocumentError, UsageError
+from tamis.core.names import QNAME
+from tamis.documents.batch import BatchBuilder, EventBatch
 from tamis.documents.offsets import Excerpt
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, UsageError
-from tamis.names import QNAME
 
 # A batch of records ends when it has so many, or was made of so many bytes of the stream.
 BATCH_RECORDS = 4096

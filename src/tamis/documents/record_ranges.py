@@ -9,6 +9,8 @@ from typing import IO, NamedTuple
 
 import numpy as np
 
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.documents.demand import Demand
 from tamis.documents.record_batch import PAUSE, RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.records import parse_records, record_parser
@@ -16,8 +18,6 @@ from tamis.documents.streams import Stream, open_stream
 from tamis.documents.tokenizer.kernels.lines import pass_over
 from tamis.documents.tokenizer.scanner import PADDING
 from tamis.documents.vocabulary import Vocabulary
-from tamis.lazy import lazy_pattern
-from tamis.limits import DEFAULT_LIMITS, Limits
 
 
 class RecordRange(NamedTuple):

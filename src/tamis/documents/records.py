@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable
 from typing import Protocol
 
+from tamis.core.limits import Limits
 from tamis.documents.demand import Demand
 from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.record_batch import RecordBatch, StreamPlace, check_tag
 from tamis.documents.streams import Stream
 from tamis.documents.vocabulary import Vocabulary
-from tamis.limits import Limits
 
 
 def parse_records(

@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from xml.parsers import expat
 
+from tamis.core.errors import MalformedDocument
 from tamis.documents.source import Source
-from tamis.errors import MalformedDocument
 
 _TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _IS_DECLARATION = re.compile("xmlns(?::|$)").match

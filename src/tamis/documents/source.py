@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import io
 import mmap
 import os
@@ -12,6 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import IO, Any, NamedTuple
 
+from tamis.core.errors import (
+    DocumentLimitError,
+    MalformedDocument,
+    UnreadableDocument,
+    UsageError,
+)
+from tamis.core.limits import Limits
 from tamis.documents.archive import Member, TarMember, ZipMember
 from tamis.documents.encodings import (
     HEAD_BYTES,
@@ -22,13 +28,6 @@ from tamis.documents.encodings import (
     in_utf8_of_text,
 )
 from tamis.documents.gzipped import MAGIC, gunzipped
-from tamis.errors import (
-    DocumentLimitError,
-    MalformedDocument,
-    UnreadableDocument,
-    UsageError,
-)
-from tamis.limits import Limits
 
 Document = (
     bytes
@@ -46,12 +45,6 @@ Document = (
 
 Whatever begins as gzip does is decompressed.
 """
-
-
-class Flush(enum.Enum):
-    """``FLUSH`` among items: taking the next may last, so all results so far are wanted first."""
-
-    FLUSH = enum.auto()
 
 
 class Source(NamedTuple):

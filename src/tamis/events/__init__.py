@@ -6,7 +6,7 @@ what makes these; docs/events.md teaches what they may say.
 
 from typing import TYPE_CHECKING
 
-from tamis.lazy import importing
+from tamis.core.lazy import importing
 
 if TYPE_CHECKING:
     from tamis.events.answers import EventMatch

@@ -7,11 +7,10 @@ from itertools import pairwise, repeat
 
 import numpy as np
 
-from tamis.documents.batch import freeze
-from tamis.errors import EventError, SubscriptionId
-from tamis.events.model import Int32, Int64
+from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.errors import EventError, SubscriptionId
+from tamis.core.index.matchset import MatchSet, match_set
 from tamis.language.columns import Ids
-from tamis.matching.matchset import MatchSet, match_set
 
 _WORTH_LISTING = 1 << 16
 """So many matches of a batch at most are listed together, or as many as there are events."""

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import freeze
-from tamis.errors import UsageError
+from tamis.core.arrays import Bytes, Int64, freeze
+from tamis.core.errors import UsageError
 from tamis.events.model import (
     BOOLEAN,
     CONTAINS,
@@ -23,9 +23,7 @@ from tamis.events.model import (
     PREFIX,
     STRING,
     AttributeBatch,
-    Bytes,
     FilterTable,
-    Int64,
     numbers,
 )
 

@@ -8,10 +8,10 @@ from itertools import combinations
 
 import numpy as np
 
-from tamis.core.arrays import distinct
+from tamis.core.arrays import Int64, distinct
+from tamis.events.engines.reference import Constraint, constraint_of
 from tamis.events.explain import written
-from tamis.events.model import INT64_MAX, LT, STRING, FilterTable, Int64
-from tamis.events.reference import Constraint, constraint_of
+from tamis.events.model import INT64_MAX, LT, STRING, FilterTable
 
 _PAIRS_MAX = 30
 """Among so many constraints of a name at most, two that exclude each other are looked for."""

@@ -9,21 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import freeze
-from tamis.errors import EventError
+from tamis.core.arrays import Bytes, Int64, freeze
+from tamis.core.errors import EventError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.building import packed
-from tamis.events.model import (
-    BOOLEAN,
-    FLOAT,
-    INTEGER,
-    STRING,
-    AttributeBatch,
-    Bytes,
-    Int64,
-    numbers,
-)
+from tamis.events.model import BOOLEAN, FLOAT, INTEGER, STRING, AttributeBatch, numbers
 from tamis.events.values import ObjectWarning, checked, of_no_kind
-from tamis.limits import DEFAULT_LIMITS, Limits
 
 _NESTED, _NULL = 254, 255
 _KINDS: dict[type, int] = {

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from tamis.core.index.matchset import MatchSet
 from tamis.events.model import AttributeBatch, FilterTable, Owners
-from tamis.matching.matchset import MatchSet
 
 
 class Program(Protocol):

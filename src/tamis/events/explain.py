@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from tamis.errors import SubscriptionId
+from tamis.core.errors import SubscriptionId
 from tamis.events.model import BOOLEAN, EXISTS, FLOAT, IN, OPERATORS, STRING, FilterTable
 from tamis.events.values import Value, object_of
 from tamis.language.constraints import print_name
@@ -47,7 +47,7 @@ def _explained(
     table: FilterTable, event: Mapping[str, Value]
 ) -> Iterator[tuple[bool, str, list[str]]]:
     """Of each filter: whether it matches, how it is written, and its constraints one by one."""
-    from tamis.events.reference import compile_filters  # noqa: PLC0415 - seldom needed
+    from tamis.events.engines.reference import compile_filters  # noqa: PLC0415 - seldom needed
 
     attributes = {
         number: value.encode() if isinstance(value, str) else value

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.events.model import EQ, FLOAT, GE, GT, INTEGER, LE, LT, NE, PREFIX, SUFFIX, Bytes
+from tamis.core.arrays import Bytes
+from tamis.events.model import EQ, FLOAT, GE, GT, INTEGER, LE, LT, NE, PREFIX, SUFFIX
 
 UNORDERED = 2
 """What comes of NaN."""

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from tamis.checks import check_many, checked_limits, is_one_of
-from tamis.documents.source import Flush
-from tamis.errors import SubscriptionId, UsageError
+from tamis.core.arguments import check_many, checked_limits, is_one_of
+from tamis.core.errors import SubscriptionId, UsageError
+from tamis.core.index.matchset import MatchSet
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.threads import Flush, check_threads, in_order
 from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow.rows import Rows, read_rows
 from tamis.events.checking import check_batch
@@ -24,9 +26,6 @@ from tamis.events.planner import choose
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
-from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.matching.matchset import MatchSet
-from tamis.matching.threads import check_threads, in_order
 
 if TYPE_CHECKING:
     from tamis.matching.explain import Explanation

@@ -25,12 +25,8 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import freeze
-from tamis.errors import EventError
-
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
-Bytes = NDArray[np.uint8]
+from tamis.core.arrays import Bytes, Int32, Int64, freeze
+from tamis.core.errors import EventError
 
 INTEGER, FLOAT, STRING, BOOLEAN = range(4)
 """Kinds of values."""

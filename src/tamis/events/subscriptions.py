@@ -9,14 +9,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from tamis.checks import checked_limits
-from tamis.errors import (
+from tamis.core.arguments import checked_limits
+from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
     SubscriptionId,
     SubscriptionIdError,
     UsageError,
 )
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.building import TableBuilder
 from tamis.events.checking import checked_table
 from tamis.events.model import FilterTable
@@ -24,8 +26,6 @@ from tamis.language.columns import Ids
 from tamis.language.constraints import KEYWORDS, parse_filters
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
 from tamis.language.reading import bad_ids
-from tamis.lazy import lazy_pattern
-from tamis.limits import DEFAULT_LIMITS, Limits
 
 _PLAIN = lazy_pattern(
     r"""([A-Za-z_](?:[A-Za-z0-9_.:-]*[A-Za-z0-9_])?)\ *
@@ -66,7 +66,7 @@ class EventSubscriptions:
     (2, 3, 'storm')
     >>> EventSubscriptions({"odd": "temp >"})
     Traceback (most recent call last):
-    tamis.errors.BadSubscriptions: 1 bad subscription
+    tamis.core.errors.BadSubscriptions: 1 bad subscription
     subscription 'odd': expected a value, found the end
       temp >
             ^

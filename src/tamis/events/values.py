@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from tamis.errors import EventLimitError, MalformedEvent
+from tamis.core.errors import EventLimitError, MalformedEvent
+from tamis.core.limits import Limits
 from tamis.events.model import INT64_MAX, INT64_MIN
-from tamis.limits import Limits
 
 log = logging.getLogger("tamis")
 

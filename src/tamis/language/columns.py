@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import SubscriptionId
+from tamis.core.errors import SubscriptionId
 
 T = TypeVar("T")
 Int64 = NDArray[np.int64]

@@ -27,9 +27,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain, product
 from typing import NamedTuple, NoReturn
 
-from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
-from tamis.lazy import lazy_pattern
-from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 
 __all__ = [
     "KEYWORDS",
@@ -148,7 +148,7 @@ def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Fil
     Constraint(name='area', operator='=', constant='a1') ('>', 20.5)
     >>> parse_filters("temp > warm")
     Traceback (most recent call last):
-    tamis.errors.SubscriptionSyntaxError: expected a value, found 'warm'
+    tamis.core.errors.SubscriptionSyntaxError: expected a value, found 'warm'
       temp > warm
              ^
       hint: a string is written in quotes: "warm"; attributes are not compared with each other

@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.array_file import MAGIC
-from tamis.checks import checked_path
-from tamis.errors import SubscriptionError, SubscriptionId, SubscriptionSyntaxError, UsageError
+from tamis.core.arguments import checked_path
+from tamis.core.array_file import MAGIC
+from tamis.core.errors import SubscriptionError, SubscriptionId, SubscriptionSyntaxError, UsageError
+from tamis.core.lazy import lazy_pattern
 from tamis.language.columns import Ids, Int64, Texts
-from tamis.lazy import lazy_pattern
 
 SubscriptionItems = (
     Mapping[str, str]

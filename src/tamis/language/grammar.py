@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
-from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError
-from tamis.lazy import lazy_pattern
-from tamis.limits import Limits
-from tamis.names import NCNAME, NOT_XML
+from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
+from tamis.core.names import NCNAME, NOT_XML
 
 # The tokens' names: exact in ASCII, with all other characters. Others are checked one by one, since
 # compiling the exact classes into the tokens would take longer than importing all the rest; and

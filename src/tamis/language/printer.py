@@ -180,7 +180,7 @@ def print_syntax(syntax: Syntax, parts_max: int) -> str:
         TooLongError: it has more than so many parts: trees may share some.
 
     >>> from tamis.language.grammar import parse_syntax
-    >>> from tamis.limits import Limits
+    >>> from tamis.core.limits import Limits
     >>> print_syntax(parse_syntax("(child::a|b)[1]//text() = -1 or(c)", Limits()), 100)
     '(a | b)[1]//text() = -1 or c'
     """

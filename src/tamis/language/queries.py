@@ -8,10 +8,10 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.model import Query
 from tamis.language.plain import ANCHOR, KIND_BITS, NO_PLAIN_QUERIES, PlainQueries
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS, Limits
 
 
 class Queries(Sequence[Query]):

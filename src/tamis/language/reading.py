@@ -9,12 +9,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import (
+from tamis.core.errors import (
     SubscriptionError,
     SubscriptionId,
     SubscriptionIdError,
     UnsupportedExpression,
 )
+from tamis.core.limits import Limits
 from tamis.language.columns import Int64, Texts
 from tamis.language.constraints import reads_as_xpath
 from tamis.language.entries import BULK_MIN, Entries
@@ -22,7 +23,6 @@ from tamis.language.model import Constant, Query
 from tamis.language.plain import NO_PLAIN_QUERIES, PlainQueries
 from tamis.language.queries import Queries
 from tamis.language.xpath import parse, parse_for_slow_lane
-from tamis.limits import Limits
 
 log = logging.getLogger("tamis")
 

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tamis.checks import checked_limits, checked_path, is_one_of
-from tamis.errors import BadSubscriptions, SubscriptionId, UsageError
+from tamis.core.arguments import checked_limits, checked_path, is_one_of
+from tamis.core.errors import BadSubscriptions, SubscriptionId, UsageError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import XML_NAMESPACE
 from tamis.language.columns import Ids, Texts
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
 from tamis.language.grammar import is_ncname
@@ -18,8 +20,6 @@ from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.language.reading import Int32, Meaning, Progress, Rules, Unsupported, read_entries
 from tamis.language.xpath import parse_for_slow_lane
-from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.names import XML_NAMESPACE
 
 __all__ = [
     "Columns",
@@ -109,7 +109,7 @@ class Subscriptions:
     ['cheap', 'any']
     >>> Subscriptions({"odd": "//order["})
     Traceback (most recent call last):
-    tamis.errors.BadSubscriptions: 1 bad subscription
+    tamis.core.errors.BadSubscriptions: 1 bad subscription
     subscription 'odd': expected a path, a literal or a function, found the end
       //order[
               ^

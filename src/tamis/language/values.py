@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from math import isinf, isnan
 
-from tamis.lazy import lazy_pattern
+from tamis.core.lazy import lazy_pattern
 
 # XPath 1.0, section 4.4: no exponent, no '+', no 'INF'; anything else is NaN.
 _NUMBER = lazy_pattern(rb"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*\Z")

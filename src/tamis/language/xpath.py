@@ -13,7 +13,9 @@ from contextlib import contextmanager
 from math import isnan
 from typing import ClassVar, NoReturn, TypeVar
 
-from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.language.constraints import is_filter
 from tamis.language.equivalents import equivalent
 from tamis.language.grammar import (
@@ -61,8 +63,6 @@ from tamis.language.model import (
     Value,
 )
 from tamis.language.values import compare, xpath_number
-from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.names import USUAL_PREFIXES, XML_NAMESPACE
 
 T = TypeVar("T")
 
@@ -139,7 +139,7 @@ def parse(
 test=NameTest(namespace='', local='order'), predicates=()),)),))
     >>> parse("//a[last()]")
     Traceback (most recent call last):
-    tamis.errors.UnsupportedExpression: last() is not supported: how many siblings follow ...
+    tamis.core.errors.UnsupportedExpression: last() is not supported: how many siblings follow ...
       //a[last()]
           ^
       hint: unsupported="slow" has lxml evaluate it

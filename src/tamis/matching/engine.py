@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
+from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
-from tamis.matching.matchset import MatchSet, Which
 from tamis.schema.prune import Heuristics
 
 
@@ -67,3 +67,8 @@ class Engine(NamedTuple):
     takes_plain: bool
     heuristics: Heuristics | None
     locates: Callable[[Query], bool]
+
+
+def locates_nothing(_: Query) -> bool:
+    """``locates`` of engines that note no occurrences."""
+    return False

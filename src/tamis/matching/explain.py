@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import Name
 from tamis.documents.vocabulary import Vocabulary
@@ -35,8 +36,7 @@ from tamis.language.model import (
 from tamis.language.printer import print_expression, print_path, print_predicate, print_step
 from tamis.language.subscriptions import Subscriptions
 from tamis.language.xpath import element_tests
-from tamis.matching.reference import Evaluator, Rows, build_nodes
-from tamis.names import USUAL_PREFIXES, XML_NAMESPACE
+from tamis.matching.engines.reference import Evaluator, Rows, build_nodes
 
 _SHOWN = 3  # lines and values given as examples
 _EXPRESSIONS_MAX = 1000  # expressions that are read once more

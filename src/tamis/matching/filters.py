@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import Int32, Int64, freeze
+from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.errors import EngineRefused
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import EngineRefused
 from tamis.language.filters import ANY, Codes, Labels, expanded_name
 from tamis.language.model import Query
 from tamis.language.printer import print_query

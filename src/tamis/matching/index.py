@@ -6,16 +6,18 @@ import os
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 
-from tamis.checks import checked_limits
-from tamis.documents.encodings import DeclaredEncoding
-from tamis.documents.source import Document
-from tamis.errors import (
+from tamis.core.arguments import checked_limits
+from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
     SubscriptionId,
     SubscriptionIdError,
     UsageError,
 )
+from tamis.core.index.matchset import Which
+from tamis.core.limits import Limits
+from tamis.documents.encodings import DeclaredEncoding
+from tamis.documents.source import Document
 from tamis.language.subscriptions import (
     Subscription,
     SubscriptionItems,
@@ -23,10 +25,8 @@ from tamis.language.subscriptions import (
     Unsupported,
     as_subscriptions,
 )
-from tamis.limits import Limits
 from tamis.matching.explain import Explanation
 from tamis.matching.matcher import CompiledMatcher, Match
-from tamis.matching.matchset import Which
 from tamis.matching.promise import read_schema
 from tamis.schema.graph import SchemaGraph
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import kernel
 from tamis.core.kernel.prototype import Rows
-from tamis.documents.batch import Int32, Int64
 
 
 @kernel

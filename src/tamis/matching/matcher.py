@@ -11,10 +11,28 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.checks import check_many, checked_limits, checked_path
+from tamis.core.arguments import check_many, checked_limits, checked_path
+from tamis.core.arrays import Int32, freeze
+from tamis.core.errors import (
+    DocumentError,
+    OtherVersion,
+    SlowLaneError,
+    SubscriptionId,
+    UsageError,
+)
+from tamis.core.index.matchset import (
+    MatchSet,
+    Subscribers,
+    Which,
+    checked_nodes,
+    joined,
+    match_set,
+)
+from tamis.core.limits import Limits
+from tamis.core.threads import Flush, check_threads, in_order
 from tamis.documents import concatenated
 from tamis.documents.archive import TarMember, ZipMember
-from tamis.documents.batch import EventBatch, Int32, freeze
+from tamis.documents.batch import EventBatch
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import Parser, parse
@@ -25,16 +43,9 @@ from tamis.documents.record_batch import (
     StreamPlace,
     check_tag,
 )
-from tamis.documents.source import Document, Flush, Source, file_size, read
+from tamis.documents.source import Document, Source, file_size, read
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import (
-    DocumentError,
-    OtherVersion,
-    SlowLaneError,
-    SubscriptionId,
-    UsageError,
-)
 from tamis.language.columns import Ids
 from tamis.language.subscriptions import (
     SubscriptionItems,
@@ -42,24 +53,15 @@ from tamis.language.subscriptions import (
     Unsupported,
     as_subscriptions,
 )
-from tamis.limits import Limits
 from tamis.matching.demand import demand_of_operand
 from tamis.matching.engine import Matching
-from tamis.matching.matchset import (
-    MatchSet,
-    Subscribers,
-    Which,
-    checked_nodes,
-    joined,
-    match_set,
-)
 from tamis.matching.planner import Lane, compile_share, plan
-from tamis.matching.threads import check_threads, in_order
 
 if TYPE_CHECKING:
     from tamis.documents.offsets import Excerpt
     from tamis.documents.record_ranges import RecordRange
     from tamis.language.xpath import Operand
+    from tamis.matching.engines.lxml.slow import Selected, SlowDocument, SlowLane
     from tamis.matching.explain import Explanation, NamespaceMismatch
     from tamis.matching.promise import PromisedProgram, Schema
     from tamis.matching.saved import Kept
@@ -68,7 +70,6 @@ if TYPE_CHECKING:
         DocumentNodes,
         Selection,
     )
-    from tamis.matching.slow import Selected, SlowDocument, SlowLane
     from tamis.schema.graph import SchemaGraph
 
 # Documents are matched in groups, since much of an engine's cost is per batch: as many as fit in
@@ -211,7 +212,7 @@ class CompiledMatcher:
             self._demand |= program.demand
         self._slow: SlowLane | None = None
         if subscriptions.slow:
-            from tamis.matching.slow import SlowLane  # noqa: PLC0415 - few sets have any
+            from tamis.matching.engines.lxml.slow import SlowLane  # noqa: PLC0415 - few sets have any
 
             self._slow = SlowLane.of(subscriptions, first=len(queries))
         self._workers: list[_Worker] = []  # that no thread uses now
@@ -504,7 +505,7 @@ class CompiledMatcher:
                     worker, found.batch, found.vocabulary, nodes, found.excerpt, values
                 )
             if self._slow is not None:
-                from tamis.matching.slow import record_documents  # noqa: PLC0415
+                from tamis.matching.engines.lxml.slow import record_documents  # noqa: PLC0415
 
                 given = record_documents(found)
                 answers = self._with_slow(
@@ -594,7 +595,7 @@ class CompiledMatcher:
             batch, errors = parser.parse(sources)
             answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources, values)
         if self._slow is not None:
-            from tamis.matching.slow import SlowDocument  # noqa: PLC0415
+            from tamis.matching.engines.lxml.slow import SlowDocument  # noqa: PLC0415
 
             given = [
                 SlowDocument(source)
@@ -625,7 +626,7 @@ class CompiledMatcher:
         nodes: Which | None,
     ) -> Answers:
         """Answers, and what the slow lane says of the same documents; of one in error nothing."""
-        from tamis.matching.slow_nodes import TreeNodes  # noqa: PLC0415
+        from tamis.matching.engines.lxml.nodes import TreeNodes  # noqa: PLC0415
 
         by_document = [_NO_NUMBERS] * batch.documents
         failed: dict[int, dict[int, SlowLaneError]] = {}

@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tamis.checks import is_one_of
-from tamis.documents.batch import Int32
-from tamis.errors import EngineRefused
+from tamis.core.arguments import is_one_of
+from tamis.core.arrays import Int32
+from tamis.core.errors import EngineRefused
+from tamis.core.index.planner import Choices
 from tamis.language.model import Query
 from tamis.language.queries import Queries
-from tamis.matching import automaton, nfa, pma, reference
-from tamis.matching.engine import Engine, Matching, Program
+from tamis.matching.engine import Engine, Matching, Program, locates_nothing
+from tamis.matching.engines import automaton, reference
 from tamis.matching.filters import refusal
-from tamis.schema.prune import Heuristics, Pruner
+from tamis.schema.prune import Pruner
 
 if TYPE_CHECKING:
     from tamis.matching.promise import Schema
@@ -25,50 +26,12 @@ if TYPE_CHECKING:
 log = logging.getLogger("tamis")
 
 
-ENGINES: tuple[Engine, ...] = (
-    Engine(
-        name="automaton",
-        refuses=automaton.refuses,
-        compile=automaton.compile_queries,
-        open=automaton.open_automaton,
-        is_automatic=True,
-        takes_plain=True,
-        heuristics=Heuristics(wildcards="only-parent", descendants="single"),
-        locates=automaton.locates,
-    ),
-    Engine(
-        name="reference",
-        refuses=lambda _: None,
-        compile=reference.compile_queries,
-        open=reference.open_reference,
-        is_automatic=True,
-        takes_plain=False,
-        heuristics=None,
-        locates=lambda _: False,
-    ),
-    Engine(
-        name="nfa",
-        refuses=nfa.refuses,
-        compile=nfa.compile_queries,
-        open=nfa.open_nfa,
-        is_automatic=False,
-        takes_plain=True,
-        heuristics=Heuristics(filters_max=32, steps_max=256),
-        locates=lambda _: False,
-    ),
-    Engine(
-        name="pma",
-        refuses=pma.refuses,
-        compile=pma.compile_queries,
-        open=pma.open_pma,
-        is_automatic=False,
-        takes_plain=True,
-        heuristics=Heuristics(filters_max=1 << 14, steps_max=1 << 17),
-        locates=lambda _: False,
-    ),
+ENGINES = Choices(
+    "engine",
+    "tamis.engines",
+    {name: f"tamis.matching.engines.{name}:ENGINE" for name in ("automaton", "reference", "nfa")},
 )
-"""All engines, the one to try first in front."""
-AUTOMATIC = tuple(engine for engine in ENGINES if engine.is_automatic)
+AUTOMATIC: tuple[Engine, ...] = (automaton.ENGINE, reference.ENGINE)
 """Those that are chosen where none is named: the last of them takes all queries."""
 
 
@@ -97,7 +60,7 @@ def compile_share(share: Share, schema: Schema | None = None) -> Lane:
 
     pruner = Pruner(schema.expanded, schema.heuristics or engine.heuristics)
     program = engine.compile(share.queries, pruner)
-    pruned = engine._replace(locates=lambda _: False)  # pruned queries are true, of other nodes
+    pruned = engine._replace(locates=locates_nothing)  # pruned queries are true, of other nodes
     if schema.is_trusted:
         return share._replace(engine=pruned), program
 
@@ -134,15 +97,12 @@ def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
     [('automaton', array([0, 2], dtype=int32)), ('reference', array([1], dtype=int32))]
     >>> plan([], "warp")
     Traceback (most recent call last):
-    tamis.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, \
+    tamis.core.errors.EngineRefused: there is no engine 'warp': choose one of auto, automaton, \
 reference, nfa, pma
     """
-    names = ["auto", *(candidate.name for candidate in ENGINES)]
-    if not is_one_of(engine, names):
-        raise EngineRefused(f"there is no engine {engine!r}: choose one of {', '.join(names)}")
     given = Queries.of(queries)
-    if engine != "auto":
-        (named,) = (candidate for candidate in ENGINES if candidate.name == engine)
+    if not is_one_of(engine, ("auto",)):
+        named: Engine = ENGINES.named(engine)
         asked = given.others if named.takes_plain else given
         for query in asked if named.is_automatic else ():
             if (reason := named.refuses(query)) is not None:

@@ -19,15 +19,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import EventBatch, Int32, Int64, only
+from tamis.core.arrays import Int32, Int64
+from tamis.core.errors import UsageError
+from tamis.core.index.matchset import MatchSet, Which, joined
+from tamis.documents.batch import EventBatch, only
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import UsageError
 from tamis.language.filters import expanded_name
 from tamis.matching.engine import Matching, Program
 from tamis.matching.filters import ElementLabels
 from tamis.matching.kernels import find_departures
-from tamis.matching.matchset import MatchSet, Which, joined
 from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics
@@ -105,7 +106,7 @@ class Edges:
 
     >>> from tamis.documents.parser import parse
     >>> from tamis.documents.source import read
-    >>> from tamis.limits import DEFAULT_LIMITS
+    >>> from tamis.core.limits import DEFAULT_LIMITS
     >>> from tamis.schema.reader import parse_dtd
     >>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b)> <!ELEMENT b EMPTY>"))
     >>> edges, names = Edges(ExpandedGraph(graph)), Vocabulary()

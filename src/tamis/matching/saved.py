@@ -17,24 +17,25 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import Int32, Int64
-from tamis.errors import DamagedProgram, SubscriptionError, UsageError
+from tamis.core.arrays import Int32, Int64
+from tamis.core.errors import DamagedProgram, SubscriptionError, UsageError
+from tamis.core.index.matchset import Subscribers
+from tamis.core.limits import Limits
 from tamis.language.columns import Column, Ids, Texts
 from tamis.language.reading import Rules
 from tamis.language.subscriptions import Columns, Subscriptions
-from tamis.limits import Limits
-from tamis.matching.automaton import compile_queries, open_automaton
-from tamis.matching.automaton.automaton import Automaton
-from tamis.matching.automaton.program import AutomatonProgram
-from tamis.matching.automaton.saved import (
+from tamis.matching.engine import Matching
+from tamis.matching.engines.automaton import ENGINE as AUTOMATON
+from tamis.matching.engines.automaton import compile_queries, open_automaton
+from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton.program import AutomatonProgram
+from tamis.matching.engines.automaton.saved import (
     SavedProgram,
     load_memo,
     load_program,
     save_memo,
     save_program,
 )
-from tamis.matching.engine import Matching
-from tamis.matching.matchset import Subscribers
 from tamis.matching.planner import ENGINES, Lane, Share, plan
 
 C = TypeVar("C", bound=Column[Any])
@@ -214,9 +215,9 @@ def _lanes(
     """The programs: the automaton's as it is, the others compiled again."""
     queries = subscriptions.queries
     lanes: list[Lane] = []
-    if saved.program.queries or (not len(others) and engine in ("auto", ENGINES[0].name)):
+    if saved.program.queries or (not len(others) and engine in ("auto", AUTOMATON.name)):
         own = np.delete(np.arange(len(queries), dtype=np.int32), others)
-        automaton = ENGINES[0]._replace(open=partial(_opened, memo_path(path), saved))
+        automaton = AUTOMATON._replace(open=partial(_opened, memo_path(path), saved))
         part = queries.part(False, own) if len(others) else queries
         lanes.append((Share(automaton, part, own), saved.program))
     if len(others) or not lanes:
@@ -238,8 +239,7 @@ def _opened(memo: Path, saved: SavedProgram, program: Any, bytes_max: int) -> Ma
 def _rules_heard(said: Mapping[str, Any]) -> tuple[str, Limits, Rules]:
     """The engine that was asked for, the limits, and how expressions were read."""
     names = {"engine", "limits", "namespaces", "unsupported", "expression_limits"}
-    engines = {"auto", *(engine.name for engine in ENGINES)}
-    if said.keys() != names or said["engine"] not in list(engines):
+    if said.keys() != names or said["engine"] not in ["auto", *ENGINES.names()]:
         raise _NotSo("what it says of itself")
     namespaces, unsupported = said["namespaces"], said["unsupported"]
     if not isinstance(namespaces, dict) or unsupported not in ("refuse", "slow"):

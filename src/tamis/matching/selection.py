@@ -14,7 +14,10 @@ from typing import NamedTuple, overload
 
 import numpy as np
 
-from tamis.core.arrays import distinct
+from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
+from tamis.core.errors import DocumentError, SubscriptionId, UsageError
+from tamis.core.index.matchset import MatchSet, Occurrences, Which, ranges
+from tamis.core.limits import Limits
 from tamis.documents.batch import (
     ATTRIBUTE,
     DOCUMENT,
@@ -22,24 +25,17 @@ from tamis.documents.batch import (
     KIND_BITS,
     MISC,
     TEXT,
-    Bytes,
     EventBatch,
-    Int32,
-    Int64,
-    freeze,
     part,
 )
 from tamis.documents.offsets import Excerpt, Markup
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, SubscriptionId, UsageError
 from tamis.language.model import Exists, Query
 from tamis.language.xpath import Operand
-from tamis.limits import Limits
-from tamis.matching.matchset import MatchSet, Occurrences, Which, ranges
+from tamis.matching.engines.lxml.slow import Selected
+from tamis.matching.engines.reference import Evaluator, build_nodes
 from tamis.matching.planner import Share
-from tamis.matching.reference import Evaluator, build_nodes
-from tamis.matching.slow import Selected
 
 
 class Node(NamedTuple):

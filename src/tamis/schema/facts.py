@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tamis.limits import DEFAULT_LIMITS
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.schema.dtd import AttributeType
 from tamis.schema.graph import SchemaGraph
 

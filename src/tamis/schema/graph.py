@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.schema.dtd import Child, ContentKind, Dtd, Occurs, Particle
 
 Edges = Mapping[str, Collection[str]]

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.schema.dtd import ContentKind, Occurs
 from tamis.schema.facts import unreachable
 from tamis.schema.graph import SchemaGraph

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tamis.documents.source import read
-from tamis.errors import (
+from tamis.core.errors import (
     DocumentError,
     DocumentLimitError,
     SchemaError,
@@ -16,9 +15,10 @@ from tamis.errors import (
     SchemaSyntaxError,
     UnreadableSchema,
 )
-from tamis.lazy import lazy_pattern
-from tamis.limits import Limits
-from tamis.names import NOT_XML
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
+from tamis.core.names import NOT_XML
+from tamis.documents.source import read
 
 _ENTITY_CHARS = 16  # what following a reference, or looking for a file, costs at least
 _WARNINGS = 100  # of what is missing: to say where takes time, and nobody reads more

@@ -12,9 +12,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tamis.errors import SchemaError, SchemaSyntaxError
-from tamis.lazy import lazy_pattern
-from tamis.limits import DEFAULT_LIMITS, Limits
+from tamis.core.errors import SchemaError, SchemaSyntaxError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.schema.dtd import (
     AttributeKind,
     AttributeType,
@@ -118,7 +118,7 @@ def parse_dtd(text: str, limits: Limits = DEFAULT_LIMITS) -> Dtd:
     ('b',)
     >>> parse_dtd("<!ELEMENT a (b?>")
     Traceback (most recent call last):
-    tamis.errors.SchemaSyntaxError: line 1, column 16: expected , or | or ), found '>'
+    tamis.core.errors.SchemaSyntaxError: line 1, column 16: expected , or | or ), found '>'
     """
     inputs = Inputs(None, (), limits)
     text = normalized(text, None)

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tamis.errors import SchemaError
-from tamis.lazy import lazy_pattern
-from tamis.names import NAME_REST, NAME_START, NOT_XML
+from tamis.core.errors import SchemaError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.names import NAME_REST, NAME_START, NOT_XML
 from tamis.schema.inputs import Entity, Input, Inputs
 
 _log = logging.getLogger("tamis")

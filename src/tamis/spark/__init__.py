@@ -17,7 +17,7 @@ installed where they run.
 
 from __future__ import annotations
 
-from tamis.errors import MissingExtra
+from tamis.core.errors import MissingExtra
 
 try:
     import pyarrow

@@ -19,14 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 
-from tamis.array_file import open_arrays, write_arrays
-from tamis.errors import OtherVersion, SubscriptionId, UsageError
+from tamis.core.array_file import open_arrays, write_arrays
+from tamis.core.errors import OtherVersion, SubscriptionId, UsageError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.matcher import EventMatcher
 from tamis.events.model import By, FilterTable
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
-from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.spark.artifacts import artifacts_folder, in_worker, sent
 from tamis.spark.program import PROGRAMS_KEPT, id_type
 from tamis.spark.subscriptions import frame_items, is_table, table_items

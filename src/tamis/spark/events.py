@@ -31,8 +31,8 @@ from pyspark.sql.types import (
 )
 
 import tamis
-from tamis.documents.batch import Int32, Int64
-from tamis.errors import EventError, SubscriptionId, UsageError
+from tamis.core.arrays import Int32, Int64
+from tamis.core.errors import EventError, SubscriptionId, UsageError
 from tamis.events.answers import EventAnswers
 from tamis.events.matcher import EventMatcher
 from tamis.events.model import By

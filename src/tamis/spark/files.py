@@ -15,11 +15,11 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
+from tamis.core.index.matchset import Which
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.source import Document, read
-from tamis.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.language.subscriptions import Unsupported
-from tamis.matching.matchset import Which
 from tamis.spark.pieces import Piece, Reader
 from tamis.spark.program import Program
 from tamis.spark.rows import Errors, Form, Kept, Rows, gathered

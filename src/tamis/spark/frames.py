@@ -13,11 +13,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
+from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
+from tamis.core.index.matchset import Which
 from tamis.documents.encodings import HEAD_BYTES, DeclaredEncoding, check_text
 from tamis.documents.source import Document
-from tamis.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.language.subscriptions import Unsupported
-from tamis.matching.matchset import Which
 from tamis.spark.program import Program
 from tamis.spark.rows import Errors, Form, Kept, Rows, gathered
 from tamis.spark.subscriptions import SubscriptionSet, program

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import pyarrow as pa
 from pyarrow import fs
 
+from tamis.core.errors import UsageError
 from tamis.documents.listing import (
     NO_DOCUMENTS,
     NO_SUCH_NAME,
@@ -23,7 +24,6 @@ from tamis.documents.listing import (
     file_problem,
     list_folder,
 )
-from tamis.errors import UsageError
 
 log = logging.getLogger("tamis.spark")
 

@@ -37,7 +37,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
 import tamis
-from tamis.errors import (
+from tamis.core.errors import (
     DocumentError,
     SlowLaneError,
     SubscriptionError,

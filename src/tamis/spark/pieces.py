@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
+from tamis.core.errors import DocumentError, UnreadableDocument
+from tamis.core.limits import Limits
+from tamis.core.threads import usable_cores
 from tamis.documents.archive import (
     is_packed_tar,
     is_tar,
@@ -26,9 +29,6 @@ from tamis.documents.archive import (
 )
 from tamis.documents.record_ranges import RecordRange
 from tamis.documents.source import Document
-from tamis.errors import DocumentError, UnreadableDocument
-from tamis.limits import Limits
-from tamis.matching.threads import usable_cores
 from tamis.spark.listing import NAMES, Listed, opened, tell_left_out
 from tamis.spark.program import Program
 from tamis.spark.record_index import indexed_ranges

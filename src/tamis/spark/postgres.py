@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from tamis.errors import MissingExtra, UsageError
+from tamis.core.errors import MissingExtra, UsageError
 from tamis.spark.output import ERRORS, MATCHES, Run, divided, schemas
 
 # Keys are of hashes, since a path or a message may be longer than what an index takes.

@@ -20,8 +20,8 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from tamis.array_file import MAGIC
-from tamis.errors import OtherVersion, SubscriptionError, SubscriptionId, UsageError
+from tamis.core.array_file import MAGIC
+from tamis.core.errors import OtherVersion, SubscriptionError, SubscriptionId, UsageError
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher, load_matcher
 from tamis.matching.saved import memo_path

@@ -9,9 +9,9 @@ from dataclasses import asdict
 from uuid import uuid4
 
 import tamis
+from tamis.core.limits import Limits
 from tamis.documents.record_batch import StreamPlace
 from tamis.documents.record_ranges import RecordRange, record_ranges
-from tamis.limits import Limits
 from tamis.spark.cache import cache_folder, keep_newest
 from tamis.spark.listing import Listed, opened
 

@@ -17,7 +17,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.util import is_remote_only
 
-from tamis.errors import MissingExtra, UsageError
+from tamis.core.errors import MissingExtra, UsageError
 
 JAVA_VERSION_MIN = 17
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.language.subscriptions import Subscriptions, Unsupported, read_namespaces
 from tamis.matching.matcher import compile_subscriptions
 from tamis.spark.cache import cache_folder, keep_newest

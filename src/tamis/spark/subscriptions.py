@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.language.subscriptions import (
     SubscriptionItems,
     Subscriptions,

@@ -21,17 +21,17 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
 
 import tamis
-from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
-from tamis.errors import (
+from tamis.core.errors import (
     BadSubscriptions,
     DocumentError,
     MessageError,
     SubscriptionId,
     UsageError,
 )
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
-from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.spark.artifacts import artifacts_folder, in_worker, send, sent
 from tamis.spark.frames import (
     by_number,

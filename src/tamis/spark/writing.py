@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
-from tamis.errors import DocumentError, SubscriptionError, UnreadableDocument
+from tamis.core.errors import DocumentError, SubscriptionError, UnreadableDocument
 from tamis.spark.files import AnswerPieces, Counts
 from tamis.spark.listing import Listed
 from tamis.spark.output import ERRORS, MATCHES, RESULTS, Run, rows_about

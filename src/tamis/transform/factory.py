@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from tamis.errors import MessageError, MessageLimitError
+from tamis.core.errors import MessageError, MessageLimitError
 from tamis.language.flwr.model import OrderKey
 from tamis.language.values import xpath_number
 from tamis.transform.fragments import Fragments

@@ -12,15 +12,16 @@ from weakref import proxy
 
 import numpy as np
 
-from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, EventBatch, Int64
+from tamis.core.arrays import Int64
+from tamis.core.errors import MessageLimitError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
+from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.parser import parse
 from tamis.documents.plain import is_plain, plain
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import MessageLimitError
-from tamis.lazy import lazy_pattern
-from tamis.limits import Limits
 from tamis.transform.groups import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import Int32, Int64
-from tamis.errors import DocumentLimitError
+from tamis.core.arrays import Int32, Int64
+from tamis.core.errors import DocumentLimitError
 
 
 class Groups(NamedTuple):

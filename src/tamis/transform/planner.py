@@ -10,42 +10,53 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import EventBatch, Int32, Int64
+from tamis.core.arguments import is_one_of
+from tamis.core.arrays import Int32, Int64
+from tamis.core.errors import DocumentLimitError, UnsupportedExpression, UsageError
+from tamis.core.index.planner import Choices
+from tamis.documents.batch import EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentLimitError, UnsupportedExpression
 from tamis.language.filters import Labels
 from tamis.transform.groups import GroupReader, Groups
 from tamis.transform.plan import Task, demand_of_task
-from tamis.transform.relative.strategy import RelativeStrategy
 from tamis.transform.shapes import NoShapeError, Shape, Shapes
+from tamis.transform.strategy import Strategy
 
 if TYPE_CHECKING:
     from tamis.matching.promise import Schema
-    from tamis.transform.pathsharing.promise import PromisedPathSharing
 
-PATH_SHARING = {
-    "path-sharing-f": ("f", False),
-    "path-sharing-fw": ("fw", False),
-    "path-sharing-fwr": ("fwr", False),
-    "plan-sharing": ("fwr", True),
-}
-"""The strategies of the broker paper: how much path matching is shared, and whether plans are."""
-
-STRATEGIES = ("auto", "relative", *PATH_SHARING, "reference")
+STRATEGIES = Choices(
+    "strategy",
+    "tamis.strategies",
+    {"relative": "tamis.transform.strategies.relative.strategy:STRATEGY"},
+    UsageError,
+    others=("auto", "reference"),
+)
+"""The strategies that have kernels; the reference strategy answers what they do not take."""
 
 
 class Plans:
     """All transformations, by strategy.
 
     Args:
-        strategy: one of ``STRATEGIES``.
+        strategy: the name of one of ``STRATEGIES``, or ``auto``, or ``reference``.
         nodes_max: in the lists of a document.
-        schema: the DTD, for those of ``PATH_SHARING``.
+        schema: the DTD, for a strategy that makes use of one.
+
+    Raises:
+        UsageError: there is no such strategy, or it makes no use of a DTD and one is given.
     """
 
     def __init__(self, strategy: str, nodes_max: int, schema: Schema | None = None) -> None:
         self._strategy = strategy
+        self._shaped_by: Strategy = STRATEGIES.named(
+            "relative" if is_one_of(strategy, ("auto", "reference")) else strategy
+        )
+        if schema is not None and not self._shaped_by.takes_schema:
+            raise UsageError(
+                f"the strategy {strategy!r} makes no use of a DTD: leave it out, or choose another"
+            )
         self._nodes_max = nodes_max
         self._schema = schema
         self._tasks: dict[int, Task] = {}
@@ -54,16 +65,7 @@ class Plans:
     def _begin(self) -> None:
         """Have no transformations."""
         labels = Labels()
-        self._shaped: RelativeStrategy | PromisedPathSharing
-        if self._strategy in PATH_SHARING:
-            from tamis.transform.pathsharing.promise import (  # noqa: PLC0415 - few choose it
-                PromisedPathSharing,
-            )
-
-            how = PATH_SHARING[self._strategy]
-            self._shaped = PromisedPathSharing(labels, *how, self._schema, self._nodes_max)
-        else:
-            self._shaped = RelativeStrategy(labels, self._nodes_max)
+        self._shaped = self._shaped_by.searcher(labels, self._nodes_max, self._schema)
         self._shapes = Shapes(labels)
         self._shaped_numbers: list[int] = []  # the transformation of each that has a shape
         self._numbers = _NO_NUMBERS  # the same
@@ -112,10 +114,7 @@ class Plans:
             NoShapeError: there is none; why.
         """
         shape = self._shapes.of(task)
-        if self._strategy in PATH_SHARING:
-            from tamis.transform.pathsharing.planning import check_planned  # noqa: PLC0415
-
-            check_planned(shape)
+        self._shaped_by.check(shape)
         return shape
 
     def explain(self, task: Task) -> str:
@@ -126,16 +125,8 @@ class Plans:
             shape = self._taken(task)
         except NoShapeError as error:
             return f"strategy: reference\nfaster strategies do not take {error}"
-        if self._strategy not in PATH_SHARING:
-            return "strategy: relative"
-        from tamis.transform.pathsharing.claims import Claims  # noqa: PLC0415
-        from tamis.transform.pathsharing.explain import explain  # noqa: PLC0415
-        from tamis.transform.pathsharing.planning import Planner  # noqa: PLC0415
-
-        sharing, is_shared = PATH_SHARING[self._strategy]
-        graph = None if self._schema is None else self._schema.expanded
-        planner = Planner(sharing, Claims(self._shapes.labels, graph), is_shared)
-        return f"strategy: {self._strategy}\n{explain(planner, shape, self._shapes.labels)}"
+        plan = self._shaped_by.explain(shape, self._shapes.labels, self._schema)
+        return f"strategy: {self._shaped_by.name}" + (f"\n{plan}" if plan else "")
 
     @property
     def demand(self) -> Demand:
@@ -176,7 +167,7 @@ class Plans:
             groups = self._find_shaped(batch, vocabulary)
             found.append(_answers(groups, self._numbers_of_shaped()))
         if left:
-            from tamis.transform import reference  # noqa: PLC0415 - few are left to it
+            from tamis.transform.strategies import reference  # noqa: PLC0415 - few are left to it
 
             numbers = sorted(left)
             tasks = [left[number] for number in numbers]

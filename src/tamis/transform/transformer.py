@@ -8,12 +8,8 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple, overload
 
-from tamis.checks import check_many, checked_limits, checked_path, is_one_of
-from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
-from tamis.documents.parser import Parser
-from tamis.documents.source import Document, Source, read
-from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import (
+from tamis.core.arguments import check_many, checked_limits, checked_path
+from tamis.core.errors import (
     BadSubscriptions,
     DocumentError,
     MessageError,
@@ -22,16 +18,20 @@ from tamis.errors import (
     SubscriptionIdError,
     UsageError,
 )
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
+from tamis.documents.parser import Parser
+from tamis.documents.source import Document, Source, read
+from tamis.documents.vocabulary import Vocabulary
 from tamis.language.entries import given_pairs
 from tamis.language.flwr import Transformation, parse_transformation
 from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
-from tamis.limits import DEFAULT_LIMITS, Limits
 from tamis.transform.factory import make_message
 from tamis.transform.fragments import Fragments
 from tamis.transform.groups import GroupReader
 from tamis.transform.plan import task_of
-from tamis.transform.planner import PATH_SHARING, STRATEGIES, Answers, Plans
+from tamis.transform.planner import Answers, Plans
 from tamis.transform.templates import Template, template_of
 
 if TYPE_CHECKING:
@@ -208,20 +208,11 @@ class Transformer:
         dtd_trust: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        if not is_one_of(strategy, STRATEGIES):
-            raise UsageError(
-                f"there is no strategy {strategy!r}: choose from {', '.join(STRATEGIES)}"
-            )
         schema = None
         if dtd is not None or root is not None or dtd_trust:
             from tamis.matching.promise import read_schema  # noqa: PLC0415 - few have a DTD
 
             schema = read_schema(dtd, root, dtd_trust)
-        if schema is not None and strategy not in PATH_SHARING:
-            raise UsageError(
-                f"the strategy {strategy!r} needs no DTD: leave it out, "
-                f"or choose from {', '.join(PATH_SHARING)}"
-            )
         self._namespaces = declared_namespaces(namespaces, default_namespace)
         self.limits = limits = checked_limits(limits)
         self.strategy = strategy

@@ -11,9 +11,9 @@ import json
 import sys
 from pathlib import Path
 
-from tamis.matching.automaton import open_automaton
-from tamis.matching.automaton.memo import COUNT
-from tamis.matching.automaton.saved import load_memo, load_program
+from tamis.matching.engines.automaton import open_automaton
+from tamis.matching.engines.automaton.memo import COUNT
+from tamis.matching.engines.automaton.saved import load_memo, load_program
 from tests.matching.automaton.hostile import said, sample
 
 

@@ -10,21 +10,21 @@ from unittest.mock import patch
 
 import numpy as np
 
+from tamis.core.errors import SubscriptionError
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.demand import ALL_NAMES, Demand
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import SubscriptionError
 from tamis.language.model import Query
 from tamis.language.plain.reader import PlainReader
 from tamis.language.printer import print_query
 from tamis.language.queries import Queries
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS
-from tamis.matching import reference
-from tamis.matching.automaton import compile_queries, freezing, grids, refuses, sparse
-from tamis.matching.automaton.automaton import Automaton
 from tamis.matching.engine import Matching
+from tamis.matching.engines import reference
+from tamis.matching.engines.automaton import compile_queries, freezing, grids, refuses, sparse
+from tamis.matching.engines.automaton.automaton import Automaton
 
 STRUCTURE = Demand(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
 """More than any query asks for that the automaton answers."""

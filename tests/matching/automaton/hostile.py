@@ -23,18 +23,18 @@ import numba
 import numpy as np
 import pytest
 
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.batch import EventBatch
 from tamis.documents.expat import parse as parse_documents
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS
-from tamis.matching.automaton import compile_queries, constants, freezing, grids, sparse
-from tamis.matching.automaton.automaton import Automaton
-from tamis.matching.automaton.memo import MemoArrays
-from tamis.matching.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.automaton.saved import memo_of, named_arrays
-from tamis.matching.automaton.validate import fault_of_memo, fault_of_program
+from tamis.matching.engines.automaton import compile_queries, constants, freezing, grids, sparse
+from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton.memo import MemoArrays
+from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
+from tamis.matching.engines.automaton.saved import memo_of, named_arrays
+from tamis.matching.engines.automaton.validate import fault_of_memo, fault_of_program
 from tests.matching.automaton.asking import STRUCTURE
 from tests.matching.automaton.trees import NAMESPACES
 

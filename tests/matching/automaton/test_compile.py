@@ -8,12 +8,12 @@ import pytest
 import tamis
 from tamis.documents.demand import Demand, Names
 from tamis.language.xpath import parse
-from tamis.matching.automaton import compile_queries, refuses
-from tamis.matching.automaton.building import DEPTH_MAX, FALSE, TRUE
-from tamis.matching.automaton.formulas import Formulas
-from tamis.matching.automaton.growing import Tables
-from tamis.matching.automaton.kernels.formulas import depth
-from tamis.matching.automaton.program import (
+from tamis.matching.engines.automaton import compile_queries, refuses
+from tamis.matching.engines.automaton.building import DEPTH_MAX, FALSE, TRUE
+from tamis.matching.engines.automaton.formulas import Formulas
+from tamis.matching.engines.automaton.growing import Tables
+from tamis.matching.engines.automaton.kernels.formulas import depth
+from tamis.matching.engines.automaton.program import (
     ACTION,
     AND,
     CONJUNCTION,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tamis.workload.observed.generator import draw_from_documents
+from tamis_workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
 from tests.matching.automaton.asking import Asking, Way, supported
 from tests.oracles import read

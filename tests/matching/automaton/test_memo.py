@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 import tamis
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS
-from tamis.matching import reference
-from tamis.matching.automaton import automaton as automaton_module
-from tamis.matching.automaton import compile_queries, layout
-from tamis.matching.automaton.automaton import Automaton
+from tamis.matching.engines import reference
+from tamis.matching.engines.automaton import automaton as automaton_module
+from tamis.matching.engines.automaton import compile_queries, layout
+from tamis.matching.engines.automaton.automaton import Automaton
 from tests.matching.automaton.asking import STRUCTURE, answers
 
 UNLIMITED = 1 << 40

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS
-from tamis.matching import reference
-from tamis.matching.automaton import compile_queries, sparse
-from tamis.matching.automaton.automaton import Automaton
+from tamis.matching.engines import reference
+from tamis.matching.engines.automaton import compile_queries, sparse
+from tamis.matching.engines.automaton.automaton import Automaton
 from tests.matching.automaton.asking import STRUCTURE, answers
 
 MANY = [f"//z[y = 'c{n}']" for n in range(sparse.MANY_CONSTANTS)]

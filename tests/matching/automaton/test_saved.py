@@ -17,19 +17,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tamis import array_file
+from tamis.core import array_file
+from tamis.core.errors import DamagedProgram, OtherVersion, ProgramError, UnreadableProgram
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DamagedProgram, OtherVersion, ProgramError, UnreadableProgram
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS
-from tamis.matching.automaton import compile_queries, saved
-from tamis.matching.automaton.automaton import Automaton
-from tamis.matching.automaton.memo import COUNT, MemoArrays
-from tamis.matching.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.automaton.saved import load_memo, load_program, save_memo, save_program
-from tamis.matching.automaton.validate import MEMO_PARTS, PARTS, fault_of_program
+from tamis.matching.engines.automaton import compile_queries, saved
+from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton.memo import COUNT, MemoArrays
+from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
+from tamis.matching.engines.automaton.saved import load_memo, load_program, save_memo, save_program
+from tamis.matching.engines.automaton.validate import MEMO_PARTS, PARTS, fault_of_program
 from tests.documents.processes import CHECKED, output, start
 from tests.matching.automaton.asking import answers
 from tests.matching.automaton.compare import drawn

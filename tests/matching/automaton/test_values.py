@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.kernel.declare import uncompiled
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
 from tamis.language.xpath import parse
-from tamis.limits import DEFAULT_LIMITS
-from tamis.matching.automaton import compile_queries
-from tamis.matching.automaton.automaton import Automaton
-from tamis.matching.automaton.kernels.values import parse_number
+from tamis.matching.engines.automaton import compile_queries
+from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton.kernels.values import parse_number
 from tests.matching.automaton.asking import STRUCTURE, answers
 from tests.matching.automaton.test_memo import UNLIMITED, asked
 

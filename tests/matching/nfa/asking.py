@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from tamis.core.limits import Limits
 from tamis.documents.batch import EventBatch
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
@@ -11,10 +12,9 @@ from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
 from tamis.language.xpath import parse
-from tamis.limits import Limits
-from tamis.matching import nfa, reference
 from tamis.matching.engine import Matching
-from tamis.matching.nfa.matching import NfaMatching
+from tamis.matching.engines import nfa, reference
+from tamis.matching.engines.nfa.matching import NfaMatching
 
 
 def queries(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> list[Query]:

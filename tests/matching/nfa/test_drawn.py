@@ -11,16 +11,16 @@ from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.errors import UsageError
+from tamis.core.errors import UsageError
 from tamis.language.xpath import parse
-from tamis.matching.nfa import refuses
+from tamis.matching.engines.nfa import refuses
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis.workload.documents.generator import Documents
-from tamis.workload.documents.grammar import DocumentOptions
-from tamis.workload.queries.paths import QueryOptions, queries_from_dtd
-from tamis.workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tamis.workload.values import Values
+from tamis_workload.documents.generator import Documents
+from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
+from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
+from tamis_workload.values import Values
 from tests.strategies import NAMESPACES, documents, dtds, subscriptions
 
 thorough = settings(

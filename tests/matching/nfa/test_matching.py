@@ -7,9 +7,9 @@ import random
 import numpy as np
 import pytest
 
+from tamis.core.errors import EngineRefused
+from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import EngineRefused
-from tamis.limits import Limits
 from tests.matching.nfa.asking import asked, batch_of, by_reference, opened, queries
 
 

@@ -7,11 +7,11 @@ import random
 import numpy as np
 import pytest
 
-from tamis.errors import EngineRefused
+from tamis.core.errors import EngineRefused
 from tamis.language.filters import Labels
-from tamis.matching import nfa
-from tamis.matching.nfa.layout import PARENT
-from tamis.matching.nfa.states import Nfa
+from tamis.matching.engines import nfa
+from tamis.matching.engines.nfa.layout import PARENT
+from tamis.matching.engines.nfa.states import Nfa
 from tests.matching.nfa.asking import asked, by_reference, opened, queries
 
 

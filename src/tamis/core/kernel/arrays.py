@@ -21,10 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import Int64
 from tamis.core.kernel.declare import WideArray, intrinsic
 from tamis.core.kernel.library import address_of
-
-Int64 = NDArray[np.int64]
 
 
 def places(arrays: Any, start: int) -> Any:
@@ -32,7 +31,7 @@ def places(arrays: Any, start: int) -> Any:
     return arrays(*range(start, start + 2 * len(arrays._fields), 2))
 
 
-def note(state: NDArray[np.int64], place: int, arrays: Sequence[Any]) -> None:
+def note(state: Int64, place: int, arrays: Sequence[Any]) -> None:
     """Note addresses and lengths of a tuple's arrays, or of those in it, from a place on."""
     words: list[int] = []
     for array in _flat(arrays):
@@ -63,7 +62,7 @@ def int32s(state: Int64, place: int) -> NDArray[np.int32]:
 
 
 @intrinsic
-def int64s(state: Int64, place: int) -> NDArray[np.int64]:
+def int64s(state: Int64, place: int) -> Int64:
     """The array of int64 that was noted at a place."""
     return _noted(state, place, ctypes.c_int64)
 

@@ -3,14 +3,15 @@
 Numba types each function once and writes LLVM's code for it; all that it makes to be called from
 Python is left out. That code is optimised once for each level of processors, however many kernels
 call the function. The kernels of a package become one module, of which LLVM makes an object; ``cc``
-links the objects. To compile kernel by kernel, with Numba's own files for each, took five times as
-long.
+links the objects. Objects are kept until a source of theirs changes. To compile kernel by kernel,
+with Numba's own files for each, took five times as long.
 """
 
 from __future__ import annotations
 
 import argparse
 import fcntl
+import hashlib
 import json
 import os
 import re
@@ -20,7 +21,9 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from importlib import import_module
+from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 from time import perf_counter
@@ -30,15 +33,18 @@ from tamis.core.kernel.library import (
     FOLDER,
     LEVELS,
     LIST,
-    PACKAGE,
+    SOURCES,
     architecture_levels,
     digest_of,
     file_digest,
     processor_levels,
 )
 
+PACKAGES = ("tamis", "tamis_papers", "tamis_workload")
+"""The packages that have kernels."""
+
 _DECLARES = re.compile(r"^@kernel$", re.MULTILINE)
-_IMPORTS = re.compile(r"^from (tamis[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
+_IMPORTS = re.compile(r"^from (tamis\w*\.[\w.]+) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 _HAS_LAYOUT = re.compile(r"\.(kernels\b|\w*layout$|vectors$|program$|prototype$)")
 
 
@@ -106,7 +112,10 @@ def _build(levels: list[str], modules: list[str], sources: list[str], folder: Pa
     with ProcessPoolExecutor(
         len(os.sched_getaffinity(0)), get_context("spawn"), max_tasks_per_child=1
     ) as pool:
-        compiled = list(pool.map(_compiled, parts, [levels] * len(parts)))
+        everywhere = len(parts)
+        compiled = list(
+            pool.map(_compiled, parts, [levels] * everywhere, [folder / "objects"] * everywhere)
+        )
     kernels = {symbol: kernel for part in compiled for symbol, kernel in part.kernels.items()}
     made = {}
     with tempfile.TemporaryDirectory(dir=folder) as working:
@@ -121,9 +130,9 @@ def _build(levels: list[str], modules: list[str], sources: list[str], folder: Pa
         what = {"digest": digest_of(sources), "levels": made, "sources": sources}
         listed.write_text(json.dumps({**what, "kernels": kernels}, indent=1))
         listed.rename(folder / LIST)
-    used = {level["file"] for level in made.values()}
-    for old in folder.glob("*.so"):
-        if old.name not in used:
+    used = {level["file"] for level in made.values()} | {part.digest for part in compiled}
+    for old in (*folder.glob("*.so"), *(folder / "objects").iterdir()):
+        if old.name not in used and old.stem not in used:
             old.unlink(missing_ok=True)
     taken = perf_counter() - started
     sys.stderr.write(f"tamis: {len(kernels)} kernels were compiled in {taken:.0f} s\n")
@@ -135,8 +144,9 @@ def _build(levels: list[str], modules: list[str], sources: list[str], folder: Pa
 def kernel_modules() -> list[str]:
     """The modules that declare kernels, by name."""
     return [
-        ".".join(("tamis", *path.relative_to(PACKAGE).with_suffix("").parts))
-        for path in sorted(PACKAGE.rglob("*.py"))
+        ".".join(path.relative_to(SOURCES).with_suffix("").parts)
+        for package in PACKAGES
+        for path in sorted((SOURCES / package).rglob("*.py"))
         if _DECLARES.search(path.read_text(encoding="utf-8"))
     ]
 
@@ -150,7 +160,7 @@ def _sources(modules: Iterable[str]) -> set[str]:
     todo = [*modules, *(f"tamis.core.kernel.{name}" for name in ("build", "codegen", "prototype"))]
     while todo:
         module = todo.pop()
-        if module in found or module == "tamis" or not _file(module).is_file():
+        if module in found or not _file(module).is_file():
             continue
         found.add(module)
         todo.append(f"{module}_llvm")
@@ -162,14 +172,14 @@ def _sources(modules: Iterable[str]) -> set[str]:
 
 
 def _path(module: str) -> str:
-    """The file of a module, from the package on."""
-    path = Path(*module.split(".")[1:])
-    is_package = (PACKAGE / path / "__init__.py").is_file()
+    """The file of a module, in the folder of the packages."""
+    path = Path(*module.split("."))
+    is_package = (SOURCES / path / "__init__.py").is_file()
     return (path / "__init__.py" if is_package else path.with_suffix(".py")).as_posix()
 
 
 def _file(module: str) -> Path:
-    return PACKAGE / _path(module)
+    return SOURCES / _path(module)
 
 
 # -- compiling ----------------------------------------------------------------------------------
@@ -181,14 +191,31 @@ class _Compiled(NamedTuple):
     Attributes:
         kernels: the prototype of each kernel, by symbol.
         objects: machine code, by level.
+        digest: of all that they were made of.
     """
 
     kernels: dict[str, tuple[list[Any], str]]
     objects: dict[str, bytes]
+    digest: str
 
 
-def _compiled(modules: list[str], levels: list[str]) -> _Compiled:
-    """Compile the kernels of some modules; runs in a process of its own."""
+def _compiled(modules: list[str], levels: list[str], kept: Path) -> _Compiled:
+    """Compile the kernels of some modules, unless that was done; runs in a process of its own.
+
+    Args:
+        kept: the folder of objects, by the digest of all that they were made of.
+    """
+    sources = digest_of(sorted(_path(name) for name in _sources(modules)))
+    made_by = [f"{name} {version(name)}" for name in ("numba", "llvmlite")]
+    digest = hashlib.sha256("\n".join([sources, *made_by, *levels]).encode()).hexdigest()
+    file = kept / f"{digest}.json"
+    with suppress(OSError, ValueError, TypeError):
+        found = json.loads(file.read_bytes())
+        return _Compiled(
+            found["kernels"],
+            {level: bytes.fromhex(code) for level, code in found["objects"].items()},
+            digest,
+        )
     from tamis.core.kernel.codegen import Collector  # noqa: PLC0415 - imports Numba
     from tamis.core.kernel.declare import KERNELS  # noqa: PLC0415
 
@@ -198,7 +225,13 @@ def _compiled(modules: list[str], levels: list[str]) -> _Compiled:
     for kernel in KERNELS:
         if kernel.__module__ in modules:
             collector.add(kernel)
-    return _Compiled(collector.prototypes, {level: collector.object_for(level) for level in levels})
+    objects = {level: collector.object_for(level) for level in levels}
+    kept.mkdir(exist_ok=True)
+    working = file.with_suffix(f".{os.getpid()}")
+    texts = {level: code.hex() for level, code in objects.items()}
+    working.write_text(json.dumps({"kernels": collector.prototypes, "objects": texts}))
+    working.rename(file)
+    return _Compiled(collector.prototypes, objects, digest)
 
 
 # -- linking ------------------------------------------------------------------------------------

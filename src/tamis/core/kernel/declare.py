@@ -11,8 +11,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
+from tamis.core.errors import LibraryError, UsageError
 from tamis.core.kernel.library import Library, open_library, symbol_of
-from tamis.errors import LibraryError, UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])
 

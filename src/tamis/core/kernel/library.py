@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.errors import LibraryError, UsageError
+from tamis.core.errors import LibraryError, UsageError
 
-PACKAGE = Path(__file__).parents[2]
-"""The folder of the package ``tamis``."""
+SOURCES = Path(__file__).parents[3]
+"""The folder of the packages that kernels are in: ``tamis``, and those beside it."""
 FOLDER = Path(__file__).parent / "native"
 LIST = "library.json"
 _ADDRESS = ctypes.c_ssize_t
@@ -53,11 +53,11 @@ def processor_levels() -> list[str]:
     return [name for name in architecture_levels() if LEVELS[name] <= features]
 
 
-def digest_of(names: Iterable[str], package: Path = PACKAGE) -> str:
-    """A hash of source files, by their paths in the package."""
+def digest_of(names: Iterable[str], folder: Path = SOURCES) -> str:
+    """A hash of source files, by their paths in a folder."""
     digest = hashlib.sha256()
     for name in names:
-        digest.update(name.encode() + b"\0" + (package / name).read_bytes() + b"\0")
+        digest.update(name.encode() + b"\0" + (folder / name).read_bytes() + b"\0")
     return digest.hexdigest()
 
 
@@ -187,7 +187,7 @@ def _kind(parameter: str) -> tuple[np.dtype[Any], int] | None:
     return (np.dtype(item), len(commas)) if is_array else None
 
 
-def open_library(folder: Path = FOLDER, package: Path = PACKAGE) -> Library:
+def open_library(folder: Path = FOLDER, sources: Path = SOURCES) -> Library:
     """The library for this processor, made of these sources.
 
     Raises:
@@ -196,20 +196,20 @@ def open_library(folder: Path = FOLDER, package: Path = PACKAGE) -> Library:
     """
     try:
         made = json.loads((folder / LIST).read_bytes())
-        return _opened(made, folder, package)
+        return _opened(made, folder, sources)
     except FileNotFoundError:
         raise LibraryError(f"there is no native library of kernels: {_REMEDY}") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise LibraryError(f"{folder / LIST} cannot be read: {_REMEDY}") from None
 
 
-def _opened(made: dict[str, Any], folder: Path, package: Path) -> Library:
+def _opened(made: dict[str, Any], folder: Path, source_folder: Path) -> Library:
     """The library that a list describes; a list of another form raises what it happens to."""
     sources: list[str] = made["sources"]
     levels: dict[str, dict[str, str]] = made["levels"]
     file, digest = (levels[_level(list(levels))][key] for key in ("file", "digest"))
     try:
-        is_made_of_these = digest_of(sources, package) == made["digest"]
+        is_made_of_these = digest_of(sources, source_folder) == made["digest"]
     except OSError:  # one of them is gone
         is_made_of_these = False
     if not is_made_of_these:

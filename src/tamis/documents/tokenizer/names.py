@@ -8,12 +8,12 @@ from xml.parsers import expat
 
 import numpy as np
 
-from tamis.documents.batch import freeze
+from tamis.core.arrays import freeze
+from tamis.core.lazy import lazy_pattern
+from tamis.core.names import QNAME, XML_NAMESPACE
 from tamis.documents.demand import Demand
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.vocabulary import Vocabulary
-from tamis.lazy import lazy_pattern
-from tamis.names import QNAME, XML_NAMESPACE
 
 NAMES_MAX = 1 << layout.SLOT_BITS - 1
 """Names, counted in each scope that they are met in; half of the table."""

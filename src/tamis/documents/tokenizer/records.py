@@ -6,8 +6,11 @@ from collections.abc import Generator, Iterable, Iterator
 
 import numpy as np
 
+from tamis.core.arrays import freeze
+from tamis.core.errors import DocumentError, DocumentLimitError
+from tamis.core.limits import Limits
 from tamis.documents import expat, record_batch
-from tamis.documents.batch import BatchBuilder, EventBatch, freeze, interleaved
+from tamis.documents.batch import BatchBuilder, EventBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.expat_records import (
     SMALL_BYTES,
@@ -23,8 +26,6 @@ from tamis.documents.tokenizer.names import NameTable
 from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
 from tamis.documents.tokenizer.window import READ_BYTES, Window
 from tamis.documents.vocabulary import Vocabulary
-from tamis.errors import DocumentError, DocumentLimitError
-from tamis.limits import Limits
 
 LOOKAHEAD = 8 << 20
 """What has to follow a place that the kernels decline, unless the stream ends: before that, what

@@ -7,15 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tamis.core.arrays import freeze
 from tamis.core.kernel.arrays import note
-from tamis.documents.batch import EventBatch, freeze
+from tamis.core.limits import Limits
+from tamis.documents.batch import EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.index import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
 from tamis.documents.tokenizer.names import NameTable
-from tamis.limits import Limits
 
 PADDING = bytes(layout.PADDING)
 

@@ -7,7 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tamis.documents.batch import EventBatch, freeze
+from tamis.core.arrays import freeze
+from tamis.core.limits import Limits
+from tamis.documents.batch import EventBatch
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.tokenizer.kernels import layout
@@ -15,7 +17,6 @@ from tamis.documents.tokenizer.kernels.spans import begin_document
 from tamis.documents.tokenizer.names import NameTable
 from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
 from tamis.documents.vocabulary import Vocabulary
-from tamis.limits import Limits
 
 JOINED_BYTES = 1 << 18
 """Documents up to this size are read together, from one buffer; others where they are."""

@@ -7,13 +7,13 @@ from itertools import chain
 
 import numpy as np
 
+from tamis.core.errors import DocumentError
 from tamis.documents.offsets import Excerpt
 from tamis.documents.record_batch import StreamPlace
 from tamis.documents.streams import CHUNK_BYTES
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.characters import NEWLINE
 from tamis.documents.tokenizer.kernels.lines import pass_over
-from tamis.errors import DocumentError
 
 READ_BYTES = 4 << 20
 """What is read before it is looked at, if it comes in full chunks."""

@@ -8,22 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import freeze
-from tamis.errors import EventError, MalformedEvent, UsageError
+from tamis.core.arrays import Bytes, Int32, Int64, freeze
+from tamis.core.errors import EventError, MalformedEvent, UsageError
+from tamis.core.limits import Limits
 from tamis.events.arrow.kernels import find_ones, join_columns
-from tamis.events.model import (
-    BOOLEAN,
-    INT64_MAX,
-    INTEGER,
-    STRING,
-    AttributeBatch,
-    Bytes,
-    Int32,
-    Int64,
-    numbers,
-)
+from tamis.events.model import BOOLEAN, INT64_MAX, INTEGER, STRING, AttributeBatch, numbers
 from tamis.events.values import oversized, shown, string_too_long, too_many
-from tamis.limits import Limits
 
 _ADVICE = {
     "binary": "cast it to a string",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import kernel
-from tamis.events.model import Bytes, Int32, Int64
 
 
 @kernel

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from tamis.errors import EventError, MissingExtra, UnreadableEvents, UsageError
+from tamis.core.errors import EventError, MissingExtra, UnreadableEvents, UsageError
 
 ROWS = 1 << 15
 """So many rows at most are encoded at once."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import inlined, kernel
-from tamis.events.model import Bytes, Int32, Int64
 
 ODD, BLANK = -1, -2
 """Of lines that have no number of names."""

@@ -8,17 +8,18 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import IO, Any, NamedTuple
 
-from tamis.documents.gzipped import MAGIC, gunzipped
-from tamis.documents.source import Flush, raw_chunks
-from tamis.errors import (
+from tamis.core.errors import (
     EventError,
     MalformedEvent,
     UnreadableDocument,
     UnreadableEvents,
     UsageError,
 )
+from tamis.core.limits import Limits
+from tamis.core.threads import Flush
+from tamis.documents.gzipped import MAGIC, gunzipped
+from tamis.documents.source import raw_chunks
 from tamis.events.ndjson.reader import too_long
-from tamis.limits import Limits
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]
 """What lines may be read from. Whatever begins as gzip does is decompressed."""

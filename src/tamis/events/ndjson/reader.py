@@ -9,13 +9,12 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 import orjson
 
-from tamis.documents.batch import freeze
-from tamis.errors import EventError, EventLimitError, MalformedEvent
-from tamis.events.model import Int32, Int64
+from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.errors import EventError, EventLimitError, MalformedEvent
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
 from tamis.events.ndjson.kernels import BLANK, ODD, join_lines
 from tamis.events.values import checked, duplicate
-from tamis.lazy import lazy_pattern
-from tamis.limits import Limits
 
 _KINDS = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tamis.errors import SubscriptionError
+from tamis.core.errors import SubscriptionError
 from tamis.language.equivalents.document import closed_beside
 from tamis.language.equivalents.parts import type_of
 from tamis.language.equivalents.rewriting import PARTS_MAX, Rewriter
@@ -44,7 +44,7 @@ def equivalent(
 
     >>> from tamis.language.grammar import parse_syntax
     >>> from tamis.language.xpath import Meaning
-    >>> from tamis.limits import Limits
+    >>> from tamis.core.limits import Limits
     >>> syntax = parse_syntax("//a[string(b) = '1'][/c]", Limits())
     >>> equivalent(syntax, Meaning("", {}).query)
     Equivalent(text="//a[b[1] = '1'] and /c", selects=False)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from tamis.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
 from tamis.language.grammar import Token, is_ncname, read_token
-from tamis.lazy import lazy_pattern
-from tamis.limits import Limits
 
 _SPACE = lazy_pattern(r"[ \t\r\n]*")
 _NAME = lazy_pattern(r"[^\s<>/='\"{}&;:()$,]+(?::[^\s<>/='\"{}&;:()$,]+)?")

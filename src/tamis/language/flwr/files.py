@@ -8,17 +8,17 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from tamis.errors import (
+from tamis.core.errors import (
     SubscriptionError,
     SubscriptionId,
     SubscriptionIdError,
     SubscriptionSyntaxError,
     UsageError,
 )
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language.entries import TRANSFORMATIONS
 from tamis.language.flwr.model import Transformation
 from tamis.language.flwr.reader import parse_transformation
-from tamis.limits import DEFAULT_LIMITS, Limits
 
 
 class Refused(NamedTuple):

@@ -26,7 +26,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import NoReturn
 
-from tamis.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import NOT_XML
 from tamis.language.flwr.constructors import Constructors
 from tamis.language.flwr.meaning import MeaningOfBinding, interned
 from tamis.language.flwr.model import (
@@ -41,8 +43,6 @@ from tamis.language.flwr.model import (
 )
 from tamis.language.grammar import Parser, Syntax, Token, read_token
 from tamis.language.model import HERE, Axis, Expression, NameTest, Nodes, Path, without_here
-from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.names import NOT_XML
 
 AGGREGATES = ("count", "sum", "min", "max", "avg")
 _DOCUMENTS = ("doc", "document")
@@ -85,7 +85,7 @@ def parse_transformation(
     ('r', 'b', 1)
     >>> parse_transformation('<r>{ for $b in //book let $t := $b/title return $t }</r>')
     Traceback (most recent call last):
-    tamis.errors.UnsupportedExpression: 'let' is not supported
+    tamis.core.errors.UnsupportedExpression: 'let' is not supported
       <r>{ for $b in //book let $t := $b/title return $t }</r>
                             ^
       hint: there is no let: write the path where it is needed

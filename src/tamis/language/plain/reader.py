@@ -8,14 +8,14 @@ from collections.abc import Mapping
 import numpy as np
 
 from tamis.core.kernel.arrays import note
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import XML_NAMESPACE
 from tamis.language.grammar import is_ncname
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries
 from tamis.language.plain import layout as at
 from tamis.language.plain.kernels.expressions import read
 from tamis.language.plain.kernels.tables import rehash
-from tamis.limits import DEFAULT_LIMITS, Limits
-from tamis.names import XML_NAMESPACE
 
 # Of hashes. Random once a process: whoever writes expressions cannot know which collide.
 MULTIPLIER = np.frombuffer(os.urandom(8), np.uint64) | np.uint64(1)

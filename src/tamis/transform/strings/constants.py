@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import EventBatch, Int32, Int64
+from tamis.core.arrays import Int32, Int64
+from tamis.documents.batch import EventBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.transform.shapes import Comparison, Leaf
 from tamis.transform.strings.kernels.tables import number_hash, text_hash

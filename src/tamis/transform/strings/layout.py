@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel.arrays import places
-from tamis.documents.batch import Bytes, Int32, Int64
 
 NONE = -1
 """No record: the end of a chain."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.documents.batch import Int64
+from tamis.core.arrays import Int64
 from tamis.transform.strings.kernels.tables import put, put_all
 
 

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import Int64
 from tamis.core.kernel.arrays import note
-from tamis.documents.batch import Int64
 from tamis.language.values import xpath_number
 from tamis.transform.groups import too_many_nodes
 from tamis.transform.strings.layout import DONE, FULL, NODES, ODD_FOUND, ODD_KNOWN, Nodes, Read

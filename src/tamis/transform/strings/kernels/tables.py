@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.documents.batch import Bytes, Int64
 
 _GOLDEN = U(0x9E3779B97F4A7C15)
 _MIXER = U(0xBF58476D1CE4E5B9)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import called, inlined
 from tamis.core.kernel.arrays import float64s, int32s, int64s, uint8s
-from tamis.documents.batch import Bytes, Int64
-from tamis.matching.automaton.kernels.values import parse_number
+from tamis.matching.engines.automaton.kernels.values import parse_number
 from tamis.transform.shapes import ATTRIBUTE, VALUE
 from tamis.transform.strings.kernels.events import parent_of_text
 from tamis.transform.strings.kernels.tables import hash_of_number, hash_of_text, next_slot

@@ -1,0 +1,74 @@
+"""Checks of arguments that many functions take: what cannot be used is a ``UsageError``."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
+from types import GeneratorType
+
+from tamis.core.errors import UsageError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+
+
+def checked_path(path: object) -> Path:
+    """The path of a file.
+
+    >>> checked_path(3)
+    Traceback (most recent call last):
+    tamis.core.errors.UsageError: the path of a file is a str or a pathlib.Path, not int
+    """
+    if not isinstance(path, str | os.PathLike):
+        raise UsageError(
+            f"the path of a file is a str or a pathlib.Path, not {type(path).__name__}"
+        )
+    return Path(os.fsdecode(path))
+
+
+def checked_limits(limits: object) -> Limits:
+    """Bounds; the default ones for None.
+
+    >>> checked_limits(5)
+    Traceback (most recent call last):
+    tamis.core.errors.UsageError: limits is a tamis.Limits, such as Limits(depth=100), not int
+    """
+    if limits is None:
+        return DEFAULT_LIMITS
+    if not isinstance(limits, Limits):
+        raise UsageError(
+            "limits is a tamis.Limits, such as Limits(depth=100), not " + type(limits).__name__
+        )
+    return limits
+
+
+def is_one_of(value: object, choices: Collection[str]) -> bool:
+    """Whether a value is one of some strings; it may be anything.
+
+    >>> is_one_of("first", ("first", "all")), is_one_of(["first"], {"first": 1})
+    (True, False)
+    """
+    return isinstance(value, str) and value in choices
+
+
+def check_many(items: object, what: str, one: str) -> None:
+    """Refuse what many documents or events cannot be taken from.
+
+    Args:
+        what: there should be many of.
+        one: the function that takes one.
+
+    >>> check_many("<a/>", "documents", "match()")
+    Traceback (most recent call last):
+    tamis.core.errors.UsageError: many documents are an iterable, such as a list, not str: give \
+one to match()
+    """
+    if isinstance(items, str | bytes | bytearray | memoryview | Mapping | os.PathLike):
+        hint = f": give one to {one}"
+    elif isinstance(items, GeneratorType) and items.gi_frame is None:
+        raise UsageError(f"the generator of {what} was used before: it gives them only once")
+    elif isinstance(items, Iterable):
+        return
+    else:
+        hint = ""
+    kind = type(items).__name__
+    raise UsageError(f"many {what} are an iterable, such as a list, not {kind}{hint}")

@@ -1,0 +1,1 @@
+"""What documents and events share: sets of matches, engines, and how one is chosen."""

@@ -1,0 +1,284 @@
+"""``MatchSet``: what matched in a batch, by reference; the one thing that every consumer reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Literal, NamedTuple, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arguments import is_one_of
+from tamis.core.arrays import Int32, Int64, distinct, freeze
+from tamis.core.errors import DocumentError, SlowLaneError, UsageError
+
+Which = Literal["first", "all"]
+"""The nodes that are asked for, of those that an expression selects in a document."""
+
+
+def checked_nodes(nodes: object, values: bool) -> tuple[Which | None, bool]:
+    """The nodes that are asked for, and whether their values are.
+
+    Raises:
+        UsageError: there are no such nodes, or values are asked for without nodes.
+    """
+    if nodes is not None and not is_one_of(nodes, ("first", "all")):
+        raise UsageError(f'nodes is None, "first" or "all", not {nodes!r}')
+    if values and nodes is None:
+        raise UsageError('values are of nodes: say nodes="all", or "first", beside values=True')
+    return cast(Which | None, nodes), bool(values)
+
+
+class Subscribers(NamedTuple):
+    """Who asks each query: equal queries of many subscriptions are answered once.
+
+    Attributes:
+        starts: int64[queries + 1]; those of query q are ``numbers[starts[q]:starts[q + 1]]``.
+        numbers: int32[]; subscription numbers.
+    """
+
+    starts: Int64
+    numbers: Int32
+
+
+class Occurrences(NamedTuple):
+    """The nodes at which sets of queries were met: what those queries select, where it is known.
+
+    Attributes:
+        document_starts: int64[d + 1]; those of document i are from ``document_starts[i]`` on, up to
+            ``document_starts[i + 1]``, in document order.
+        set_ids: int32[]; sets of the ``MatchSet``.
+        places: int64[]; the place of each node (see ``KIND_BITS``).
+    """
+
+    document_starts: Int64
+    set_ids: Int32
+    places: Int64
+
+
+class MatchSet(NamedTuple):
+    """Which subscriptions matched which documents of a batch.
+
+    A document refers to *sets* of queries, which are stored once, and a query to its subscriptions,
+    so that a million matches that many documents share cost each of them one integer.
+
+    Attributes:
+        document_starts: int64[d + 1]; the sets of document i are
+            ``set_ids[document_starts[i]:document_starts[i + 1]]``.
+        set_ids: int32[].
+        set_starts: int64[s + 1]; the members of set j are
+            ``members[set_starts[j]:set_starts[j + 1]]``.
+        members: int32[]; numbers of queries, in no order; sets may share some. A member n < 0 and
+            the next one, m, stand for ``sliced[-1 - n:m]``.
+        sliced: int32[]; numbers of queries that many sets have parts of.
+        subscribers: who asks each query; None where query i is subscription i.
+        errors: the errors of documents that could not be answered, by document number.
+        occurrences: where sets were met, of an engine that was asked to note it.
+        failed: the subscriptions that could not be answered, of documents whose others were:
+            document number → subscription number → error.
+
+    >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)], {})
+    >>> matches.set_ids, matches.numbers(1)
+    (array([0, 0], dtype=int32), array([0, 2], dtype=int32))
+    """
+
+    document_starts: Int64
+    set_ids: Int32
+    set_starts: Int64
+    members: Int32
+    sliced: Int32
+    subscribers: Subscribers | None
+    errors: Mapping[int, DocumentError]
+    occurrences: Occurrences | None = None
+    failed: Mapping[int, Mapping[int, SlowLaneError]] = MappingProxyType({})
+
+    @property
+    def documents(self) -> int:
+        """The number of documents, those in error included."""
+        return len(self.document_starts) - 1
+
+    def numbers(self, document: int) -> Int32:
+        """The subscription numbers that matched one document, ascending, each once."""
+        sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
+        numbers = _unique(self._unsliced(ranges(self.set_starts, sets, self.members)))
+        if self.subscribers is not None:
+            numbers = np.sort(ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
+        freeze(numbers)
+        return numbers
+
+    def pairs(self, first: int, end: int) -> tuple[Int64, Int32]:
+        """What matched some documents: for each match the document's and the subscription's number.
+
+        Both ascend: all matches of a document follow each other.
+
+        Args:
+            first, end: of the documents.
+
+        >>> matches = match_set([np.array([0, 2]), np.array([], int), np.array([2])], {})
+        >>> matches.pairs(0, 3)
+        (array([0, 0, 2]), array([0, 2, 2], dtype=int32))
+        """
+        starts = self.document_starts[first : end + 1]
+        used, sets = np.unique(self.set_ids[starts[0] : starts[-1]], return_inverse=True)
+        set_starts, found = self._expanded(used)
+        counts = np.diff(starts)
+        sizes = set_starts[sets + 1] - set_starts[sets]
+        documents = np.repeat(np.repeat(np.arange(first, end), counts), sizes)
+        numbers = ranges(set_starts, sets.astype(np.int32), found)
+        if (counts > 1).any():  # sets of one document may share members
+            documents, numbers = _ordered(documents, numbers)
+        return documents, numbers
+
+    def _expanded(self, sets: Int32) -> tuple[Int64, Int32]:
+        """The subscription numbers of some sets, ascending in each; and where each begins."""
+        rows = sets.astype(np.int64)
+        members = ranges(self.set_starts, sets, self.members)
+        owners = np.repeat(np.arange(len(sets)), self.set_starts[rows + 1] - self.set_starts[rows])
+        is_start = members < 0
+        if is_start.any():
+            at = np.flatnonzero(is_start)
+            sizes = members[at + 1] - (-1 - members[at])
+            is_start[at + 1] = True
+            owners = np.concatenate([owners[~is_start], np.repeat(owners[at], sizes)])
+            members = self._unsliced(members)
+        if self.subscribers is not None:
+            firsts = self.subscribers.starts
+            queries = members.astype(np.int64)
+            owners = np.repeat(owners, firsts[queries + 1] - firsts[queries])
+            members = ranges(firsts, members, self.subscribers.numbers)
+        owners, numbers = _ordered(owners, members)
+        starts = np.zeros(len(sets) + 1, np.int64)
+        np.cumsum(np.bincount(owners, minlength=len(sets)), out=starts[1:])
+        return starts, numbers
+
+    def _unsliced(self, members: Int32) -> Int32:
+        """Members, without slices."""
+        is_start = members < 0
+        if not is_start.any():
+            return members
+        at = np.flatnonzero(is_start)
+        slices = np.stack([-1 - members[at], members[at + 1]], axis=1).astype(np.int64).reshape(-1)
+        # The ends of slices are starts of ranges too, which are skipped.
+        rows = np.arange(0, len(slices), 2, dtype=np.int32)
+        is_start[at + 1] = True
+        return np.concatenate([members[~is_start], ranges(slices, rows, self.sliced)])
+
+
+def ranges(starts: Int64, rows: Int32, values: Int32) -> Int32:
+    """``values[starts[row]:starts[row + 1]]`` of each row, behind each other."""
+    if len(rows) == 1:
+        return values[starts[rows[0]] : starts[rows[0] + 1]]
+    firsts = starts[rows]
+    counts = starts[rows.astype(np.int64) + 1] - firsts
+    ends = np.cumsum(counts)
+    total = int(ends[-1]) if len(ends) else 0
+    result: Int32 = values[np.arange(total) + np.repeat(firsts - ends + counts, counts)]
+    return result
+
+
+def only_used(set_ids: Int32, starts: Int64, members: Int32) -> tuple[Int32, Int64, Int32]:
+    """The same sets, without those that nothing refers to: an engine may know many more."""
+    used, renumbered = np.unique(set_ids, return_inverse=True)
+    counts = starts[used.astype(np.int64) + 1] - starts[used]
+    own_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return renumbered.astype(np.int32), own_starts, ranges(starts, used, members)
+
+
+def _unique(numbers: Int32) -> Int32:
+    """The numbers, ascending, each once."""
+    ascending = np.sort(numbers)
+    is_new = np.ones(len(ascending), bool)
+    is_new[1:] = ascending[1:] != ascending[:-1]
+    return ascending[is_new]
+
+
+def _ordered(owners: Int64, numbers: Int32) -> tuple[Int64, Int32]:
+    """Pairs in ascending order, each once."""
+    keys = distinct((owners << 32) | numbers)
+    return keys >> 32, (keys & 0xFFFFFFFF).astype(np.int32)
+
+
+def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
+    """What several engines say of the same documents, each about some queries.
+
+    Args:
+        parts: what matched, and the numbers of the engine's queries; None where all are its own.
+
+    >>> one = match_set([np.array([0]), np.array([], int)], {})
+    >>> both = joined([(one, None), (one, np.array([7], np.int32))])
+    >>> both.numbers(0), both.numbers(1)
+    (array([0, 7], dtype=int32), array([], dtype=int32))
+    """
+    if len(parts) == 1 and parts[0][1] is None:
+        return parts[0][0]
+    counts = [np.diff(matches.document_starts) for matches, _ in parts]
+    starts = np.concatenate([[0], np.cumsum(np.sum(counts, axis=0))]).astype(np.int64)
+    set_ids = np.empty(starts[-1], np.int32)
+    set_starts = [np.zeros(1, np.int64)]
+    members: list[Int32] = []
+    sliced: list[Int32] = []
+    next_place = starts[:-1].copy()
+    sets = used = 0
+    for (matches, numbers), count in zip(parts, counts, strict=True):
+        own_ids, own_starts, own_members = only_used(
+            matches.set_ids, matches.set_starts, matches.members
+        )
+        within = np.arange(len(own_ids)) - np.repeat(matches.document_starts[:-1], count)
+        set_ids[np.repeat(next_place, count) + within] = own_ids + sets
+        next_place += count
+        set_starts.append(own_starts[1:] + used)
+        members.append(_renumbered(own_members, numbers, sum(map(len, sliced))))
+        sliced.append(matches.sliced if numbers is None else numbers[matches.sliced])
+        sets += len(own_starts) - 1
+        used += len(own_members)
+    result = parts[0][0]._replace(
+        document_starts=starts,
+        set_ids=set_ids,
+        set_starts=np.concatenate(set_starts),
+        members=np.concatenate(members),
+        sliced=np.concatenate(sliced),
+        occurrences=None,
+    )
+    freeze(*result[:5])
+    return result
+
+
+def _renumbered(members: Int32, numbers: Int32 | None, sliced: int) -> Int32:
+    """Members by their numbers among all queries, with so many sliced ones before their own."""
+    is_start = members < 0
+    is_end = np.zeros(len(members), bool)
+    is_end[1:] = is_start[:-1]
+    own = members if numbers is None else numbers[np.where(is_start | is_end, 0, members)]
+    return np.where(is_start, members - sliced, np.where(is_end, members + sliced, own))
+
+
+def match_set(
+    by_document: Sequence[NDArray[np.integer[Any]]],
+    errors: Mapping[int, DocumentError],
+) -> MatchSet:
+    """A ``MatchSet`` from the ascending numbers of the queries that are true of each document."""
+    sets: dict[bytes, int] = {}
+    members: list[Int32] = []
+    set_ids: list[int] = []
+    document_starts = [0]
+    for numbers in by_document:
+        if len(numbers):
+            values = np.ascontiguousarray(numbers, dtype=np.int32)
+            key = values.tobytes()
+            if key not in sets:
+                sets[key] = len(sets)
+                members.append(values)
+            set_ids.append(sets[key])
+        document_starts.append(len(set_ids))
+    matches = MatchSet(
+        document_starts=np.array(document_starts, dtype=np.int64),
+        set_ids=np.array(set_ids, dtype=np.int32),
+        set_starts=np.cumsum([0, *map(len, members)], dtype=np.int64),
+        members=np.concatenate(members) if members else np.zeros(0, dtype=np.int32),
+        sliced=np.zeros(0, dtype=np.int32),
+        subscribers=None,
+        errors=errors,
+    )
+    freeze(*matches[:5])
+    return matches

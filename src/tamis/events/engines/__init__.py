@@ -1,0 +1,1 @@
+"""The algorithms that match filters; ``tamis.events.planner`` chooses among them."""

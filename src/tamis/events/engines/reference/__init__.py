@@ -1,0 +1,149 @@
+"""The oracle: every filter held against every event, in Python, with Python's own comparisons."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tamis.core.arrays import Bytes, Int64, distinct
+from tamis.core.index.matchset import MatchSet, match_set
+from tamis.events.engine import Engine
+from tamis.events.model import (
+    BOOLEAN,
+    EXISTS,
+    FLOAT,
+    IN,
+    INTEGER,
+    OPERATORS,
+    STRING,
+    AttributeBatch,
+    FilterTable,
+    Owners,
+)
+
+Value = bytes | int | float | bool
+
+_IS_SO: dict[str, Callable[[Any, Any], bool]] = {
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "prefix": bytes.startswith,
+    "suffix": bytes.endswith,
+    "contains": operator.contains,
+    "in": lambda value, items: any(value == item for item in items),
+}
+
+
+class Constraint(NamedTuple):
+    """A constraint with Python's own values.
+
+    Attributes:
+        name: its number.
+        kind: what values are compared as: bytes, float or bool.
+        constant: of ``in``, a list.
+    """
+
+    name: int
+    operator: str
+    kind: type
+    constant: Any
+
+    def holds(self, attributes: Mapping[int, Value]) -> bool:
+        """Whether it is satisfied by the attributes of an event, by the numbers of names."""
+        if self.name not in attributes:
+            return False
+        value = attributes[self.name]
+        if self.operator == "exists":
+            return True
+        return _kind(value) is self.kind and _IS_SO[self.operator](value, self.constant)
+
+
+class ReferenceProgram(NamedTuple):
+    """Constraints as Python's objects, of each filter."""
+
+    filters: list[list[Constraint]]
+
+    def memory_usage(self) -> int:
+        """Not known."""
+        return 0
+
+
+class ReferenceMatching:
+    """Holds every filter against every event."""
+
+    def __init__(self, program: ReferenceProgram, owners: Owners, threads: int) -> None:
+        del threads
+        self.program = program
+        self.owners = owners
+
+    def match(self, batch: AttributeBatch) -> MatchSet:
+        """The owners of filters that match each event."""
+        found = []
+        for number in range(batch.events):
+            first, end = batch.event_starts[number : number + 2].tolist()
+            attributes = {
+                int(batch.names[place]): _value(batch, batch.kinds, batch.values, place)
+                for place in range(first, end)
+            }
+            matched = [
+                filter
+                for filter, constraints in enumerate(self.program.filters)
+                if number not in batch.errors and all(c.holds(attributes) for c in constraints)
+            ]
+            found.append(distinct(self.owners.of[matched]))
+        return match_set(found, {})
+
+    def memory_usage(self) -> int:
+        """None worth counting."""
+        return 0
+
+
+def compile_filters(table: FilterTable) -> ReferenceProgram:
+    """Python's objects for the constraints."""
+    constraints = [constraint_of(table, place) for place in range(len(table.values))]
+    starts = table.starts.tolist()
+    return ReferenceProgram([constraints[starts[i] : starts[i + 1]] for i in range(table.filters)])
+
+
+def constraint_of(table: FilterTable, place: int) -> Constraint:
+    """The constraint at a place of a table."""
+    code = int(table.operators[place])
+    constant: Any = None
+    kind: type = bool
+    if code == IN:
+        first, end = table.list_starts[table.values[place] :][:2].tolist()
+        constant = [
+            _value(table, table.list_kinds, table.list_values, item) for item in range(first, end)
+        ]
+        kind = _kind(constant[0])
+    elif code != EXISTS:
+        constant = _value(table, table.kinds, table.values, place)
+        kind = _kind(constant)
+    return Constraint(int(table.constraint_names[place]), OPERATORS[code], kind, constant)
+
+
+def _kind(value: Value) -> type:
+    """The type that a value is compared as."""
+    return float if type(value) is int else type(value)
+
+
+def _value(of: FilterTable | AttributeBatch, kinds: Bytes, values: Int64, place: int) -> Value:
+    """What kind and bits stand for."""
+    kind, value = int(kinds[place]), int(values[place])
+    if kind == INTEGER:
+        return value
+    if kind == FLOAT:
+        return float(values[place : place + 1].view(np.float64)[0])
+    if kind == BOOLEAN:
+        return bool(value)
+    assert kind == STRING
+    return of.string_bytes[of.string_starts[value] : of.string_starts[value + 1]].tobytes()
+
+
+ENGINE = Engine("reference", compile_filters, ReferenceMatching)

@@ -1,0 +1,9 @@
+"""The default engine: filters grouped by exactly what they need of an event; see README.md."""
+
+from __future__ import annotations
+
+from tamis.events.engine import Engine
+from tamis.events.engines.signature.compile import compile_filters
+from tamis.events.engines.signature.matching import SignatureMatching
+
+ENGINE = Engine("signature", compile_filters, SignatureMatching)

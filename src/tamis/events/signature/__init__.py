@@ -1,9 +1,0 @@
-"""The default engine: filters grouped by exactly what they need of an event; see README.md."""
-
-from __future__ import annotations
-
-from tamis.events.engine import Engine
-from tamis.events.signature.compile import compile_filters
-from tamis.events.signature.matching import SignatureMatching
-
-ENGINE = Engine("signature", compile_filters, SignatureMatching)

@@ -1,0 +1,1 @@
+"""The algorithms that answer queries; ``tamis.matching.planner`` chooses among them."""

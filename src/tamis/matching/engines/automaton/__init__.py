@@ -1,0 +1,38 @@
+"""The default engine: a trie of all steps, determinised while it matches; see README.md."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tamis.matching.engine import Engine
+from tamis.matching.engines.automaton.compile import compile_queries, refuses
+from tamis.matching.engines.automaton.locating import locates
+from tamis.matching.engines.automaton.program import AutomatonProgram
+from tamis.schema.prune import Heuristics
+
+if TYPE_CHECKING:
+    from tamis.matching.engines.automaton.automaton import Automaton
+    from tamis.matching.engines.automaton.memo import MemoArrays
+
+__all__ = ["ENGINE", "compile_queries", "locates", "open_automaton", "refuses"]
+
+
+def open_automaton(
+    program: AutomatonProgram, bytes_max: int, memo: MemoArrays | None = None
+) -> Automaton:
+    """What matches with a program, for one thread at a time, perhaps from what was learned."""
+    from tamis.matching.engines.automaton.automaton import Automaton  # noqa: PLC0415 - imports kernels
+
+    return Automaton(program, bytes_max, memo)
+
+
+ENGINE = Engine(
+    name="automaton",
+    refuses=refuses,
+    compile=compile_queries,
+    open=open_automaton,
+    is_automatic=True,
+    takes_plain=True,
+    heuristics=Heuristics(wildcards="only-parent", descendants="single"),
+    locates=locates,
+)

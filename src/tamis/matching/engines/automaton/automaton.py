@@ -1,0 +1,453 @@
+"""``Automaton``: a program and what was learned of it, matching batches of events."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Bytes, Int32, Int64, freeze
+from tamis.core.index.matchset import MatchSet, Occurrences, Which, only_used
+from tamis.core.kernel.arrays import note
+from tamis.documents.batch import EventBatch
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.values import xpath_number
+from tamis.matching.engines.automaton.kernels.facts import known_facts
+from tamis.matching.engines.automaton.kernels.overlay import compact_overlay
+from tamis.matching.engines.automaton.kernels.scan import scan
+from tamis.matching.engines.automaton.kernels.tables import copy_pairs, rehash
+from tamis.matching.engines.automaton.layout import (
+    ASKS_NUMBER,
+    ATTRIBUTE_AT,
+    COUNTED_FROM,
+    CURRENT,
+    DEPTH,
+    DOCUMENT,
+    EVENT,
+    EVENTS,
+    FOUND_COUNT,
+    FULL_ANSWERS,
+    FULL_CLOSES,
+    FULL_DEPTH,
+    FULL_FACTS,
+    FULL_FOUND,
+    FULL_MERGES,
+    FULL_OVERLAY,
+    FULL_PENDINGS,
+    FULL_REACHED,
+    FULL_STATES,
+    FULL_TEXT,
+    GATHERED,
+    HAS_COUNTERS,
+    HAS_LEAVES,
+    IS_OPEN,
+    MEMO,
+    MET_COUNT,
+    MISC_AT,
+    NOTES,
+    NOTES_ALL,
+    NOTES_FIRST,
+    NOTES_NONE,
+    NUMBER_BUFFER,
+    NUMBER_END,
+    NUMBER_START,
+    OVERLAID,
+    PROGRAM,
+    PROGRESS,
+    QUERIES,
+    REGAINED,
+    SCRATCH,
+    STATE_SIZE,
+    TEXT_AT,
+    TEXT_NEEDED,
+    TRUE_AT_MOST,
+    TURNED_TO,
+    WIDTH,
+    Events,
+    Progress,
+)
+from tamis.matching.engines.automaton.memo import (
+    COUNT,
+    EMPTY,
+    PENDING_COLUMNS,
+    START,
+    STATE_COLUMNS,
+    FactSets,
+    Lists,
+    MemoArrays,
+    Pairs,
+    grown,
+    new_arrays,
+    new_scratch,
+)
+from tamis.matching.engines.automaton.program import (
+    OTHER_ATTRIBUTE,
+    OTHER_ELEMENT,
+    AutomatonProgram,
+)
+
+log = logging.getLogger("tamis")
+
+L = TypeVar("L", Lists, FactSets)
+
+_POSITION = [DOCUMENT, EVENT, ATTRIBUTE_AT, TEXT_AT, MISC_AT]
+"""The places that say which event is matched."""
+
+_NOTES = {None: NOTES_NONE, "first": NOTES_FIRST, "all": NOTES_ALL}
+
+_LISTS = {
+    FULL_STATES: "states",
+    FULL_PENDINGS: "pendings",
+    FULL_FACTS: "facts",
+    FULL_ANSWERS: "answers",
+}
+
+
+class Automaton:
+    """Matches batches, and remembers what it learns. It belongs to one thread at a time.
+
+    What is remembered is bounded: where it would take more than ``bytes_max``, all of it is
+    forgotten but what the open elements need; the bound is then at least twice what these take.
+
+    Args:
+        program: the queries.
+        bytes_max: the bound.
+        memo: what was learned of the program before, to go on from, unless it takes more than that;
+            nobody else may have these arrays.
+
+    Attributes:
+        forgotten: how often all was forgotten so far.
+    """
+
+    def __init__(
+        self, program: AutomatonProgram, bytes_max: int, memo: MemoArrays | None = None
+    ) -> None:
+        self.program = program
+        self.bytes_max = bytes_max
+        self.forgotten = 0
+        self._bound = bytes_max
+        self._is_beginning_again = False
+        self._forgotten_at: list[int] = []
+        self._names = _NameSymbols(program)
+        self._scratch = new_scratch(program.arrays, program.queries)
+        self._stacks: list[NDArray[Any]] = [np.zeros(64, np.int32) for _ in range(3)]
+        self._stacks.append(np.zeros(64, np.int64))
+        self._text = np.zeros(256, np.uint8)
+        self._number = np.zeros(1, np.float64)
+        self._overlay = [np.zeros(64, np.int32) for _ in range(2)]
+        self._state = np.zeros(STATE_SIZE, np.int64)
+        self._state[WIDTH] = len(program.arrays.wildcards)
+        self._state[QUERIES] = program.queries
+        self._state[HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
+        note(self._state, PROGRAM.nodes, program.arrays)
+        note(self._state, SCRATCH.nodes, self._scratch)
+        self._learn_anew()
+        if memo is not None:
+            self._go_on_from(memo)
+
+    def _go_on_from(self, memo: MemoArrays) -> None:
+        if _bytes(memo) > self.bytes_max:
+            log.info("what was learned before is left out: it takes %d bytes", _bytes(memo))
+            return
+        self._memo = memo
+        note(self._state, MEMO.states.starts, memo)
+
+    @property
+    def memo(self) -> MemoArrays:
+        """What was learned, to be saved before more is matched."""
+        return self._memo
+
+    def _learn_anew(self) -> None:
+        self._memo = new_arrays(self.program.arrays, self.program.queries)
+        self._seen = np.zeros(64, np.int64)
+        self._scratch.pending_bits[:] = 0
+        self._scratch.needed[:] = 0
+        self._state[TURNED_TO] = 0
+        note(self._state, MEMO.states.starts, self._memo)
+
+    def memory_usage(self) -> int:
+        """Bytes of what was learned, and of the room for work."""
+        return _bytes(self._memo) + sum(array.nbytes for array in self._scratch)
+
+    def match(
+        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+    ) -> MatchSet:
+        """Which queries are true of which documents.
+
+        Args:
+            vocabulary: that the batch was parsed with.
+            nodes: note the first place in a document at which the answer of a state is met, or all.
+        """
+        self._of_batch = events = self._events(batch, vocabulary)
+        state = self._state
+        state[NUMBER_BUFFER] = 0
+        note(state, EVENTS.document_starts, events)
+        state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
+        state[MET_COUNT], state[NOTES] = 0, _NOTES[nodes]
+        state[HAS_LEAVES] = any(
+            map(len, (events.attribute_event, events.text_event, events.misc_event))
+        )
+        self._forgotten_at = []
+        self._found_starts = np.zeros(batch.documents + 1, np.int64)
+        self._found = np.empty(64 + 4 * batch.documents, np.int32)
+        self._met_starts = np.zeros(batch.documents + 1, np.int64)
+        self._met_answers = np.empty(64, np.int32)
+        self._met_places = np.empty(64, np.int64)
+        self._pieces: list[_Piece] = []
+        self._bind_progress()
+        while status := scan(state):
+            if status == FULL_FOUND:
+                self._grow_found()
+            elif status == FULL_OVERLAY:
+                self._make_room_on_overlay()
+            elif status == FULL_TEXT:
+                self._text = np.zeros(2 * int(state[TEXT_NEEDED]), np.uint8)
+            elif status == ASKS_NUMBER:
+                self._answer_number()
+                continue
+            elif status == FULL_DEPTH:
+                self._stacks = [grown(stack, 2 * len(stack)) for stack in self._stacks]
+            else:
+                self._make_room(status)
+            self._bind_progress()
+        matches = self._match_set()
+        self._pieces = []
+        return matches
+
+    def _events(self, batch: EventBatch, vocabulary: Vocabulary) -> Events:
+        elements, attributes = self._names.of(vocabulary)
+        shared: dict[str, Any] = {
+            name: getattr(batch, name) for name in Events._fields if name in batch._fields
+        }
+        return Events(**shared, elements=elements, attributes=attributes)
+
+    def _bind_progress(self) -> None:
+        states, gathered, symbols, texts = self._stacks
+        self._progress = Progress(
+            states,
+            gathered,
+            symbols,
+            texts,
+            self._text,
+            self._number,
+            self._found_starts,
+            self._found,
+            self._seen,
+            self._overlay[0],
+            self._overlay[1],
+            self._met_starts,
+            self._met_answers,
+            self._met_places,
+        )
+        note(self._state, PROGRESS.outer_states, self._progress)
+
+    def _answer_number(self) -> None:
+        """Tell the kernel a number that it cannot read exactly, of many digits."""
+        buffers = dict(zip(EVENTS, self._of_batch, strict=True))
+        values: Bytes = buffers[int(self._state[NUMBER_BUFFER])]
+        start, end = self._state[[NUMBER_START, NUMBER_END]].tolist()
+        self._number[0] = xpath_number(values[start:end].tobytes())
+
+    # -- room --------------------------------------------------------------------------------------
+
+    def _grow_found(self) -> None:
+        if self._state[FOUND_COUNT] + 3 > len(self._found):
+            self._found = grown(self._found, 2 * len(self._found))
+        answers = int(self._memo.answers.counts[COUNT])
+        if answers + 3 > len(self._seen):
+            self._seen = grown(self._seen, 2 * answers + 3)
+        met = 2 * len(self._met_answers)
+        if self._state[MET_COUNT] + 3 > len(self._met_answers):
+            self._met_answers = grown(self._met_answers, met)
+            self._met_places = grown(self._met_places, met)
+
+    def _make_room_on_overlay(self) -> None:
+        """Drop what the overlay has twice; where that is less than half of it, let it grow."""
+        before = int(self._state[OVERLAID])
+        compact_overlay(self._state)
+        if 2 * self._state[OVERLAID] >= before:
+            self._overlay = [grown(part, 2 * len(part)) for part in self._overlay]
+
+    def _make_room(self, status: int) -> None:
+        """Let the memo grow, or forget.
+
+        What open elements need is never forgotten, and the bound is at least twice that: so much
+        has been learned anew before it is forgotten again.
+        """
+        state = self._state
+        if self._is_beginning_again and state[REGAINED] == state[DEPTH]:
+            self._is_beginning_again = False
+            self._bound = max(self.bytes_max, 2 * _bytes(self._memo))
+        self._grow(status)
+        is_over = _bytes(self._memo) > self._bound and not self._is_beginning_again
+        # What one event alone needs more than there may be is granted, or it would never end.
+        if is_over and self._forgotten_at != state[_POSITION].tolist():
+            self._forget()
+
+    def _grow(self, status: int) -> None:
+        memo = self._memo
+        if status == FULL_CLOSES:
+            memo = memo._replace(closes=_grown_pairs(memo.closes))
+        elif status == FULL_REACHED:
+            memo = memo._replace(reached=_grown_pairs(memo.reached))
+        elif status == FULL_MERGES:
+            memo = memo._replace(merges=_grown_pairs(memo.merges))
+        else:
+            name = _LISTS[status]
+            changed: dict[str, Any] = {name: _grown_lists(getattr(memo, name))}
+            memo = memo._replace(**changed)
+            states, pendings = len(memo.states.hashes), len(memo.pendings.hashes)
+            if len(memo.state_info) < states * STATE_COLUMNS:
+                memo = memo._replace(
+                    state_info=grown(memo.state_info, states * STATE_COLUMNS),
+                    table=grown(memo.table, states * len(self.program.arrays.wildcards)),
+                )
+            if len(memo.pending_info) < pendings * PENDING_COLUMNS:
+                memo = memo._replace(
+                    pending_info=grown(memo.pending_info, pendings * PENDING_COLUMNS)
+                )
+        self._memo = memo
+        note(self._state, MEMO.states.starts, memo)
+
+    def _forget(self) -> None:
+        """Forget all that open elements do not need; the kernel then finds their states again."""
+        self.forgotten += 1
+        self._is_beginning_again = True
+        old, state = self._memo, self._state
+        log.info("an automaton forgot what it learned, %d bytes, to stay in bounds", _bytes(old))
+        self._forgotten_at = state[_POSITION].tolist()
+        self._set_aside()
+        self._learn_anew()
+        if state[IS_OPEN]:
+            self._facts(old, EMPTY)  # is the first set of all
+            gathered = self._stacks[1]
+            for level in range(int(state[DEPTH])):
+                gathered[level] = self._facts(old, int(gathered[level]))
+            state[GATHERED] = self._facts(old, int(state[GATHERED]))
+            state[CURRENT], state[REGAINED] = START, 0
+
+    def _facts(self, old: MemoArrays, number: int) -> int:
+        """A set of facts of an old memo in the new one."""
+        start, end = old.facts.starts[number : number + 2]
+        places, words = old.facts.places[start:end], old.facts.words[start:end]
+        while (found := known_facts(self._state, places, words)) < 0:
+            self._grow(FULL_FACTS)
+        return int(found)
+
+    # -- results -----------------------------------------------------------------------------------
+
+    def _set_aside(self) -> None:
+        """Keep those of the answers that were found since answers were forgotten last."""
+        begin, met_begin = self._pieces[-1][:2] if self._pieces else (0, 0)
+        self._state[COUNTED_FROM] = self._state[FOUND_COUNT]
+        self._state[TRUE_AT_MOST] = 0
+        end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
+        answers = self._memo.answers
+        met = self._met_answers[met_begin:met_end]
+        used = np.concatenate([self._found[begin:end], met])
+        used, starts, members = only_used(used, answers.starts, answers.members)
+        self._found[begin:end], met[:] = np.split(used, [end - begin])
+        self._pieces.append(_Piece(end, met_end, starts, members))
+
+    def _match_set(self) -> MatchSet:
+        answers = self._memo.answers
+        end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
+        count, used = answers.counts.tolist()
+        last = _Piece(end, met_end, answers.starts[: count + 1], answers.members[:used])
+        found, met = self._found[:end], self._met_answers[:met_end]
+        starts, members = last.starts, last.members
+        if self._pieces:
+            begin = met_begin = sets = used = 0
+            several = []
+            for piece in [*self._pieces, last]:
+                found[begin : piece.end] += sets
+                met[met_begin : piece.met_end] += sets
+                several.append(piece.starts[1:] + used)
+                begin, met_begin = piece.end, piece.met_end
+                sets += len(piece.starts) - 1
+                used += len(piece.members)
+            starts = np.concatenate([last.starts[:1], *several])
+            members = np.concatenate([piece.members for piece in [*self._pieces, last]])
+        occurrences = None
+        if self._state[NOTES]:
+            occurrences = Occurrences(self._met_starts, met, self._met_places[:met_end])
+            freeze(*occurrences)
+        matches = MatchSet(
+            document_starts=self._found_starts,
+            set_ids=found,
+            set_starts=starts,
+            members=members,
+            sliced=self.program.arrays.sliced,
+            subscribers=None,
+            errors={},
+            occurrences=occurrences,
+        )
+        freeze(*matches[:5])
+        return matches
+
+
+class _Piece(NamedTuple):
+    """Answers that a memo knew, and how many had been found, and met, when it was forgotten."""
+
+    end: int
+    met_end: int
+    starts: Int64
+    members: Int32
+
+
+class _NameSymbols:
+    """The symbols of names, as two arrays that grow with a vocabulary."""
+
+    def __init__(self, program: AutomatonProgram) -> None:
+        self._program = program
+        self._vocabulary: Vocabulary | None = None
+        self._known = 0
+        self._elements = self._attributes = np.zeros(0, np.int32)
+
+    def of(self, vocabulary: Vocabulary) -> tuple[Int32, Int32]:
+        """The symbol of an element, and that of an attribute, by name."""
+        if vocabulary is not self._vocabulary:
+            self._vocabulary = vocabulary
+            self._known = 0
+            self._elements = self._attributes = np.zeros(0, np.int32)
+        count = len(vocabulary)
+        if count > len(self._elements):
+            self._elements = grown(self._elements, 64 + 2 * count)
+            self._attributes = grown(self._attributes, 64 + 2 * count)
+        program = self._program
+        for name in range(self._known, count):
+            expanded = vocabulary.expanded(name)
+            self._elements[name] = program.elements.of(*expanded, OTHER_ELEMENT)
+            self._attributes[name] = program.attributes.of(*expanded, OTHER_ATTRIBUTE)
+        self._known = count
+        return self._elements, self._attributes
+
+
+def _bytes(memo: MemoArrays) -> int:
+    return sum(
+        part.nbytes if isinstance(part, np.ndarray) else sum(array.nbytes for array in part)
+        for part in memo
+    )
+
+
+def _grown_lists(lists: L) -> L:
+    """The same lists with twice the room of the kind that is short."""
+    count, size = int(lists.counts[COUNT]), len(lists.hashes)
+    if count < size:
+        if isinstance(lists, FactSets):
+            room = 2 * len(lists.words)
+            return lists._replace(places=grown(lists.places, room), words=grown(lists.words, room))
+        return lists._replace(members=grown(lists.members, 2 * len(lists.members)))
+    hashes = grown(lists.hashes, 2 * size)
+    slots = np.zeros(4 * size, np.int32)
+    rehash(hashes, count, slots)
+    return lists._replace(starts=grown(lists.starts, 2 * size + 1), hashes=hashes, slots=slots)
+
+
+def _grown_pairs(pairs: Pairs) -> Pairs:
+    size = 2 * len(pairs.keys)
+    keys, values = np.zeros(size, np.uint64), np.zeros(size, np.int64)
+    copy_pairs(pairs.keys, pairs.values, keys, values)
+    return Pairs(keys, values, pairs.counts)

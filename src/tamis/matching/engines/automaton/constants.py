@@ -1,0 +1,274 @@
+"""What string values are compared with, as arrays: a hash table of strings, and sorted numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Bytes, Int32, Int64, distinct
+from tamis.core.errors import UsageError
+from tamis.language.plain import OPERATORS as NAMES
+from tamis.matching.engines.automaton.kernels.constants import (
+    GRAM_BYTES,
+    add_searched,
+    fill_grams,
+    fill_rows,
+    fill_slots,
+    link_searched,
+)
+from tamis.matching.engines.automaton.program import (
+    ASKED_OF,
+    BEGIN,
+    CLASSES,
+    COMPARISON_COLUMNS,
+    COMPARISONS,
+    CONSTANT_ROW,
+    FACT,
+    FIRST_BYTE,
+    FUNCTION,
+    GRAM,
+    GRAM_ROW,
+    GROUP,
+    GROUP_COLUMNS,
+    HAS_GRAMS,
+    LENGTHS,
+    LONGEST,
+    MEANS,
+    OFFSET,
+    OPERATOR,
+    OPERATORS,
+    ROOT,
+    SAYS,
+    THRESHOLD,
+    THRESHOLDS,
+)
+
+BITS_OF_PREFIX = 16
+"""So that one in so many strings, at most, seems to be a prefix that is none."""
+MOST_ALIKE = 8
+"""Strings of a group with the same gram."""
+SEARCHED_CELLS = 1 << 18
+"""Nodes times letters for which it is written down where they lead: what fits a cache."""
+_BYTES_MAX = (1 << 31) - 1
+"""Places in them are int32."""
+_STARTS_WITH, _CONTAINS = NAMES.index("starts-with"), NAMES.index("contains")
+_BITS = np.array([OPERATORS.get(name, 0) for name in NAMES], np.int32)
+
+
+class Asked(NamedTuple):
+    """What is asked of values.
+
+    Attributes:
+        groups: int32[n]; by which it is.
+        operators: int32[n]; places in ``tamis.language.plain.OPERATORS``.
+        literals: int32[n]; the number of a string, or minus one minus that of a number.
+        facts: int32[n]; that say so.
+    """
+
+    groups: Int32
+    operators: Int32
+    literals: Int32
+    facts: Int32
+
+    def only(self, which: NDArray[np.bool_]) -> Asked:
+        """Some of it."""
+        return Asked(*(column[which] for column in self))
+
+
+def value_arrays(
+    functions: Int32,
+    asked: Asked,
+    starts: Int64,
+    texts: Bytes,
+    numbers: NDArray[np.float64],
+    is_sparse: NDArray[np.bool_],
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a program that are about values.
+
+    Args:
+        functions: that of each group.
+        starts, texts: the strings.
+        is_sparse: by number of a fact.
+    """
+    rows = np.zeros((len(functions) + 1, GROUP_COLUMNS), np.int32)
+    rows[:-1, FUNCTION] = functions
+    is_string = asked.literals >= 0
+    is_searched = is_string & (asked.operators == _CONTAINS)
+    return {
+        **_constants(rows, asked.only(is_string & ~is_searched), starts, texts),
+        **_contained(rows, asked.only(is_searched), starts, texts),
+        **_comparisons(rows, asked.only(~is_string), numbers, is_sparse),
+        "groups": rows,
+    }
+
+
+def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+    """The strings that values are, or begin with."""
+    is_prefix = asked.operators == _STARTS_WITH
+    own_starts, own_texts = _gathered(asked.literals, starts, texts)
+    if own_starts[-1] > _BYTES_MAX:
+        raise UsageError(
+            "the strings that values are compared with take more than 2 GiB: compile them in parts"
+        )
+    lengths = np.diff(own_starts)
+    rows[:, LONGEST] = -1
+    np.maximum.at(rows[:, LONGEST], asked.groups, lengths)
+    prefixes = distinct(asked.groups[is_prefix].astype(np.int64) << 32 | lengths[is_prefix])
+    rows[:, LENGTHS] = np.searchsorted(prefixes >> 32, np.arange(len(rows)))
+    groups = (2 * asked.groups + is_prefix).astype(np.int32)
+    constants = np.zeros((len(groups) + 1, CONSTANT_ROW), np.int32)
+    constants[:-1, ASKED_OF] = groups
+    constants[:, FIRST_BYTE] = own_starts
+    constants[:-1, MEANS] = asked.facts
+    slots = np.zeros(1 << (2 * len(groups)).bit_length(), np.uint64)
+    count = int(np.count_nonzero(is_prefix))
+    bits = np.zeros(1 << (BITS_OF_PREFIX * count // 64).bit_length(), np.uint64)
+    fill_slots(constants.reshape(-1), own_texts, slots, bits)
+    return {
+        "constant_slots": slots,
+        "constants": constants,
+        "constant_bytes": own_texts,
+        "prefix_lengths": (prefixes & 0xFFFFFFFF).astype(np.int32),
+        "prefix_bits": bits,
+    }
+
+
+def _contained(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+    """The strings that values contain: by a gram of theirs, or else in tries."""
+    lengths = starts[asked.literals + 1] - starts[asked.literals]
+    which = np.flatnonzero(lengths >= GRAM_BYTES)
+    grams, offsets = _rarest(starts[asked.literals[which]], lengths[which], texts)
+    order = np.lexsort((grams, asked.groups[which]))
+    which, grams, offsets = which[order], grams[order], offsets[order]
+    # Of those that have all in common, a few are compared one by one.
+    groups = asked.groups[which]
+    begins = np.ones(len(which), bool)
+    begins[1:] = (groups[1:] != groups[:-1]) | (grams[1:] != grams[:-1])
+    places = np.arange(len(which))
+    kept = places - np.maximum.accumulate(np.where(begins, places, 0)) < MOST_ALIKE
+    has_gram = np.zeros(len(lengths), bool)
+    has_gram[which[kept]] = True
+    return {
+        **_grams(rows, asked, which[kept], grams[kept], offsets[kept], starts, texts),
+        **_searched(rows, asked.only(~has_gram), starts, texts),
+    }
+
+
+def _rarest(firsts: Int64, lengths: Int64, texts: Bytes) -> tuple[NDArray[np.uint32], Int64]:
+    """Of each string the gram that fewest strings have, as a number, and where it is."""
+    counts = lengths - GRAM_BYTES + 1
+    ends = np.cumsum(counts)
+    of = np.repeat(np.arange(len(counts)), counts)
+    offsets = np.arange(len(of)) - np.repeat(ends - counts, counts)
+    places = firsts[of] + offsets
+    grams = np.zeros(len(of), np.uint32)
+    for number in range(GRAM_BYTES):
+        grams |= texts[places + number].astype(np.uint32) << np.uint32(8 * number)
+    _, inverse, uses = np.unique(grams, return_inverse=True, return_counts=True)
+    order = np.lexsort((uses[inverse.reshape(-1)], of))
+    chosen = order[ends - counts]
+    return grams[chosen], offsets[chosen]
+
+
+def _grams(
+    rows: Int32,
+    asked: Asked,
+    which: NDArray[np.int64],
+    grams: NDArray[np.uint32],
+    offsets: Int64,
+    starts: Int64,
+    texts: Bytes,
+) -> dict[str, NDArray[Any]]:
+    """The strings with a gram, sorted by group and gram."""
+    own_starts, own_texts = _gathered(asked.literals[which], starts, texts)
+    table = np.zeros((len(which) + 1, GRAM_ROW), np.int32)
+    table[:-1, GROUP] = asked.groups[which]
+    table[:-1, GRAM] = grams.view(np.int32)
+    table[:-1, OFFSET] = offsets
+    table[:, BEGIN] = own_starts
+    table[:-1, SAYS] = asked.facts[which]
+    rows[asked.groups[which], HAS_GRAMS] = 1
+    bits = np.zeros(1 << min(max(len(which).bit_length(), 7), 17), np.uint64)
+    slots = np.zeros(1 << (2 * len(which)).bit_length(), np.int32)
+    fill_grams(table.reshape(-1), bits, slots)
+    return {"gram_bits": bits, "gram_slots": slots, "grams": table, "gram_bytes": own_texts}
+
+
+def _gathered(literals: Int32, starts: Int64, texts: Bytes) -> tuple[Int64, Bytes]:
+    """Some strings, one behind the other."""
+    firsts = starts[literals]
+    lengths = starts[literals + 1] - firsts
+    own_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    return own_starts, texts[
+        np.arange(own_starts[-1]) + np.repeat(firsts - own_starts[:-1], lengths)
+    ]
+
+
+def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+    """The strings that values contain: a trie for each group, in one numbering of nodes."""
+    groups = distinct(asked.groups)
+    roots = len(groups)
+    rows[groups, ROOT] = np.arange(1, roots + 1)
+    most = 1 + roots + int(np.sum(starts[asked.literals + 1] - starts[asked.literals]))
+    # By node: the one before it, the byte between, how far from the root it is, and the fact.
+    before, byte, depth = (np.zeros(most, np.int32) for _ in range(3))
+    facts = np.full(most, -1, np.int32)
+    keys, values = _table(most)
+    count = add_searched(
+        rows[asked.groups, ROOT], asked.literals, asked.facts, starts, texts,
+        keys, values, facts, before, byte, depth, roots + 1,
+    )  # fmt: skip
+    depth[0] = -1
+    order = np.argsort(depth[:count], kind="stable")
+    rank = np.empty(count, np.int32)
+    rank[order] = np.arange(count, dtype=np.int32)
+    before, byte, facts = rank[before[order]], byte[order], facts[order]
+    failures, outputs, shorter = (np.zeros(count, np.int32) for _ in range(3))
+    keys, values = _table(count)
+    link_searched(roots, keys, values, facts, before, byte, failures, outputs, shorter)
+    letters = np.zeros(257, np.uint8)
+    known = distinct(byte[roots + 1 :])
+    letters[known] = np.arange(1, len(known) + 1)
+    width = letters[256] = len(known) + 1
+    near = min(count, max(roots + 1, SEARCHED_CELLS // width))
+    leads = np.zeros((near, width), np.int32)
+    fill_rows(roots, keys, values, failures, letters, width, leads.reshape(-1))
+    return {
+        "searched_letters": letters,
+        "searched_rows": leads,
+        "searched_keys": keys,
+        "searched_values": values,
+        "searched_failures": failures,
+        "searched_outputs": outputs,
+        "searched_shorter": shorter,
+        "searched_facts": facts,
+    }
+
+
+def _table(count: int) -> tuple[NDArray[np.uint64], Int32]:
+    """An empty hash table, by nodes and bytes, of more than so many nodes."""
+    size = 1 << (2 * count).bit_length()
+    return np.zeros(size, np.uint64), np.zeros(size, np.int32)
+
+
+def _comparisons(
+    rows: Int32, asked: Asked, numbers: NDArray[np.float64], is_sparse: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
+    """The numbers that values are compared with."""
+    wanted = numbers[-1 - asked.literals]
+    order = np.lexsort((wanted, asked.groups))
+    groups, wanted = asked.groups[order], wanted[order]
+    is_new = np.ones(len(order), bool)
+    is_new[1:] = (groups[1:] != groups[:-1]) | (wanted[1:] != wanted[:-1])
+    every = np.arange(len(rows))
+    rows[:, THRESHOLDS] = np.searchsorted(groups[is_new], every)
+    rows[:, COMPARISONS] = np.searchsorted(groups, every)
+    rows[:, CLASSES] = 2 * (rows[:, THRESHOLDS] + every)
+    compared = np.zeros((len(order), COMPARISON_COLUMNS), np.int32)
+    compared[:, OPERATOR] = _BITS[asked.operators[order]]
+    compared[:, THRESHOLD] = np.cumsum(is_new) - 1 - rows[groups, THRESHOLDS]
+    compared[:, FACT] = asked.facts[order]
+    sparse_first = np.lexsort((~is_sparse[asked.facts[order]], groups))
+    return {"thresholds": wanted[is_new], "comparisons": compared[sparse_first]}

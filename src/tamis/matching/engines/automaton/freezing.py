@@ -1,0 +1,523 @@
+"""From the growing form of a program to its arrays."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import chain, product
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
+from tamis.core.errors import UsageError
+from tamis.documents.demand import ALL_NAMES, Demand, Names
+from tamis.matching.engines.automaton.builder import Builder, Test
+from tamis.matching.engines.automaton.building import (
+    ALL_COVERED,
+    ANY_CHILD,
+    ATTRIBUTE,
+    BELOW,
+    CHAIN_COUNTER,
+    CHAIN_STAGE,
+    CODE,
+    ELEMENT,
+    FACT_FORMULA,
+    FACT_TEST,
+    FIRST_COVER,
+    FORMULAS,
+    KIND,
+    LAST_CHAIN,
+    LAST_FACT,
+    LAST_STAGE,
+    PARENT,
+    RULE_ACTION,
+    RULE_FORMULA,
+    RULE_NODE,
+    RULE_SOURCE,
+    RULE_TARGET,
+    STRINGS,
+    TEST,
+    TEXT_NODE,
+    TRUE,
+    VALUE_FACT,
+    VALUE_GROUP,
+    VALUE_LITERAL,
+    VALUE_OPERATOR,
+)
+from tamis.matching.engines.automaton.constants import Asked, value_arrays
+from tamis.matching.engines.automaton.grids import grid_arrays
+from tamis.matching.engines.automaton.growing import Tables
+from tamis.matching.engines.automaton.kernels.formulas import count_uses, finish, weigh
+from tamis.matching.engines.automaton.program import (
+    ACCEPTED,
+    ACTION,
+    CHILDREN,
+    COUNTS,
+    DESCENDANTS,
+    FIRST_SYMBOL,
+    FORMULA,
+    GRIDS,
+    MISC,
+    NEEDS,
+    NODE_COLUMNS,
+    OF_CHILD,
+    OF_COUNTER,
+    OF_DESCENDANT,
+    OF_GROUP,
+    OF_ITSELF,
+    OF_STAGE,
+    OF_VALUE,
+    OTHER_ATTRIBUTE,
+    OTHER_ELEMENT,
+    PASSES,
+    RULE_COLUMNS,
+    RULES,
+    SOURCE,
+    SURE,
+    TARGET,
+    TELLS,
+    TEXT,
+    WATCHED,
+    WATCHES,
+    AutomatonProgram,
+    ProgramArrays,
+    Symbols,
+)
+from tamis.matching.engines.automaton.sparse import SparseFacts
+
+MOST_WORDS = (1 << 31) // 64 - 1
+"""Words of facts: their numbers have 32 bits."""
+MANY_RULES = 16
+"""A node of more rules has them indexed by what they watch."""
+_ALL_ELEMENTS: Test = (ELEMENT, None, None)
+_ALL_ATTRIBUTES: Test = (ATTRIBUTE, None, None)
+
+
+def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonProgram:
+    """The program of all that was added.
+
+    Args:
+        queries: how many there are.
+        demand: of those that were not plain.
+    """
+    tables = builder.tables
+    symbols = _SymbolTable(builder.tests)
+    rows = tables.rows("nodes")
+    parents, below, codes = rows[:, PARENT], rows[:, BELOW] != 0, symbols.codes[rows[:, TEST]]
+    order = _breadth_first(parents, below, codes)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    facts, fact_arrays = _numbered_facts(tables)
+    children, descendants = _children(rank[parents[order[1:]]], below[order])
+    accepts = tables.rows("accepts")
+    accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
+    words = int(fact_arrays["fact_ends"][-1])
+    sure_starts, sure, of_rules, rules, of_formulas, formulas = _ruled(
+        tables, rank, facts, fact_arrays["counter_bases"]
+    )
+    needs = _needs(tables, rank, facts)
+    sparse = SparseFacts(builder)
+    sparse_rules = sparse.arrays(facts, words, of_rules, rules, of_formulas, needs)
+    needs = needs[~np.isin(needs & (1 << 32) - 1, facts[sparse.is_pure])]
+    is_left = sparse.is_only[of_formulas] == 0
+    of_rules, rules = of_rules[is_left], rules[is_left]
+    is_sliced, grid_starts, grids = grid_arrays(
+        of_rules, rules, _numbered_tests(tables, facts, words)
+    )
+    of_rules, rules = of_rules[~is_sliced], rules[~is_sliced]
+    rule_starts = np.searchsorted(of_rules, np.arange(len(order) + 1))
+    nodes = np.zeros((len(order) + 1, NODE_COLUMNS), np.int32)
+    nodes[:, CHILDREN] = children
+    nodes[:-1, DESCENDANTS] = descendants
+    nodes[:, ACCEPTED] = accept_starts
+    nodes[:, SURE] = sure_starts
+    nodes[:, RULES] = rule_starts
+    nodes[:, NEEDS] = np.searchsorted(needs >> 32, np.arange(len(order) + 1))
+    nodes[:, WATCHES], watches = _watches(rule_starts, rules[:, WATCHED])
+    nodes[:, GRIDS] = np.searchsorted(grid_starts, np.arange(len(order) + 1))
+    arrays = ProgramArrays(
+        nodes=nodes,
+        tests=codes[order],
+        wildcards=symbols.wildcards,
+        accepts=accepts[accept_order, 1],
+        sure=sure,
+        rules=rules,
+        needs=(needs & (1 << 32) - 1).astype(np.int32),
+        sparse_nodes=_node_bits(sparse_rules["sparse_rules"], len(order)),
+        **sparse_rules,
+        **watches,
+        **grids,
+        **formulas,
+        **fact_arrays,
+        **_chain_arrays(builder, facts, fact_arrays["fact_ends"]),
+        **_value_arrays(tables, facts, sparse),
+    )
+    arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
+    freeze(*arrays)
+    return AutomatonProgram(
+        arrays,
+        queries,
+        demand | _demand(builder),
+        symbols.elements,
+        symbols.attributes,
+    )
+
+
+def _demand(builder: Builder) -> Demand:
+    """What plain queries read of documents."""
+    reads = np.flatnonzero(builder.tables["reads_text"])
+    text = (
+        ALL_NAMES
+        if ALL_COVERED in reads
+        else Names(
+            _name(builder.tests[cover - FIRST_COVER]) for cover in reads if cover >= FIRST_COVER
+        )
+    )
+    attributes = [builder.tests[number] for number in builder.plain_attributes]
+    if any(None in test for test in attributes):
+        return Demand(attributes=ALL_NAMES, text=text)
+    return Demand(attributes=Names(map(_name, attributes)), text=text)
+
+
+def _name(test: Test) -> tuple[str, str]:
+    _, namespace, local = test
+    assert namespace is not None
+    assert local is not None
+    return namespace, local
+
+
+# -- facts -----------------------------------------------------------------------------------------
+
+
+def _numbered_facts(tables: Tables) -> tuple[Int32, dict[str, NDArray[Any]]]:
+    """The number of each fact in the program; and what is known of these numbers.
+
+    Kinds follow each other, each from a new word on; in a kind, facts about the same test: an
+    element tells few words of facts then.
+    """
+    rows = tables.rows("facts")
+    kinds = rows[:, KIND]
+    order = np.lexsort((_value_ranks(tables), rows[:, FACT_TEST], kinds))
+    counts = np.bincount(kinds, minlength=OF_COUNTER)[:OF_COUNTER]
+    limits = tables.rows("limits")[:, 0]
+    ends = np.cumsum([-(-count // 64) for count in [*counts.tolist(), int(limits.sum())]])
+    if ends[-1] > MOST_WORDS:
+        raise UsageError(
+            f"the subscriptions count up to {limits.sum():,} nodes in all, more than "
+            f"{64 * MOST_WORDS:,}: use smaller numbers in count() and positions, or "
+            "engine='reference'"
+        )
+    starts = 64 * np.concatenate([[0], ends[:-1]])
+    firsts = np.cumsum(counts) - counts
+    numbers = np.empty(len(kinds), np.int32)
+    sorted_kinds = kinds[order]
+    numbers[order] = np.arange(len(kinds)) - firsts[sorted_kinds] + starts[sorted_kinds]
+    return numbers, {
+        "fact_ends": ends.astype(np.int64),
+        "fact_counters": np.repeat(np.arange(len(limits), dtype=np.int32), limits),
+        "counter_bases": (starts[-1] + np.cumsum(limits) - limits - 1).astype(np.int32),
+        "counter_limits": limits.copy(),
+    }
+
+
+def _value_ranks(tables: Tables) -> Int32:
+    """By fact about a value: its rank; what is true of one value is in few words then."""
+    ranks = np.zeros(len(tables.rows("facts")), np.int32)
+    values = tables.rows("values")
+    literals = values[:, VALUE_LITERAL]
+    is_string = literals >= 0
+    numbers = np.zeros(len(values))
+    numbers[~is_string] = _numbers(tables)[-1 - literals[~is_string]]
+    begins = np.zeros((len(values), 2), np.uint64)
+    begins[is_string] = _begins(tables)[literals[is_string]]
+    keys = (begins[:, 1], begins[:, 0], numbers, values[:, VALUE_OPERATOR], is_string)
+    order = np.lexsort(keys)
+    ranks[values[order, VALUE_FACT]] = np.arange(len(values), dtype=np.int32)
+    # What is told of just that follows suit.
+    facts = tables.rows("facts")
+    told = np.flatnonzero((facts[:, KIND] == OF_CHILD) & (facts[:, FACT_FORMULA] > TRUE))
+    formulas = facts[told, FACT_FORMULA]
+    starts = tables["formula_starts"]
+    asked = tables["formula_code"][starts[formulas]]
+    is_one = (starts[formulas + 1] - starts[formulas] == 1) & (asked >= 0)
+    ranks[told[is_one]] = ranks[asked[is_one]]
+    return ranks
+
+
+def _numbers(tables: Tables) -> NDArray[np.float64]:
+    """The numbers that values are compared with."""
+    return np.ascontiguousarray(tables.rows("numbers")).view(np.float64)[:, 0]
+
+
+def _begins(tables: Tables) -> NDArray[np.uint64]:
+    """How each string begins, as two words that sort as it does."""
+    count = int(tables.state[STRINGS])
+    starts, data = tables["string_starts"][: count + 1], tables["string_bytes"]
+    places = starts[:-1, None] + np.arange(16)
+    is_inside = places < starts[1:, None]
+    begins = np.where(is_inside, data[np.where(is_inside, places, 0)], 0).astype(np.uint8)
+    return begins.view(">u8").astype(np.uint64)
+
+
+# -- rules -----------------------------------------------------------------------------------------
+
+
+def _ruled(
+    tables: Tables, rank: Int32, facts: Int32, counter_bases: Int32
+) -> tuple[Int64, Int32, Int32, Int32, Int32, dict[str, NDArray[Any]]]:
+    """What is sure by node; by node, the rules and the numbers of their formulas; the formulas."""
+    given = tables.rows("rules")
+    formulas, actions = given[:, RULE_FORMULA], given[:, RULE_ACTION]
+    nodes, targets = rank[given[:, RULE_NODE]], given[:, RULE_TARGET].copy()
+    told = actions == TELLS
+    targets[told] = facts[targets[told]]
+    is_sure = (formulas == TRUE) & (told | (actions == COUNTS) & (given[:, RULE_SOURCE] < 0))
+    counted = is_sure & ~told
+    targets[counted] = counter_bases[targets[counted]] + 1
+    sure_starts, sure_order = _grouped(nodes[is_sure], len(rank))
+    sure = targets[is_sure][sure_order]
+    watches, arrays = _formula_arrays(tables, facts)
+    nodes = nodes[~is_sure]
+    rows = np.zeros((len(nodes), RULE_COLUMNS), np.int32)
+    rows[:, : FORMULA + 1] = watches[formulas[~is_sure]]
+    rows[:, ACTION] = actions[~is_sure]
+    rows[:, TARGET] = targets[~is_sure]
+    rows[:, SOURCE] = given[~is_sure, RULE_SOURCE]
+    order = np.lexsort((rows[:, WATCHED], nodes))
+    return sure_starts, sure, nodes[order], rows[order], formulas[~is_sure][order], arrays
+
+
+def _numbered_tests(tables: Tables, facts: Int32, words: int) -> Int32:
+    """By number of a fact that children tell: the test of the children, from 1 on; 0 for others."""
+    rows = tables.rows("facts")
+    result = np.zeros(64 * words, np.int32)
+    told = rows[:, KIND] == OF_CHILD
+    result[facts[told]] = rows[told, FACT_TEST] + 1
+    return result
+
+
+def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDArray[Any]]]:
+    """What stands with rules, by formula, and the formulas.
+
+    In a conjunction the facts that ask for most, the least likely, come first, and of these the
+    ones that few others ask for. What an element notes about itself is not watched: it was not
+    gathered.
+    """
+    count = int(tables.state[FORMULAS])
+    kinds: Bytes = tables["formula_kinds"][:count].copy()
+    starts: Int64 = tables["formula_starts"][: count + 1].copy()
+    code: Int32 = tables["formula_code"][: int(tables.state[CODE])].copy()
+    weights, uses = np.zeros(len(facts), np.int64), np.zeros(len(facts), np.int64)
+    weigh(tables.state, weights)
+    count_uses(kinds, starts, code, uses)
+    ranks = np.empty(len(facts), np.int32)
+    ranks[np.lexsort((uses, -weights))] = np.arange(len(facts), dtype=np.int32)
+    is_gathered = (tables.rows("facts")[:, KIND] != OF_ITSELF).astype(np.uint8)
+    watches = np.empty((count, FORMULA + 1), np.int32)
+    finish(kinds, starts, code, facts, is_gathered, ranks, watches.reshape(-1))
+    return watches, {"formula_starts": starts, "formula_code": code, "formula_kinds": kinds}
+
+
+def _node_bits(rules: Int32, nodes: int) -> Bytes:
+    """Bits of the nodes of sparse rules."""
+    bits = np.zeros(nodes + 1, np.uint8)
+    bits[rules[rules[:, ACTION] != PASSES, SOURCE]] = 1
+    return np.packbits(bits, bitorder="little")
+
+
+def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
+    """Nodes, from bit 32 on, and the facts of descendants that are told to them: ascending."""
+    rules = tables.rows("rules")
+    kinds = tables.rows("facts")[:, KIND]
+    told = rules[rules[:, RULE_ACTION] == TELLS]
+    told = told[kinds[told[:, RULE_TARGET]] == OF_DESCENDANT]
+    around = rank[tables.rows("nodes")[told[:, RULE_NODE], PARENT]].astype(np.int64)
+    return distinct(around << 32 | facts[told[:, RULE_TARGET]])
+
+
+def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:
+    chains = builder.tables.rows("chains")
+    stages = [
+        [(facts[first], counter, 1)]
+        if first >= 0
+        else [
+            (facts[fact], of_stage, number) for fact, of_stage, number in builder.chains[-1 - first]
+        ]
+        for first, counter in chains[:, [CHAIN_STAGE, CHAIN_COUNTER]].tolist()
+    ]
+    first, of_stages = 64 * ends[OF_VALUE], 64 * int(ends[OF_STAGE] - ends[OF_VALUE])
+    begins = np.array([chain[0][0] for chain in stages], np.int32)
+    chain_starts, order = _grouped(begins - first, of_stages)
+    lasts = builder.tables.rows("lasts")
+    told = facts[lasts[:, LAST_STAGE]]
+    last_starts, last_order = _grouped(told - first, of_stages)
+    rows = np.stack([lasts[:, LAST_CHAIN], facts[lasts[:, LAST_FACT]]], axis=1)
+    return {
+        "chain_starts": chain_starts,
+        "chain_numbers": order,
+        "stage_starts": np.cumsum([0, *map(len, stages)], dtype=np.int64),
+        "stages": np.array([stage for chain in stages for stage in chain], np.int32),
+        "last_starts": last_starts,
+        "lasts": rows[last_order],
+    }
+
+
+def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str, NDArray[Any]]:
+    """What values are compared with, by the test of the nodes that ask, and the function."""
+    rows = tables.rows("facts")
+    is_group = rows[:, KIND] == OF_GROUP
+    functions = np.empty(np.count_nonzero(is_group), np.int32)
+    functions[facts[is_group]] = -2 - rows[is_group, FACT_FORMULA]
+    values = tables.rows("values")
+    asked = Asked(
+        facts[values[:, VALUE_GROUP]],
+        values[:, VALUE_OPERATOR],
+        values[:, VALUE_LITERAL],
+        facts[values[:, VALUE_FACT]],
+    )
+    count = int(tables.state[STRINGS])
+    starts: Int64 = tables["string_starts"][: count + 1]
+    is_sparse = np.zeros(int(facts.max(initial=0)) + 1, bool)
+    is_sparse[facts[sparse.is_sparse]] = True
+    texts = tables["string_bytes"]
+    return value_arrays(functions, asked, starts, texts, _numbers(tables), is_sparse)
+
+
+# -- tests -----------------------------------------------------------------------------------------
+
+
+class _SymbolTable:
+    """The symbols of names, and the codes of tests.
+
+    Attributes:
+        codes: int32[tests]; the symbol that passes, or minus one minus a wildcard's number.
+        wildcards: uint8[symbols, wildcards]; which of them a symbol passes.
+    """
+
+    def __init__(self, tests: list[Test]) -> None:
+        self.elements, self.attributes = Symbols({}, {}, {}), Symbols({}, {}, {})
+        symbols: list[Test] = [
+            (TEXT_NODE, None, None),
+            (ANY_CHILD, None, None),
+            _ALL_ELEMENTS,
+            _ALL_ATTRIBUTES,
+        ]
+        assert (TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL) == (0, 1, 2, 3, 4)
+        for kind, namespace, local in _distinct_tests(tests):
+            number = len(symbols)
+            symbols.append((kind, namespace, local))
+            of_kind = self.attributes if kind == ATTRIBUTE else self.elements
+            if namespace is not None and local is not None:
+                of_kind.names[namespace, local] = number
+            elif namespace is not None:
+                of_kind.namespaces[namespace] = number
+            elif local is not None:
+                of_kind.locals[local] = number
+        passing = Counter(chain.from_iterable(map(_passed, symbols)))
+        wild = [test for test in tests if _is_wild(test) and passing[test] > 1]
+        columns = {test: column for column, test in enumerate(wild)}
+        numbers = {test: number for number, test in enumerate(symbols)}
+        codes = [-1 - columns[test] if test in columns else numbers.get(test, 0) for test in tests]
+        self.codes: Int32 = np.array(codes, np.int32)
+        self.wildcards = np.zeros((len(symbols), len(wild)), np.uint8)
+        for number, symbol in enumerate(symbols):
+            passed = [columns[test] for test in _passed(symbol) if test in columns]
+            self.wildcards[number, passed] = 1
+
+
+def _distinct_tests(tests: list[Test]) -> dict[Test, None]:
+    """The tests of names, and what passes two of them: ``p:a`` where ``p:*`` and ``*:a`` are."""
+    named = [test for test in tests if test[0] in (ELEMENT, ATTRIBUTE) and test[1:] != (None, None)]
+    found = dict.fromkeys(named)
+    for kind in (ELEMENT, ATTRIBUTE):
+        namespaces = [test[1] for test in named if test[0] == kind and test[2] is None]
+        names = [test[2] for test in named if test[0] == kind and test[1] is None]
+        found |= dict.fromkeys((kind, *both) for both in product(namespaces, names))
+    return found
+
+
+def _passed(symbol: Test) -> set[Test]:
+    """The wildcards that a symbol passes."""
+    kind, namespace, local = symbol
+    passed: set[Test] = set() if kind == ATTRIBUTE else {(ANY_CHILD, None, None)}
+    return passed | {(kind, None, None), (kind, namespace, None), (kind, None, local)}
+
+
+def _watches(starts: Int64, watched: Int32) -> tuple[Int64, dict[str, NDArray[Any]]]:
+    """Where the watches of each node begin, and these, for nodes that have many rules.
+
+    Args:
+        starts: int64[nodes + 1]; where the rules of each node begin.
+        watched: the facts that these watch, ascending for each node, or -1.
+    """
+    counts = np.diff(starts)
+    of_rule = np.repeat(np.arange(len(counts)), counts)
+    picked = np.flatnonzero((counts[of_rule] > MANY_RULES) & (watched >= 0))
+    nodes, facts = of_rule[picked], watched[picked]
+    begins = _is_first(nodes, facts)
+    nodes, facts, runs = nodes[begins], facts[begins], picked[begins]
+    # Behind the runs of a node stands where its rules end.
+    wide = np.flatnonzero(_is_first(nodes))
+    places = facts >> 6
+    is_word = _is_first(nodes, places)
+    ranks = np.flatnonzero(is_word) + np.cumsum(_is_first(nodes))[is_word] - 1
+    behind = np.append(wide[1:], len(nodes)) if len(wide) else wide
+    runs = np.insert(runs, behind, starts[1:][nodes[wide]])
+    bits = np.uint64(1) << (facts & 63).astype(np.uint64)
+    words = np.bitwise_or.reduceat(bits, np.flatnonzero(is_word)) if len(bits) else bits
+    return np.searchsorted(nodes[is_word], np.arange(len(starts))), {
+        "watch_words": words,
+        "watch_places": places[is_word],
+        "watch_ranks": ranks.astype(np.int32),
+        "runs": runs.astype(np.int32),
+    }
+
+
+def _is_first(*columns: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows differ from the one before."""
+    result = np.ones(len(columns[0]), bool)
+    result[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    return result
+
+
+def _is_wild(test: Test) -> bool:
+    return test[0] == ANY_CHILD or (test[0] in (ELEMENT, ATTRIBUTE) and None in test)
+
+
+def _breadth_first(parents: Int32, below: NDArray[np.bool_], codes: Int32) -> NDArray[np.int32]:
+    """The nodes, in the order in which they are numbered."""
+    level = np.zeros(1, np.int64)
+    levels = [level]
+    by_parent = np.argsort(parents, kind="stable")
+    starts = np.searchsorted(parents[by_parent], np.arange(len(parents) + 1))
+    while True:
+        counts = starts[level + 1] - starts[level]
+        total = int(counts.sum())
+        if total == 0:
+            return np.concatenate(levels).astype(np.int32)
+        offsets = np.repeat(starts[level] - np.cumsum(counts) + counts, counts) + np.arange(total)
+        found = by_parent[offsets]
+        place = np.repeat(np.arange(len(level)), counts)
+        level = found[np.lexsort((codes[found], below[found], place))]
+        levels.append(level)
+
+
+def _children(parents: Int32, below: NDArray[np.bool_]) -> tuple[Int32, Int32]:
+    """Where the children of each node begin, and among them the descendant steps.
+
+    Args:
+        parents: of all nodes but the first, ascending.
+        below: of all nodes.
+    """
+    numbers = np.arange(len(below) + 1)
+    children = 1 + np.searchsorted(parents, numbers)
+    near = np.bincount(parents[~below[1:]], minlength=len(below))[: len(below)]
+    return children.astype(np.int32), (children[:-1] + near).astype(np.int32)
+
+
+def _grouped(keys: NDArray[np.int32], groups: int) -> tuple[Int64, Int32]:
+    """Where each group of ascending keys begins, and the order that groups them."""
+    order = np.argsort(keys, kind="stable").astype(np.int32)
+    starts = np.searchsorted(keys[order], np.arange(groups + 1)).astype(np.int64)
+    return starts, order

@@ -1,0 +1,206 @@
+"""``Tables``: what a program is built in, and its room."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Bytes, Int32, Int64
+from tamis.core.kernel.arrays import note
+from tamis.matching.engines.automaton.building import (
+    ACCEPT_ROW,
+    ACCEPTS,
+    AT,
+    BYTES,
+    CHAIN_ROW,
+    CHAINS,
+    CODE,
+    FACT_ROW,
+    FACTS,
+    FIRST_COVER,
+    FORMULAS,
+    LAST_ROW,
+    LASTS,
+    LIMITS,
+    NODE_ROW,
+    NODES,
+    NUMBER_ROW,
+    NUMBERS,
+    RULE_ROW,
+    RULES,
+    STATE_SIZE,
+    STRINGS,
+    VALUE_ROW,
+    VALUES,
+    Building,
+)
+from tamis.matching.engines.automaton.kernels.interning import (
+    rehash_formulas,
+    rehash_rows,
+    rehash_strings,
+)
+from tamis.matching.engines.automaton.memo import grown
+from tamis.matching.engines.automaton.program import CONJUNCTION
+
+ROOM = 1024
+"""Rows that every table has room for before it is asked for more."""
+CODE_ROOM = 1 << 16
+"""Numbers of formulas' programs that a plain query may need: each level writes what is in it."""
+_OPERATIONS = 128
+"""How many operations of the builder that is enough for, at least."""
+_KINDS: list[tuple[Any, Any]] = [(Int32, np.int32), (Int64, np.int64), (Bytes, np.uint8)]
+_DTYPES = {
+    name: dtype
+    for name, kind in get_type_hints(Building).items()
+    for known, dtype in _KINDS
+    if kind == known
+}
+
+
+class _Rows(NamedTuple):
+    """A table: its names, where its rows are counted, their width, and how many numbers say which.
+
+    Tables without slots may have a row twice.
+    """
+
+    rows: str
+    slots: str | None
+    used: int
+    width: int
+    keys: int
+
+
+_TABLES = (
+    _Rows("nodes", "node_slots", NODES, NODE_ROW, 3),
+    _Rows("facts", "fact_slots", FACTS, FACT_ROW, 3),
+    _Rows("values", "value_slots", VALUES, VALUE_ROW, 3),
+    _Rows("rules", "rule_slots", RULES, RULE_ROW, 5),
+    _Rows("chains", "chain_slots", CHAINS, CHAIN_ROW, 1),
+    _Rows("lasts", "last_slots", LASTS, LAST_ROW, 2),
+    _Rows("numbers", "number_slots", NUMBERS, NUMBER_ROW, 2),
+    _Rows("accepts", None, ACCEPTS, ACCEPT_ROW, 0),
+    _Rows("limits", None, LIMITS, 1, 0),
+)
+
+
+class Tables:
+    """The tables of a program that grows (see ``Building``).
+
+    Attributes:
+        state: what kernels are given: counts, and where the arrays are.
+    """
+
+    def __init__(self) -> None:
+        self.state = np.zeros(STATE_SIZE, np.int64)
+        self._arrays: dict[str, NDArray[Any]] = {
+            name: np.zeros(1, dtype) for name, dtype in _DTYPES.items()
+        }
+        for name in ("levels", "pending", "work", "others"):
+            self._widen(name, 4 * ROOM)
+        self._arrays["formula_kinds"][0] = CONJUNCTION
+        self._arrays["formula_depths"][0] = 1
+        self.state[FORMULAS] = 1  # the one that is always true: its number is TRUE
+        self._left = 0
+        self._is_noted = False
+        self.reserve(ROOM, ROOM)
+        self.reserve_strings(0, 0)
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        """All of an array, with its room."""
+        return self._arrays[name]
+
+    def rows(self, name: str) -> Int32:
+        """The rows of a table, a view: int32[n, width]."""
+        (table,) = (table for table in _TABLES if table.rows == name)
+        used = int(self.state[table.used]) * table.width
+        return self._arrays[name][:used].reshape(-1, table.width)
+
+    def step(self) -> NDArray[np.int64]:
+        """The state, for an operation that adds a few rows to each table at most."""
+        if self._left == 0:
+            self.reserve(ROOM, ROOM)
+            self._left = _OPERATIONS
+        self._left -= 1
+        return self.state
+
+    def used_up(self) -> None:
+        """Something else than ``step`` added rows: there may be no room left for operations."""
+        self._left = 0
+
+    # -- room --------------------------------------------------------------------------------------
+
+    def reserve(self, rows: int, code: int) -> None:
+        """Make room for more rows in each table, and for more numbers of formulas' programs."""
+        for table in _TABLES:
+            self._reserve_rows(table, rows)
+        formulas = int(self.state[FORMULAS]) + rows
+        self._widen("formula_kinds", formulas)
+        self._widen("formula_depths", formulas)
+        self._widen("formula_starts", formulas + 1)
+        self._widen("formula_code", int(self.state[CODE]) + code)
+        if 2 * formulas > len(self._arrays["formula_slots"]):
+            self._set("formula_slots", _slots(formulas))
+            self.note()
+            rehash_formulas(self.state)
+        self.note()
+
+    def _reserve_rows(self, table: _Rows, more: int) -> None:
+        count = int(self.state[table.used])
+        self._widen(table.rows, (count + more) * table.width)
+        if table.slots is not None and 2 * (count + more) > len(self._arrays[table.slots]):
+            slots = _slots(count + more)
+            self._set(table.slots, slots)
+            rehash_rows(self._arrays[table.rows], table.width, table.keys, count, slots)
+
+    def reserve_strings(self, strings: int, size: int) -> None:
+        """Make room for more strings, of a size in bytes together."""
+        strings += int(self.state[STRINGS])
+        self._widen("string_starts", strings + 1)
+        self._widen("string_bytes", int(self.state[BYTES]) + size)
+        if 2 * strings >= len(self._arrays["string_slots"]):
+            self._set("string_slots", _slots(strings))
+            self.note()
+            rehash_strings(self.state)
+        self.note()
+
+    def reserve_code(self, size: int) -> None:
+        """Make room for a program of a formula, and for some more."""
+        if int(self.state[CODE]) + size + ROOM > len(self._arrays["formula_code"]):
+            self._widen("formula_code", int(self.state[CODE]) + size + ROOM)
+            self.note()
+
+    def reserve_work(self, size: int) -> None:
+        """Make room for work with so many numbers."""
+        if size > len(self._arrays["work"]):
+            for name in ("pending", "work", "others"):
+                self._widen(name, size)
+            self.note()
+
+    def set_tests(self, kinds: list[int], covers: list[int]) -> None:
+        """Tell kernels of all tests: their kinds, and what they let pass covers."""
+        self._set("test_kinds", np.array(kinds, np.uint8))
+        self._set("test_covers", np.array(covers, np.int32))
+        self._widen("reads_text", FIRST_COVER + len(kinds))
+        self.note()
+
+    def _widen(self, name: str, size: int) -> None:
+        array = self._arrays[name]
+        if size > len(array):
+            self._set(name, grown(array, size + size // 2))
+
+    def _set(self, name: str, array: NDArray[Any]) -> None:
+        self._arrays[name] = array
+        self._is_noted = False
+
+    def note(self) -> None:
+        """Tell kernels where the arrays are, if some moved."""
+        if not self._is_noted:
+            note(self.state, AT.nodes, Building(**self._arrays))
+            self._is_noted = True
+
+
+def _slots(count: int) -> Int32:
+    """An empty hash table for so many rows, and as many again."""
+    return np.zeros(1 << (4 * count).bit_length(), np.int32)

@@ -1,0 +1,422 @@
+"""The overlay: the sparse facts of the open elements, and what follows where one ends.
+
+Sets of facts, and what is learned of them, know nothing of sparse facts: each is on a stack, with
+the level of the element that gathered it. Where that ends, the set answers for all other facts;
+then the rules of each sparse fact are looked at, one by one.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.core.arrays import Int64
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
+from tamis.matching.engines.automaton.kernels.counting import forget_counts, set_counts
+from tamis.matching.engines.automaton.kernels.ends import forget_facts, holds
+from tamis.matching.engines.automaton.kernels.facts import add_fact, add_set, holds_fact
+from tamis.matching.engines.automaton.kernels.reporting import can_report, report_sized
+from tamis.matching.engines.automaton.kernels.tables import (
+    intern,
+    is_crowded,
+    pair,
+    put,
+    set_bit,
+    slot_of,
+)
+from tamis.matching.engines.automaton.layout import (
+    DONE,
+    FULL_ANSWERS,
+    FULL_FOUND,
+    FULL_OVERLAY,
+    FULL_REACHED,
+    HAS_COUNTERS,
+    MEMO,
+    OVERLAID,
+    PROGRAM,
+    PROGRESS,
+    SCRATCH,
+    SPENT,
+)
+from tamis.matching.engines.automaton.memo import (
+    AROUND,
+    INHERITED,
+    PENDING_COLUMNS,
+    RULED,
+    STATE_COLUMNS,
+    SURE_FACTS,
+    Words,
+)
+from tamis.matching.engines.automaton.program import (
+    ACCEPTS,
+    ACTION,
+    ALSO,
+    FORMULA,
+    OF_ITSELF,
+    OF_STAGE,
+    OF_VALUE,
+    PASSES,
+    RULE_COLUMNS,
+    SOURCE,
+    SPENDS,
+    TARGET,
+    THIRD,
+    WATCHED,
+)
+
+PENDING = 1 << 31
+"""In a key of what is reached: the first number is of pending nodes."""
+
+
+@inlined
+def is_overlaid(state: Int64, level: int) -> bool:
+    """Whether an element has sparse facts, the innermost one that is open, at a level."""
+    count = state[OVERLAID]
+    return count > 0 and int32s(state, PROGRESS.overlay_levels)[count - 1] == level
+
+
+@inlined
+def is_sparse(state: Int64, fact: int) -> bool:
+    """Whether a fact stays outside of sets."""
+    sparse = uint64s(state, PROGRAM.sparse)
+    return len(sparse) > 0 and holds_fact(sparse, fact) != 0
+
+
+@inlined
+def lay_over(state: Int64, level: int, fact: int) -> int:
+    """Put a sparse fact on the overlay of an element, unless it is spent: DONE, or a status."""
+    if holds_fact(uint64s(state, SCRATCH.spent), fact):
+        return DONE
+    count = state[OVERLAID]
+    facts = int32s(state, PROGRESS.overlay_facts)
+    if count == len(facts):
+        return FULL_OVERLAY
+    facts[count] = fact
+    int32s(state, PROGRESS.overlay_levels)[count] = level
+    state[OVERLAID] = count + 1
+    return DONE
+
+
+@called
+def lay_told(state: Int64, level: int) -> int:
+    """Put those that are sparse of the facts that follow on the overlay of an element instead.
+
+    Where there is no room, that is the status, and no facts follow.
+    """
+    sparse = uint64s(state, PROGRAM.sparse)
+    told, summary = uint64s(state, SCRATCH.told), uint64s(state, SCRATCH.told_words)
+    status = DONE
+    for i in range(len(summary) if len(sparse) else 0):
+        which = summary[i]
+        while which != U(0):
+            place = 64 * i + first(which)
+            lowest = which & (U(0) - which)
+            which ^= lowest
+            word = told[place] & sparse[place]
+            told[place] ^= word
+            while word != U(0) and not status:
+                status = lay_over(state, level, 64 * place + first(word))
+                word &= word - U(1)
+            if status:
+                told[place] = U(0)
+            if told[place] == U(0):
+                summary[i] ^= lowest
+    return status
+
+
+# -- the end of an element -------------------------------------------------------------------------
+
+
+@called
+def close_overlay(
+    state: Int64, current: int, gathered: int, around: int, result: int, level: int
+) -> int:
+    """Follow the rules of the sparse facts of an element: DONE; or a status, and all is done again.
+
+    What was reported by then is not reported twice.
+
+    Args:
+        current: its state.
+        gathered: what it gathered, and what is true of its value.
+        around: what the element around it gathered before.
+        result: what it tells that.
+    """
+    facts, levels = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRESS.overlay_levels)
+    known, told = uint64s(state, SCRATCH.gathered), uint64s(state, SCRATCH.told)
+    end = state[OVERLAID]
+    start = end
+    while start > 0 and levels[start - 1] == level:
+        start -= 1
+    last = start
+    for i in range(start, end):  # each once
+        if not holds_fact(known, facts[i]):
+            add_fact(known, facts[i])
+            facts[last] = facts[i]
+            last += 1
+    state[OVERLAID] = last
+    status = follow_sparse(state, start, last, current, gathered, around, result)
+    for i in range(start, last):
+        known[facts[i] >> 6] = U(0)
+    count = state[OVERLAID] - last
+    for i in range(last, last + count):
+        told[facts[i] >> 6] = U(0)
+    if status:
+        state[OVERLAID] = last
+        return status
+    for i in range(count):
+        facts[start + i] = facts[last + i]
+        levels[start + i] = level - 1
+    state[OVERLAID] = start + count
+    return DONE
+
+
+@called
+def follow_sparse(
+    state: Int64, start: int, end: int, current: int, gathered: int, around: int, result: int
+) -> int:
+    """Do what the rules of some sparse facts say that hold: DONE, or a status.
+
+    What an element tells follows behind what is on the overlay; each fact once.
+    """
+    facts, starts = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRAM.sparse_starts)
+    rules, info = int32s(state, PROGRAM.sparse_rules), int32s(state, MEMO.state_info)
+    row_of_state = current * STATE_COLUMNS
+    is_loaded = False
+    status = DONE
+    i = start
+    while i < end and not status:
+        fact = np.int64(facts[i])
+        i += 1
+        rule, rule_end = np.int64(starts[fact]), np.int64(starts[fact + 1])
+        while rule < rule_end and not status:
+            row = rule * RULE_COLUMNS
+            rule += 1
+            action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
+            if rules[row + FORMULA] >= 0 or rules[row + WATCHED] != rules[row + ALSO]:
+                if not is_loaded:
+                    load(state, current, gathered)
+                    is_loaded = True
+                if not does_hold(state, row):
+                    continue
+            if action == PASSES:
+                where = PENDING | np.int64(info[row_of_state + INHERITED])
+            else:
+                where = np.int64(current)
+            is_here = reaches(state, where, np.int64(rules[row + SOURCE]))
+            if is_here <= 0:
+                status = -is_here
+                continue
+            if action == ACCEPTS:
+                status = accept(state, target)
+                if rules[row + SPENDS] and not status:
+                    spend(state, fact)
+            else:
+                status = tell_sparse(state, target, around, result)
+    if is_loaded:
+        unload(state, current, gathered)
+    return status
+
+
+@inlined
+def spend(state: Int64, fact: int) -> None:
+    """Note that the only query that a fact makes true is true of the document by now."""
+    spent = uint64s(state, SCRATCH.spent)
+    if not holds_fact(spent, fact):
+        add_fact(spent, fact)
+        int32s(state, SCRATCH.spent_facts)[state[SPENT]] = fact
+        state[SPENT] += 1
+
+
+@called
+def begin_overlay(state: Int64) -> None:
+    """Begin a document: nothing is on the overlay, and no fact is spent."""
+    spent, facts = uint64s(state, SCRATCH.spent), int32s(state, SCRATCH.spent_facts)
+    for i in range(state[SPENT]):
+        spent[facts[i] >> 6] = U(0)
+    state[SPENT] = state[OVERLAID] = 0
+
+
+@inlined
+def does_hold(state: Int64, row: int) -> bool:
+    """Whether all that a sparse rule asks for holds."""
+    rules, known = int32s(state, PROGRAM.sparse_rules), uint64s(state, SCRATCH.gathered)
+    watched, formula = np.int64(rules[row + WATCHED]), np.int64(rules[row + FORMULA])
+    if watched >= 0 and not (
+        holds_fact(known, watched)
+        and holds_fact(known, rules[row + ALSO])
+        and holds_fact(known, rules[row + THIRD])
+    ):
+        return False
+    return formula < 0 or holds(state, formula)
+
+
+@called
+def load(state: Int64, current: int, gathered: int) -> None:
+    """Have the bits of all facts set that hold, and counters."""
+    known = uint64s(state, SCRATCH.gathered)
+    add_set(state, known, gathered)
+    sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    add_own(state, known, sure)
+    if state[HAS_COUNTERS]:
+        set_counts(state, gathered)
+
+
+@called
+def add_own(state: Int64, known: Words, sure: int) -> None:
+    """Add those of the facts that are sure that are about the element itself."""
+    offsets, end = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)[OF_ITSELF]
+    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    i = offsets[sure]
+    while i < offsets[sure + 1] and places[i] < end:
+        known[U(places[i])] |= words[i]
+        i += 1
+
+
+@called
+def unload(state: Int64, current: int, gathered: int) -> None:
+    """Take all away that was loaded."""
+    forget_facts(state, gathered)
+    sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    forget_facts(state, sure)
+    if state[HAS_COUNTERS]:
+        forget_counts(state, gathered)
+
+
+@inlined
+def accept(state: Int64, query: int) -> int:
+    """Report an answer of one query: DONE, or a status."""
+    known = int32s(state, MEMO.query_answers)
+    if known[query] == 0:
+        bits, answers = uint8s(state, SCRATCH.answer_bits), int32s(state, SCRATCH.answers)
+        set_bit(bits, query)
+        answers[0] = query
+        answer = intern(state, MEMO.answers, answers, 1, bits)
+        if answer < 0:
+            return FULL_ANSWERS
+        known[query] = answer + 1
+    if not can_report(state):
+        return FULL_FOUND
+    report_sized(state, np.int64(known[query] - 1), 1)
+    return DONE
+
+
+@called
+def tell_sparse(state: Int64, fact: int, around: int, result: int) -> int:
+    """Tell the element around a sparse fact, once: DONE, or a status."""
+    ends = int64s(state, PROGRAM.fact_ends)
+    if ends[OF_VALUE] <= fact >> 6 < ends[OF_STAGE]:
+        return tell_last(state, fact, around, result)
+    return tell_once(state, fact)
+
+
+@inlined
+def tell_once(state: Int64, fact: int) -> int:
+    """Put a sparse fact behind the overlay, unless it is there, or spent: DONE, or a status.
+
+    Facts are marked as told just where they are there: ``close_overlay`` takes the marks of these
+    away again.
+    """
+    told, before = uint64s(state, SCRATCH.told), state[OVERLAID]
+    if holds_fact(told, fact):
+        return DONE
+    status = lay_over(state, -1, fact)
+    if state[OVERLAID] > before:
+        add_fact(told, fact)
+    return status
+
+
+@called
+def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
+    """Tell what follows of a child that told a fact OF_STAGE, and is the first of its kind.
+
+    Chains of several stages have no sparse facts.
+    """
+    ends = int64s(state, PROGRAM.fact_ends)
+    starts, lasts = int64s(state, PROGRAM.last_starts), int32s(state, PROGRAM.lasts)
+    of_chain, stages = int64s(state, PROGRAM.stage_starts), int32s(state, PROGRAM.stages)
+    bases = int32s(state, PROGRAM.counter_bases)
+    number = stage - 64 * ends[OF_VALUE]
+    status = DONE
+    for i in range(starts[number], starts[number + 1]):
+        chain, fact = np.int64(lasts[2 * i]), np.int64(lasts[2 * i + 1])
+        kind, counter = stages[3 * of_chain[chain]], stages[3 * of_chain[chain] + 1]
+        is_first = in_set(state, result, kind) and not in_set(state, around, bases[counter] + 1)
+        if is_first and not status:
+            status = tell_once(state, fact)
+    return status
+
+
+@inlined
+def in_set(state: Int64, number: int, fact: int) -> bool:
+    """Whether a fact is in a set."""
+    offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
+    place = fact >> 6
+    low, high = offsets[number], offsets[number + 1]
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if places[middle] < place:
+            low = middle + 1
+        else:
+            high = middle
+    if low == end or places[low] != place:
+        return False
+    return uint64s(state, MEMO.facts.words)[low] >> (U(fact) & U(63)) & U(1) != U(0)
+
+
+# -- where rules are -------------------------------------------------------------------------------
+
+
+@inlined
+def reaches(state: Int64, where: int, node: int) -> int:
+    """1 if a state reaches a node, or pending nodes have it; 0 if not; or a status, negated."""
+    keys, key = uint64s(state, MEMO.reached.keys), pair(where, node)
+    slot = slot_of(keys, key)
+    if keys[slot] != U(0):
+        return int64s(state, MEMO.reached.values)[slot]
+    return find_reached(state, where, node)
+
+
+@called
+def find_reached(state: Int64, where: int, node: int) -> int:
+    """What ``reaches`` returns, which becomes known."""
+    if is_crowded(state, MEMO.reached):
+        return -FULL_REACHED
+    is_here = False
+    if where & PENDING:
+        offsets, members = (
+            int64s(state, MEMO.pendings.starts),
+            int32s(state, MEMO.pendings.members),
+        )
+        pending = where ^ PENDING
+        while pending:
+            for i in range(offsets[pending], offsets[pending + 1]):
+                is_here |= members[i] == node
+            pending = int64s(state, MEMO.pending_info)[pending * PENDING_COLUMNS + AROUND]
+    else:
+        offsets, members = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
+        ruled = np.int64(int32s(state, MEMO.state_info)[where * STATE_COLUMNS + RULED])
+        for i in range(offsets[where], offsets[where] + ruled):
+            is_here |= members[i] == node
+    put(state, MEMO.reached, pair(where, node), np.int64(is_here))
+    return np.int64(is_here)
+
+
+@kernel
+def compact_overlay(state: Int64) -> None:
+    """Drop what is twice on the overlay of an element."""
+    facts, levels = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRESS.overlay_levels)
+    told = uint64s(state, SCRATCH.told)
+    last = at = 0
+    while at < state[OVERLAID]:
+        level, start = levels[at], last
+        while at < state[OVERLAID] and levels[at] == level:
+            if not holds_fact(told, facts[at]):
+                add_fact(told, facts[at])
+                facts[last], levels[last] = facts[at], level
+                last += 1
+            at += 1
+        for i in range(start, last):
+            told[facts[i] >> 6] = U(0)
+    state[OVERLAID] = last

@@ -1,0 +1,224 @@
+"""Plain queries, as they were read in bulk (see tamis.language.plain), added to the tables."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.core.arrays import Int32, Int64
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.arrays import int32s, uint8s
+from tamis.language.plain import (
+    ALL,
+    ANCHOR,
+    ANY,
+    ASKS,
+    BELOW,
+    END,
+    FIRST,
+    KIND_BITS,
+    STEP,
+    TEST_SHIFT,
+)
+from tamis.matching.engines.automaton.building import (
+    ACCEPT_ROW,
+    ACCEPTS,
+    ALL_COVERED,
+    AT,
+    CHAIN_ROW,
+    CHAINS,
+    CODE,
+    FACT_ROW,
+    FACTS,
+    FORMULAS,
+    LAST_ROW,
+    LASTS,
+    LIMITS,
+    NODE_ROW,
+    NODES,
+    RULE_ROW,
+    RULES,
+    TEXT_NODE,
+    TRUE,
+    VALUE_ROW,
+    VALUES,
+)
+from tamis.matching.engines.automaton.kernels.adding import (
+    accept_if,
+    chain_of,
+    node_behind,
+    passed,
+    stage,
+    told,
+    value_is,
+)
+from tamis.matching.engines.automaton.kernels.formulas import all_hold, negation, some_hold
+
+# Columns of levels: what began, the node around it, where its formulas begin among those pending,
+# and elements in which all lies that was reached.
+BEGUN, AROUND, HELD, COVER, LEVEL_ROW = range(5)
+EQUAL_TO, UNEQUAL_TO = 0, 1
+"""Operators, by number."""
+
+
+@kernel
+def add_plain(
+    state: Int64,
+    code: Int32,
+    starts: Int64,
+    tests: Int32,
+    strings: Int32,
+    numbers: Int32,
+    answered: Int32,
+    first: int,
+    room: int,
+    code_room: int,
+) -> int:
+    """Add queries from the first one on: the one that there is no room for, or how many there are.
+
+    Args:
+        code, starts: of plain queries.
+        tests, strings, numbers: what theirs are called here.
+        answered: the query that each of them answers.
+        room, code_room: rows, and numbers of formulas, that one of them may need.
+    """
+    query = first
+    while query < len(starts) - 1 and has_room(state, room, code_room):
+        start, end = starts[query], starts[query + 1]
+        add_query(state, code, start, end, tests, strings, numbers, answered[query])
+        query += 1
+    return query
+
+
+@called
+def has_room(state: Int64, room: int, code_room: int) -> bool:
+    """Whether every table has room for some more."""
+    return (
+        (state[NODES] + room) * NODE_ROW <= len(int32s(state, AT.nodes))
+        and (state[FACTS] + room) * FACT_ROW <= len(int32s(state, AT.facts))
+        and (state[VALUES] + room) * VALUE_ROW <= len(int32s(state, AT.values))
+        and (state[CHAINS] + room) * CHAIN_ROW <= len(int32s(state, AT.chains))
+        and (state[LASTS] + room) * LAST_ROW <= len(int32s(state, AT.lasts))
+        and (state[RULES] + room) * RULE_ROW <= len(int32s(state, AT.rules))
+        and (state[ACCEPTS] + room) * ACCEPT_ROW <= len(int32s(state, AT.accepts))
+        and state[FORMULAS] + room < len(uint8s(state, AT.formula_kinds))
+        and state[LIMITS] + room <= len(int32s(state, AT.limits))
+        and state[CODE] + code_room <= len(int32s(state, AT.formula_code))
+    )
+
+
+@called
+def add_query(
+    state: Int64,
+    code: Int32,
+    at: int,
+    end: int,
+    tests: Int32,
+    strings: Int32,
+    numbers: Int32,
+    query: int,
+) -> None:
+    """Add one query: a stack of its open levels, and one of the formulas that wait in them."""
+    levels, pending = int32s(state, AT.levels), int32s(state, AT.pending)
+    covers = int32s(state, AT.test_covers)
+    end, depth = anchored(code, at, end)
+    level = held = node = 0
+    cover = ALL_COVERED
+    while at < end:
+        word = np.int64(code[at])
+        kind = word & (1 << KIND_BITS) - 1
+        at += 1
+        if kind == ASKS:
+            literal = np.int64(code[at])
+            at += 1
+            number = strings[literal] if literal >= 0 else -1 - np.int64(numbers[-1 - literal])
+            pending[held] = asked(state, node, word >> KIND_BITS, number)
+            held += 1
+            uint8s(state, AT.reads_text)[cover] = 1
+        elif kind != END:
+            row = level * LEVEL_ROW
+            levels[row + BEGUN], levels[row + AROUND] = word, node
+            levels[row + HELD], levels[row + COVER] = held, cover
+            level += 1
+            if kind == STEP:
+                test = np.int64(tests[word >> KIND_BITS + TEST_SHIFT])
+                node = node_behind(state, node, word >> KIND_BITS & BELOW, test)
+                if uint8s(state, AT.test_kinds)[test] == TEXT_NODE:
+                    uint8s(state, AT.reads_text)[cover] = 1
+                if covers[test] >= 0:
+                    cover = np.int64(covers[test])
+        else:
+            level -= 1
+            row = level * LEVEL_ROW
+            begun, first = np.int64(levels[row + BEGUN]), np.int64(levels[row + HELD])
+            if level == depth:
+                accept_if(state, node, all_hold(state, first, held), query)
+                return
+            pending[first] = closed(state, begun, node, first, held)
+            held = first + 1
+            node, cover = np.int64(levels[row + AROUND]), np.int64(levels[row + COVER])
+
+
+@inlined
+def anchored(code: Int32, at: int, end: int) -> tuple[int, int]:
+    """Where a query ends, and how many levels there are around its anchor.
+
+    The anchor moves on to a step that is all that is asked of it: where ``//a[b]`` is true, so is
+    ``//a/b``, and what is true of b need not be told to a.
+    """
+    depth = 0
+    while not code[at] >> KIND_BITS & ANCHOR:
+        depth += 1
+        at += 1
+    while is_step(code[at + 1]) and end_of(code, at + 1) == end - 2:
+        depth += 1
+        at += 1
+        end -= 1
+    return end, depth
+
+
+@inlined
+def is_step(word: int) -> bool:
+    """Whether a word begins a level, of any of the nodes that pass."""
+    return word & (1 << KIND_BITS) - 1 == STEP and not word >> KIND_BITS & FIRST
+
+
+@inlined
+def end_of(code: Int32, at: int) -> int:
+    """Where the level ends that begins somewhere."""
+    depth = 0
+    while True:
+        kind = code[at] & (1 << KIND_BITS) - 1
+        if kind == ASKS:
+            at += 1
+        elif kind == END:
+            depth -= 1
+            if depth == 0:
+                return at
+        else:
+            depth += 1
+        at += 1
+
+
+@inlined
+def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
+    """The formula of a level that ends, around it."""
+    kind = begun & (1 << KIND_BITS) - 1
+    if kind == ANY:
+        return some_hold(state, first, held)
+    holds = all_hold(state, first, held)
+    if kind == ALL:
+        return holds
+    if kind != STEP:
+        return negation(state, holds)
+    flags = begun >> KIND_BITS
+    if flags & FIRST:
+        return passed(state, node, chain_of(state, stage(state, node, TRUE)), holds)
+    return told(state, node, flags & BELOW, holds)
+
+
+@inlined
+def asked(state: Int64, node: int, operator: int, literal: int) -> int:
+    """The formula of: the string value of what a node stands for is as asked."""
+    if operator == UNEQUAL_TO and literal >= 0:
+        return negation(state, value_is(state, node, 0, EQUAL_TO, literal))
+    return value_is(state, node, 0, operator, literal)

@@ -1,0 +1,508 @@
+"""String values: looked up among the constants that they are compared with, not tried one by one.
+
+A value of a node matters through what is true of it: which constant it is, which ones it begins
+with or contains, between which thresholds it lies as a number. These are facts about the node
+itself; they join what was gathered there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Int32, Int64
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.arrays import float64s, int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.bits import first
+from tamis.matching.engines.automaton.kernels.ends import gather
+from tamis.matching.engines.automaton.kernels.facts import holds_fact, known_told, tell
+from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_over, lay_told
+from tamis.matching.engines.automaton.kernels.tables import GOLDEN, MIXER, slot_of
+from tamis.matching.engines.automaton.layout import (
+    ASKS_NUMBER,
+    DONE,
+    FULL_FACTS,
+    FULL_TEXT,
+    LEVEL,
+    MEMO,
+    NUMBER_BUFFER,
+    NUMBER_END,
+    NUMBER_START,
+    OVERLAID,
+    PROGRAM,
+    PROGRESS,
+    SCRATCH,
+    TEXT_NEEDED,
+)
+from tamis.matching.engines.automaton.memo import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes, Words
+from tamis.matching.engines.automaton.program import (
+    ASKED_OF,
+    BEGIN,
+    CLASSES,
+    COMPARISON_COLUMNS,
+    COMPARISONS,
+    CONSTANT_ROW,
+    EQUAL,
+    FACT,
+    FIRST_BYTE,
+    FUNCTION,
+    GRAM,
+    GRAM_ROW,
+    GROUP,
+    GROUP_COLUMNS,
+    HAS_GRAMS,
+    LENGTH,
+    LENGTHS,
+    LESS,
+    LONGEST,
+    MEANS,
+    MORE,
+    NORMALIZED,
+    OF_GROUP,
+    OFFSET,
+    OPERATOR,
+    ROOT,
+    SAYS,
+    THRESHOLD,
+    THRESHOLDS,
+)
+
+Float64 = NDArray[np.float64]
+
+EXACT = U(1 << 53)
+"""Whole numbers below are exact as doubles, and so are the powers of ten below 10 ** 23."""
+TAG = ~U(0) << U(32)
+"""The bits of a hash that a slot has."""
+GRAM_BYTES = 4
+POINT, MINUS = ord("."), ord("-")
+
+
+@called
+def read_value(state: Int64, current: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with what is true of a string value; or a status, negated.
+
+    Args:
+        buffer: the place of the buffer that it is in.
+        start, end: where.
+    """
+    overlaid = state[OVERLAID]
+    offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
+    sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    last = int64s(state, PROGRAM.fact_ends)[OF_GROUP]
+    i = offsets[sure]
+    while gathered >= 0 and i < offsets[sure + 1] and places[i] < last:
+        groups = uint64s(state, MEMO.facts.words)[i]
+        while gathered >= 0 and groups != U(0):
+            group = 64 * np.int64(places[i]) + first(groups)
+            groups &= groups - U(1)
+            gathered = read_function(state, group * GROUP_COLUMNS, gathered, buffer, start, end)
+        i += 1
+    if gathered < 0:
+        state[OVERLAID] = overlaid  # all is read again
+    return gathered
+
+
+@called
+def read_function(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with what is true of a function of a value; or a status, negated."""
+    function = np.int64(int32s(state, PROGRAM.groups)[row + FUNCTION])
+    if function & NORMALIZED:
+        if end - start > len(uint8s(state, PROGRESS.text)):
+            state[TEXT_NEEDED] = end - start
+            return -FULL_TEXT
+        end = normalize(uint8s(state, buffer), start, end, uint8s(state, PROGRESS.text))
+        buffer, start = PROGRESS.text, 0
+    if function & LENGTH:
+        length = np.float64(count_characters(uint8s(state, buffer), start, end))
+        return find_class(state, row, gathered, length)
+    gathered = read_string(state, row, gathered, buffer, start, end)
+    if gathered >= 0:
+        gathered = search_string(state, row, gathered, buffer, start, end)
+    if gathered >= 0:
+        gathered = read_number(state, row, gathered, buffer, start, end)
+    return gathered
+
+
+@called
+def normalize(values: Bytes, start: int, end: int, text: Bytes) -> int:
+    """Copy a string with single spaces inside, and none at its ends: where the copy ends."""
+    last = 0
+    is_between = False
+    for place in range(start, end):
+        byte = np.int64(values[place])
+        if is_space(byte):
+            is_between = last > 0
+        else:
+            if is_between:
+                text[last] = 32
+                last += 1
+                is_between = False
+            text[last] = byte
+            last += 1
+    return last
+
+
+@called
+def count_characters(values: Bytes, start: int, end: int) -> int:
+    """How many characters there are in some bytes of UTF-8."""
+    count = 0
+    for place in range(start, end):
+        count += values[place] & 0xC0 != 0x80
+    return count
+
+
+# -- strings ---------------------------------------------------------------------------------------
+
+
+@inlined
+def hashed(hash: np.uint64, byte: int) -> np.uint64:
+    """The hash of a string with one more byte."""
+    return (hash ^ U(byte)) * GOLDEN ^ hash >> U(47)
+
+
+@inlined
+def seed(group: int) -> np.uint64:
+    """The hash of the empty string in a group of constants."""
+    return U(group) * MIXER
+
+
+@called
+def read_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with the constants of a group that a value is or begins with."""
+    groups, lengths = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.prefix_lengths)
+    longest = np.int64(groups[row + LONGEST])
+    if longest < 0:
+        return gathered
+    values = uint8s(state, buffer)
+    group = 2 * (row // GROUP_COLUMNS)
+    at, last = groups[row + LENGTHS], groups[row + GROUP_COLUMNS + LENGTHS]
+    bits = uint64s(state, PROGRAM.prefix_bits)
+    hash = seed(group)
+    place = start
+    while gathered >= 0:
+        if at < last and place - start == lengths[at]:
+            bit = bit_of(hash, bits)
+            if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0):
+                gathered = with_constant(state, group + 1, gathered, hash, values, start, place)
+            at += 1
+        if place == end or place - start == longest:
+            break
+        hash = hashed(hash, values[place])
+        place += 1
+    if gathered >= 0 and place == end:
+        gathered = with_constant(state, group, gathered, hash, values, start, end)
+    return gathered
+
+
+@called
+def with_constant(
+    state: Int64, group: int, gathered: int, hash: np.uint64, values: Bytes, start: int, end: int
+) -> int:
+    """What was gathered, with the constant that some bytes are, if they are one."""
+    slots, texts = uint64s(state, PROGRAM.constant_slots), uint8s(state, PROGRAM.constant_bytes)
+    constants = int32s(state, PROGRAM.constants)
+    mask = U(len(slots) - 1)
+    slot = (hash ^ hash >> U(29)) & mask
+    while slots[slot] != U(0):
+        row = (np.int64(slots[slot] & ~TAG) - 1) * CONSTANT_ROW
+        if (slots[slot] ^ hash) & TAG == U(0) and constants[row + ASKED_OF] == group:
+            at = np.int64(constants[row + FIRST_BYTE])
+            last = np.int64(constants[row + CONSTANT_ROW + FIRST_BYTE])
+            is_equal = last - at == end - start
+            place = start
+            while is_equal and at < last:
+                is_equal = texts[at] == values[place]
+                at += 1
+                place += 1
+            if is_equal:
+                return with_fact(state, row, gathered)
+        slot = (slot + U(1)) & mask
+    return gathered
+
+
+@inlined
+def with_fact(state: Int64, row: int, gathered: int) -> int:
+    """What was gathered, with what is true of a constant; or a status, negated."""
+    fact = np.int64(int32s(state, PROGRAM.constants)[row + MEANS])
+    if is_sparse(state, fact):
+        status = lay_over(state, state[LEVEL], fact)
+        return -status if status else gathered
+    facts = constant_set(state, row // CONSTANT_ROW, fact)
+    return gather(state, gathered, facts, True) if facts >= 0 else facts
+
+
+@called
+def constant_set(state: Int64, number: int, fact: int) -> int:
+    """The set of what is true of a constant; or a status, negated."""
+    sets = int32s(state, MEMO.constant_sets)
+    if not sets[number]:
+        tell(state, fact)
+        found = known_told(state)
+        if found < 0:
+            return -FULL_FACTS
+        sets[number] = found + 1
+    return np.int64(sets[number] - 1)
+
+
+@called
+def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with the constants of a group that a value contains."""
+    groups = int32s(state, PROGRAM.groups)
+    is_found = False
+    if groups[row + HAS_GRAMS]:
+        is_found = search_grams(state, row // GROUP_COLUMNS, buffer, start, end)
+    if groups[row + ROOT]:
+        is_found |= search_trie(state, np.int64(groups[row + ROOT]), buffer, start, end)
+    if not is_found:
+        return gathered
+    status = lay_told(state, state[LEVEL])
+    if status:
+        return -status
+    contained = known_told(state)
+    if contained == EMPTY:
+        return gathered
+    return gather(state, gathered, contained, True) if contained >= 0 else -FULL_FACTS
+
+
+@inlined
+def bit_of(gram: np.uint64, bits: Words) -> np.uint64:
+    """The number of a gram's bit."""
+    return (gram * GOLDEN >> U(32)) & U(64 * len(bits) - 1)
+
+
+@inlined
+def hash_gram(gram: np.uint64, group: int) -> np.uint64:
+    """The hash of a gram of a group."""
+    hash = (gram ^ U(group) << U(32)) * MIXER
+    return hash ^ hash >> U(32)
+
+
+@called
+def search_grams(state: Int64, group: int, buffer: int, start: int, end: int) -> bool:
+    """Tell which strings of a group, that have a gram, a value contains: whether there are any.
+
+    Each four bytes of the value are looked up among grams, of which each string chose one that few
+    others have; only where there is one, strings are compared. A filter in front of hashes of
+    parts, as in Muth and Manber, "Approximate multiple string search" (CPM 1996).
+    """
+    values, bits = uint8s(state, buffer), uint64s(state, PROGRAM.gram_bits)
+    gram = U(0)
+    is_found = False
+    for place in range(start, end):
+        gram = gram >> U(8) | U(values[place]) << U(24)
+        bit = bit_of(gram, bits)
+        if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0) and place - start >= GRAM_BYTES - 1:
+            at = place - GRAM_BYTES + 1
+            is_found |= tell_gram(state, group, gram, buffer, start, at, end)
+    return is_found
+
+
+@called
+def tell_gram(
+    state: Int64, group: int, gram: np.uint64, buffer: int, start: int, at: int, end: int
+) -> bool:
+    """Tell which strings with a gram a value has around a place: whether there are any."""
+    grams, slots = int32s(state, PROGRAM.grams), int32s(state, PROGRAM.gram_slots)
+    wanted = np.int64(np.int32(np.uint32(gram)))
+    mask = U(len(slots) - 1)
+    slot = hash_gram(gram, group) & mask
+    row = -1
+    while slots[slot] != 0 and row < 0:
+        found = (np.int64(slots[slot]) - 1) * GRAM_ROW
+        if grams[found + GRAM] == wanted and grams[found + GROUP] == group:
+            row = found
+        slot = (slot + U(1)) & mask
+    is_found = False
+    if row < 0:
+        return is_found
+    values, texts = uint8s(state, buffer), uint8s(state, PROGRAM.gram_bytes)
+    last = len(grams) - GRAM_ROW
+    while row < last and grams[row + GRAM] == wanted and grams[row + GROUP] == group:
+        begin, place = np.int64(grams[row + BEGIN]), at - grams[row + OFFSET]
+        length = grams[row + GRAM_ROW + BEGIN] - begin
+        if place >= start and length <= end - place:
+            i = 0
+            while i < length and values[place + i] == texts[begin + i]:
+                i += 1
+            if i == length:
+                tell(state, np.int64(grams[row + SAYS]))
+                is_found = True
+        row += GRAM_ROW
+    return is_found
+
+
+@called
+def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> bool:
+    """Tell which strings of a trie a value contains: whether there are any.
+
+    The automaton of Aho and Corasick (CACM 18, 1975).
+    """
+    values, letters = uint8s(state, buffer), uint8s(state, PROGRAM.searched_letters)
+    rows, outputs = int32s(state, PROGRAM.searched_rows), int32s(state, PROGRAM.searched_outputs)
+    width = np.int64(letters[256])
+    near = len(rows) // width
+    node = root
+    is_found = False
+    for place in range(start, end):
+        if node >= near:
+            node = next_searched(state, node, np.int64(values[place]), near)
+        if node < near:
+            node = np.int64(rows[node * width + letters[values[place]]])
+        if outputs[node] != 0:
+            is_found |= tell_searched(state, np.int64(outputs[node]))
+    return is_found
+
+
+@called
+def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
+    """Where a byte leads from a node; or one of the first nodes, where it leads the same way."""
+    keys, failures = uint64s(state, PROGRAM.searched_keys), int32s(state, PROGRAM.searched_failures)
+    while node >= near:
+        slot = slot_of(keys, U(node) << U(8) | U(byte))
+        if keys[slot] != U(0):
+            return np.int64(int32s(state, PROGRAM.searched_values)[slot])
+        node = np.int64(failures[node])
+    return node
+
+
+@called
+def tell_searched(state: Int64, node: int) -> bool:
+    """Tell of a constant, and of those that it ends with: whether the first was not told before."""
+    facts, shorter = int32s(state, PROGRAM.searched_facts), int32s(state, PROGRAM.searched_shorter)
+    told = uint64s(state, SCRATCH.told)
+    is_new = not holds_fact(told, np.int64(facts[node]))
+    # What one that was told ends with was told with it.
+    while node != 0 and not holds_fact(told, np.int64(facts[node])):
+        tell(state, np.int64(facts[node]))
+        node = np.int64(shorter[node])
+    return is_new
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+@called
+def read_number(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+    """What was gathered, with the comparisons of a group that are true of a value as a number."""
+    groups = int32s(state, PROGRAM.groups)
+    if groups[row + THRESHOLDS] == groups[row + GROUP_COLUMNS + THRESHOLDS]:
+        return gathered
+    number = float64s(state, PROGRESS.number)
+    if state[NUMBER_BUFFER] != buffer or state[NUMBER_START] != start or state[NUMBER_END] != end:
+        state[NUMBER_BUFFER], state[NUMBER_START], state[NUMBER_END] = buffer, start, end
+        if not parse_number(uint8s(state, buffer), start, end, number):
+            return -ASKS_NUMBER
+    return find_class(state, row, gathered, number[0])
+
+
+@called
+def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int:
+    """What was gathered, with the comparisons of a group that are true of the number."""
+    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
+    low, high = groups[row + THRESHOLDS], groups[row + GROUP_COLUMNS + THRESHOLDS]
+    begin, count = low, high - low
+    while low < high:
+        middle = (low + high) // 2
+        if thresholds[middle] < number:
+            low = middle + 1
+        else:
+            high = middle
+    which = 2 * (low - begin)
+    if low - begin < count and thresholds[low] == number:
+        which += 1
+    if np.isnan(number):
+        which = 2 * count + 1
+    status = lay_class(state, row, which, 2 * count + 1)
+    if status:
+        return -status
+    facts = class_set(state, row, which, 2 * count + 1)
+    return gather(state, gathered, facts, True) if facts >= 0 else facts
+
+
+@called
+def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
+    """The set of what is true of a class of numbers in a group; or a status, negated."""
+    groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
+    sets = int32s(state, MEMO.class_sets)
+    number = groups[row + CLASSES] + which
+    if not sets[number]:
+        start, end = groups[row + COMPARISONS], groups[row + GROUP_COLUMNS + COMPARISONS]
+        for i in range(start * COMPARISON_COLUMNS, end * COMPARISON_COLUMNS, COMPARISON_COLUMNS):
+            fact = np.int64(comparisons[i + FACT])
+            if is_true(comparisons, i, which, no_number) and not is_sparse(state, fact):
+                tell(state, fact)
+        found = known_told(state)
+        if found < 0:
+            return -FULL_FACTS
+        sets[number] = found + 1
+    return np.int64(sets[number] - 1)
+
+
+@called
+def lay_class(state: Int64, row: int, which: int, no_number: int) -> int:
+    """Lay over the sparse facts that are true of a class of numbers: DONE, or a status."""
+    groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
+    i = np.int64(groups[row + COMPARISONS]) * COMPARISON_COLUMNS
+    end = np.int64(groups[row + GROUP_COLUMNS + COMPARISONS]) * COMPARISON_COLUMNS
+    status = DONE
+    while i < end and is_sparse(state, np.int64(comparisons[i + FACT])) and not status:
+        if is_true(comparisons, i, which, no_number):
+            status = lay_over(state, state[LEVEL], np.int64(comparisons[i + FACT]))
+        i += COMPARISON_COLUMNS
+    return status
+
+
+@inlined
+def is_true(comparisons: Int32, row: int, which: int, no_number: int) -> bool:
+    """Whether a comparison is true of a class of numbers."""
+    operator, at = comparisons[row + OPERATOR], 2 * comparisons[row + THRESHOLD] + 1
+    if which == no_number:
+        return operator == LESS | MORE
+    if which == at:
+        return operator & EQUAL != 0
+    return operator & (LESS if which < at else MORE) != 0
+
+
+@inlined
+def is_space(byte: int) -> bool:
+    """Whether a byte is white space of XML."""
+    return byte == 32 or 9 <= byte <= 10 or byte == 13
+
+
+@called
+def parse_number(values: Bytes, start: int, end: int, number: Float64) -> bool:
+    """XPath's number() of a string, NaN for what is none; False for one of too many digits."""
+    place, last = start, end
+    while place < last and is_space(values[place]):
+        place += 1
+    while place < last and is_space(values[last - 1]):
+        last -= 1
+    is_negative = place < last and values[place] == MINUS
+    place += is_negative
+    digits, places = 0, -1
+    whole = U(0)
+    is_exact = True
+    number[0] = np.nan
+    while place < last:
+        byte = np.int64(values[place])
+        if byte == POINT and places < 0:
+            places = 0
+        elif 48 <= byte <= 57:
+            is_exact = is_exact and whole < EXACT // U(10)
+            whole = whole * U(10) + U(byte - 48)
+            digits += 1
+            places += places >= 0
+        else:
+            return True
+        place += 1
+    if digits == 0:
+        return True
+    if not is_exact or places > 22:
+        return False
+    value = np.float64(whole)
+    power = 1.0
+    for _ in range(places):
+        power *= 10.0
+    value /= power
+    number[0] = -value if is_negative else value
+    return True

@@ -1,0 +1,311 @@
+"""Programs, and what was learned of them, as files.
+
+A program is a file that is mapped into memory: it is there at once, and all processes that load it
+share it. Nothing in it is trusted: a file that Tamis did not write, or that was changed, is refused
+before a kernel reads it (``validate``). What was learned is a file of its own, so that it can be
+written again and again while programs stay as they are, and a fault in it costs but what it would
+have saved.
+
+A file must not be written into while it is mapped; these functions put another one in its place.
+
+>>> from tempfile import TemporaryDirectory
+>>> from tamis.language.xpath import parse
+>>> from tamis.matching.engines.automaton import compile_queries
+>>> with TemporaryDirectory() as folder:
+...     path = Path(folder) / "news.tamis"
+...     identity = save_program(path, compile_queries([parse("//a[b = 'x']")]))
+...     saved = load_program(path)
+...     nothing = load_memo(path.with_suffix(".memo"), saved)
+>>> saved.program.queries, saved.identity == identity, nothing
+(1, True, None)
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.array_file import ArrayFile, open_arrays, write_arrays
+from tamis.core.errors import DamagedProgram, ProgramError, UnreadableProgram
+from tamis.documents.demand import Demand, Name, Names
+from tamis.matching.engines.automaton.memo import MemoArrays
+from tamis.matching.engines.automaton.program import (
+    FIRST_SYMBOL,
+    AutomatonProgram,
+    ProgramArrays,
+    Symbols,
+)
+from tamis.matching.engines.automaton.validate import (
+    COLUMNS,
+    PARTS_OF_MEMOS,
+    dtypes,
+    fault_of_memo,
+    fault_of_program,
+)
+
+log = logging.getLogger("tamis")
+
+PROGRAM_VERSION = 4
+"""To be raised when the arrays of programs change, or what they mean."""
+MEMO_VERSION = 3
+"""Likewise of memos; or when a kernel would learn something else."""
+
+_PREFIX = "automaton."
+
+Arrays = Mapping[str, NDArray[Any]]
+T = TypeVar("T")
+
+
+class SavedProgram(NamedTuple):
+    """A program that is in a file.
+
+    Attributes:
+        arrays, metadata: what else was saved with it. Nothing is known of these but that they are
+            what was written.
+        identity: a hash of all that is in the file.
+    """
+
+    program: AutomatonProgram
+    arrays: dict[str, NDArray[Any]]
+    metadata: dict[str, Any]
+    identity: str
+
+
+class _NotSaid(Exception):  # noqa: N818 - says what is the matter
+    """Metadata do not say what they should."""
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+def save_program(
+    path: Path,
+    program: AutomatonProgram,
+    arrays: Arrays | None = None,
+    metadata: Mapping[str, Any] | None = None,
+) -> str:
+    """Write a program to a file, whole or not at all: the file's identity.
+
+    Args:
+        arrays: more of them, with names without a dot.
+        metadata: what else there is to say, as JSON.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    arrays = arrays or {}
+    assert not any("." in name for name in arrays), arrays.keys()
+    own = {_PREFIX + name: array for name, array in _arrays_of(program.arrays).items()}
+    said = {
+        "queries": program.queries,
+        "demand": _demand_said(program.demand),
+        "names": _symbols_said(program),
+        "more": metadata or {},
+    }
+    return write_arrays(path, "program", PROGRAM_VERSION, {**own, **arrays}, said)
+
+
+def load_program(path: Path) -> SavedProgram:
+    """Map a file into memory, and check that kernels can have the program in it.
+
+    Raises:
+        DamagedProgram: it is not as Tamis wrote it.
+        OtherVersion: another version of Tamis wrote it.
+        UnreadableProgram: there is no such file, or it cannot be read.
+    """
+    file = open_arrays(path, "program", PROGRAM_VERSION)
+    own, others = _divided(file)
+    try:
+        said = _object(file.metadata, {"queries", "demand", "names", "more"})
+        queries, more = _is(int, said["queries"]), _is(dict, said["more"])
+        demand, symbols = _demand_heard(said["demand"]), _symbols_heard(said["names"])
+    except _NotSaid:
+        raise DamagedProgram("its metadata are not those of a program", str(path)) from None
+    count = FIRST_SYMBOL + sum(len(kind) for both in symbols for kind in both)
+    fault = fault_of_program(own, queries, count)
+    if fault is not None:
+        raise DamagedProgram(f"{fault} cannot be right", str(path))
+    program = AutomatonProgram(ProgramArrays(**own), queries, demand, *symbols)
+    return SavedProgram(program, others, more, file.identity)
+
+
+def _arrays_of(arrays: ProgramArrays) -> dict[str, NDArray[Any]]:
+    """The arrays, those that have rows with them even if there are none."""
+    return {
+        name: array.reshape(-1, COLUMNS[name]) if COLUMNS.get(name, -1) > 0 else array
+        for name, array in arrays._asdict().items()
+    }
+
+
+def _divided(file: ArrayFile) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
+    """The arrays of the program, and the others."""
+    own, others = {}, {}
+    for name, array in file.arrays.items():
+        if name.startswith(_PREFIX):
+            own[name.removeprefix(_PREFIX)] = array
+        else:
+            others[name] = array
+    return own, others
+
+
+# -- metadata --------------------------------------------------------------------------------------
+
+
+def _demand_said(demand: Demand) -> dict[str, Any]:
+    return {
+        name: _names_said(value) if isinstance(value, Names) else value
+        for name, value in demand._asdict().items()
+    }
+
+
+def _names_said(names: Names) -> list[Name] | None:
+    return None if names.some is None else sorted(names.some)
+
+
+def _symbols_said(program: AutomatonProgram) -> list[list[Any]]:
+    """What each symbol from FIRST_SYMBOL on is: a kind, a namespace and a local name.
+
+    The kind is 1 for attributes; the namespace, or the local name, is None for any.
+    """
+    said: dict[int, list[Any]] = {}
+    for kind, (names, namespaces, locals) in enumerate((program.elements, program.attributes)):
+        said |= {symbol: [kind, *name] for name, symbol in names.items()}
+        said |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
+        said |= {symbol: [kind, None, local] for local, symbol in locals.items()}
+    return [said[symbol] for symbol in range(FIRST_SYMBOL, len(program.arrays.wildcards))]
+
+
+def _demand_heard(said: Any) -> Demand:
+    said = _object(said, set(Demand._fields))
+    return Demand(
+        _names_heard(said["attributes"]),
+        _names_heard(said["text"]),
+        *(_is(bool, said[name]) for name in ("misc", "prefixes", "lines")),
+    )
+
+
+def _names_heard(said: Any) -> Names:
+    if said is None:
+        return Names(None)
+    return Names(_name(pair) for pair in _is(list, said))
+
+
+def _name(said: Any) -> Name:
+    namespace, local = _several(said, 2)
+    return _is(str, namespace), _is(str, local)
+
+
+def _symbols_heard(said: Any) -> tuple[Symbols, Symbols]:
+    """The symbols of elements, and of attributes."""
+    both = Symbols({}, {}, {}), Symbols({}, {}, {})
+    for symbol, row in enumerate(_is(list, said), FIRST_SYMBOL):
+        kind, namespace, local = _several(row, 3)
+        if _is(int, kind) not in (0, 1) or namespace is local is None:
+            raise _NotSaid
+        symbols = both[kind]
+        if local is None:
+            symbols.namespaces[_is(str, namespace)] = symbol
+        elif namespace is None:
+            symbols.locals[_is(str, local)] = symbol
+        else:
+            symbols.names[_name([namespace, local])] = symbol
+    return both
+
+
+def _object(said: Any, names: set[str]) -> dict[str, Any]:
+    result: dict[str, Any] = _is(dict, said)
+    if result.keys() != names:
+        raise _NotSaid
+    return result
+
+
+def _several(said: Any, count: int) -> list[Any]:
+    if len(_is(list, said)) != count:
+        raise _NotSaid
+    return list(said)
+
+
+def _is(kind: type[T], said: Any) -> T:
+    """What was said, which has to be of a type; True is no number."""
+    if type(said) is not kind:
+        raise _NotSaid
+    return said
+
+
+# -- memos -----------------------------------------------------------------------------------------
+
+
+def save_memo(path: Path, memo: MemoArrays, identity: str) -> None:
+    """Write what was learned of a program to a file, whole or not at all.
+
+    Args:
+        identity: of the program's file.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    write_arrays(path, "memo", MEMO_VERSION, named_arrays(memo), {"program": identity})
+
+
+def load_memo(path: Path, saved: SavedProgram) -> MemoArrays | None:
+    """What was learned of a program, to go on from; or None where there is no use in the file.
+
+    Why that is so is logged: a memo saves time and is nothing to fail for. What is learned later
+    stays in this process. Each automaton needs one of its own.
+    """
+    try:
+        return _loaded_memo(path, saved)
+    except UnreadableProgram as error:
+        log.info("nothing was learned before: %s", error)
+    except ProgramError as error:
+        log.warning("what was learned before is left out: %s", error)
+    return None
+
+
+def _loaded_memo(path: Path, saved: SavedProgram) -> MemoArrays:
+    file = open_arrays(path, "memo", MEMO_VERSION, is_private=True)
+    if file.metadata != {"program": saved.identity}:
+        raise DamagedProgram("it is of another program", str(path))
+    memo = memo_of(file.arrays)
+    if memo is None:
+        raise DamagedProgram("the types of its arrays cannot be right", str(path))
+    fault = fault_of_memo(memo, saved.program.arrays, saved.program.queries)
+    if fault is not None:
+        raise DamagedProgram(f"{fault} cannot be right", str(path))
+    return memo
+
+
+def named_arrays(memo: MemoArrays) -> dict[str, NDArray[Any]]:
+    """All arrays of a memo, by their names."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, part in memo._asdict().items():
+        if isinstance(part, np.ndarray):
+            arrays[name] = part
+        else:
+            arrays |= {f"{name}.{inner}": array for inner, array in part._asdict().items()}
+    return arrays
+
+
+def memo_of(arrays: Arrays) -> MemoArrays | None:
+    """The arrays as a memo, or None where these are not its arrays."""
+    kinds = get_type_hints(MemoArrays)
+    expected = dict(dtypes(MemoArrays))
+    for name, kind in kinds.items():
+        if kind in PARTS_OF_MEMOS:
+            expected |= {f"{name}.{inner}": dtype for inner, dtype in dtypes(kind).items()}
+    if arrays.keys() != expected.keys():
+        return None
+    if any(array.ndim != 1 or array.dtype != expected[name] for name, array in arrays.items()):
+        return None
+    parts: dict[str, Any] = {
+        name: kind(*(arrays[f"{name}.{inner}"] for inner in kind._fields))
+        if kind in PARTS_OF_MEMOS
+        else arrays[name]
+        for name, kind in kinds.items()
+    }
+    return MemoArrays(**parts)

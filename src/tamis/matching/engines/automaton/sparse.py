@@ -1,0 +1,181 @@
+"""Rules of sparse facts: how few of a large alphabet lead to what follows from them.
+
+What an element tells of an author is hardly ever what another one tells, with many authors to ask
+for; what is gathered then is new each time, and nothing that was learned of such sets is of use
+again. Facts about one of many constants stay outside of sets, therefore, and so does what follows
+from them; the rules that they take part in are found by the fact.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Bytes, Int32, Int64
+from tamis.matching.engines.automaton.builder import Builder
+from tamis.matching.engines.automaton.building import (
+    CHAIN_STAGE,
+    CODE,
+    FORMULAS,
+    LAST_CHAIN,
+    LAST_STAGE,
+    RULE_FORMULA,
+    VALUE_FACT,
+    VALUE_GROUP,
+    VALUE_LITERAL,
+)
+from tamis.matching.engines.automaton.kernels.formulas import count_uses
+from tamis.matching.engines.automaton.kernels.sparse import (
+    DENSE,
+    LARGE,
+    PURE,
+    SMALL,
+    SPARSE,
+    add_companions,
+    classify,
+    find_triggers,
+)
+from tamis.matching.engines.automaton.program import (
+    ACCEPTS,
+    ACTION,
+    ALSO,
+    FORMULA,
+    PASSES,
+    RULE_COLUMNS,
+    SOURCE,
+    SPENDS,
+    TARGET,
+    WATCHED,
+)
+
+MANY_CONSTANTS = 32
+"""An alphabet of as many strings is large."""
+FEW_NUMBERS = 256
+"""So many comparisons of a value with numbers may be looked at one by one. (Strings are fewer.)"""
+POPULAR = 1024
+"""A fact by which more rules are found is no sparse one: to look at all of them each time takes as
+long as what is done for a set that is new."""
+
+
+class SparseFacts:
+    """Which facts are sparse, and by which of them a formula comes to hold.
+
+    Attributes:
+        is_sparse, is_pure: by fact; those that are pure never hold without others that are sparse.
+        is_only: by formula; whether it holds only by sparse facts.
+    """
+
+    def __init__(self, builder: Builder) -> None:
+        tables = builder.tables
+        count, formulas = len(tables.rows("facts")), int(tables.state[FORMULAS])
+        self._asked = np.zeros(count, np.int64)
+        self._starts = np.zeros(formulas + 1, np.int64)
+        self._triggers = np.zeros(0, np.int32)
+        self.is_only = np.zeros(formulas, np.uint8)
+        flags = self._classify(builder) if count else np.zeros(0, np.uint8)
+        self.is_sparse = flags & SPARSE != 0
+        self.is_pure = flags & PURE != 0
+        self.is_any = bool(self.is_sparse.any())
+
+    def _classify(self, builder: Builder) -> Bytes:
+        """What is known of each fact; and, in passing, what leads to formulas."""
+        tables = builder.tables
+        large, small = _of_alphabets(builder)
+        given = np.zeros(len(self._asked), np.uint8)
+        given[small], given[large] = SMALL, LARGE
+        if len(large) == 0:
+            return given
+        given[_stages(builder)] |= DENSE
+        uses = np.zeros(len(given), np.int64)
+        formulas = len(self.is_only)
+        code: Int32 = tables["formula_code"][: int(tables.state[CODE])]
+        kinds, starts = tables["formula_kinds"][:formulas], tables["formula_starts"]
+        count_uses(kinds, starts[: formulas + 1], code, uses)
+        rules = np.bincount(tables.rows("rules")[:, RULE_FORMULA], minlength=formulas)
+        triggers = np.zeros(len(code), np.int32)
+        while True:  # each round takes a fact out, or is the last
+            flags = given.copy()
+            self._asked[:] = 0
+            classify(tables.state, flags)
+            add_companions(tables.state, flags)
+            find_triggers(
+                tables.state, flags, uses, self._asked, self._starts, triggers, self.is_only
+            )
+            counts = np.diff(self._starts)
+            self._triggers = triggers[: self._starts[-1]]
+            led = np.bincount(self._triggers, np.repeat(rules, counts), minlength=len(given))
+            if not (led > POPULAR).any():
+                return flags
+            given[led > POPULAR] |= DENSE
+
+    def arrays(
+        self, facts: Int32, words: int, nodes: Int32, rules: Int32, formulas: Int32, needs: Int64
+    ) -> dict[str, NDArray[Any]]:
+        """The rules, by the facts that they are found by, as arrays of a program.
+
+        Args:
+            facts: the number of each fact in the program, of so many words.
+            nodes, rules, formulas: of each rule.
+            needs: nodes, from bit 32 on, and facts of descendants that they need; ascending.
+        """
+        if not self.is_any:
+            return _arrays(np.zeros(0, np.uint8), np.zeros(0, np.int32), rules[:0])
+        counts = np.diff(self._starts)[formulas]
+        picked = np.repeat(np.arange(len(rules)), counts)
+        places = np.arange(len(picked)) - np.repeat(np.cumsum(counts) - counts, counts)
+        triggers = self._triggers[self._starts[formulas[picked]] + places]
+        found_by = facts[triggers]
+        rows = rules[picked]
+        rows[:, SOURCE] = nodes[picked]
+        rows[:, SPENDS] = self._spends(triggers, rows)
+        bits = np.zeros(64 * words, np.uint8)
+        bits[facts[self.is_sparse]] = 1
+        needed = needs & (1 << 32) - 1
+        passes = np.flatnonzero(bits[needed])
+        passed = np.full((len(passes), RULE_COLUMNS), -1, np.int32)
+        passed[:, ACTION] = PASSES
+        passed[:, TARGET] = needed[passes]
+        passed[:, SOURCE] = needs[passes] >> 32
+        passed[:, SPENDS] = 0
+        return _arrays(
+            bits, np.concatenate([found_by, passed[:, TARGET]]), np.concatenate([rows, passed])
+        )
+
+    def _spends(self, triggers: Int32, rules: Int32) -> NDArray[np.bool_]:
+        """Whether nothing else follows from the fact that a rule is found by."""
+        is_alone = (rules[:, FORMULA] < 0) & (rules[:, WATCHED] == rules[:, ALSO])
+        is_asked_once = (self._asked[triggers] == 1) & (np.bincount(triggers)[triggers] == 1)
+        spends: NDArray[np.bool_] = is_alone & is_asked_once & (rules[:, ACTION] == ACCEPTS)
+        return spends
+
+
+def _arrays(bits: Bytes, found_by: Int32, rules: Int32) -> dict[str, NDArray[Any]]:
+    order = np.argsort(found_by, kind="stable")
+    starts = np.searchsorted(found_by[order], np.arange(len(bits) + 1))
+    return {
+        "sparse": np.packbits(bits, bitorder="little").view(np.uint64),
+        "sparse_starts": starts.astype(np.int32),
+        "sparse_rules": rules[order],
+    }
+
+
+def _of_alphabets(builder: Builder) -> tuple[Int32, Int32]:
+    """The facts about values and one of many strings; and those about one of a few, or a number."""
+    values = builder.tables.rows("values")
+    is_string = values[:, VALUE_LITERAL] >= 0
+    keys = 2 * values[:, VALUE_GROUP].astype(np.int64) + is_string
+    _, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    large = is_string & (counts[groups] >= MANY_CONSTANTS)
+    small = ~large & (counts[groups] <= FEW_NUMBERS)
+    return values[large, VALUE_FACT], values[small, VALUE_FACT]
+
+
+def _stages(builder: Builder) -> Int32:
+    """The facts that children are counted by; and of chains of several stages, all."""
+    chains, lasts = builder.tables.rows("chains"), builder.tables.rows("lasts")
+    firsts = chains[:, CHAIN_STAGE]
+    others = [fact for chain in builder.chains for fact, _, _ in chain]
+    of_several = lasts[firsts[lasts[:, LAST_CHAIN]] < 0, LAST_STAGE]
+    return np.concatenate([firsts[firsts >= 0], np.array(others, np.int32), of_several])

@@ -1,0 +1,221 @@
+"""Whether the arrays of a program, or of a memo, can be trusted: they may come from any file.
+
+Here their types and lengths are compared; the kernels that look at all of their numbers, in
+``kernels/checks.py`` and ``kernels/memo_checks.py``, rely on that, and all other kernels on these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, get_type_hints
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import dtype_of
+from tamis.core.kernel.arrays import note
+from tamis.matching.engines.automaton.kernels import checks, memo_checks
+from tamis.matching.engines.automaton.layout import MEMO, PROGRAM, QUERIES, STATE_SIZE, WIDTH
+from tamis.matching.engines.automaton.memo import (
+    PENDING_COLUMNS,
+    STATE_COLUMNS,
+    FactSets,
+    Lists,
+    MemoArrays,
+    Pairs,
+)
+from tamis.matching.engines.automaton.program import (
+    CLASSES,
+    COMPARISON_COLUMNS,
+    CONSTANT_ROW,
+    GRAM_ROW,
+    GRID_COLUMNS,
+    GROUP_COLUMNS,
+    NODE_COLUMNS,
+    OF_COUNTER,
+    OF_DESCENDANT,
+    OF_GROUP,
+    OF_STAGE,
+    OF_VALUE,
+    RULE_COLUMNS,
+    ProgramArrays,
+)
+
+PARTS = (
+    "the facts", "the nodes", "the tests", "the lists of nodes", "the formulas", "the rules",
+    "the index of rules", "the grids", "the chains", "the sparse rules", "the groups",
+    "the constants", "the grams", "the searched strings",
+)  # fmt: skip
+"""Of a program: what ``checks.faulty_part`` may find faulty."""
+MEMO_PARTS = (
+    "the sets of facts", "the answers", "the pending nodes", "the states",
+    "what is known of states", "the table", "the sets of constants", "the sets of classes",
+    "the answers of single queries", "what is reached", "the closes", "the merges",
+)  # fmt: skip
+"""Likewise of a memo."""
+COLUMNS = {
+    "nodes": NODE_COLUMNS,
+    "wildcards": -1,
+    "rules": RULE_COLUMNS,
+    "sparse_rules": RULE_COLUMNS,
+    "grids": GRID_COLUMNS,
+    "constants": CONSTANT_ROW,
+    "grams": GRAM_ROW,
+    "searched_rows": -1,
+    "groups": GROUP_COLUMNS,
+    "comparisons": COMPARISON_COLUMNS,
+    "stages": 3,
+    "lasts": 2,
+}
+"""How many numbers a row has of those arrays of a program that have rows; -1: any number."""
+PARTS_OF_MEMOS = (Lists, FactSets, Pairs)
+"""Tuples of arrays that memos are made of, beside arrays."""
+_LETTERS = 257
+"""One for each byte, and how many they are."""
+_NUMBERS_MAX = 1 << 31
+"""Numbers of rows, and of queries, have 32 bits."""
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@cache
+def dtypes(arrays: Any) -> dict[str, np.dtype[Any]]:
+    """The types of the arrays of a tuple.
+
+    >>> dtypes(Pairs)
+    {'keys': dtype('uint64'), 'values': dtype('int64'), 'counts': dtype('int64')}
+    """
+    hints = get_type_hints(arrays)
+    return {
+        name: dtype_of(hints[name]) for name in arrays._fields if hints[name] not in PARTS_OF_MEMOS
+    }
+
+
+def fault_of_program(arrays: Arrays, queries: int, symbols: int) -> str | None:
+    """What cannot be so in the arrays of a program, by name; or None, and kernels can have them.
+
+    Args:
+        symbols: how many there are.
+    """
+    if not _are_typed(arrays, ProgramArrays):
+        return "the types of its arrays"
+    program = ProgramArrays(**arrays)
+    if not 0 <= queries < _NUMBERS_MAX or not all(_program_lengths(program, symbols)):
+        return "the lengths of its arrays"
+    state = _state_of(program, queries)
+    part = checks.faulty_part(state, np.zeros(len(program.searched_facts), np.int32))
+    return None if part < 0 else PARTS[part]
+
+
+def fault_of_memo(memo: MemoArrays, program: ProgramArrays, queries: int) -> str | None:
+    """What cannot be so in a memo of a program that is as it must be; or None."""
+    if not all(_memo_lengths(memo, program, queries)):
+        return "the lengths of its arrays"
+    state = _state_of(program, queries)
+    note(state, MEMO.states.starts, memo)
+    stamps = np.zeros(max(len(program.tests), queries), np.int32)
+    children, siblings = (np.zeros(len(memo.pendings.hashes), np.int32) for _ in range(2))
+    part = memo_checks.faulty_part(state, stamps, children, siblings)
+    return None if part < 0 else MEMO_PARTS[part]
+
+
+def _state_of(program: ProgramArrays, queries: int) -> NDArray[np.int64]:
+    """A state that has just the program."""
+    state = np.zeros(STATE_SIZE, np.int64)
+    state[WIDTH] = len(program.wildcards)
+    state[QUERIES] = queries
+    note(state, PROGRAM.nodes, program)
+    return state
+
+
+def _are_typed(arrays: Arrays, kind: Any) -> bool:
+    """Whether the arrays are those of a tuple, with its types and rows."""
+    expected = dtypes(kind)
+    return arrays.keys() == expected.keys() and all(
+        array.dtype == expected[name] and _has_rows(array, COLUMNS.get(name))
+        for name, array in arrays.items()
+    )
+
+
+def _has_rows(array: NDArray[Any], columns: int | None) -> bool:
+    if columns is None:
+        return array.ndim == 1
+    return array.ndim == 2 and columns in (-1, array.shape[1])
+
+
+def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
+    """Whether each array is as long as others say."""
+    ends = program.fact_ends
+    yield 0 < len(program.tests) == len(program.nodes) - 1
+    yield symbols == len(program.wildcards)
+    yield len(program.rules) * RULE_COLUMNS < _NUMBERS_MAX
+    yield len(program.watch_words) == len(program.watch_places) == len(program.watch_ranks)
+    yield len(program.formula_starts) == len(program.formula_kinds) + 1
+    yield len(program.counter_bases) == len(program.counter_limits)
+    yield len(program.grids) > 0
+    yield len(program.groups) > 0
+    yield len(program.constants) > 0
+    yield _is_table(len(program.constant_slots)) and _is_table(len(program.prefix_bits))
+    yield len(program.sparse_nodes) > len(program.tests) // 8
+    yield len(program.sparse_rules) * RULE_COLUMNS < _NUMBERS_MAX
+    yield from _searched_lengths(program)
+    yield len(program.stage_starts) > 0
+    # Ends first: what follows from them could be any number.
+    yield len(ends) == OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _told_at_most(program)
+    yield len(program.sparse) in (0, ends[-1])
+    yield len(program.sparse_starts) == 64 * len(program.sparse) + 1
+    stages = 64 * int(ends[OF_STAGE] - ends[OF_VALUE]) + 1
+    yield len(program.chain_starts) == len(program.last_starts) == stages
+    yield ends[OF_GROUP] == -(-(len(program.groups) - 1) // 64)
+    counted = int(ends[OF_COUNTER] - ends[OF_DESCENDANT])
+    yield counted == -(-len(program.fact_counters) // 64)
+
+
+def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
+    """Likewise, of those that tell which strings values contain."""
+    yield _is_table(len(program.gram_bits)) and _is_table(len(program.gram_slots))
+    yield len(program.grams) > 0
+    nodes, keys = len(program.searched_facts), len(program.searched_keys)
+    yield _is_table(keys) and keys == len(program.searched_values)
+    yield nodes == len(program.searched_failures)
+    yield nodes == len(program.searched_outputs) == len(program.searched_shorter)
+    yield len(program.searched_letters) == _LETTERS
+    near, width = program.searched_rows.shape
+    yield 0 < width == program.searched_letters[-1]
+    yield 0 < near <= nodes
+
+
+def _told_at_most(program: ProgramArrays) -> int:
+    """More words than there can be facts, each of which is in some array: so room is bounded."""
+    told = (
+        program.sure, program.rules, program.lasts, program.groups, program.constants,
+        program.grams, program.searched_facts, program.comparisons, program.fact_counters,
+        program.sparse_rules,
+    )  # fmt: skip
+    facts = sum(map(len, told))
+    return min(facts // 64 + OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)
+
+
+def _memo_lengths(memo: MemoArrays, program: ProgramArrays, queries: int) -> Iterator[bool]:
+    """Whether each array is as long as others say."""
+    for lists in (memo.states, memo.pendings, memo.facts, memo.answers):
+        size = len(lists.hashes)
+        yield 0 < size < len(lists.slots) < _NUMBERS_MAX and _is_table(len(lists.slots))
+        yield len(lists.starts) == size + 1 and len(lists.counts) == 2
+    yield len(memo.facts.places) == len(memo.facts.words)
+    states, pendings = len(memo.states.hashes), len(memo.pendings.hashes)
+    yield len(memo.state_info) == states * STATE_COLUMNS
+    yield len(memo.table) == states * len(program.wildcards)
+    yield len(memo.pending_info) == pendings * PENDING_COLUMNS
+    yield len(memo.constant_sets) == len(program.constants) - 1
+    yield len(memo.query_answers) == (queries if len(program.sparse) else 0)
+    yield len(memo.class_sets) == program.groups[-1, CLASSES]
+    for pairs in (memo.reached, memo.closes, memo.merges):
+        yield _is_table(len(pairs.keys)) and len(pairs.keys) == len(pairs.values)
+        yield len(pairs.counts) == 1
+
+
+def _is_table(size: int) -> bool:
+    """Whether a hash table may have this size: its slots are found with a mask."""
+    return size > 0 and size & (size - 1) == 0

@@ -1,0 +1,203 @@
+"""``NfaMatching``: a program at work, its workspace, and the path-tuples that it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.errors import DocumentLimitError
+from tamis.core.index.matchset import MatchSet, Which
+from tamis.documents.batch import EventBatch
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.model import Query
+from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE
+from tamis.matching.engines.nfa.evaluating import Evaluation, Occurrences
+from tamis.matching.engines.nfa.kernels.tuples import LAST, USED, list_tuples
+from tamis.matching.engines.nfa.layout import DONE, START
+from tamis.matching.engines.nfa.program import NfaProgram
+from tamis.matching.engines.nfa.running import NfaRun
+
+TUPLES_MAX = 1 << 20
+"""Path-tuples of one filter in one document, unless the caller says how many."""
+
+
+class PathTuples(NamedTuple):
+    """The matches of one filter, each as the nodes that it bound.
+
+    Attributes:
+        nodes: int64[k, steps]; for each step the start event of the element in the batch. The last
+            column ascends; of the others nothing is said.
+        documents: int64[k]; in which document each is.
+    """
+
+    nodes: Int64
+    documents: Int64
+
+
+class NfaMatching:
+    """A program at work. It learns nothing; queries may be added while it runs.
+
+    Args:
+        program: which is not changed; queries that are added are in a copy.
+    """
+
+    def __init__(self, program: NfaProgram) -> None:
+        self._program = program
+        self._is_own = False
+        self._nfa_run = NfaRun()
+
+    @property
+    def program(self) -> NfaProgram:
+        """What is matched: the program that it was opened with, or a copy that grew."""
+        return self._program
+
+    def memory_usage(self) -> int:
+        """The bytes of the workspace, and of a program of its own."""
+        own = self._program.memory_usage() if self._is_own else 0
+        return own + self._nfa_run.memory_usage()
+
+    def add(self, query: Query) -> int:
+        """Add a query, of which all batches are asked from now on, and say its number.
+
+        The first time the program is copied; then it costs the steps of the query.
+        """
+        self._own_program()
+        return self._program.add(query)
+
+    def _own_program(self) -> None:
+        if not self._is_own:
+            self._program = self._program.copy()
+            self._is_own = True
+
+    # -- matching ----------------------------------------------------------------------------------
+
+    def match(
+        self, batch: EventBatch, vocabulary: Vocabulary, _nodes: Which | None = None
+    ) -> MatchSet:
+        """Which queries are true of which documents."""
+        rows = self._run(batch, vocabulary)
+        program = self._program
+        starts, found = self._nfa_run.found()
+        if program.twigs:
+            evaluation = Evaluation(batch, vocabulary, Occurrences(rows), program.conditions)
+            starts, found = _with_twigs(starts, found, *self._true_twigs(evaluation, batch))
+        freeze(starts, found)
+        return MatchSet(
+            document_starts=starts,
+            set_ids=found,
+            set_starts=program.set_starts,
+            members=program.members,
+            sliced=_NO_NUMBERS,
+            subscribers=None,
+            errors={},
+        )
+
+    def _true_twigs(self, evaluation: Evaluation, batch: EventBatch) -> tuple[Int64, Int32]:
+        """The documents, and the sets, of all twigs that are true."""
+        answered = np.flatnonzero(np.diff(batch.document_starts))
+        documents: list[Int64] = []
+        sets: list[int] = []
+        for set, condition in self._program.twigs:
+            mask = evaluation.where(condition, DOCUMENT_STATE)
+            if mask is not None:
+                documents.append(answered[mask])
+                sets.append(set)
+        if not documents:
+            return np.zeros(0, np.int64), _NO_NUMBERS
+        counts = list(map(len, documents))
+        return np.concatenate(documents), np.repeat(np.array(sets, np.int32), counts)
+
+    def _run(self, batch: EventBatch, vocabulary: Vocabulary) -> Int64:
+        """Run the NFA over a batch; the nodes that reached watched states, by start event."""
+        program = self._program
+        return self._nfa_run.run(program.nfa, program.labels.names, batch, vocabulary)
+
+    # -- path-tuples -------------------------------------------------------------------------------
+
+    def path_tuples(
+        self,
+        batch: EventBatch,
+        vocabulary: Vocabulary,
+        filters: Sequence[int],
+        tuples_max: int = TUPLES_MAX,
+    ) -> tuple[list[PathTuples], Mapping[int, DocumentLimitError]]:
+        """All matches of some filters, as the nodes that they bound.
+
+        Not of a program that was pruned: its filters have steps that nobody wrote.
+
+        Args:
+            filters: the sets that the ``MatchSet`` has for them.
+            tuples_max: how many a filter may have in one document. A document with more is in
+                error, and has none.
+        """
+        assert not self._program.is_pruned, "pruned filters bind other nodes"
+        self._own_program()
+        nfa = self._program.nfa
+        ends = [nfa.end(filter) for filter in filters]
+        assert min(ends, default=0) >= 0, "twigs have no tuples"
+        paths = [nfa.path(end) for end in ends]
+        watched = [state for path in paths for state in path]
+        nfa.watch(watched)
+        try:
+            occurrences = Occurrences(self._run(batch, vocabulary))
+        finally:
+            nfa.watch(watched, by=-1)
+        streams = [self._stream(path, batch, occurrences, tuples_max) for path in paths]
+        errors: dict[int, DocumentLimitError] = {}
+        for stream in streams:
+            counts = np.bincount(stream.documents, minlength=batch.documents)
+            for document in np.flatnonzero(counts > tuples_max).tolist():
+                errors[document] = DocumentLimitError(f"more than {tuples_max} path-tuples")
+        if errors:
+            streams = [_without(stream, list(errors)) for stream in streams]
+        return streams, errors
+
+    def _stream(
+        self, path: Sequence[int], batch: EventBatch, occurrences: Occurrences, tuples_max: int
+    ) -> PathTuples:
+        """The tuples of one filter; of a document with too many, one too many."""
+        steps = len(path)
+        lasts = occurrences.of(path[-1])
+        events = occurrences.rows[lasts, START]
+        documents = np.searchsorted(batch.document_starts, events, side="right") - 1
+        descends = np.array([self._program.nfa.descends(state) for state in path], np.int64)
+        at, fields = np.zeros(5, np.int64), np.zeros(steps, np.int64)
+        tuples, of = np.zeros(0, np.int64), np.zeros(0, np.int64)
+        rows = occurrences.rows.reshape(-1)
+        done = False
+        while not done:
+            room = max(2 * len(of), len(lasts) - int(at[LAST]) + 16)
+            tuples, of = np.resize(tuples, room * steps), np.resize(of, room)
+            status = list_tuples(
+                at, rows, lasts, documents, descends, tuples_max, fields, tuples, of
+            )
+            done = status == DONE
+        used = int(at[USED])
+        stream = PathTuples(tuples[: used * steps].reshape(-1, steps), of[:used])
+        freeze(*stream)
+        return stream
+
+
+_NO_NUMBERS = np.zeros(0, np.int32)
+freeze(_NO_NUMBERS)
+
+
+def _without(stream: PathTuples, documents: Sequence[int]) -> PathTuples:
+    """A stream without the tuples of some documents."""
+    kept = ~np.isin(stream.documents, documents)
+    stream = PathTuples(stream.nodes[kept], stream.documents[kept])
+    freeze(*stream)
+    return stream
+
+
+def _with_twigs(starts: Int64, found: Int32, documents: Int64, sets: Int32) -> tuple[Int64, Int32]:
+    """The sets that were found, and those of twigs, document after document."""
+    counts = np.diff(starts)
+    together = np.concatenate([np.repeat(np.arange(len(counts)), counts), documents])
+    order = np.argsort(together, kind="stable")
+    counts = counts + np.bincount(documents, minlength=len(counts))
+    all_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return all_starts, np.concatenate([found, sets])[order]

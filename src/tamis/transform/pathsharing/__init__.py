@@ -1,1 +1,0 @@
-"""The strategies of Diao and Franklin's message broker, and plan sharing; see README.md."""

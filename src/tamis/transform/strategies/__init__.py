@@ -1,0 +1,1 @@
+"""The algorithms that find what messages are made of; see ``tamis.transform.planner``."""

@@ -1,0 +1,86 @@
+"""The reference strategy: each transformation by itself, as its definition reads.
+
+The oracle of all others, and what answers whatever these do not support: paths and conditions are
+evaluated by the reference engine, for one bound node after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from tamis.core.arrays import Int64, freeze
+from tamis.documents.batch import KIND_BITS, EventBatch
+from tamis.documents.vocabulary import Vocabulary
+from tamis.matching.engines.reference import Evaluator, build_nodes
+from tamis.transform.groups import Groups, too_many_nodes
+from tamis.transform.plan import Task
+
+
+def find_groups(
+    tasks: Sequence[Task],
+    batch: EventBatch,
+    vocabulary: Vocabulary,
+    nodes_max: int = 1 << 24,
+) -> Groups:
+    """What some transformations find in a document.
+
+    Args:
+        batch: of this document alone.
+
+    Raises:
+        DocumentLimitError: there are more nodes in their lists.
+    """
+    nodes = build_nodes(batch)
+    evaluator = Evaluator(batch, nodes, vocabulary)
+    places = nodes.source << KIND_BITS | nodes.kind
+    nodes_left = nodes_max
+    answers: list[tuple[int, Int64, list[list[Int64]]]] = []
+    for number, task in enumerate(tasks):
+        bound = evaluator.selected((task.binding,), nodes.documents)
+        if task.where is not None:
+            bound = bound[evaluator.where(task.where, bound)]
+        lists: list[list[Int64]] = []
+        for path in task.paths:
+            lists.append([])
+            for row in range(len(bound)):
+                selected = places[evaluator.selected((path,), bound[row : row + 1])]
+                nodes_left -= len(selected)
+                if nodes_left < 0:
+                    raise too_many_nodes(nodes_max)
+                lists[-1].append(selected)
+        if len(bound):
+            answers.append((number, nodes.source[bound], lists))
+    return _groups(answers)
+
+
+def _groups(answers: Sequence[tuple[int, Int64, list[list[Int64]]]]) -> Groups:
+    """Answers as arrays: for each its transformation, bound nodes, and lists by path.
+
+    Each path of each answer has a number of its own.
+    """
+    columns = [(bound, column) for _, bound, lists in answers for column in lists]
+    lists = [nodes for _, column in columns for nodes in column]
+    list_ends = np.cumsum([0, *map(len, lists)]).astype(np.int64)
+    group_ends = np.cumsum([0, *(len(answer[1]) for answer in answers)]).astype(np.int64)
+    path_ends = np.cumsum([0, *(len(answer[2]) for answer in answers)]).astype(np.int64)
+    groups = Groups(
+        transformations=np.array([answer[0] for answer in answers], np.int32),
+        group_starts=group_ends[:-1],
+        group_ends=group_ends[1:],
+        bound=_joined([answer[1] for answer in answers]),
+        path_starts=path_ends[:-1],
+        paths=np.arange(len(columns), dtype=np.int32),
+        of_path=np.cumsum([0, *(len(column) for _, column in columns)]).astype(np.int64),
+        list_bound=_joined([bound for bound, _ in columns]),
+        list_starts=list_ends[:-1],
+        list_ends=list_ends[1:],
+        nodes=_joined(lists),
+    )
+    freeze(*groups)
+    return groups
+
+
+def _joined(arrays: Sequence[Int64]) -> Int64:
+    return np.concatenate(arrays).astype(np.int64) if arrays else np.zeros(0, np.int64)

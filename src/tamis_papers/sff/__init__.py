@@ -1,0 +1,12 @@
+"""The sequential counting algorithm, with which the PCM paper compares its own; see README.md."""
+
+from __future__ import annotations
+
+from tamis.events.engine import Engine
+from tamis_papers.sff.compile import compile_filters
+from tamis_papers.sff.matching import SffMatching
+from tamis_papers.sff.program import SffProgram
+
+__all__ = ["ENGINE", "SffMatching", "SffProgram", "compile_filters"]
+
+ENGINE = Engine("sff", compile_filters, SffMatching)

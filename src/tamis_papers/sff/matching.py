@@ -1,0 +1,160 @@
+"""``SffMatching``: a program at work."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from tamis.core.arrays import Int32, Int64, distinct, freeze
+from tamis.core.index.matchset import MatchSet
+from tamis.core.kernel.arrays import note
+from tamis.core.threads import WorkerPool
+from tamis.events.model import AttributeBatch, Owners
+from tamis_papers.sff.kernels.matching import match_events
+from tamis_papers.sff.layout import (
+    ALWAYS,
+    END,
+    EVENT,
+    EVENTS,
+    EXISTS_NODE,
+    FIRST,
+    FOUND_COUNT,
+    FOUND_MAX,
+    INDEX,
+    OWNERS,
+    PART_NODE,
+    PRUNES,
+    REPORTED,
+    SHIFT,
+    STATE_SIZE,
+    STEP,
+    WORK,
+    Events,
+    Reported,
+    Work,
+)
+from tamis_papers.sff.program import SffProgram
+
+_FOUND_AT_FIRST = 1 << 10
+
+
+class SffMatching:
+    """Matches batches with the index of a program. It belongs to one thread at a time.
+
+    Args:
+        owners: those that are few have to be interfaces.
+        threads: how many share the events of a batch; each has counters of its own.
+    """
+
+    def __init__(self, program: SffProgram, owners: Owners, threads: int) -> None:
+        self.program = program
+        reported = _reported(program, owners)
+        self._workers = [_Worker(program, owners, reported) for _ in range(threads)]
+        self._pool = WorkerPool(threads)
+        # A set of each owner alone, and behind them one of all that are always found.
+        self._set_starts = np.arange(owners.total + 2)
+        self._set_starts[-1] += len(reported.always) - 1
+        self._members = np.append(np.arange(owners.total, dtype=np.int32), reported.always)
+        self._shared = (*reported, self._set_starts, self._members)
+        freeze(*self._shared)
+
+    def memory_usage(self) -> int:
+        """Bytes of the room that all threads work in."""
+        shared = sum(array.nbytes for array in self._shared)
+        return shared + sum(worker.memory_usage() for worker in self._workers)
+
+    def match(self, batch: AttributeBatch) -> MatchSet:
+        """The owners of filters that match each event."""
+        in_error = np.zeros(batch.events, np.uint8)
+        in_error[list(batch.errors)] = 1
+        events = Events(*batch[:6], in_error)
+        starts, found = self._found(events)
+        matches = MatchSet(
+            document_starts=starts,
+            set_ids=found,
+            set_starts=self._set_starts,
+            members=self._members,
+            sliced=np.zeros(0, np.int32),
+            subscribers=None,
+            errors={},
+        )
+        freeze(*matches[:5])
+        return matches
+
+    def _found(self, events: Events) -> tuple[Int64, Int32]:
+        """The sets that events found, and where those of each begin."""
+        count = len(events.in_error)
+        used = min(len(self._workers), count)
+        if used <= 1:
+            return self._workers[0].match(events, 0, count)
+        bounds = [count * number // used for number in range(used + 1)]
+        spans = list(pairwise(bounds))
+        parts = self._pool.run(
+            [
+                partial(worker.match, events, first, end)
+                for worker, (first, end) in zip(self._workers, spans, strict=False)
+            ]
+        )
+        starts = np.zeros(count + 1, np.int64)
+        before = 0
+        for (first, end), (own_starts, own) in zip(spans, parts, strict=True):
+            starts[first + 1 : end + 1] = own_starts[1:] + before
+            before += len(own)
+        return starts, np.concatenate([own for _, own in parts])
+
+
+class _Worker:
+    """Counters of one thread."""
+
+    def __init__(self, program: SffProgram, owners: Owners, reported: Reported) -> None:
+        places = len(program.filters)
+        self._kept = program.constraints, reported  # the state has their addresses
+        self._work = Work(
+            counters=np.zeros(places, np.int32),
+            marked_in=np.zeros(owners.total if owners.are_interfaces else 0, np.int64),
+            found_starts=np.zeros(1, np.int64),
+            found=np.empty(_FOUND_AT_FIRST, np.int32),
+        )
+        self._state = state = np.zeros(STATE_SIZE, np.int64)
+        state[STEP] = program.size_max
+        state[SHIFT] = program.shift
+        state[PART_NODE] = program.part_node
+        state[EXISTS_NODE] = program.exists_node
+        state[PRUNES] = owners.are_interfaces
+        state[OWNERS] = len(distinct(owners.of)) if owners.are_interfaces else 0
+        state[ALWAYS] = owners.total if len(reported.always) else -1
+        state[FOUND_MAX] = 1 + (owners.total if owners.are_interfaces else places)
+        note(state, INDEX.constant_starts, program.constraints)
+        note(state, REPORTED.owners, reported)
+        note(state, WORK.counters, self._work)
+
+    def memory_usage(self) -> int:
+        """Bytes of the room for work."""
+        return sum(array.nbytes for array in self._work)
+
+    def match(self, events: Events, first: int, end: int) -> tuple[Int64, Int32]:
+        """The sets that some events found, and where those of each begin."""
+        state = self._state
+        state[FIRST] = state[EVENT] = first
+        state[END], state[FOUND_COUNT] = end, 0
+        found_starts = np.zeros(end - first + 1, np.int64)
+        self._work = self._work._replace(found_starts=found_starts)
+        note(state, EVENTS.starts, events)
+        note(state, WORK.counters, self._work)
+        while match_events(state):
+            found = np.empty(2 * len(self._work.found) + int(state[FOUND_MAX]), np.int32)
+            found[: len(self._work.found)] = self._work.found
+            self._work = self._work._replace(found=found)
+            note(state, WORK.counters, self._work)
+        return found_starts, self._work.found[: state[FOUND_COUNT]].copy()
+
+
+def _reported(program: SffProgram, owners: Owners) -> Reported:
+    """The owners of filters by place."""
+    of_places = owners.of[program.filters]
+    of_blocks = np.zeros(0, np.int32)
+    if owners.are_interfaces:
+        of_blocks = of_places[:: 1 << program.shift].copy()
+    return Reported(of_places, of_blocks, distinct(owners.of[program.always]))

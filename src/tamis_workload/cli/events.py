@@ -1,0 +1,131 @@
+"""``tamis workload events``: filters of attribute–value events, and the events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+from tamis.cli.options import Option
+from tamis.cli.results import open_results
+from tamis.core.errors import UsageError
+from tamis_workload.cli.options import Seed, parse_range
+
+EXAMPLES = """\b
+Examples:
+  tamis workload events --output default/
+  tamis workload events --filters 250000 --names 10 --skew 1 --output many/
+  tamis workload events --strings 0.5 --operators "= 0.5, < 0.5" --output strings/
+"""
+
+
+def events(  # noqa: PLR0913, PLR0917 - one for each option
+    output: Annotated[
+        Path,
+        Option(
+            metavar="FOLDER",
+            help="Gets subscriptions.tsv, interfaces.tsv (the interface of each subscription) and "
+            "events.ndjson.",
+        ),
+    ],
+    count: Annotated[int, Option("--count", min=0, help="How many events.")] = 1000,
+    interfaces: Annotated[int, Option(metavar="N", help="How many interfaces.")] = 10,
+    filters: Annotated[
+        str, Option(metavar="N", help="Of each interface: N, or from and to, as 10..20.")
+    ] = "22500..27500",
+    constraints: Annotated[str, Option(metavar="N", help="Of each filter; the same.")] = ("3..5"),
+    attributes: Annotated[str, Option(metavar="N", help="Of each event; the same.")] = "3..5",
+    names: Annotated[int, Option(metavar="N", help="How many attribute names.")] = 100,
+    skew: Annotated[
+        float, Option(metavar="S", help="Zipf's exponent of the names; 0: all as likely.")
+    ] = 0.0,
+    values: Annotated[int, Option(metavar="N", help="How many values.")] = 100,
+    strings: Annotated[
+        float, Option(metavar="SHARE", help="Of the names: those that stand for strings.")
+    ] = 0.0,
+    operators: Annotated[
+        str | None,
+        Option(
+            metavar="SHARES",
+            help="Of constraints with numbers; by default '= 0.25, != 0.25, > 0.25, < 0.25'.",
+        ),
+    ] = None,
+    string_operators: Annotated[
+        str | None,
+        Option(
+            metavar="SHARES",
+            help="Of those with strings; by default '= 0.25, != 0.25, prefix 0.25, contains 0.25'.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Generate events, and subscriptions of one filter each: the PCM paper's default scenario.
+
+    Options change it as its experiments do.
+    """
+    from tamis_workload.events.generator import (  # noqa: PLC0415 - keeps --help fast
+        NUMBER_OPERATORS,
+        STRING_OPERATORS,
+        EventWorkload,
+    )
+    from tamis_workload.events.text import (  # noqa: PLC0415
+        event_lines,
+        interface_lines,
+        subscription_lines,
+    )
+
+    workload = EventWorkload(
+        interfaces=interfaces,
+        filters=_exactly(filters),
+        constraints=_exactly(constraints),
+        attributes=_exactly(attributes),
+        names=names,
+        skew=skew,
+        values=values,
+        strings=strings,
+        operators=NUMBER_OPERATORS if operators is None else _shares(operators),
+        string_operators=(
+            STRING_OPERATORS if string_operators is None else _shares(string_operators)
+        ),
+        seed=seed,
+    )
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {output}: {error.strerror}") from None
+    table = workload.table()
+    _write(output / "subscriptions.tsv", subscription_lines(table))
+    _write(output / "interfaces.tsv", interface_lines(table))
+    _write(output / "events.ndjson", event_lines(workload.events(count), table.names))
+
+
+def _write(path: Path, pieces: Iterable[bytes]) -> None:
+    with open_results(path) as results:
+        for piece in pieces:
+            results.write_bytes(piece)
+
+
+def _exactly(text: str) -> tuple[int, int]:
+    """``N..M``, or ``N``: so many exactly.
+
+    >>> _exactly("3..5"), _exactly("4")
+    ((3, 5), (4, 4))
+    """
+    least, most = parse_range(text, 0)
+    return (least, most) if ".." in text else (most, most)
+
+
+def _shares(text: str) -> dict[str, float]:
+    """Operators and their shares.
+
+    >>> _shares("= 0.5, < 0.5")
+    {'=': 0.5, '<': 0.5}
+    """
+    found: dict[str, float] = {}
+    for part in text.split(","):
+        operator, _, share = part.strip().partition(" ")
+        try:
+            found[operator] = float(share)
+        except ValueError:
+            raise UsageError(f"expected an operator and its share, not {part.strip()!r}") from None
+    return found

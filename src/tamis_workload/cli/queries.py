@@ -1,0 +1,165 @@
+"""``tamis workload queries``: path queries of a DTD, or of documents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
+from tamis.cli.documents import DOCUMENT_HELP, Documents
+from tamis.cli.options import Option
+from tamis.core.errors import DocumentError, UsageError
+from tamis_workload.cli.options import (
+    Count,
+    Descendant,
+    Distinct,
+    Output,
+    PredicateCount,
+    Seed,
+    Selectivity,
+    ValueCount,
+    ValueKind,
+    ValueSkew,
+    Wildcard,
+    chosen_values,
+    parse_range,
+    read_one_root,
+    write_queries,
+)
+
+EXAMPLES = """\b
+Examples:
+  tamis workload queries --dtd dblp.dtd --count 1000000 --output filters.tsv
+  tamis workload queries --dtd book.dtd --predicates 1 --values 100 --selectivity 0.1
+  tamis workload queries --documents incoming/ --matching 0.5 --output questions.ndjson
+"""
+
+
+def queries(  # noqa: PLR0913, PLR0917 - one for each option
+    dtd: Annotated[
+        Path | None,
+        Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}"),
+    ] = None,
+    documents: Annotated[
+        list[str] | None,
+        Option(
+            "--documents",
+            metavar="DOCUMENT",
+            help="Draw from these documents instead: paths that are there and values they have, "
+            "with all that subscriptions may say; about half with a fault. "
+            f"{DOCUMENT_HELP}",
+        ),
+    ] = None,
+    count: Count = 1000,
+    seed: Seed = 0,
+    distinct: Distinct = False,
+    matching: Annotated[
+        float | None,
+        Option(
+            "--matching",
+            metavar="SHARE",
+            help="Of --documents: the share of the queries that are true of some of them, exactly. "
+            "It takes longer, since the documents are matched.",
+        ),
+    ] = None,
+    root: RootNames = None,
+    catalog: CatalogFolders = None,
+    depth: Annotated[
+        str, Option(metavar="N", help="Steps, at most; or from and to, as 2..4.")
+    ] = "6",
+    wildcard: Wildcard = 0.2,
+    descendant: Descendant = 0.2,
+    skew: Annotated[
+        float, Option(metavar="S", help="Zipf's exponent of the choice among children.")
+    ] = 0.0,
+    predicates: PredicateCount = 0,
+    nested: Annotated[int, Option(metavar="N", help="Paths inside brackets, in each query.")] = 0,
+    nested_depth: Annotated[int, Option(metavar="N", help="Steps of these, at most.")] = 2,
+    inconsistent: Annotated[
+        bool, Option("--inconsistent", help="Do not follow the DTD, only use its names.")
+    ] = False,
+    values: ValueCount = 10,
+    values_skew: ValueSkew = 0.0,
+    values_kind: ValueKind = "numbers",
+    selectivity: Selectivity = None,
+    namespaces: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", help="Write the prefixes that the queries use, for match --namespaces."
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Generate path queries, as a file of subscriptions.
+
+    From a DTD they are drawn as YFilter's generator draws them. The values are those of documents
+    that tamis workload documents makes with the same --values options.
+    """
+    if (dtd is None) == (not documents):
+        raise UsageError("give either --dtd or --documents")
+    if documents:
+        _refuse_those_of_dtds()
+        _from_documents(documents, count, seed, distinct, matching, namespaces, output)
+        return
+    if matching is not None:
+        raise UsageError("--matching is for --documents: what matches is not known without any")
+    assert dtd is not None
+    from tamis_workload.queries.paths import QueryOptions, queries_from_dtd  # noqa: PLC0415 - --help is fast
+
+    graph = read_one_root(dtd, catalog, root)
+    options = QueryOptions(
+        depth=parse_range(depth, 1),
+        wildcard=wildcard,
+        descendant=descendant,
+        skew=skew,
+        predicates=predicates,
+        nested=nested,
+        nested_depth=nested_depth,
+        consistent=not inconsistent,
+        values=chosen_values(values, values_skew, values_kind),
+        selectivity=selectivity,
+    )
+    drawn = queries_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
+    write_queries(drawn, output, namespaces, count)
+
+
+def _refuse_those_of_dtds() -> None:
+    """Raise UsageError for options that say nothing of documents."""
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name)
+        if given is not None and given.name == "COMMANDLINE" and name not in _OF_DOCUMENTS:
+            raise UsageError(f"{parameter.opts[-1]} is for --dtd, not for --documents")
+
+
+_OF_DOCUMENTS = ("documents", "count", "seed", "distinct", "matching", "namespaces", "output")
+
+
+def _from_documents(
+    documents: list[str],
+    count: int,
+    seed: int,
+    distinct: bool,
+    matching: float | None,
+    namespaces: Path | None,
+    output: Path | None,
+) -> None:
+    from tamis_workload.observed.generator import draw_from_documents  # noqa: PLC0415 - keeps --help fast
+
+    found = []
+    for target in Documents(documents):
+        if isinstance(target.document, DocumentError):
+            raise target.document
+        found.append(target.document)
+    drawn = draw_from_documents(
+        found,
+        count,
+        seed=seed,
+        matching=matching,
+        distinct=distinct,
+        one_line=output is None or output.suffix != ".ndjson",
+    )
+    write_queries(drawn, output, namespaces, count)

@@ -1,0 +1,1 @@
+"""The broker paper's strategies."""
