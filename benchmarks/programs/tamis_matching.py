@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
 from tamis.core.index.matchset import MatchSet, checked_nodes, joined
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
@@ -98,13 +98,13 @@ class Matching:
                 counts[answered] += 1
                 counts["matches"] += len(ids)
 
-    def _batches(self, documents: Sequence[bytes]) -> Iterator[tuple[EventBatch, Vocabulary]]:
+    def _batches(self, documents: Sequence[bytes]) -> Iterator[tuple[DocumentBatch, Vocabulary]]:
         for group in groups(documents):
             yield self.parser.parse(group), self.vocabulary
 
     def _records(
         self, documents: Sequence[bytes], tag: str
-    ) -> Iterator[tuple[EventBatch, Vocabulary]]:
+    ) -> Iterator[tuple[DocumentBatch, Vocabulary]]:
         for document in documents:
             stream = open_stream(document)
             demand, limits = self.matcher._demand, self.matcher.limits
@@ -113,7 +113,7 @@ class Matching:
                     raise records.stream_error
                 yield records.batch, records.vocabulary
 
-    def _match(self, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+    def _match(self, batch: DocumentBatch, vocabulary: Vocabulary) -> MatchSet:
         found = [
             (matching.match(batch, vocabulary, self.nodes), numbers)
             for matching, numbers in self.parts

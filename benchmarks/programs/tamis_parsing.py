@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents import expat
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
 from tamis.documents.source import read
@@ -33,7 +33,7 @@ class OpenParser:
         """What has read all documents so far."""
         return "expat" if self.is_trusted or self.parser.declined else "tokenizer"
 
-    def parse(self, documents: Sequence[bytes]) -> EventBatch:
+    def parse(self, documents: Sequence[bytes]) -> DocumentBatch:
         """Parse documents into one batch."""
         sources = [read(data, DEFAULT_LIMITS) for data in documents]
         if self.is_trusted:

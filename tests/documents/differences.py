@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.core.errors import DocumentError
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 
 Sources = Sequence[Source | DocumentError]
-Parsed = tuple[EventBatch, dict[int, DocumentError]]
+Parsed = tuple[DocumentBatch, dict[int, DocumentError]]
 _SHOWN = 2_000
 _TRIES_MAX = 5_000  # for a smaller document that differs
 
@@ -108,7 +108,7 @@ def first_difference(both: Both, documents: int) -> tuple[int | None, str]:
     return None, _first_array(both)
 
 
-def view(batch: EventBatch, number: int, vocabulary: Vocabulary) -> dict[str, list[Any]]:
+def view(batch: DocumentBatch, number: int, vocabulary: Vocabulary) -> dict[str, list[Any]]:
     """A document by itself: names spelt out, places counted from its own first event."""
     names = list(vocabulary)
     start, end = batch.document_starts[number : number + 2].tolist()
@@ -158,7 +158,7 @@ def _first_place(expected: Sequence[Any], found: Sequence[Any]) -> str:
 
 def _first_array(both: Both) -> str:
     """The first array that differs, and where; else what is different in the errors."""
-    pairs = zip(EventBatch._fields, both.trusted[0], both.fast[0], strict=True)
+    pairs = zip(DocumentBatch._fields, both.trusted[0], both.fast[0], strict=True)
     for name, expected, found in pairs:
         if _same_array(expected, found):
             continue

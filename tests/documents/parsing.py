@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import parse
 from tamis.documents.source import Document, Source, read
@@ -26,7 +26,7 @@ def batch_of(
     demand: Demand = EVERYTHING,
     limits: Limits | None = None,
     vocabulary: Vocabulary | None = None,
-) -> tuple[EventBatch, dict[int, DocumentError]]:
+) -> tuple[DocumentBatch, dict[int, DocumentError]]:
     """The documents as one batch, and their errors by number."""
     limits = limits or Limits()
     vocabulary = Vocabulary() if vocabulary is None else vocabulary
@@ -39,13 +39,13 @@ def error_of(document: Document, **options: object) -> DocumentError:
     return errors[0]
 
 
-def texts(batch: EventBatch) -> list[str]:
+def texts(batch: DocumentBatch) -> list[str]:
     """The text nodes of a batch."""
     ranges = zip(batch.text_start.tolist(), batch.text_end.tolist(), strict=True)
     return [batch.text_values[start:end].tobytes().decode() for start, end in ranges]
 
 
-def values(batch: EventBatch) -> list[str]:
+def values(batch: DocumentBatch) -> list[str]:
     """The attribute values of a batch."""
     ranges = zip(batch.value_start.tolist(), batch.value_end.tolist(), strict=True)
     return [batch.attribute_values[start:end].tobytes().decode() for start, end in ranges]

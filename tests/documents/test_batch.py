@@ -1,4 +1,4 @@
-"""The contract of EventBatch: dtypes, flags, and arrays worked out by hand."""
+"""The contract of DocumentBatch: dtypes, flags, and arrays worked out by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from tamis.documents.batch import BatchBuilder, EventBatch
+from tamis.documents.batch import BatchBuilder, DocumentBatch
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand, Names
 from tamis.documents.vocabulary import Vocabulary
 from tests.cases.table import cases
@@ -49,7 +49,7 @@ DEMANDED = {
 DOCUMENTS = list(dict.fromkeys(case.document for case in cases()))
 
 
-def listed(batch: EventBatch) -> dict[str, list[int] | bytes]:
+def listed(batch: DocumentBatch) -> dict[str, list[int] | bytes]:
     """The arrays as lists, and the buffers as bytes."""
     return {
         name: array.tobytes() if array.dtype == np.uint8 else array.tolist()
@@ -231,7 +231,7 @@ def test_demand_by_names(names: list[str], misc: bool) -> None:
         assert batch.misc_text.tolist() == before[everything.misc_text].tolist()
 
 
-def text_is_inside(batch: EventBatch, vocabulary: Vocabulary, names: Names) -> list[bool]:
+def text_is_inside(batch: DocumentBatch, vocabulary: Vocabulary, names: Names) -> list[bool]:
     """For each text node whether an element of one of the names is around it."""
     around: list[list[bool]] = []
     open_elements: list[bool] = []

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tamis.core.errors import UsageError
 from tamis.core.limits import Limits
 from tamis.documents import record_batch
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.record_batch import PAUSE, RecordBatch, StreamPlace
@@ -38,7 +38,7 @@ def found_in(
     return [batch for batch in found if batch is not PAUSE]
 
 
-def nodes(batch: EventBatch, vocabulary: Vocabulary, document: int) -> list[tuple[object, ...]]:
+def nodes(batch: DocumentBatch, vocabulary: Vocabulary, document: int) -> list[tuple[object, ...]]:
     """All that a batch has of one document, with names instead of numbers."""
     first, last = batch.document_starts[document : document + 2].tolist()
     found: list[tuple[object, ...]] = []

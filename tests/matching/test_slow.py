@@ -8,7 +8,7 @@ import pytest
 from lxml import etree
 
 import tamis
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.lxml.slow import SlowDocument, SlowLane, lxml_tree
@@ -44,7 +44,7 @@ CONTENTS = [
 ]
 
 
-def nodes_of_batch(batch: EventBatch, vocabulary: Vocabulary) -> list[object]:
+def nodes_of_batch(batch: DocumentBatch, vocabulary: Vocabulary) -> list[object]:
     elements = [vocabulary.expanded(tag) for tag in batch.tags.tolist() if tag >= 0]
     starts = {event: i for i, event in enumerate((batch.tags >= 0).nonzero()[0].tolist())}
     attributes = sorted(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.core.limits import Limits
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
@@ -28,7 +28,7 @@ def tasks_of(queries: Sequence[str]) -> tuple[list[Task], Demand]:
     return tasks, demand
 
 
-def parsed(document: str, demand: Demand) -> tuple[EventBatch, Vocabulary]:
+def parsed(document: str, demand: Demand) -> tuple[DocumentBatch, Vocabulary]:
     """A document as a batch of its own."""
     parser = Parser(Vocabulary(), demand, Limits())
     batch, errors = parser.parse([Source(document.encode(), "utf-8")])

@@ -1,1 +1,1 @@
-"""XML bytes → EventBatch."""
+"""XML bytes → DocumentBatch."""

@@ -1,4 +1,4 @@
-"""``EventBatch``: parsed documents as flat arrays, the one thing that every engine reads."""
+"""``DocumentBatch``: parsed documents as flat arrays, the one thing that every engine reads."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KIND_BITS = 3
 """The number of a node, shifted by so many bits, and its kind are one integer, its *place*."""
 
 
-class EventBatch(NamedTuple):
+class DocumentBatch(NamedTuple):
     """Many documents, parsed: the start and end of each element, and what the demand asked for.
 
     All arrays are C-contiguous and read-only. *Names* are ids of the :class:`Vocabulary` that the
@@ -126,7 +126,7 @@ class Ranges:
 
 
 class BatchBuilder:
-    """The growing form of an :class:`EventBatch`; parsers append to its arrays.
+    """The growing form of an :class:`DocumentBatch`; parsers append to its arrays.
 
     >>> builder = BatchBuilder()
     >>> builder.tags.extend([0, -1])
@@ -220,12 +220,12 @@ class BatchBuilder:
         """The present lengths, for :meth:`drop_document`."""
         return tuple(map(len, self._growing))
 
-    def freeze(self) -> EventBatch:
+    def freeze(self) -> DocumentBatch:
         """The arrays, read-only."""
         attribute = self.attribute_values.freeze()
         text = self.text_values.freeze()
         misc = self.misc_values.freeze()
-        batch = EventBatch(
+        batch = DocumentBatch(
             document_starts=_int64(self.document_starts),
             tags=_int32(self.tags),
             attribute_event=_int64(self.attribute_event),
@@ -253,7 +253,7 @@ class BatchBuilder:
         return batch
 
 
-def part(batch: EventBatch, first: int, last: int) -> EventBatch:
+def part(batch: DocumentBatch, first: int, last: int) -> DocumentBatch:
     """The documents from number ``first`` on up to ``last``, as a batch of their own."""
     starts = batch.document_starts[first : last + 1]
     attributes = slice(*np.searchsorted(batch.attribute_event, starts[[0, -1]]))
@@ -269,7 +269,7 @@ def part(batch: EventBatch, first: int, last: int) -> EventBatch:
     misc_start, misc_end, misc_values = _ranges_part(
         batch.misc_start[misc], batch.misc_end[misc], batch.misc_values
     )
-    return EventBatch(
+    return DocumentBatch(
         document_starts=starts - events.start,
         tags=batch.tags[events],
         attribute_event=batch.attribute_event[attributes] - events.start,
@@ -319,7 +319,7 @@ _COUNTED = {
 }
 
 
-def joined(batches: Sequence[EventBatch]) -> EventBatch:
+def joined(batches: Sequence[DocumentBatch]) -> DocumentBatch:
     """The documents of several batches, at least one, as one.
 
     >>> builder = BatchBuilder()
@@ -330,7 +330,7 @@ def joined(batches: Sequence[EventBatch]) -> EventBatch:
     array([0, 2, 4])
     """
     arrays = {}
-    for name in EventBatch._fields:
+    for name in DocumentBatch._fields:
         pieces = [getattr(batch, name) for batch in batches]
         if name in _COUNTED:
             lengths = [len(getattr(batch, _COUNTED[name])) for batch in batches]
@@ -339,12 +339,12 @@ def joined(batches: Sequence[EventBatch]) -> EventBatch:
         if name in ("document_starts", "misc_starts"):  # each ends where the next one begins
             pieces = [*(piece[:-1] for piece in pieces[:-1]), pieces[-1]]
         arrays[name] = np.concatenate(pieces)
-    batch = EventBatch(**arrays)
+    batch = DocumentBatch(**arrays)
     freeze(*batch)
     return batch
 
 
-def only(batch: EventBatch, is_chosen: NDArray[np.bool_]) -> EventBatch:
+def only(batch: DocumentBatch, is_chosen: NDArray[np.bool_]) -> DocumentBatch:
     """The same batch without the events of documents that are not chosen.
 
     >>> builder = BatchBuilder()
@@ -367,7 +367,9 @@ def only(batch: EventBatch, is_chosen: NDArray[np.bool_]) -> EventBatch:
     return joined(parts)
 
 
-def interleaved(batch: EventBatch, others: EventBatch, numbers: Sequence[int]) -> EventBatch:
+def interleaved(
+    batch: DocumentBatch, others: DocumentBatch, numbers: Sequence[int]
+) -> DocumentBatch:
     """A batch in which the documents with these ascending numbers come from another one."""
     parts = []
     done = taken = 0  # documents of ``batch``, of ``others``

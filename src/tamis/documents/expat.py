@@ -24,7 +24,7 @@ from tamis.core.errors import (
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.names import QNAME
-from tamis.documents.batch import BatchBuilder, EventBatch
+from tamis.documents.batch import BatchBuilder, DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import VERSION, encoding_problem
 from tamis.documents.offsets import settle_ends
@@ -83,7 +83,7 @@ def parse(
     vocabulary: Vocabulary,
     demand: Demand,
     limits: Limits,
-) -> tuple[EventBatch, dict[int, DocumentError]]:
+) -> tuple[DocumentBatch, dict[int, DocumentError]]:
     """Parse documents into one batch.
 
     Args:

@@ -1,6 +1,6 @@
 """Where nodes stand in a document, found by looking at its markup again.
 
-An :class:`EventBatch` has the places of its tags, where they are demanded. Those of attributes, of
+An :class:`DocumentBatch` has the places of its tags, where they are demanded. Those of attributes, of
 text, comments and PIs are asked for seldom, so they are looked for when they are.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.lazy import lazy_pattern
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.expat_places import (
     CDATA,
     CHARACTERS,
@@ -134,7 +134,7 @@ class Markup:
     """
 
     def __init__(
-        self, batch: EventBatch, document: int, excerpt: Excerpt, vocabulary: Vocabulary
+        self, batch: DocumentBatch, document: int, excerpt: Excerpt, vocabulary: Vocabulary
     ) -> None:
         self.batch = batch
         self.excerpt = excerpt

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
-from tamis.documents.batch import EventBatch, interleaved
+from tamis.documents.batch import DocumentBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -59,7 +59,7 @@ class Parser:
         grown = self.vocabulary.size - self._names_before
         return grown > NAMES_MAX or (self._tokenizer is not None and self._tokenizer.is_full)
 
-    def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[EventBatch, Errors]:
+    def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
         """Parse documents into one batch.
 
         Args:
@@ -96,7 +96,7 @@ class Parser:
 
     def _parse_left(
         self, documents: list[Source | DocumentError], left: list[int], errors: Errors
-    ) -> EventBatch:
+    ) -> DocumentBatch:
         """Parse some of the documents with libexpat, into a batch of just these."""
         from tamis.documents import expat  # noqa: PLC0415
 
@@ -112,7 +112,7 @@ def parse(
     vocabulary: Vocabulary,
     demand: Demand,
     limits: Limits,
-) -> tuple[EventBatch, Errors]:
+) -> tuple[DocumentBatch, Errors]:
     """Parse documents into one batch, as :meth:`Parser.parse` does."""
     return Parser(vocabulary, demand, limits).parse(sources)
 

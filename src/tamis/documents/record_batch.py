@@ -9,7 +9,7 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError, UsageError
 from tamis.core.names import QNAME
-from tamis.documents.batch import BatchBuilder, EventBatch
+from tamis.documents.batch import BatchBuilder, DocumentBatch
 from tamis.documents.offsets import Excerpt
 from tamis.documents.vocabulary import Vocabulary
 
@@ -70,7 +70,7 @@ class RecordBatch(NamedTuple):
             demanded; or None.
     """
 
-    batch: EventBatch
+    batch: DocumentBatch
     errors: dict[int, DocumentError]
     vocabulary: Vocabulary
     places: RecordPlaces

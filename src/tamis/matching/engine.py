@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from tamis.core.index.matchset import MatchSet, Which
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
@@ -28,7 +28,7 @@ class Matching(Protocol):
     """A program at work, with all that it learns on the way; it belongs to one thread at a time."""
 
     def match(
-        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
     ) -> MatchSet:
         """Which queries are true of which documents.
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Name
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
@@ -62,7 +62,7 @@ class Explanation:
         return "\n".join(self.lines)
 
 
-def explain(query: Query, batch: EventBatch, vocabulary: Vocabulary) -> Explanation:
+def explain(query: Query, batch: DocumentBatch, vocabulary: Vocabulary) -> Explanation:
     """Explain a query on the single document of a batch that was parsed with every demand."""
     nodes = build_nodes(batch)
     explainer = _Explainer(Evaluator(batch, nodes, vocabulary))

@@ -32,7 +32,7 @@ from tamis.core.limits import Limits
 from tamis.core.threads import Flush, check_threads, in_order
 from tamis.documents import concatenated
 from tamis.documents.archive import TarMember, ZipMember
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import Parser, parse
@@ -556,7 +556,7 @@ class CompiledMatcher:
     def _match_events(
         self,
         worker: _Worker,
-        batch: EventBatch,
+        batch: DocumentBatch,
         vocabulary: Vocabulary,
         nodes: Which | None = None,
         excerpts: Sequence[Source | DocumentError] | Excerpt | None = None,
@@ -621,7 +621,7 @@ class CompiledMatcher:
         slow: SlowLane,
         answers: Answers,
         documents: Iterable[SlowDocument | None],
-        batch: EventBatch,
+        batch: DocumentBatch,
         vocabulary: Vocabulary,
         nodes: Which | None,
     ) -> Answers:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import UsageError
 from tamis.core.index.matchset import MatchSet, Which, joined
-from tamis.documents.batch import EventBatch, only
+from tamis.documents.batch import DocumentBatch, only
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import expanded_name
@@ -128,7 +128,7 @@ class Edges:
         """The numbers of elements, by the names of a vocabulary; for one thread at a time."""
         return ElementLabels(self._names)
 
-    def departures(self, batch: EventBatch, numbers: Int32) -> Int64:
+    def departures(self, batch: DocumentBatch, numbers: Int32) -> Int64:
         """The event at which each document leaves the edges, or -1.
 
         Args:
@@ -193,7 +193,7 @@ class PromisedProgram:
         program, open = self._without
         return open(program, bytes_max)
 
-    def note(self, departures: Int64, batch: EventBatch, vocabulary: Vocabulary) -> None:
+    def note(self, departures: Int64, batch: DocumentBatch, vocabulary: Vocabulary) -> None:
         """Count documents that left the DTD, and log how the first of them did."""
         left = np.flatnonzero(departures >= 0)
         how = _departure(batch, vocabulary, int(left[0]), int(departures[left[0]]))
@@ -208,7 +208,7 @@ class PromisedProgram:
         )
 
 
-def _departure(batch: EventBatch, vocabulary: Vocabulary, document: int, event: int) -> str:
+def _departure(batch: DocumentBatch, vocabulary: Vocabulary, document: int, event: int) -> str:
     """What a document has that the DTD does not, in words."""
     around: list[int] = []
     for tag in batch.tags[batch.document_starts[document] : event].tolist():
@@ -233,7 +233,7 @@ class PromisedMatching:
         self._bytes_max = bytes_max
 
     def match(
-        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
     ) -> MatchSet:
         """Which queries are true of which documents."""
         numbers, _ = self._labels.of(vocabulary)

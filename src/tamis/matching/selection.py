@@ -25,7 +25,7 @@ from tamis.documents.batch import (
     KIND_BITS,
     MISC,
     TEXT,
-    EventBatch,
+    DocumentBatch,
     part,
 )
 from tamis.documents.offsets import Excerpt, Markup
@@ -234,7 +234,7 @@ class BatchNodes(NamedTuple):
     which: Which
     has_values: bool
     limits: Limits
-    batch: EventBatch
+    batch: DocumentBatch
     vocabulary: Vocabulary
     excerpts: Sequence[Source | DocumentError] | Excerpt
     lanes: Sequence[Answered]
@@ -364,7 +364,7 @@ class NodeValues:
         sizes: int64[]; the bytes of each, in UTF-8.
     """
 
-    def __init__(self, batch: EventBatch, markup: Markup, places: Int64) -> None:
+    def __init__(self, batch: DocumentBatch, markup: Markup, places: Int64) -> None:
         self._batch = batch
         self._kinds, firsts = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
         lasts = firsts + 1  # of attributes and the like; of elements, those of their text nodes

@@ -16,7 +16,7 @@ from tamis.core.arrays import Int64
 from tamis.core.errors import MessageLimitError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
-from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, EventBatch
+from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.parser import parse
 from tamis.documents.plain import is_plain, plain
@@ -54,7 +54,7 @@ class Fragments:
 
     def __init__(
         self,
-        batch: EventBatch,
+        batch: DocumentBatch,
         source: Source,
         vocabulary: Vocabulary,
         bytes_max: int,

@@ -14,7 +14,7 @@ from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentLimitError, UnsupportedExpression, UsageError
 from tamis.core.index.planner import Choices
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
@@ -155,7 +155,7 @@ class Plans:
         for number, task in tasks.items():
             self.add(task, number)
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Answers:
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Answers:
         """What is found in a document, which is a batch of its own.
 
         Raises:
@@ -175,7 +175,7 @@ class Plans:
             found.append(_answers(groups, np.array(numbers, np.int32)))
         return found[0] if len(found) == 1 else _merged(found)
 
-    def _find_shaped(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
+    def _find_shaped(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the strategy finds; those that were removed do not count towards the limit."""
         try:
             return self._shaped.find_groups(batch, vocabulary)

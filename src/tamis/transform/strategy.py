@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.groups import Groups
@@ -24,7 +24,7 @@ class Searcher(Protocol):
     def remove(self, number: int) -> None:
         """Forget a transformation."""
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document, which is a batch of its own.
 
         Raises:

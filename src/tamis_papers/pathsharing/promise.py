@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.promise import Schema
@@ -59,7 +59,7 @@ class PromisedPathSharing:
             self._without.remove(number)
         self._strategy.remove(number)
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """As ``PathSharing.find_groups``."""
         strategy = self._strategy
         if self._leaves(batch, vocabulary):
@@ -72,7 +72,7 @@ class PromisedPathSharing:
         planner = Planner(self._sharing[0], claims, self._sharing[1])
         return PathSharing(self._labels, planner, self._nodes_max)
 
-    def _leaves(self, batch: EventBatch, vocabulary: Vocabulary) -> bool:
+    def _leaves(self, batch: DocumentBatch, vocabulary: Vocabulary) -> bool:
         """Whether the document leaves the DTD."""
         if self._schema is None or self._schema.is_trusted:
             return False

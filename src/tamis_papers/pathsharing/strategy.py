@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.core.arrays import freeze
 from tamis.core.kernel.arrays import note
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.engines.nfa.running import NfaRun
@@ -81,7 +81,7 @@ class PathSharing:
         """How many operators the plans have."""
         return len(self._building)
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document.
 
         Args:
@@ -95,7 +95,7 @@ class PathSharing:
         self._work.check(int(self._work.state[layout.NODES_USED]))
         return self._groups()
 
-    def profile(self, batch: EventBatch, vocabulary: Vocabulary) -> dict[str, float]:
+    def profile(self, batch: DocumentBatch, vocabulary: Vocabulary) -> dict[str, float]:
         """The seconds that each kind of operator takes for a document, and path matching.
 
         The operators of a kind are run together; what reads of shared selections comes last.
@@ -116,7 +116,7 @@ class PathSharing:
         finish(state)
         return seconds
 
-    def _read(self, batch: EventBatch, vocabulary: Vocabulary) -> Read:
+    def _read(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Read:
         """Have the kernels know the document, the plans, and arrays that are long enough."""
         building, work, state = self._building, self._work, self._work.state
         rows = self._run.run(building.nfa, self._labels.names, batch, vocabulary)

@@ -37,7 +37,7 @@ class Events(NamedTuple):
     """A batch.
 
     Attributes:
-        document_starts: int64[d + 1]; tags: int32[n]; as in ``EventBatch``.
+        document_starts: int64[d + 1]; tags: int32[n]; as in ``DocumentBatch``.
         symbols: int32[names]; the label of each name of the vocabulary, or 0.
     """
 

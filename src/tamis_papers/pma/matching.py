@@ -7,7 +7,7 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.core.kernel.arrays import note
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.filters import ElementLabels
 from tamis_papers.pma.kernels.matching import match_documents
@@ -68,7 +68,7 @@ class PmaMatching:
         return sum(array.nbytes for array in self._work)
 
     def match(
-        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
     ) -> MatchSet:
         """Which queries are true of which documents; where they matched is not noted."""
         del nodes

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 
 from tamis.core.errors import DocumentError, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import ALL_NAMES, Demand
 from tamis.documents.parser import parse
 from tamis.documents.source import Document, Source, read
@@ -162,7 +162,7 @@ def _read_tree(document: Document, number: int, vocabulary: Vocabulary, limits: 
 class _Building:
     """One walk over the events of a document."""
 
-    def __init__(self, source: Source, batch: EventBatch, vocabulary: Vocabulary) -> None:
+    def __init__(self, source: Source, batch: DocumentBatch, vocabulary: Vocabulary) -> None:
         values = batch.text_values.tobytes()
         ends = batch.text_end.tolist()
         starts = batch.text_start.tolist()
@@ -181,13 +181,13 @@ class _Building:
         self.next_attribute = 0
         self.walk(batch)
 
-    def all_attributes(self, batch: EventBatch) -> Iterator[tuple[Name, str]]:
+    def all_attributes(self, batch: DocumentBatch) -> Iterator[tuple[Name, str]]:
         values = batch.attribute_values.tobytes()
         starts, ends = batch.value_start.tolist(), batch.value_end.tolist()
         for name, start, end in zip(batch.attribute_name.tolist(), starts, ends, strict=True):
             yield self.vocabulary.expanded(name), values[start:end].decode()
 
-    def walk(self, batch: EventBatch) -> None:
+    def walk(self, batch: DocumentBatch) -> None:
         tree = self.tree
         expanded = self.vocabulary.expanded
         open_elements: list[Element] = []

@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 
 from tamis.core.limits import DEFAULT_LIMITS
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.expat import parse as parse_documents
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -78,7 +78,7 @@ class Sample:
     """What is changed, and asked."""
 
     program: AutomatonProgram
-    batch: EventBatch
+    batch: DocumentBatch
     vocabulary: Vocabulary
 
     @property

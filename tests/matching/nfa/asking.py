@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tamis.core.limits import Limits
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import read
@@ -27,7 +27,7 @@ def opened(expressions: Sequence[str], namespaces: Mapping[str, str] | None = No
 
 def batch_of(
     documents: Sequence[str | bytes], vocabulary: Vocabulary, limits: Limits | None = None
-) -> EventBatch:
+) -> DocumentBatch:
     """Everything of some documents; those that are in error are there, without events."""
     sources = [read(document, limits or Limits()) for document in documents]
     return parse_documents(sources, vocabulary, EVERYTHING, limits or Limits())[0]

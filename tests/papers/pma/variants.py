@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from tamis.core.limits import Limits
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import Source
@@ -26,7 +26,7 @@ OPTIONS = [
 LIMITS = Limits(depth=1 << 20)
 
 
-def parsed(documents: Sequence[str]) -> tuple[EventBatch, Vocabulary]:
+def parsed(documents: Sequence[str]) -> tuple[DocumentBatch, Vocabulary]:
     vocabulary = Vocabulary()
     sources = [Source(document.encode()) for document in documents]
     return parse_documents(sources, vocabulary, Demand(), LIMITS)[0], vocabulary

@@ -10,7 +10,7 @@ from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.limits import Limits
 from tamis.documents import expat, record_batch
-from tamis.documents.batch import BatchBuilder, EventBatch, interleaved
+from tamis.documents.batch import BatchBuilder, DocumentBatch, interleaved
 from tamis.documents.demand import Demand
 from tamis.documents.expat_records import (
     SMALL_BYTES,
@@ -330,7 +330,7 @@ class TokenizedRecords:
         return head + b"".join(tags)
 
 
-def _empty(documents: int) -> EventBatch:
+def _empty(documents: int) -> DocumentBatch:
     builder = BatchBuilder()
     for _ in range(documents):
         builder.end_document()

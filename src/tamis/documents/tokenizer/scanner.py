@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.core.kernel.arrays import note
 from tamis.core.limits import Limits
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
 from tamis.documents.tokenizer.kernels import layout
@@ -129,7 +129,7 @@ class Scanner:
         self.output = self.output._replace(**larger)
         self._bind()
 
-    def batch(self) -> EventBatch:
+    def batch(self) -> DocumentBatch:
         """What was recorded, read-only."""
         state, out = self.state, self.output
         count = int(state[layout.DOCUMENTS])
@@ -138,7 +138,7 @@ class Scanner:
         texts, text_bytes = int(state[layout.TEXTS]), int(state[layout.TEXT_BYTES])
         misc, misc_bytes = int(state[layout.MISC]), int(state[layout.MISC_BYTES])
         prefixes = self.demand.prefixes
-        batch = EventBatch(
+        batch = DocumentBatch(
             document_starts=out.document_starts[: count + 1],
             tags=out.tags[:events],
             attribute_event=out.attribute_event[:attributes],

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.core.arrays import freeze
 from tamis.core.limits import Limits
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.demand import Demand
 from tamis.documents.source import Source
 from tamis.documents.tokenizer.kernels import layout
@@ -145,7 +145,7 @@ class Reading(NamedTuple):
         skipped: entities that were left out, by the number of the document.
     """
 
-    batch: EventBatch
+    batch: DocumentBatch
     declined: list[int]
     skipped: dict[int, Skipped]
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.core.arrays import Int64, freeze
-from tamis.documents.batch import KIND_BITS, EventBatch
+from tamis.documents.batch import KIND_BITS, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.reference import Evaluator, build_nodes
 from tamis.transform.groups import Groups, too_many_nodes
@@ -20,7 +20,7 @@ from tamis.transform.plan import Task
 
 def find_groups(
     tasks: Sequence[Task],
-    batch: EventBatch,
+    batch: DocumentBatch,
     vocabulary: Vocabulary,
     nodes_max: int = 1 << 24,
 ) -> Groups:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.transform.shapes import Comparison, Leaf
 from tamis.transform.strings.kernels.tables import number_hash, text_hash
@@ -169,7 +169,7 @@ class ConstantIndex:
             self._ranges.insert(int(row[number]), _number(literal), leaf)
 
 
-def read_of(rows: Int64, records: Int32, batch: EventBatch, names: NDArray[Any]) -> Read:
+def read_of(rows: Int64, records: Int32, batch: DocumentBatch, names: NDArray[Any]) -> Read:
     """What kernels read of a document."""
     return Read(
         rows=rows.reshape(-1),

@@ -93,7 +93,7 @@ class Constants(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The document, one batch: see ``EventBatch``.
+    """The document, one batch: see ``DocumentBatch``.
 
     Attributes:
         rows: int64[OCCURRENCE * n]; the NFA's occurrences, by event.

@@ -110,7 +110,7 @@ class Work(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What becomes an ``EventBatch``; see there. The buffers are larger than what is in them.
+    """What becomes an ``DocumentBatch``; see there. The buffers are larger than what is in them.
 
     Attributes:
         record_starts, record_ends: int64; the bytes of each record, in ``Text.data``.

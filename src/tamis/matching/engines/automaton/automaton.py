@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.index.matchset import MatchSet, Occurrences, Which, only_used
 from tamis.core.kernel.arrays import note
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
 from tamis.matching.engines.automaton.kernels.facts import known_facts
@@ -172,7 +172,7 @@ class Automaton:
         return _bytes(self._memo) + sum(array.nbytes for array in self._scratch)
 
     def match(
-        self, batch: EventBatch, vocabulary: Vocabulary, nodes: Which | None = None
+        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
     ) -> MatchSet:
         """Which queries are true of which documents.
 
@@ -216,7 +216,7 @@ class Automaton:
         self._pieces = []
         return matches
 
-    def _events(self, batch: EventBatch, vocabulary: Vocabulary) -> Events:
+    def _events(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Events:
         elements, attributes = self._names.of(vocabulary)
         shared: dict[str, Any] = {
             name: getattr(batch, name) for name in Events._fields if name in batch._fields

@@ -15,7 +15,7 @@ from tamis.matching.engines.automaton.program import ProgramArrays
 
 
 class Events(NamedTuple):
-    """What is read of a batch (see ``EventBatch``), and what symbols names are.
+    """What is read of a batch (see ``DocumentBatch``), and what symbols names are.
 
     Attributes:
         elements, attributes: int32[names]; the symbol of an element, or an attribute, by name.

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.errors import SlowLaneError
-from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, EventBatch
+from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 
 
@@ -25,7 +25,9 @@ class TreeNodes:
         SlowLaneError: lxml has other nodes.
     """
 
-    def __init__(self, tree: Any, batch: EventBatch, document: int, vocabulary: Vocabulary) -> None:
+    def __init__(
+        self, tree: Any, batch: DocumentBatch, document: int, vocabulary: Vocabulary
+    ) -> None:
         self._batch = batch
         self._vocabulary = vocabulary
         events = batch.document_starts[document : document + 2]

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from tamis.core.arrays import Int64
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Axis, KindTest, NameTest, NodeTest
 from tamis.matching.engines.nfa.conditions import (
@@ -70,7 +70,7 @@ class Evaluation:
 
     def __init__(
         self,
-        batch: EventBatch,
+        batch: DocumentBatch,
         vocabulary: Vocabulary,
         occurrences: Occurrences,
         conditions: Conditions,

@@ -72,7 +72,7 @@ class Arrays(NamedTuple):
         records: int32[RECORD * states].
         table: int64[2 * slots]; pairs of a key, 0 for none, and the state that it leads to.
         next_set: int32[sets]; the next set that the same state answers, or -1.
-        document_starts, tags: see ``EventBatch``.
+        document_starts, tags: see ``DocumentBatch``.
         labels, namespace_labels: int32[names]; see ``ElementLabels``.
         here: int32[ENTRY * n]; the states that each open element reached, from which child steps
             lead on, element after element.

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64, freeze
 from tamis.core.errors import DocumentLimitError
 from tamis.core.index.matchset import MatchSet, Which
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
 from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE
@@ -75,7 +75,7 @@ class NfaMatching:
     # -- matching ----------------------------------------------------------------------------------
 
     def match(
-        self, batch: EventBatch, vocabulary: Vocabulary, _nodes: Which | None = None
+        self, batch: DocumentBatch, vocabulary: Vocabulary, _nodes: Which | None = None
     ) -> MatchSet:
         """Which queries are true of which documents."""
         rows = self._run(batch, vocabulary)
@@ -95,7 +95,7 @@ class NfaMatching:
             errors={},
         )
 
-    def _true_twigs(self, evaluation: Evaluation, batch: EventBatch) -> tuple[Int64, Int32]:
+    def _true_twigs(self, evaluation: Evaluation, batch: DocumentBatch) -> tuple[Int64, Int32]:
         """The documents, and the sets, of all twigs that are true."""
         answered = np.flatnonzero(np.diff(batch.document_starts))
         documents: list[Int64] = []
@@ -110,7 +110,7 @@ class NfaMatching:
         counts = list(map(len, documents))
         return np.concatenate(documents), np.repeat(np.array(sets, np.int32), counts)
 
-    def _run(self, batch: EventBatch, vocabulary: Vocabulary) -> Int64:
+    def _run(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Int64:
         """Run the NFA over a batch; the nodes that reached watched states, by start event."""
         program = self._program
         return self._nfa_run.run(program.nfa, program.labels.names, batch, vocabulary)
@@ -119,7 +119,7 @@ class NfaMatching:
 
     def path_tuples(
         self,
-        batch: EventBatch,
+        batch: DocumentBatch,
         vocabulary: Vocabulary,
         filters: Sequence[int],
         tuples_max: int = TUPLES_MAX,
@@ -156,7 +156,7 @@ class NfaMatching:
         return streams, errors
 
     def _stream(
-        self, path: Sequence[int], batch: EventBatch, occurrences: Occurrences, tuples_max: int
+        self, path: Sequence[int], batch: DocumentBatch, occurrences: Occurrences, tuples_max: int
     ) -> PathTuples:
         """The tuples of one filter; of a document with too many, one too many."""
         steps = len(path)

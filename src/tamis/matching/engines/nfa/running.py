@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel.arrays import note
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.nfa import layout
 from tamis.matching.engines.nfa.kernels.running import run
@@ -55,7 +55,7 @@ class NfaRun:
         return self._arrays["found_starts"].copy(), self._arrays["found"][:used].copy()
 
     def run(
-        self, nfa: Nfa, names: Sequence[str], batch: EventBatch, vocabulary: Vocabulary
+        self, nfa: Nfa, names: Sequence[str], batch: DocumentBatch, vocabulary: Vocabulary
     ) -> Int64:
         """Run an NFA over a batch.
 

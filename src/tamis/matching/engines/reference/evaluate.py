@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, distinct
 from tamis.core.index.matchset import MatchSet, Which, match_set
-from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, EventBatch
+from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
     DESCEND,
@@ -66,7 +66,7 @@ class ReferenceMatching(NamedTuple):
     program: ReferenceProgram
 
     def match(
-        self, batch: EventBatch, vocabulary: Vocabulary, _nodes: Which | None = None
+        self, batch: DocumentBatch, vocabulary: Vocabulary, _nodes: Which | None = None
     ) -> MatchSet:
         """Which queries are true of which documents."""
         return match(self.program, batch, vocabulary)
@@ -76,7 +76,7 @@ class ReferenceMatching(NamedTuple):
         return 0
 
 
-def match(program: ReferenceProgram, batch: EventBatch, vocabulary: Vocabulary) -> MatchSet:
+def match(program: ReferenceProgram, batch: DocumentBatch, vocabulary: Vocabulary) -> MatchSet:
     """Which queries are true of which documents."""
     nodes = build_nodes(batch)
     evaluator = Evaluator(batch, nodes, vocabulary)
@@ -95,7 +95,7 @@ class Evaluator:
     Context nodes are given as sorted rows; what is returned for each of them has the same order.
     """
 
-    def __init__(self, batch: EventBatch, nodes: NodeTable, vocabulary: Vocabulary) -> None:
+    def __init__(self, batch: DocumentBatch, nodes: NodeTable, vocabulary: Vocabulary) -> None:
         self.batch = batch
         self.nodes = nodes
         self.vocabulary = vocabulary

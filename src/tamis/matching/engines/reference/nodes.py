@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, EventBatch
+from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, DocumentBatch
 
 Kinds = np.ndarray[tuple[int], np.dtype[np.int8]]
 
@@ -40,7 +40,7 @@ class NodeTable(NamedTuple):
     numbers: Int64
 
 
-def build_nodes(batch: EventBatch) -> NodeTable:
+def build_nodes(batch: DocumentBatch) -> NodeTable:
     """Walk the events once, with a stack of open elements."""
     walk = _PathGenerator(batch)
     for document in range(batch.documents):
@@ -62,7 +62,7 @@ def build_nodes(batch: EventBatch) -> NodeTable:
 class _PathGenerator:
     """The growing columns, and where the walk is in attributes, text and misc."""
 
-    def __init__(self, batch: EventBatch) -> None:
+    def __init__(self, batch: DocumentBatch) -> None:
         self.document_starts = batch.document_starts.tolist()
         self.tags = batch.tags.tolist()
         self.attribute_event = _with_sentinel(batch.attribute_event)

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import freeze
 from tamis.core.kernel.arrays import note
-from tamis.documents.batch import EventBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.engines.nfa.running import NfaRun
@@ -60,7 +60,7 @@ class RelativeStrategy:
         """Forget a transformation."""
         self._building.remove(number)
 
-    def find_groups(self, batch: EventBatch, vocabulary: Vocabulary) -> Groups:
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """What the transformations find in a document.
 
         Args:
