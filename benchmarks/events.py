@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from tamis.events.model import AttributeBatch, FilterTable
+    from tamis.events.model import EventBatch, FilterTable
 
 Table = Mapping[str, Any]
 
@@ -82,7 +82,7 @@ def _write_arrow(events: Path) -> None:
         writer.write_table(table, max_chunksize=1 << 16)
 
 
-def save(path: Path, what: FilterTable | AttributeBatch) -> None:
+def save(path: Path, what: FilterTable | EventBatch) -> None:
     """Write the arrays of a table or a batch without errors, and names as UTF-8."""
     fields = what._asdict()
     fields.pop("errors", None)
@@ -100,11 +100,11 @@ def load_filters(folder: str) -> FilterTable:
     return FilterTable(**fields, names=names, interface_count=count)
 
 
-def load_batch(folder: str, name: str) -> AttributeBatch:
+def load_batch(folder: str, name: str) -> EventBatch:
     """Its "events", or those to warm up with ("warmup")."""
-    from tamis.events.model import AttributeBatch  # noqa: PLC0415 - slow to import
+    from tamis.events.model import EventBatch  # noqa: PLC0415 - slow to import
 
-    return AttributeBatch(**_read(Path(folder, f"{name}.npz")), errors={})
+    return EventBatch(**_read(Path(folder, f"{name}.npz")), errors={})
 
 
 def _read(path: Path) -> dict[str, Any]:

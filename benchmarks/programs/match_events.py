@@ -28,7 +28,7 @@ from tamis.core.errors import EngineRefused
 from tamis.core.index.matchset import MatchSet
 from tamis.events.encode import encode
 from tamis.events.engine import Engine
-from tamis.events.model import AttributeBatch, By, FilterTable
+from tamis.events.model import By, EventBatch, FilterTable
 from tamis.events.planner import ENGINES
 
 PREFIXES: dict[By, str] = {"filter": "s", "subscription": "s", "interface": "i"}
@@ -113,7 +113,7 @@ def use(engine: Engine, compile: Callable[[FilterTable], Any], options: Namespac
     matching.match(encode([{}], table.names))
 
 
-def parts(batch: AttributeBatch, size: int) -> list[AttributeBatch]:
+def parts(batch: EventBatch, size: int) -> list[EventBatch]:
     """The events of a batch, so many at a time; they share its strings."""
     if batch.events <= size:
         return [batch]
@@ -123,7 +123,7 @@ def parts(batch: AttributeBatch, size: int) -> list[AttributeBatch]:
     ]
 
 
-def _part(batch: AttributeBatch, first: int, end: int) -> AttributeBatch:
+def _part(batch: EventBatch, first: int, end: int) -> EventBatch:
     starts = batch.event_starts[first : end + 1] - batch.event_starts[first]
     starts.flags.writeable = False
     inside = slice(*batch.event_starts[[first, end]])

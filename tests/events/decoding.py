@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tamis.events.model import BOOLEAN, FLOAT, INTEGER, AttributeBatch
+from tamis.events.model import BOOLEAN, FLOAT, INTEGER, EventBatch
 
 
-def decoded(batch: AttributeBatch, names: list[str]) -> list[dict[str, Any] | str]:
+def decoded(batch: EventBatch, names: list[str]) -> list[dict[str, Any] | str]:
     """The attributes of each event, or the text of its error; the form of the batch is checked."""
     dtypes = [np.int64, np.int32, np.uint8, np.int64, np.int64, np.uint8]
     for array, dtype in zip(batch[:6], dtypes, strict=True):
@@ -44,7 +44,7 @@ def canonical(events: list[Any]) -> list[Any]:
     return [{name: value(given) for name, given in event.items()} for event in events]
 
 
-def _value(batch: AttributeBatch, place: int) -> Any:
+def _value(batch: EventBatch, place: int) -> Any:
     kind, bits = int(batch.kinds[place]), int(batch.values[place])
     if kind == INTEGER:
         return bits

@@ -1,4 +1,4 @@
-"""Columns of Arrow → ``AttributeBatch``: as if each row were a dict."""
+"""Columns of Arrow → ``EventBatch``: as if each row were a dict."""
 
 from __future__ import annotations
 

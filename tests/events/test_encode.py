@@ -1,4 +1,4 @@
-"""Python's dicts → ``AttributeBatch``."""
+"""Python's dicts → ``EventBatch``."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from tamis.core.errors import UsageError
 from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference
-from tamis.events.model import EQ, GT, LT, NE, OPERATORS, STRING, AttributeBatch, FilterTable
+from tamis.events.model import EQ, GT, LT, NE, OPERATORS, STRING, EventBatch, FilterTable
 from tamis.language.constraints import Constraint
 from tamis_workload import EventWorkload
 from tamis_workload.events.text import event_lines, interface_lines, subscription_lines
@@ -118,7 +118,7 @@ def test_text_says_the_same() -> None:
     assert sum(map(len, found)) > 10
 
 
-def matches(table: FilterTable, batch: AttributeBatch) -> list[list[int]]:
+def matches(table: FilterTable, batch: EventBatch) -> list[list[int]]:
     """The filters of each event, of the reference."""
     engine = reference.ENGINE
     found = engine.open(engine.compile(table), table.owners("filter"), 1).match(batch)

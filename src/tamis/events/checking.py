@@ -22,7 +22,7 @@ from tamis.events.model import (
     OPERATORS,
     PREFIX,
     STRING,
-    AttributeBatch,
+    EventBatch,
     FilterTable,
     numbers,
 )
@@ -86,15 +86,15 @@ def checked_table(table: FilterTable) -> FilterTable:
     return table
 
 
-def check_batch(batch: AttributeBatch, names: int) -> None:
+def check_batch(batch: EventBatch, names: int) -> None:
     """See that a batch is one for a table with so many names.
 
     Raises:
         UsageError: it is none; with the name of the array, and what is wrong with it.
     """
-    if not isinstance(batch, AttributeBatch):
+    if not isinstance(batch, EventBatch):
         raise UsageError(
-            f"match_batch() takes an AttributeBatch, not {type(batch).__name__}: give events to "
+            f"match_batch() takes an EventBatch, not {type(batch).__name__}: give events to "
             "match_many()"
         )
     for name, kind in _BATCH_TYPES.items():

@@ -1,4 +1,4 @@
-"""Events → ``AttributeBatch``."""
+"""Events → ``EventBatch``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tamis.core.arrays import Bytes, Int64, freeze
 from tamis.core.errors import EventError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.building import packed
-from tamis.events.model import BOOLEAN, FLOAT, INTEGER, STRING, AttributeBatch, numbers
+from tamis.events.model import BOOLEAN, FLOAT, INTEGER, STRING, EventBatch, numbers
 from tamis.events.values import ObjectWarning, checked, of_no_kind
 
 _NESTED, _NULL = 254, 255
@@ -36,7 +36,7 @@ class EncodedLines(NamedTuple):
         lines: int64[]; the line or row that each is in.
     """
 
-    batch: AttributeBatch
+    batch: EventBatch
     lines: Int64
 
 
@@ -63,7 +63,7 @@ class Encoder:
         self._numbers = {name: number for number, name in enumerate(self.names)}
         self._objects = ObjectWarning(self.names)
 
-    def events(self, events: Iterable[Mapping[str, Any]]) -> AttributeBatch:
+    def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
         """Events as Python has them.
 
         Values that filters name are str, int within 64 bits, float, bool and None, or such scalars
@@ -98,7 +98,7 @@ class Encoder:
         events, lines, errors = read_lines(data, first_line, self._numbers, self.limits)
         return EncodedLines(self._encoded(events, errors, lines), lines)
 
-    def arrow(self, batch: Any) -> AttributeBatch:
+    def arrow(self, batch: Any) -> EventBatch:
         """The rows of a record batch of pyarrow's; its columns are attributes.
 
         Raises:
@@ -121,7 +121,7 @@ class Encoder:
         events: list[dict[str, Any]],
         errors: dict[int, EventError],
         lines: Int64 | None = None,
-    ) -> AttributeBatch:
+    ) -> EventBatch:
         """Events whose values that filters name are plain, lists or dicts.
 
         Args:
@@ -152,14 +152,14 @@ class Encoder:
         starts = np.zeros(len(events) + 1, np.int64)
         np.cumsum(sizes, out=starts[1:])
         kinds, bits, strings = _bits(kinds, values)
-        batch = AttributeBatch(starts, names, kinds, bits, *_packed(strings), errors)
+        batch = EventBatch(starts, names, kinds, bits, *_packed(strings), errors)
         freeze(*batch[:6])
         return batch
 
 
 def encode(
     events: Iterable[Mapping[str, Any]], names: Sequence[str], limits: Limits = DEFAULT_LIMITS
-) -> AttributeBatch:
+) -> EventBatch:
     """Events as Python has them; where there are many batches, an :class:`Encoder` is faster.
 
     Args:

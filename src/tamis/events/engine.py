@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from tamis.core.index.matchset import MatchSet
-from tamis.events.model import AttributeBatch, FilterTable, Owners
+from tamis.events.model import EventBatch, FilterTable, Owners
 
 
 class Program(Protocol):
@@ -19,7 +19,7 @@ class Program(Protocol):
 class Matching(Protocol):
     """A program at work; it belongs to one thread at a time, and may use several of its own."""
 
-    def match(self, batch: AttributeBatch) -> MatchSet:
+    def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event.
 
         Document n of the result is event n of the batch, and members of sets are numbers of owners;

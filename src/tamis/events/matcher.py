@@ -19,7 +19,7 @@ from tamis.events.arrow.rows import Rows, read_rows
 from tamis.events.checking import check_batch
 from tamis.events.encode import Encoder
 from tamis.events.engine import Matching
-from tamis.events.model import AttributeBatch, By, FilterTable, Owners
+from tamis.events.model import By, EventBatch, FilterTable, Owners
 from tamis.events.ndjson.lines import Chunk, Source, chunks
 from tamis.events.pace import Pace
 from tamis.events.planner import choose
@@ -217,12 +217,12 @@ class EventMatcher:
         paced = _slices(read_rows(source), pace)
         return in_order(match_rows, paced, check_threads(threads))
 
-    def _paced_match(self, batch: AttributeBatch, by: By, pace: Pace) -> MatchSet:
+    def _paced_match(self, batch: EventBatch, by: By, pace: Pace) -> MatchSet:
         matches = self._match_batch(batch, by)
         pace.note(batch.events, len(matches.set_ids))
         return matches
 
-    def match_batch(self, batch: AttributeBatch, by: By = "subscription") -> MatchSet:
+    def match_batch(self, batch: EventBatch, by: By = "subscription") -> MatchSet:
         """Match events that were encoded for the names of the ``table``.
 
         Document n of the result is event n; its members are numbers of filters, subscriptions or
@@ -234,7 +234,7 @@ class EventMatcher:
         check_batch(batch, len(self.table.names))
         return self._match_batch(batch, _check_by(by))
 
-    def _match_batch(self, batch: AttributeBatch, by: By) -> MatchSet:
+    def _match_batch(self, batch: EventBatch, by: By) -> MatchSet:
         with self._matching(by) as matching:
             return matching.match(batch)
 

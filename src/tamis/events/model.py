@@ -117,7 +117,7 @@ class Owners(NamedTuple):
     are_interfaces: bool
 
 
-class AttributeBatch(NamedTuple):
+class EventBatch(NamedTuple):
     """Events, sets of attributes, in the order that they came in.
 
     Attributes that no filter names are left out, and so are nulls. No event has two of a name.

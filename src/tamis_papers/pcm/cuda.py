@@ -13,7 +13,7 @@ from numba import cuda as numba_cuda
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.index.matchset import MatchSet
-from tamis.events.model import AttributeBatch, Owners
+from tamis.events.model import EventBatch, Owners
 from tamis_papers.pcm.kernels.satisfying import covers, sat_with
 from tamis_papers.pcm.layout import (
     LINE_COPY,
@@ -214,7 +214,7 @@ class CcmMatching:
         ]
         self._preparation = Preparation(program)
 
-    def match(self, batch: AttributeBatch) -> MatchSet:
+    def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
         for lane in self._lanes:
             lane.finish()  # what is left of a batch that failed

@@ -81,7 +81,7 @@ class Owned(NamedTuple):
 
 
 class Events(NamedTuple):
-    """A batch, see ``AttributeBatch``.
+    """A batch, see ``EventBatch``.
 
     Attributes:
         is_error: uint8[n]; 1 for an event in error.

@@ -11,7 +11,7 @@ from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.arrays import note
 from tamis.core.threads import WorkerPool, check_threads
-from tamis.events.model import AttributeBatch, Owners
+from tamis.events.model import EventBatch, Owners
 from tamis_papers.pcm.kernels.matching import match_events
 from tamis_papers.pcm.layout import (
     ABORT,
@@ -91,7 +91,7 @@ class OcmMatching:
             note(state, OWNED.owner_of, self._owned)
             note(state, MEETING.words, self._meeting)
 
-    def match(self, batch: AttributeBatch) -> MatchSet:
+    def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
         events = events_of(batch)
         for part in self._threads:
@@ -223,14 +223,14 @@ def singletons(owners: int) -> MatchSet:
     )
 
 
-def events_of(batch: AttributeBatch) -> Events:
+def events_of(batch: EventBatch) -> Events:
     """A batch as kernels read it."""
     is_error = np.zeros(batch.events, np.uint8)
     is_error[list(batch.errors)] = 1
     return Events(*batch[:6], is_error=is_error)
 
 
-def room_for_lines(batch: AttributeBatch) -> Input:
+def room_for_lines(batch: EventBatch) -> Input:
     """Room for lines of ``Input``: those of any one table at least."""
     lines = max(int(np.diff(batch.event_starts).max(initial=0)), LINES)
     return Input(

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel.arrays import note
-from tamis.events.model import AttributeBatch
+from tamis.events.model import EventBatch
 from tamis_papers.pcm.kernels.preparing import prepare_events
 from tamis_papers.pcm.layout import (
     EVENT,
@@ -38,7 +38,7 @@ class Preparation:
         state[TABLE_COUNT] = program.tables.total
         note(state, TABLES.vector_bits, program.tables)
 
-    def begin(self, batch: AttributeBatch) -> Events:
+    def begin(self, batch: EventBatch) -> Events:
         """Begin with the first event of a batch."""
         self._events, self._input = events_of(batch), room_for_lines(batch)
         note(self._state, EVENTS.event_starts, self._events)

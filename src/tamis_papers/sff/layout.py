@@ -35,7 +35,7 @@ class Events(NamedTuple):
     """A batch.
 
     Attributes:
-        starts, names, kinds, values, string_starts, string_bytes: as in ``AttributeBatch``.
+        starts, names, kinds, values, string_starts, string_bytes: as in ``EventBatch``.
         in_error: uint8[n]; whether each event is.
     """
 

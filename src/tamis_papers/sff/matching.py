@@ -11,7 +11,7 @@ from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.arrays import note
 from tamis.core.threads import WorkerPool
-from tamis.events.model import AttributeBatch, Owners
+from tamis.events.model import EventBatch, Owners
 from tamis_papers.sff.kernels.matching import match_events
 from tamis_papers.sff.layout import (
     ALWAYS,
@@ -65,7 +65,7 @@ class SffMatching:
         shared = sum(array.nbytes for array in self._shared)
         return shared + sum(worker.memory_usage() for worker in self._workers)
 
-    def match(self, batch: AttributeBatch) -> MatchSet:
+    def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
         in_error = np.zeros(batch.events, np.uint8)
         in_error[list(batch.errors)] = 1

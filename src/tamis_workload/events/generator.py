@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import freeze
 from tamis.core.errors import UsageError
 from tamis.events.building import packed
-from tamis.events.model import OPERATORS, STRING, AttributeBatch, FilterTable
+from tamis.events.model import OPERATORS, STRING, EventBatch, FilterTable
 from tamis_workload.draws import Draws
 from tamis_workload.values import Values
 from tamis_workload.words import pseudo_word
@@ -137,7 +137,7 @@ class EventWorkload:
         )
         return table.frozen()
 
-    def events(self, count: int, first: int = 0) -> AttributeBatch:
+    def events(self, count: int, first: int = 0) -> EventBatch:
         """So many events, from the number ``first`` on; names are those of :meth:`table`.
 
         Each is the same whatever others are asked for.
@@ -147,7 +147,7 @@ class EventWorkload:
         drawn = self._draw("events", self.attributes, first, count)
         is_string = drawn.kinds == STRING
         string_starts, string_bytes = packed(self._words() if self.strings else [])
-        batch = AttributeBatch(
+        batch = EventBatch(
             drawn.starts,
             drawn.names,
             drawn.kinds,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from tamis.events.model import OPERATORS, STRING, AttributeBatch, FilterTable
+from tamis.events.model import OPERATORS, STRING, EventBatch, FilterTable
 
 _LINES = 10_000  # at a time
 
@@ -56,7 +56,7 @@ def interface_lines(table: FilterTable) -> Iterator[bytes]:
         ).encode()
 
 
-def event_lines(batch: AttributeBatch, names: Sequence[str]) -> Iterator[bytes]:
+def event_lines(batch: EventBatch, names: Sequence[str]) -> Iterator[bytes]:
     r"""Each event as an object of JSON, a line each, in pieces of many lines.
 
     Args:
@@ -82,7 +82,7 @@ def event_lines(batch: AttributeBatch, names: Sequence[str]) -> Iterator[bytes]:
         ).encode()
 
 
-def _values(of: FilterTable | AttributeBatch, begin: int, end: int) -> Iterator[str]:
+def _values(of: FilterTable | EventBatch, begin: int, end: int) -> Iterator[str]:
     """Numbers as they are, strings in double quotes."""
     text = of.string_bytes.tobytes()
     starts = of.string_starts.tolist()

@@ -17,7 +17,7 @@ from tamis.events.engines.signature import compile as compiling
 from tamis.events.engines.signature import matching as working
 from tamis.events.engines.signature.layout import LEFT, OWNERS
 from tamis.events.engines.signature.program import DENSE, HASHED, IS_WIDE, SEARCHED
-from tamis.events.model import AttributeBatch, By, FilterTable
+from tamis.events.model import By, EventBatch, FilterTable
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
 from tamis_workload import EventWorkload
@@ -26,7 +26,7 @@ from tests.events.drawing import EVENTS, answers, tables
 EVERY_BY: tuple[By, ...] = ("filter", "subscription", "interface")
 
 
-def check(table: FilterTable, batch: AttributeBatch, by: By = "filter", threads: int = 1) -> int:
+def check(table: FilterTable, batch: EventBatch, by: By = "filter", threads: int = 1) -> int:
     """Both engines find the same; how many matches there are."""
     found = []
     for engine in (signature.ENGINE, reference.ENGINE):

@@ -1,4 +1,4 @@
-"""Columns of Arrow → ``AttributeBatch``: each is an attribute, each row an event."""
+"""Columns of Arrow → ``EventBatch``: each is an attribute, each row an event."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.errors import EventError, MalformedEvent, UsageError
 from tamis.core.limits import Limits
 from tamis.events.arrow.kernels import find_ones, join_columns
-from tamis.events.model import BOOLEAN, INT64_MAX, INTEGER, STRING, AttributeBatch, numbers
+from tamis.events.model import BOOLEAN, INT64_MAX, INTEGER, STRING, EventBatch, numbers
 from tamis.events.values import oversized, shown, string_too_long, too_many
 
 _ADVICE = {
@@ -49,7 +49,7 @@ class _Column(NamedTuple):
     errors: Mapping[int, EventError]
 
 
-def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> AttributeBatch:
+def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> EventBatch:
     """Encode a record batch.
 
     Args:
@@ -104,7 +104,7 @@ def _checked_names(schema: Any) -> list[str]:
 
 def _joined(
     rows: int, names: Int32, columns: list[_Column], errors: Mapping[int, EventError]
-) -> AttributeBatch:
+) -> EventBatch:
     """Columns beside each other, as events behind each other."""
     is_bad = np.zeros(rows, np.uint8)
     is_bad[list(errors)] = 1
@@ -133,7 +133,7 @@ def _joined(
         kinds,
         row_bits,
     )
-    batch = AttributeBatch(
+    batch = EventBatch(
         starts,
         row_names[:kept],
         kinds[:kept],

@@ -19,7 +19,7 @@ from tamis.events.model import (
     INTEGER,
     OPERATORS,
     STRING,
-    AttributeBatch,
+    EventBatch,
     FilterTable,
     Owners,
 )
@@ -82,7 +82,7 @@ class ReferenceMatching:
         self.program = program
         self.owners = owners
 
-    def match(self, batch: AttributeBatch) -> MatchSet:
+    def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
         found = []
         for number in range(batch.events):
@@ -133,7 +133,7 @@ def _kind(value: Value) -> type:
     return float if type(value) is int else type(value)
 
 
-def _value(of: FilterTable | AttributeBatch, kinds: Bytes, values: Int64, place: int) -> Value:
+def _value(of: FilterTable | EventBatch, kinds: Bytes, values: Int64, place: int) -> Value:
     """What kind and bits stand for."""
     kind, value = int(kinds[place]), int(values[place])
     if kind == INTEGER:

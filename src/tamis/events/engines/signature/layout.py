@@ -47,7 +47,7 @@ ABSENT = -1
 
 
 class Events(NamedTuple):
-    """A batch; see ``AttributeBatch``.
+    """A batch; see ``EventBatch``.
 
     Attributes:
         is_bad: uint8[n]; events in error, which nothing matches.

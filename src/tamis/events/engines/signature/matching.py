@@ -42,7 +42,7 @@ from tamis.events.engines.signature.layout import (
     Work,
 )
 from tamis.events.engines.signature.program import SignatureProgram
-from tamis.events.model import AttributeBatch, Owners
+from tamis.events.model import EventBatch, Owners
 
 _FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
 _KEYS_AT_FIRST = 1 << 10
@@ -67,7 +67,7 @@ class SignatureMatching:
             self._sets = np.arange(owners.total + 1), np.arange(owners.total, dtype=np.int32)
         freeze(*self._sets)
 
-    def match(self, batch: AttributeBatch) -> MatchSet:
+    def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
         given = _events(batch)
         shares = max(1, min(self._threads, batch.events // _SHARE_MIN))
@@ -199,7 +199,7 @@ def _few_subsets(program: SignatureProgram, subsets: list[int]) -> tuple[Bytes, 
     return np.array(own, np.uint8), np.array(counts, np.int64)
 
 
-def _events(batch: AttributeBatch) -> Events:
+def _events(batch: EventBatch) -> Events:
     is_bad = np.zeros(batch.events, np.uint8)
     if batch.errors:
         is_bad[list(batch.errors)] = 1
