@@ -36,7 +36,7 @@ from benchmarks.programs.protocol import Phases, answer
 from tamis import __version__
 from tamis.core.index.matchset import MatchSet
 from tamis.events.encode import Encoder
-from tamis.events.engine import Matching
+from tamis.events.engine import Searcher
 
 _READ_BYTES = 4096  # at a time: about as many events as the queue has room for
 _TICK_S = 0.0005  # the client sends what is due so often
@@ -98,7 +98,7 @@ def main() -> None:
         use(engine, compile, options)
     with phases("compile"):
         program = compile(table)
-    matching = engine.open(program, table.owners(options.by), options.threads)
+    matching = engine.searcher(program, table.owners(options.by), options.threads)
     with phases("cold"):
         for part in parts(load_batch(options.events, "warmup"), options.at_once):
             matching.match(part)
@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def _serve(
-    options: Namespace, matching: Matching, names: Sequence[str], queue: Queue
+    options: Namespace, matching: Searcher, names: Sequence[str], queue: Queue
 ) -> tuple[list[MatchSet], float, dict[str, Any]]:
     """Answer a client; what matched, in how many seconds, and what the client says."""
     results: SimpleQueue[MatchSet | None] = SimpleQueue()

@@ -52,7 +52,7 @@ def main() -> None:
     with phases("compile"):
         program = compile(table)
     with phases("open"):
-        matching = engine.open(program, owners, options.threads)
+        matching = engine.searcher(program, owners, options.threads)
     size = options.batch or batch.events
     with phases("cold"):
         for part in parts(warmup, size):
@@ -108,7 +108,7 @@ def use(engine: Engine, compile: Callable[[FilterTable], Any], options: Namespac
     small = EventWorkload(interfaces=1, filters=(20, 20), names=9)
     table = small.table()
     owners = table.owners(options.by)
-    matching = engine.open(compile(table), owners, options.threads)
+    matching = engine.searcher(compile(table), owners, options.threads)
     matching.match(small.events(20))
     matching.match(encode([{}], table.names))
 

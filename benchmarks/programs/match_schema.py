@@ -5,7 +5,7 @@
         [--again] [--outputs static|dynamic] [--passes 1|2] [--fail]
 
 ``expressions`` are parsed, ``compile`` prunes and compiles. What the subscriptions became is in the
-note. ``again`` is matching once more, when all of these very documents was learned: what a memo
+note. ``again`` is matching once more, when all of these very documents was learned: what a cache
 that was grown beforehand could bring at best. The DTD's root is the one that its documents are
 drawn from. The last options are those of ``pma``.
 """
@@ -18,13 +18,13 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.programs.protocol import Phases, answer, read_folder, read_subscriptions, skip
-from benchmarks.programs.tamis_matching import Matching
+from benchmarks.programs.tamis_matching import Searcher
 from tamis import __version__
 from tamis.core.errors import EngineRefused
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching import planner
+from tamis.matching.conformance import Schema
 from tamis.matching.filters import filters_of
-from tamis.matching.promise import Schema
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import read_graph
@@ -56,9 +56,9 @@ def main() -> None:
         schema = Schema(SchemaGraph.of(graph.dtd, (graph.root,)), options.trust, chosen)
     phases = Phases()
     with phases("load"):
-        Matching(_ANY, options.engine, Phases()).answer([b"<a><b>x</b><c/></a>"], Phases())
+        Searcher(_ANY, options.engine, Phases()).answer([b"<a><b>x</b><c/></a>"], Phases())
     try:
-        work = Matching(pairs, options.engine, phases, None, schema)
+        work = Searcher(pairs, options.engine, phases, None, schema)
     except EngineRefused as refusal:
         skip(str(refusal))
     cold = Phases()
@@ -69,7 +69,7 @@ def main() -> None:
         again = Phases()
         work.answer(measured, again)
         phases.times["again"] = again.times["match"]
-    assert work.matcher.departed == 0, "documents of the DTD leave it"
+    assert work.matcher.schema_violations == 0, "documents of the DTD leave it"
     became = _pruned(pairs, options.engine, schema, phases)
     answer(
         phases,

@@ -29,13 +29,13 @@ def main() -> None:
     pairs = read_subscriptions(options.subscriptions)
     phases = Phases()
     with phases("import"):
-        from benchmarks.programs.tamis_matching import Matching  # noqa: PLC0415
+        from benchmarks.programs.tamis_matching import Searcher  # noqa: PLC0415
         from tamis import __version__  # noqa: PLC0415
     with phases("load"):
-        Matching(_ANY, options.engine, Phases(), options.nodes).answer(
+        Searcher(_ANY, options.engine, Phases(), options.nodes).answer(
             [b"<a><b>x</b><c/></a>"], Phases(), options.record
         )
-    work = Matching(pairs, options.engine, phases, options.nodes)
+    work = Searcher(pairs, options.engine, phases, options.nodes)
     cold = Phases()
     work.answer(before, cold, options.record)
     phases.times["cold"] = seconds = cold.times["parse"] + cold.times["match"]

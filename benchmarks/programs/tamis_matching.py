@@ -14,11 +14,11 @@ from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
+from tamis.matching.conformance import Schema
 from tamis.matching.matcher import CompiledMatcher
-from tamis.matching.promise import Schema
 
 
-class Matching:
+class Searcher:
     """A matcher taken apart: the same queries, programs and results, one thread.
 
     Equal queries of several subscriptions are compiled once, as in ``tamis.compile``.
@@ -46,15 +46,15 @@ class Matching:
             limits = subscriptions.limits
             self.matcher = CompiledMatcher(subscriptions, engine, limits, None, schema)
         self.ids = np.array(list(self.matcher.ids), dtype=object)
-        bytes_max = self.matcher.limits.memo_bytes
+        bytes_max = self.matcher.limits.cache_bytes
         self.parts = [
-            (share.engine.open(program, bytes_max), share.numbers)
+            (share.engine.searcher(program, bytes_max), share.numbers)
             for share, program in self.matcher._lanes
         ]
         self.vocabulary = Vocabulary()
         self.nodes, _ = checked_nodes(nodes, False)
-        demand = self.matcher._demanded(self.nodes, False)
-        self.parser = OpenParser("default", self.vocabulary, demand)
+        projection = self.matcher._projected(self.nodes, False)
+        self.parser = OpenParser("default", self.vocabulary, projection)
 
     @property
     def engine(self) -> str:
@@ -62,7 +62,7 @@ class Matching:
         return self.matcher.engine
 
     def memory(self) -> str:
-        """What programs and memos take now."""
+        """What programs and caches take now."""
         program = self.matcher.memory_usage()["program"]
         learned = sum(matching.memory_usage() for matching, _ in self.parts)
         forgotten = sum(getattr(matching, "forgotten", 0) for matching, _ in self.parts)
@@ -107,8 +107,8 @@ class Matching:
     ) -> Iterator[tuple[DocumentBatch, Vocabulary]]:
         for document in documents:
             stream = open_stream(document)
-            demand, limits = self.matcher._demand, self.matcher.limits
-            for records in parse_records(stream, tag, self.vocabulary, demand, limits):
+            projection, limits = self.matcher._projection, self.matcher.limits
+            for records in parse_records(stream, tag, self.vocabulary, projection, limits):
                 if records.stream_error is not None:
                     raise records.stream_error
                 yield records.batch, records.vocabulary

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents import expat
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
+from tamis.documents.projection import Projection
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.matcher import BATCH_BYTES, BATCH_DOCUMENTS
@@ -24,8 +24,8 @@ class OpenParser:
         name: "default", or "expat" for the trusted one.
     """
 
-    def __init__(self, name: str, vocabulary: Vocabulary, demand: Demand) -> None:
-        self.parser = Parser(vocabulary, demand, DEFAULT_LIMITS)
+    def __init__(self, name: str, vocabulary: Vocabulary, projection: Projection) -> None:
+        self.parser = Parser(vocabulary, projection, DEFAULT_LIMITS)
         self.is_trusted = name == "expat"
 
     @property
@@ -38,7 +38,9 @@ class OpenParser:
         sources = [read(data, DEFAULT_LIMITS) for data in documents]
         if self.is_trusted:
             parser = self.parser
-            batch, errors = expat.parse(sources, parser.vocabulary, parser.demand, DEFAULT_LIMITS)
+            batch, errors = expat.parse(
+                sources, parser.vocabulary, parser.projection, DEFAULT_LIMITS
+            )
         else:
             batch, errors = self.parser.parse(sources)
         for error in errors.values():
@@ -61,10 +63,10 @@ def groups(documents: Sequence[bytes]) -> Iterator[list[bytes]]:
 
 
 class Parsing:
-    """One parser for each thread, without any demand; batches are dropped when they are counted."""
+    """One parser for each thread; batches are dropped when they are counted."""
 
     def __init__(self, parser: str, threads: int) -> None:
-        self.parsers = [OpenParser(parser, Vocabulary(), Demand()) for _ in range(threads)]
+        self.parsers = [OpenParser(parser, Vocabulary(), Projection()) for _ in range(threads)]
 
     @property
     def engine(self) -> str:

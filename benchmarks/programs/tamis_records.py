@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tamis.core.limits import DEFAULT_LIMITS
-from tamis.documents.demand import Demand, Names
+from tamis.documents.projection import Names, Projection
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
@@ -19,12 +19,12 @@ def records(paths: Sequence[Path], tag: str, names: Sequence[str]) -> dict[str, 
         ``documents``: files. ``records``: outermost elements ``tag``. ``record_elements``: elements
         in records, these included. ``value_bytes``: UTF-8 of all texts that were recorded.
     """
-    demand = Demand(text=Names(("", name) for name in names))
+    projection = Projection(text=Names(("", name) for name in names))
     counts = {"documents": 0, "records": 0, "record_elements": 0, "value_bytes": 0}
     for path in paths:
         counts["documents"] += 1
         vocabulary = Vocabulary()
-        found = parse_records(open_stream(path), tag, vocabulary, demand, DEFAULT_LIMITS)
+        found = parse_records(open_stream(path), tag, vocabulary, projection, DEFAULT_LIMITS)
         for records in found:
             if records.stream_error is not None:
                 raise records.stream_error

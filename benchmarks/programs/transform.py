@@ -64,7 +64,7 @@ def find(
     transformer: Transformer, documents: list[bytes], phases: Phases
 ) -> tuple[dict[str, int], str]:
     """Find the groups of all documents, each by itself."""
-    parser = Parser(Vocabulary(), transformer.plans.demand, DEFAULT_LIMITS)
+    parser = Parser(Vocabulary(), transformer.plans.projection, DEFAULT_LIMITS)
     digest = Digest()
     counts = {"answers": 0, "groups": 0}
     for document in documents:

@@ -59,7 +59,7 @@ def main() -> None:
             if number == len(tasks) - _LAST:
                 start = perf_counter()
             shape = shapes.of(task)
-            shapes.add_demand(shape, task.are_read)
+            shapes.add_projection(shape, task.are_read)
             strategy.add(shape)
     each = (perf_counter() - start) / min(len(tasks), _LAST)
     note = f"{strategy.operators:,} operators; the last ones took {1e6 * each:.0f} µs each to add"
@@ -84,7 +84,7 @@ def find(
     strategy: PathSharing, shapes: Shapes, documents: list[bytes], phases: Phases, by_kind: bool
 ) -> tuple[dict[str, int], str]:
     """Find the groups of all documents, each by itself."""
-    parser = Parser(Vocabulary(), shapes.demands.total, DEFAULT_LIMITS)
+    parser = Parser(Vocabulary(), shapes.projections.total, DEFAULT_LIMITS)
     digest = Digest()
     counts = {"answers": 0, "groups": 0}
     for document in documents:

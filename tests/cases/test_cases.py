@@ -10,8 +10,8 @@ import pytest
 
 import tamis
 from tamis.core.errors import EngineRefused
-from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
+from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
@@ -83,7 +83,7 @@ def test_all_subscriptions_and_all_documents_together(live: bool, engine: Engine
 
 
 @pytest.mark.parametrize("engine", ENGINES, ids=lambda engine: engine.name)
-def test_parsed_with_every_demand(engine: Engine) -> None:
+def test_parsed_with_every_projection(engine: Engine) -> None:
     """A batch that holds more than the program asked for gives the same answers."""
     for namespaces, found in matrix(engine):
         answered = [case for case in found if isinstance(case.expected, bool)]
@@ -93,7 +93,7 @@ def test_parsed_with_every_demand(engine: Engine) -> None:
         sources = [read(case.document, tamis.Limits()) for case in answered]
         batch, errors = parse_documents(sources, vocabulary, EVERYTHING, tamis.Limits())
         assert not errors
-        matching = engine.open(program, tamis.Limits().memo_bytes)
+        matching = engine.searcher(program, tamis.Limits().cache_bytes)
         matches = matching.match(batch, vocabulary)
         for number, case in enumerate(answered):
             assert (number in matches.numbers(number)) == case.expected, case

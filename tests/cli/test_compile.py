@@ -64,7 +64,7 @@ def test_in_processes_of_their_own(program: Path) -> None:
     assert compiled.status == 3
     assert compiled.out == ""
     assert compiled.err.startswith("tamis: warning: left out: in/3.xml: line 1, column ")
-    assert Path("warm.tamis.memo").exists()
+    assert Path("warm.tamis.cache").exists()
     assert Path("warm.tamis").read_bytes() == program.read_bytes()
     for path in ("warm.tamis", program):
         outcome = run_process("match", "--program", str(path), "in/1.xml", "in/2.xml")
@@ -123,7 +123,7 @@ def test_bad_subscriptions_are_not_compiled(write: Write) -> None:
         (["--program", "damaged"], "was changed since it was written"),
         (["--program", "other"], "another version of Tamis made this file: make it again with"),
         (["--program", "half"], "half: it has 1,000 bytes instead of"),
-        (["--program", "s.tamis.memo"], "it has a memo in it, not a program"),
+        (["--program", "s.tamis.cache"], "it has a cache in it, not a program"),
         (["--subscriptions", "s.tamis"], "s.tamis is a program: give it as --program"),
     ],
 )
@@ -150,11 +150,11 @@ def test_a_program_that_cannot_be_written() -> None:
     assert not list(Path().rglob("*.tmp"))
 
 
-def test_a_damaged_memo_costs_no_answer(program: Path) -> None:
+def test_a_damaged_cache_costs_no_answer(program: Path) -> None:
     words = ["--subscriptions", "s.tsv", "--namespaces", "ns.tsv", "--output", "s.tamis"]
     run("compile", *words, "--learn", "in/1.xml")
-    memo = Path("s.tamis.memo")
-    memo.write_bytes(memo.read_bytes()[:-1])
+    cache = Path("s.tamis.cache")
+    cache.write_bytes(cache.read_bytes()[:-1])
     outcome = run("match", "--program", program, "in/1.xml")
     assert outcome.answers == {"in/1.xml": ["large", "3"]}
     assert "warning: what was learned before is left out" in outcome.err

@@ -14,8 +14,8 @@ import numpy as np
 
 from tamis.core.kernel import declare, kernel
 from tamis.core.limits import Limits
-from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import parse
+from tamis.documents.projection import EVERYTHING, Projection
 from tamis.documents.records import parse_records
 from tamis.documents.source import Source
 from tamis.documents.streams import Stream
@@ -83,7 +83,7 @@ def filtered() -> Iterator[object]:
     queries = [parse_query(text) for text in filters]
     sources = [Source(document) for document in drawn()]
     vocabulary = Vocabulary()
-    batch, _ = parse(sources, vocabulary, Demand(), Limits())
+    batch, _ = parse(sources, vocabulary, Projection(), Limits())
     for options in OPTIONS:
         matching = open_pma(compile_queries(queries, options=options), 0)
         matches = matching.match(batch, vocabulary)

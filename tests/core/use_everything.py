@@ -50,7 +50,7 @@ def use_everything() -> None:
     nested = b"".join(b"<n%d><m/>" % n for n in range(200))
     nested += b"".join(b"</n%d>" % n for n in reversed(range(200)))
     for bytes_max in (1, 1 << 30):
-        matcher = compile(twigs, limits=Limits(memo_bytes=bytes_max))
+        matcher = compile(twigs, limits=Limits(cache_bytes=bytes_max))
         assert len(matcher.match(nested)) == len(twigs)
     with tempfile.TemporaryDirectory() as folder:
         matcher.save(Path(folder, "x.tamis"), learned=True)
@@ -61,7 +61,9 @@ def use_everything() -> None:
     _use_transformations()
     graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b*)> <!ELEMENT b EMPTY>"))
     matcher = compile({"s": "//b"}, dtd=graph)
-    assert len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.departed
+    assert (
+        len(matcher.match("<a><b/></a>")) == len(matcher.match("<b/>")) == matcher.schema_violations
+    )
     assert Encoder(["n"]).ndjson(b'{"n": 1}\n').batch.events == 1
 
 
@@ -110,10 +112,10 @@ def _use_path_sharing() -> None:
     found = []
     for task in map(task_of, map(parse_transformation, texts)):
         shape = shapes.of(task)
-        shapes.add_demand(shape, task.are_read)
+        shapes.add_projection(shape, task.are_read)
         found.append(shape)
     vocabulary = Vocabulary()
-    batch, _ = parse_documents([document], vocabulary, shapes.demands.total, Limits())
+    batch, _ = parse_documents([document], vocabulary, shapes.projections.total, Limits())
     claims = Claims(shapes.labels, None)
     answers = set()
     for sharing, known, is_shared in (
@@ -135,8 +137,8 @@ def _use_path_sharing() -> None:
 def _use_nfa() -> None:
     """Run YFilter's NFA with full stacks and with little on them; add to it, and list tuples."""
     from tamis.core.limits import Limits  # noqa: PLC0415
-    from tamis.documents.demand import EVERYTHING  # noqa: PLC0415
     from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
+    from tamis.documents.projection import EVERYTHING  # noqa: PLC0415
     from tamis.documents.source import Source  # noqa: PLC0415
     from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
     from tamis.language.xpath import parse  # noqa: PLC0415
@@ -185,7 +187,9 @@ def _use_events() -> None:
     rows = pyarrow.record_batch({"n": ["ab", None]})
     assert Encoder(table.names).arrow(rows).event_starts.tolist() == [0, 1, 1]
     for engine in _event_engines():
-        matches = engine.open(engine.compile(table), table.owners("subscription"), 1).match(batch)
+        matches = engine.searcher(engine.compile(table), table.owners("subscription"), 1).match(
+            batch
+        )
         found = [matches.numbers(event).tolist() for event in range(batch.events)]
         assert found == [[2, 3, 4, 5, 6], [0, 1, 2, 6], [2]], engine.name
 
@@ -242,6 +246,6 @@ def _match_all(table: Any, events: Any) -> None:
         for engine in _event_engines():
             if engine.name == "reference" and table.filters > 10_000:
                 continue
-            matches = engine.open(engine.compile(table), owners, 1).match(events)
+            matches = engine.searcher(engine.compile(table), owners, 1).match(events)
             found.add(len(matches.pairs(0, events.events)[0]))
         assert len(found) == 1, found

@@ -44,11 +44,13 @@ class Guarded:
         return self.view[first : first + len(data)]
 
 
-def compare(documents: Iterable[bytes], demands: Iterable[str], at_start: bool = False) -> Counts:
+def compare(
+    documents: Iterable[bytes], projections: Iterable[str], at_start: bool = False
+) -> Counts:
     """Compare both paths on documents that end (or start) at the border of a page."""
     guarded = Guarded()
     counts = Counts()
-    paths = [BothPaths(DEMANDS[name], fast_first=bool(n % 2)) for n, name in enumerate(demands)]
+    paths = [BothPaths(DEMANDS[name], fast_first=bool(n % 2)) for n, name in enumerate(projections)]
     rest = iter(documents)
     while some := list(islice(rest, _SLOTS)):
         sources = [Source(guarded.place(n, data, at_start)) for n, data in enumerate(some)]

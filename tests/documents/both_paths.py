@@ -13,22 +13,22 @@ from typing import Any, NamedTuple
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents import expat
-from tamis.documents.demand import ALL_NAMES, EVERYTHING, Demand
 from tamis.documents.parser import Parser
+from tamis.documents.projection import ALL_NAMES, EVERYTHING, Projection
 from tamis.documents.vocabulary import Vocabulary
 from tests.documents.differences import Both, Parsed, Sources, report, same
 
 ALL = EVERYTHING._replace(lines=False)
 # What may be asked of the parser; where it is lines, it is expat that answers.
 DEMANDS = {
-    "nothing": Demand(),
-    "attributes": Demand(attributes=ALL_NAMES),
-    "text": Demand(text=ALL_NAMES),
-    "misc": Demand(misc=True),
-    "prefixes": Demand(prefixes=True),
-    "attributes and prefixes": Demand(attributes=ALL_NAMES, prefixes=True),
-    "offsets": Demand(offsets=True),
-    "text and misc": Demand(text=ALL_NAMES, misc=True),
+    "nothing": Projection(),
+    "attributes": Projection(attributes=ALL_NAMES),
+    "text": Projection(text=ALL_NAMES),
+    "misc": Projection(misc=True),
+    "prefixes": Projection(prefixes=True),
+    "attributes and prefixes": Projection(attributes=ALL_NAMES, prefixes=True),
+    "offsets": Projection(offsets=True),
+    "text and misc": Projection(text=ALL_NAMES, misc=True),
     "all": ALL,
     "lines too": EVERYTHING,
 }
@@ -71,17 +71,17 @@ class BothPaths:
 
     def __init__(
         self,
-        demand: Demand = ALL,
+        projection: Projection = ALL,
         limits: Limits | None = None,
         fast_first: bool = False,
         fast: Any = None,
     ) -> None:
         self.vocabulary = Vocabulary()
-        self.demand = demand
+        self.projection = projection
         self.limits = limits or Limits()
         self.fast_first = fast_first
         self.fast = fast or Parser
-        self.parser = self.fast(self.vocabulary, demand, self.limits)
+        self.parser = self.fast(self.vocabulary, projection, self.limits)
         self.messages: Counter[str] = Counter()
         self.sizes: Counter[str] = Counter()
 
@@ -111,20 +111,20 @@ class BothPaths:
         if self.fast_first:
             fast = parser.parse(sources)
             return Both(
-                vocabulary, expat.parse(sources, vocabulary, self.demand, self.limits), fast
+                vocabulary, expat.parse(sources, vocabulary, self.projection, self.limits), fast
             )
-        trusted = expat.parse(sources, vocabulary, self.demand, self.limits)
+        trusted = expat.parse(sources, vocabulary, self.projection, self.limits)
         return Both(vocabulary, trusted, parser.parse(sources))
 
     def anew(self, sources: Sources) -> Both:
         """Both results, from a parser and a vocabulary that have seen nothing."""
         vocabulary = Vocabulary()
-        return self.both(vocabulary, self.fast(vocabulary, self.demand, self.limits), sources)
+        return self.both(vocabulary, self.fast(vocabulary, self.projection, self.limits), sources)
 
     def described(self, sources: Sources, again: str, both: Both | None) -> str:
         return (
             f"{report(sources, self.anew, both)}\n"
-            f"BothPaths({self.demand}, {self.limits}, fast_first={self.fast_first})\n"
+            f"BothPaths({self.projection}, {self.limits}, fast_first={self.fast_first})\n"
             f"again: {again or 'BothPaths(...).compare([Source(...)])'}"
         )
 
@@ -132,7 +132,7 @@ class BothPaths:
         batch, errors = trusted
         unread = sum(isinstance(source, DocumentError) for source in sources)
         declined = handed_over - (len(errors) - unread)
-        if self.demand.lines:
+        if self.projection.lines:
             declined = 0
         elif declined < 0:
             raise Difference(
@@ -156,11 +156,11 @@ def newer_names(both: Both) -> set[int]:
     return {n for n, error in errors.items() if "fifth edition" in error.message} - found.keys()
 
 
-def compare(sources: Sources, demands: Iterable[str] = tuple(DEMANDS)) -> Counts:
-    """Compare with each demand, and with either path first."""
+def compare(sources: Sources, projections: Iterable[str] = tuple(DEMANDS)) -> Counts:
+    """Compare with each projection, and with either path first."""
     counts = [
         BothPaths(DEMANDS[name], fast_first=fast_first).compare(sources)
-        for name in demands
+        for name in projections
         for fast_first in (False, True)
     ]
     # With lines nothing is counted as declined; with the others it must not matter what is asked.

@@ -40,7 +40,7 @@ def is_for_the_fast_path(source: Source | DocumentError) -> bool:
 
 
 def compare_all(sources: Sequence[Source | DocumentError]) -> tuple[Counts, int]:
-    """Compare both paths with every demand: what must not be declined apart from the others.
+    """Compare both paths with every projection: what must not be declined apart from the others.
 
     Returns:
         What became of all of them, and how many the fast path had to do itself.
@@ -48,10 +48,10 @@ def compare_all(sources: Sequence[Source | DocumentError]) -> tuple[Counts, int]
     ours = [source for source in sources if is_for_the_fast_path(source)]
     others = [source for source in sources if not is_for_the_fast_path(source)]
     most = Counts()
-    for number, demand in enumerate(DEMANDS.values()):
-        counts = BothPaths(demand, fast_first=bool(number % 2)).compare(ours)
+    for number, projection in enumerate(DEMANDS.values()):
+        counts = BothPaths(projection, fast_first=bool(number % 2)).compare(ours)
         assert counts.accepted == len(ours)
         assert counts.declined == 0
-        counts = counts.plus(BothPaths(demand, fast_first=bool(number % 2)).compare(others))
+        counts = counts.plus(BothPaths(projection, fast_first=bool(number % 2)).compare(others))
         most = max(most, counts)
     return most, len(ours)

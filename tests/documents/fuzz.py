@@ -83,10 +83,10 @@ def _source(data: bytes, number: int) -> Source | DocumentError:
 
 
 def paths(block: int) -> BothPaths:
-    """What a block is compared with; blocks take demands, limits and orders in turns."""
-    demand = "all" if block % 2 else list(DEMANDS)[block // 2 % len(DEMANDS)]
+    """What a block is compared with; blocks take projections, limits and orders in turns."""
+    projection = "all" if block % 2 else list(DEMANDS)[block // 2 % len(DEMANDS)]
     return BothPaths(
-        DEMANDS["all" if demand == "lines too" else demand],
+        DEMANDS["all" if projection == "lines too" else projection],
         TIGHT if block % 8 == 3 else Limits(),
         fast_first=block % 3 == 0,
     )
@@ -186,16 +186,16 @@ def record(
 
 
 def replay(run: Run, batch: int, number: int | None) -> Counts:
-    """Compare one batch, or one document of it, with every demand."""
+    """Compare one batch, or one document of it, with every projection."""
     chosen = sources(run, batch)
     if number is not None:
         chosen = [chosen[number]]
         print(chosen[0])
     counts = Counts()
-    for demand in DEMANDS.values():
+    for projection in DEMANDS.values():
         for limits in (Limits(), TIGHT):
             for fast_first in (False, True):
-                both = BothPaths(demand, limits, fast_first)
+                both = BothPaths(projection, limits, fast_first)
                 counts = both.compare(chosen, run.again("batch", batch))
     return counts
 
@@ -207,7 +207,7 @@ def main() -> int:
     parser.add_argument("--families", nargs="+", choices=FAMILIES, default=available())
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--block", type=int, help=f"compare these {BLOCK} batches only")
-    parser.add_argument("--batch", type=int, help="compare this batch only, with every demand")
+    parser.add_argument("--batch", type=int, help="compare this batch only, with every projection")
     parser.add_argument("--document", type=int, help="show and compare this document of it only")
     options = parser.parse_args()
     run = Run(options.seed, tuple(options.families))

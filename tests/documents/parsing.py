@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.parser import parse
+from tamis.documents.projection import EVERYTHING, Projection
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 
@@ -23,14 +23,14 @@ def sources(documents: Iterable[Document], limits: Limits) -> Iterable[Source | 
 
 def batch_of(
     *documents: Document,
-    demand: Demand = EVERYTHING,
+    projection: Projection = EVERYTHING,
     limits: Limits | None = None,
     vocabulary: Vocabulary | None = None,
 ) -> tuple[DocumentBatch, dict[int, DocumentError]]:
     """The documents as one batch, and their errors by number."""
     limits = limits or Limits()
     vocabulary = Vocabulary() if vocabulary is None else vocabulary
-    return parse(sources(documents, limits), vocabulary, demand, limits)
+    return parse(sources(documents, limits), vocabulary, projection, limits)
 
 
 def error_of(document: Document, **options: object) -> DocumentError:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tamis.documents.batch import BatchBuilder, DocumentBatch
-from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand, Names
+from tamis.documents.projection import ALL_NAMES, EVERYTHING, NO_NAMES, Names, Projection
 from tamis.documents.vocabulary import Vocabulary
 from tests.cases.table import cases
 from tests.documents.parsing import batch_of, texts, values
@@ -37,7 +37,7 @@ DTYPES = {
     "lines": np.int32,
     "offsets": np.int64,
 }
-# Which arrays each demand fills.
+# Which arrays each projection fills.
 DEMANDED = {
     "attributes": "attribute_event attribute_name value_start value_end attribute_values",
     "text": "text_event text_start text_end text_values",
@@ -124,8 +124,8 @@ def test_by_hand() -> None:
 )
 def test_text_boundaries(document: str, expected: list[tuple[int, str]]) -> None:
     """Text nodes, each with the event before it; asking for comments too changes none of them."""
-    for demand in (Demand(text=ALL_NAMES), EVERYTHING):
-        batch, errors = batch_of(document, demand=demand)
+    for projection in (Projection(text=ALL_NAMES), EVERYTHING):
+        batch, errors = batch_of(document, projection=projection)
         assert not errors
         assert list(zip(batch.text_event.tolist(), texts(batch), strict=True)) == expected
 
@@ -174,16 +174,16 @@ def test_arrays_agree_with_each_other() -> None:
 
 
 @pytest.mark.parametrize("number", range(32))
-def test_demand(number: int) -> None:
+def test_projection(number: int) -> None:
     """What is not asked for is empty; nothing else changes, nor do errors."""
     asked = [bool(number >> place & 1) for place in range(5)]
     names = [ALL_NAMES if all_names else NO_NAMES for all_names in asked[:2]]
-    flags = Demand(*names, *asked[2:])
+    flags = Projection(*names, *asked[2:])
     broken = [b"", b"<a x='1'>t<!--c-->", b"<a>" * 20_000, b"<a>&b;</a>", b"<a><?p d?></b>"]
     documents = [document for pair in zip(DOCUMENTS, itertools.cycle(broken)) for document in pair]
     vocabulary = Vocabulary()
     everything, all_errors = batch_of(*documents, vocabulary=vocabulary)
-    batch, errors = batch_of(*documents, demand=flags, vocabulary=vocabulary)
+    batch, errors = batch_of(*documents, projection=flags, vocabulary=vocabulary)
     assert {n: str(e) for n, e in errors.items()} == {n: str(e) for n, e in all_errors.items()}
     expected = listed(everything)
     for flag, asked in flags._asdict().items():
@@ -200,7 +200,7 @@ def test_demand(number: int) -> None:
 
 @pytest.mark.parametrize("misc", [False, True])
 @pytest.mark.parametrize("names", [["a"], ["b"], ["x", "c"], ["p", "a", "y"]])
-def test_demand_by_names(names: list[str], misc: bool) -> None:
+def test_projection_by_names(names: list[str], misc: bool) -> None:
     """Attributes of these names are recorded, and text inside elements of these names."""
     spaces = ["", "urn:p", "urn:x", "http://www.w3.org/XML/1998/namespace"]
     some = Names((space, name) for space in spaces for name in names)
@@ -210,16 +210,16 @@ def test_demand_by_names(names: list[str], misc: bool) -> None:
     everything, _ = batch_of(*documents, vocabulary=vocabulary)
     batch, _ = batch_of(
         *documents,
-        demand=Demand(some, some, misc=misc, prefixes=True, lines=True),
+        projection=Projection(some, some, misc=misc, prefixes=True, lines=True),
         vocabulary=vocabulary,
     )
     assert batch.tags.tolist() == everything.tags.tolist()
 
-    demanded = [vocabulary.expanded(name) in some for name in everything.attribute_name.tolist()]
-    assert 0 < sum(demanded) < len(demanded)
+    projected = [vocabulary.expanded(name) in some for name in everything.attribute_name.tolist()]
+    assert 0 < sum(projected) < len(projected)
     for name in ("attribute_event", "attribute_name", "attribute_prefixes"):
-        assert getattr(batch, name).tolist() == getattr(everything, name)[demanded].tolist()
-    assert values(batch) == list(itertools.compress(values(everything), demanded))
+        assert getattr(batch, name).tolist() == getattr(everything, name)[projected].tolist()
+    assert values(batch) == list(itertools.compress(values(everything), projected))
 
     inside = np.array(text_is_inside(everything, vocabulary, some))
     assert 0 < sum(inside) < len(inside)
@@ -244,11 +244,11 @@ def text_is_inside(batch: DocumentBatch, vocabulary: Vocabulary, names: Names) -
     return [any(around[event]) for event in batch.text_event.tolist()]
 
 
-def test_demanded_text_of_documents_with_entities() -> None:
+def test_projected_text_of_documents_with_entities() -> None:
     document = (
         "<!DOCTYPE a [<!ENTITY e '1<b>2<c>3</c>4</b>5'><!ENTITY f '6'>]><a>&e;<b>&f;</b>&f;&e;</a>"
     )
-    batch, _ = batch_of(document, demand=Demand(text=Names([("", "b")])))
+    batch, _ = batch_of(document, projection=Projection(text=Names([("", "b")])))
     assert texts(batch) == ["2", "3", "4", "6", "2", "3", "4"]
     assert batch.text_event.tolist() == [1, 2, 3, 5, 7, 8, 9]
 

@@ -1,4 +1,4 @@
-"""The real documents, parsed in both ways with every demand; none of them is declined in vain."""
+"""The real documents, parsed in both ways with every projection; none is declined in vain."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, MalformedDocument, UnreadableDocument
 from tamis.core.limits import Limits
 from tamis.documents import expat
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source, read
 from tamis.documents.tokenizer import names
 from tamis.documents.tokenizer.kernels import layout
@@ -154,8 +154,8 @@ def test_dense_documents(name: str) -> None:
     """Much of one thing, after little of it and before: whatever is guessed of sizes is wrong."""
     small = Source(b"<a x='1'>t</a>")
     sources = [small, Source(DENSE[name]), small]
-    for demand in ("all", "nothing"):
-        counts = BothPaths(DEMANDS[demand], fast_first=True).compare(sources)
+    for projection in ("all", "nothing"):
+        counts = BothPaths(DEMANDS[projection], fast_first=True).compare(sources)
         assert counts.accepted == 3
         assert counts.declined == 0
 
@@ -197,12 +197,12 @@ def test_collisions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     zero = np.zeros(1, np.uint64)
     freeze(zero)
     monkeypatch.setattr(names, "_MULTIPLIER", zero)
-    for demand in DEMANDS.values():
-        BothPaths(demand, fast_first=True).compare(SOURCES)
+    for projection in DEMANDS.values():
+        BothPaths(projection, fast_first=True).compare(SOURCES)
 
 
 def test_limits_once_names_are_known() -> None:
-    both = BothPaths(Demand(), Limits(attributes=2), fast_first=True)
+    both = BothPaths(Projection(), Limits(attributes=2), fast_first=True)
     for data in (b'<a x="1"/>', b'<a y="1"/>', b'<a z="1"/>', b'<a x="1" y="1" z="1"/>'):
         both.compare([Source(data)])
 
@@ -214,12 +214,12 @@ def test_limits_beyond_what_there_is_room_for(limit: int) -> None:
 
 def test_names_do_not_pile_up() -> None:
     """Through a parser that expat does all the work of, and one that meets long names."""
-    parser = Parser(Vocabulary(), Demand(), Limits())
+    parser = Parser(Vocabulary(), Projection(), Limits())
     for number in range(40):
         names_of_it = b"".join(b"<a%d-%d/>" % (number, i) for i in range(1000))
         parser.parse([Source(b"<!DOCTYPE a []><a>%b</a>" % names_of_it)])
     assert parser.is_full
-    parser = Parser(Vocabulary(), Demand(), Limits())
+    parser = Parser(Vocabulary(), Projection(), Limits())
     for number in range(5):
         parser.parse([Source(b"<a%d%b/>" % (number, b"n" * 1_000_000))])
     assert parser.is_full
@@ -228,7 +228,7 @@ def test_names_do_not_pile_up() -> None:
 def test_hashes_differ() -> None:
     """Names that differ anywhere in their bytes have slots of their own, mostly."""
     alike = [b"n" * at + b"%c" % letter + b"n" * 20 for at in range(16) for letter in b"abcdefghij"]
-    table = Tokenizer(Vocabulary(), Demand(), Limits())
+    table = Tokenizer(Vocabulary(), Projection(), Limits())
     table.read([Source(b"<a>%b</a>" % b"".join(b"<%b/>" % name for name in alike))])
     rows = table.scanner.names.arrays.table.reshape(-1, layout.NAME_COLUMNS)
     used = np.flatnonzero(rows[:, layout.KEY])
@@ -241,8 +241,8 @@ def test_hashes_differ() -> None:
 LIMITS = Limits(depth=3, attributes=2)
 
 
-@pytest.mark.parametrize("demand", DEMANDS)
-def test_limits(demand: str) -> None:
+@pytest.mark.parametrize("projection", DEMANDS)
+def test_limits(projection: str) -> None:
     documents = [
         b"<a><b><c/></b></a>",
         b"<a><b><c><d/></c></b></a>",
@@ -255,7 +255,7 @@ def test_limits(demand: str) -> None:
         b"<a x='1' y='2' z='3'><b></a>",
         b"<a><b/><b/><b/><b/><b><c/><c/></b></a>",
     ]
-    both = BothPaths(DEMANDS[demand], LIMITS)
+    both = BothPaths(DEMANDS[projection], LIMITS)
     counts = both.compare([Source(data) for data in documents])
     assert counts.accepted == 4
     assert sum(number for text, number in both.messages.items() if "the limit" in text) == 4
@@ -274,15 +274,15 @@ def test_entities_left_out_are_logged_alike(caplog: pytest.LogCaptureFixture) ->
         b"<!DOCTYPE a\nSYSTEM 'x'>\n\n<a\n\n>&u;</a>",
     ]
     sources = [Source(data, None, f"name {n}") for n, data in enumerate(documents)]
-    for demand in DEMANDS.values():
+    for projection in DEMANDS.values():
         logged = []
-        for parser in (None, Parser(Vocabulary(), demand, Limits())):
+        for parser in (None, Parser(Vocabulary(), projection, Limits())):
             caplog.clear()
             with caplog.at_level(logging.WARNING, "tamis"):
                 if parser:
                     parser.parse(sources)
                 else:
-                    expat.parse(sources, Vocabulary(), demand, Limits())
+                    expat.parse(sources, Vocabulary(), projection, Limits())
             logged.append([record.getMessage() for record in caplog.records])
         assert logged[0] == logged[1]
         assert len(logged[0]) == 4

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.documents import record_batch
-from tamis.documents.demand import EVERYTHING
 from tamis.documents.expat_records import ExpatRecords
+from tamis.documents.projection import EVERYTHING
 from tamis.documents.record_batch import RecordBatch
 from tamis.documents.record_ranges import record_ranges
 from tamis.documents.records import RecordParser, parse_records
@@ -268,9 +268,9 @@ def test_damage_comes_after_what_was_read_before() -> None:
 
 def test_warnings(caplog: pytest.LogCaptureFixture) -> None:
     data = f"{DOCTYPE}<x>\n&u;<a/>\n&u;<a>&é;&u;</a></x>"
-    for demand in (ALL, EVERYTHING):
+    for projection in (ALL, EVERYTHING):
         caplog.clear()
-        assert list(parse_records(open_stream(data), "a", Vocabulary(), demand, Limits()))
+        assert list(parse_records(open_stream(data), "a", Vocabulary(), projection, Limits()))
         assert "4 times, first in line 2" in caplog.text
 
 

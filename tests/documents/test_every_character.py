@@ -13,8 +13,8 @@ from tests.documents.both_paths import DEMANDS, BothPaths, Counts
 _BATCH = 2_000
 
 
-def compare(documents: Iterator[bytes], demand: str) -> Counts:
-    both = BothPaths(DEMANDS[demand])
+def compare(documents: Iterator[bytes], projection: str) -> Counts:
+    both = BothPaths(DEMANDS[projection])
     counts = Counts()
     while some := list(islice(documents, _BATCH)):
         counts = counts.plus(both.compare([Source(data) for data in some]))

@@ -18,7 +18,7 @@ import pytest
 import tamis
 from tamis.core.errors import DocumentLimitError
 from tamis.core.limits import Limits
-from tamis.documents.demand import EVERYTHING, Demand
+from tamis.documents.projection import EVERYTHING, Projection
 from tests.documents.parsing import batch_of, error_of
 
 GOOD = b"<good/>"
@@ -26,8 +26,8 @@ GOOD = b"<good/>"
 
 @pytest.mark.parametrize("value", ["1", None, 1.5, float("nan"), True, -1])
 def test_a_bound_is_a_whole_number(value: object) -> None:
-    with pytest.raises(tamis.UsageError, match=r"memo_bytes=.* is not a whole number from 0"):
-        Limits(memo_bytes=value)  # type: ignore[arg-type]
+    with pytest.raises(tamis.UsageError, match=r"cache_bytes=.* is not a whole number from 0"):
+        Limits(cache_bytes=value)  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -41,10 +41,10 @@ def _cheap() -> Iterator[None]:
 
 
 def refused(document: bytes | str, limits: Limits | None = None) -> tamis.DocumentError:
-    """The limit error of a document between two good ones, the same whatever is demanded."""
+    """The limit error of a document between two good ones, the same whatever is projected."""
     limits = limits or Limits()
-    for demand in (EVERYTHING, Demand()):
-        batch, errors = batch_of(GOOD, document, GOOD, demand=demand, limits=limits)
+    for projection in (EVERYTHING, Projection()):
+        batch, errors = batch_of(GOOD, document, GOOD, projection=projection, limits=limits)
         assert list(errors) == [1]
         assert batch.document_starts.tolist() == [0, 2, 2, 4]
     assert isinstance(errors[1], DocumentLimitError)
@@ -53,8 +53,8 @@ def refused(document: bytes | str, limits: Limits | None = None) -> tamis.Docume
 
 
 def accepted(document: bytes | str, limits: Limits | None = None) -> None:
-    for demand in (EVERYTHING, Demand()):
-        _, errors = batch_of(document, demand=demand, limits=limits)
+    for projection in (EVERYTHING, Projection()):
+        _, errors = batch_of(document, projection=projection, limits=limits)
         assert not errors
 
 

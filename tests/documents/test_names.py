@@ -9,7 +9,7 @@ from xml.parsers import expat
 import pytest
 
 import tamis
-from tamis.documents.demand import EVERYTHING
+from tamis.documents.projection import EVERYTHING
 from tamis.documents.vocabulary import Vocabulary
 from tests.documents.parsing import batch_of, error_of, texts, values
 
@@ -33,7 +33,7 @@ def is_in(code: int, ranges: list[tuple[int, int]]) -> bool:
 @pytest.mark.parametrize("code", [code for code in EDGES if code > 0x7F])
 def test_characters_of_names(code: int) -> None:
     character = chr(code)
-    _, errors = batch_of(f"<{character}/>", f"<a{character}/>", demand=ALL)
+    _, errors = batch_of(f"<{character}/>", f"<a{character}/>", projection=ALL)
     assert (0 not in errors) == is_in(code, START)
     assert (1 not in errors) == is_in(code, REST)
 
@@ -45,7 +45,7 @@ def test_names_everywhere() -> None:
         f"<{NEWER} xmlns:{NEWER}='u&#49;' xmlns:é='v' xmlns:p='w' x='1' {NEWER}='2' {NEWER}:é='3' "
         f"xmlns='d'><{NEWER}:{NEWER}>t</{NEWER}:{NEWER}><?{NEWER} d?><é:b/><p:c/></{NEWER}>"
     )
-    batch, errors = batch_of(document, demand=ALL, vocabulary=vocabulary)
+    batch, errors = batch_of(document, projection=ALL, vocabulary=vocabulary)
     assert not errors
     elements = [vocabulary.expanded(tag) for tag in batch.tags.tolist() if tag >= 0]
     assert elements == [("d", NEWER), ("u1", NEWER), ("v", "b"), ("w", "c")]
@@ -111,7 +111,7 @@ def test_libexpat_still_has_the_fourth_edition() -> None:
 @pytest.mark.parametrize("rest", ["<a/>", "<!DOCTYPE a [<!ENTITY e ''>]><a/>"])
 def test_versions(version: str, rest: str) -> None:
     document = f"<?xml version='{version}'?>{rest}"
-    _, errors = batch_of(document, demand=ALL)
+    _, errors = batch_of(document, projection=ALL)
     is_one = version in {"1.0", "1.1", "1.5", "1.10"}
     assert (not errors) == is_one
     matches = list(tamis.compile({"x": "/a"}).match_records(document, "a"))

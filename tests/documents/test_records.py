@@ -15,8 +15,8 @@ from tamis.core.errors import UsageError
 from tamis.core.limits import Limits
 from tamis.documents import record_batch
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import EVERYTHING, Demand
 from tamis.documents.expat_records import ExpatRecords
+from tamis.documents.projection import EVERYTHING, Projection
 from tamis.documents.record_batch import PAUSE, RecordBatch, StreamPlace
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
@@ -31,10 +31,10 @@ def chunked(data: bytes, size: int) -> Iterator[bytes]:
 
 
 def found_in(
-    document: object, tag: str, limits: Limits | None = None, demand: Demand = EVERYTHING
+    document: object, tag: str, limits: Limits | None = None, projection: Projection = EVERYTHING
 ) -> list[RecordBatch]:
     stream = open_stream(document)
-    found = parse_records(stream, tag, Vocabulary(), demand, limits or Limits())
+    found = parse_records(stream, tag, Vocabulary(), projection, limits or Limits())
     return [batch for batch in found if batch is not PAUSE]
 
 
@@ -324,7 +324,7 @@ def test_limits_outside_of_records_end_the_stream(data: bytes, message: str) -> 
 
 def test_a_large_token_is_not_read_again_and_again() -> None:
     data = b"<x><a b='" + b"+" * (30 << 20) + b"'/></x>"
-    (found,) = ExpatRecords("a", Vocabulary(), Demand(), Limits()).parse(chunked(data, 1000))
+    (found,) = ExpatRecords("a", Vocabulary(), Projection(), Limits()).parse(chunked(data, 1000))
     assert found.places.ends.tolist() == [len(data) - 4]
 
 
@@ -333,7 +333,7 @@ def test_a_large_token_is_not_read_again_and_again() -> None:
 )
 def test_what_is_no_tag(tag: str) -> None:
     with pytest.raises(UsageError, match="is no tag"):
-        ExpatRecords(tag, Vocabulary(), Demand(), Limits())
+        ExpatRecords(tag, Vocabulary(), Projection(), Limits())
 
 
 PAUSING = {
@@ -345,16 +345,16 @@ PAUSING = {
 
 
 @pytest.mark.parametrize(
-    "demand", [Demand(), EVERYTHING, Demand(offsets=True, text=EVERYTHING.text)]
+    "projection", [Projection(), EVERYTHING, Projection(offsets=True, text=EVERYTHING.text)]
 )
 @pytest.mark.parametrize("name", PAUSING)
 @pytest.mark.parametrize("size", [1, 7, 25])
 def test_what_has_come_is_answered_before_more_is_waited_for(
-    name: str, demand: Demand, size: int
+    name: str, projection: Projection, size: int
 ) -> None:
     """Each record is there as soon as its last byte is."""
     data = PAUSING[name].encode()
-    expected = found_in(data, "a", demand=demand)
+    expected = found_in(data, "a", projection=projection)
     ends = [end for batch in expected for end in batch.places.ends.tolist()]
     given = 0
 
@@ -368,14 +368,14 @@ def test_what_has_come_is_answered_before_more_is_waited_for(
     batches = []
     found: list[int] = []
     stream = open_stream(data)._replace(chunks=pausing())
-    for batch in parse_records(stream, "a", Vocabulary(), demand, Limits()):
+    for batch in parse_records(stream, "a", Vocabulary(), projection, Limits()):
         if batch is PAUSE:
             assert found == [end for end in ends if end <= given]
         else:
             batches.append(batch)
             found += batch.places.ends.tolist()
     assert found == ends
-    if demand is EVERYTHING:
+    if projection is EVERYTHING:
         assert records_of(batches) == records_of(expected)
     assert batches[0].places.start == expected[0].places.start
 

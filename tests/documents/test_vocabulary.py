@@ -6,8 +6,8 @@ import random
 import threading
 
 import tamis
-from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse
+from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import UNKNOWN, Vocabulary
 

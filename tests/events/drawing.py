@@ -94,6 +94,6 @@ def answers(
 ) -> list[list[int]]:
     """The numbers of the owners that an engine finds for each event."""
     batch = encode(events, table.names)
-    matching = engine.open(engine.compile(table), table.owners(by), threads)
+    matching = engine.searcher(engine.compile(table), table.owners(by), threads)
     matches = matching.match(batch)
     return [matches.numbers(event).tolist() for event in range(batch.events)]

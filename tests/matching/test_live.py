@@ -137,13 +137,13 @@ def test_what_an_engine_or_lxml_refuses_changes_nothing(call: str) -> None:
 
 def test_many_subscriptions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     compiled: list[int] = []
-    compile_share = matcher_module.compile_share
+    compile_assignment = matcher_module.compile_assignment
 
     def counting(share: Any, schema: Any) -> Any:
         compiled.append(len(share.queries))
-        return compile_share(share, schema)
+        return compile_assignment(share, schema)
 
-    monkeypatch.setattr(matcher_module, "compile_share", counting)
+    monkeypatch.setattr(matcher_module, "compile_assignment", counting)
     many = {number: f"//a{number}/b" for number in range(20_000)}
     live = tamis.Matcher(many)
     assert list(live.match("<a7><b/></a7>")) == [7]

@@ -8,8 +8,8 @@ import pytest
 
 import tamis
 from tamis.core.errors import UnsupportedExpression
-from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
+from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language import entries, reading
@@ -98,7 +98,7 @@ def test_alone(engine: Engine, truth: dict[str, list[bool]]) -> None:
         vocabulary = Vocabulary()
         batch, _ = parse_documents(sources, vocabulary, EVERYTHING, tamis.Limits())
         program = engine.compile([parse(expression, NAMESPACES)])
-        matches = engine.open(program, tamis.Limits().memo_bytes).match(batch, vocabulary)
+        matches = engine.searcher(program, tamis.Limits().cache_bytes).match(batch, vocabulary)
         for number, found in enumerate(answers):
             if len(matches.numbers(number)):
                 found.add(expression)

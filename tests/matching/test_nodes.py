@@ -22,7 +22,7 @@ from tamis.matching.engines.automaton.automaton import Automaton
 from tamis.matching.selection import Node, Selection
 from tamis_workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, corpus
-from tests.matching.automaton.test_memo import varied
+from tests.matching.automaton.test_cache import varied
 from tests.matching.selected import Oracle
 from tests.matching.test_drawn import thorough
 from tests.matching.test_oracles import small
@@ -418,8 +418,8 @@ def test_a_matcher_is_asked_with_and_without_nodes_in_turn() -> None:
         assert list(matcher.match("<a><b/></a>", nodes="all").nodes("x")) == [(3, 7, 1)]
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 60_000, 1 << 28])
-def test_what_was_noted_outlives_what_was_learned(memo_bytes: int) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, 60_000, 1 << 28])
+def test_what_was_noted_outlives_what_was_learned(cache_bytes: int) -> None:
     """The automaton forgets in the middle of documents, and its notes grow there."""
     asked = [f"//{a}//{b}" for a, b in product("abcd", repeat=2)]
     asked += [f"//{a}/{b}/@x | //{b}/text()" for a, b in product("abcd", repeat=2)]
@@ -428,7 +428,7 @@ def test_what_was_noted_outlives_what_was_learned(memo_bytes: int) -> None:
     texts = [*varied(4), *(f"<r><n{n}/>{inner}</r>" for n in range(60))]
     texts.append(f"<r>{''.join(f'<n{n}><m/></n{n}>' for n in range(300))}</r>")
     given = [text.encode() for text in texts]
-    matcher = tamis.compile(enumerate(asked), limits=Limits(memo_bytes=memo_bytes))
+    matcher = tamis.compile(enumerate(asked), limits=Limits(cache_bytes=cache_bytes))
     oracle = tamis.compile(enumerate(asked), engine="reference")
     for which in ("all", "first"):
         pairs = zip(
@@ -443,7 +443,7 @@ def test_what_was_noted_outlives_what_was_learned(memo_bytes: int) -> None:
     (worker,) = matcher._workers
     (automaton,) = worker.matchings
     assert isinstance(automaton, Automaton)
-    assert (automaton.forgotten > 0) == (memo_bytes < 1 << 28)
+    assert (automaton.forgotten > 0) == (cache_bytes < 1 << 28)
 
 
 # -- records -------------------------------------------------------------------------------------

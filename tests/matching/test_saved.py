@@ -18,7 +18,7 @@ from tamis.core import array_file
 from tamis.core.errors import DamagedProgram, OtherVersion, ProgramError, UnreadableProgram
 from tamis.core.limits import Limits
 from tamis.matching import saved
-from tamis.matching.engines.automaton.memo import COUNT
+from tamis.matching.engines.automaton.cache import COUNT
 from tamis.matching.engines.automaton.saved import PROGRAM_VERSION
 from tests.cases.table import cases
 from tests.documents.processes import output, start
@@ -175,7 +175,7 @@ def test_records(path: Path) -> None:
 
 def states(matcher: tamis.CompiledMatcher) -> int:
     """How many states the automaton knows that matched last."""
-    return int(matcher._workers[-1].matchings[0].memo.states.counts[COUNT])  # type: ignore[attr-defined]
+    return int(matcher._workers[-1].matchings[0].cache.states.counts[COUNT])  # type: ignore[attr-defined]
 
 
 def test_what_was_learned_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -183,27 +183,27 @@ def test_what_was_learned_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFix
     matcher = tamis.compile({"x": "//a[b]/c", "y": "//d"})
     matcher.match("<a><b/><c><d/></c></a>")
     matcher.save(path, learned=True)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["it", "it.memo"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["it", "it.cache"]
     loaded = tamis.load(path)
     loaded.match("<zz/>")
     assert states(loaded) >= states(matcher)
     other = tamis.compile({"x": "//a[b]/c"})
     other.save(path)
-    assert not (tmp_path / "it.memo").exists()  # it would not fit
+    assert not (tmp_path / "it.cache").exists()  # it would not fit
     assert list(tamis.load(path).match("<a><b/><c/></a>")) == ["x"]
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-def test_a_memo_that_does_not_fit_is_left_out(
+def test_a_cache_that_does_not_fit_is_left_out(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    path, memo = tmp_path / "it", tmp_path / "it.memo"
+    path, cache = tmp_path / "it", tmp_path / "it.cache"
     matcher = tamis.compile({"x": "//a[b]/c"})
     matcher.match("<a><b/><c/></a>")
     matcher.save(path, learned=True)
-    old = memo.read_bytes()
+    old = cache.read_bytes()
     tamis.compile({"x": "//a[b]/d"}).save(path)
-    memo.write_bytes(old)
+    cache.write_bytes(old)
     assert list(tamis.load(path).match("<a><b/><d/></a>")) == ["x"]
     assert "it is of another program" in caplog.text
 

@@ -10,8 +10,8 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import tamis
-from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
+from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Constant, Query

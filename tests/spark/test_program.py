@@ -128,7 +128,7 @@ def test_what_was_learned_is_sent_too(tmp_path: Path) -> None:
     list(matcher.match_many([b"<a n='1'/>"] * 3))
     matcher.save(tmp_path / "s.tamis", learned=True)
     made = program(tmp_path / "s.tamis")
-    assert Path(made.path).with_name(Path(made.path).name + ".memo").exists()
+    assert Path(made.path).with_name(Path(made.path).name + ".cache").exists()
 
 
 @pytest.mark.spark

@@ -6,31 +6,31 @@ from collections.abc import Sequence
 
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Demand
 from tamis.documents.parser import Parser
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.flwr import parse_transformation
 from tamis.transform.groups import GroupReader, Groups
-from tamis.transform.plan import Task, demand_of_task, task_of
+from tamis.transform.plan import Task, projection_of_task, task_of
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
 
 
-def tasks_of(queries: Sequence[str]) -> tuple[list[Task], Demand]:
+def tasks_of(queries: Sequence[str]) -> tuple[list[Task], Projection]:
     """The tasks of some transformations, and what all of them read."""
-    demand = Demand()
+    projection = Projection()
     tasks = []
     for query in queries:
         transformation = parse_transformation(query)
         tasks.append(task_of(transformation))
-        demand |= demand_of_task(tasks[-1])
-    return tasks, demand
+        projection |= projection_of_task(tasks[-1])
+    return tasks, projection
 
 
-def parsed(document: str, demand: Demand) -> tuple[DocumentBatch, Vocabulary]:
+def parsed(document: str, projection: Projection) -> tuple[DocumentBatch, Vocabulary]:
     """A document as a batch of its own."""
-    parser = Parser(Vocabulary(), demand, Limits())
+    parser = Parser(Vocabulary(), projection, Limits())
     batch, errors = parser.parse([Source(document.encode(), "utf-8")])
     assert not errors
     return batch, parser.vocabulary

@@ -19,7 +19,7 @@ from tests.transform.strategies import listed, parsed, tasks_of
 
 def check(queries: list[str], document: str) -> int:
     """Compare both strategies; how many transformations the relative one supports."""
-    tasks, demand = tasks_of(queries)
+    tasks, projection = tasks_of(queries)
     shapes = Shapes(Labels())
     strategy = RelativeStrategy(shapes.labels)
     supported: list[Task] = []
@@ -27,7 +27,7 @@ def check(queries: list[str], document: str) -> int:
         with suppress(NoShapeError):
             assert strategy.add(shapes.of(task)) == len(supported)
             supported.append(task)
-    batch, vocabulary = parsed(document, demand)
+    batch, vocabulary = parsed(document, projection)
     expected = listed(find_groups(supported, batch, vocabulary), supported)
     for _ in range(2):  # what was found before does not matter
         found = strategy.find_groups(batch, vocabulary)

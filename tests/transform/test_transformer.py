@@ -248,15 +248,15 @@ def test_what_was_removed_leaves_nothing_behind() -> None:
     transformer.remove("a")
     assert texts(transformer, BOOKS) == expected
     assert texts(transformer, BOOKS) == expected
-    assert len(transformer.plans.demand.attributes.some or ()) < 300
+    assert len(transformer.plans.projection.attributes.some or ()) < 300
 
 
 def test_a_subscription_that_is_refused_asks_nothing_of_documents() -> None:
     transformer = tamis.Transformer({"t": TITLES}, strategy="plan-sharing")
-    demand = transformer.plans.demand
+    projection = transformer.plans.projection
     with pytest.raises(UnsupportedExpression):
         transformer.add(1, "<r>{ for $b in //book return $b/@secret }</r>")
-    assert transformer.plans.demand == demand
+    assert transformer.plans.projection == projection
 
 
 def test_numbers_of_many_digits_are_read_whatever_asks_for_them() -> None:

@@ -59,7 +59,7 @@ def compile(  # noqa: PLR0913, PLR0917 - one for each option
             "--learn",
             metavar="DOCUMENT",
             help="Match this first, and save what was learned of it beside the program, in "
-            f"FILE.memo, so that matching starts warm; or several of these. {DOCUMENT_HELP}",
+            f"FILE.cache, so that matching starts warm; or several of these. {DOCUMENT_HELP}",
         ),
     ] = None,
     recursive: Recursive = False,

@@ -166,11 +166,11 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             answers.write(target, match)
     if not answers.matched:
         warn_of_namespace(matcher)
-    if matcher.departed:
+    if matcher.schema_violations:
         what = "documents" if record is None else "records"
         warn(
-            f"{what} that left the DTD: {matcher.departed:,}, the first by "
-            f"{matcher.first_departure}; they were answered without it"
+            f"{what} that left the DTD: {matcher.schema_violations:,}, the first by "
+            f"{matcher.first_violation}; they were answered without it"
         )
     if answers.errors:
         raise Exit(Status.DOCUMENTS)

@@ -29,8 +29,8 @@ from tamis.language.model import (
     Value,
 )
 from tamis.language.printer import print_expression, print_path, print_test
-from tamis.matching.demand import demand_of
 from tamis.matching.planner import reason_of
+from tamis.matching.projection import projection_of
 
 _WIDTH = 60  # longer expressions are cut, but for the first line
 
@@ -83,15 +83,15 @@ def _after_colon(meaning: str) -> str:
 
 
 def _read(query: Query) -> Iterator[str]:
-    demand = demand_of(query.expression)
+    projection = projection_of(query.expression)
     yield "elements"
-    if demand.attributes:
+    if projection.attributes:
         yield "attributes"
-    if demand.text:
+    if projection.text:
         yield "text"
-    if demand.misc:
+    if projection.misc:
         yield "comments and processing instructions"
-    if demand.prefixes:
+    if projection.prefixes:
         yield "the prefixes of names"
 
 

@@ -41,7 +41,7 @@ class Limits:
         transformed_nodes: nodes in the lists of all transformations of one document together, each
             for every bound element around it; a list that transformations share counts once.
         message_bytes: one message, as a subscription transforms a document.
-        memo_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
+        cache_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
             and begins anew. It is at least twice what the open elements of a document need.
         schema_chars: characters of the files of a DTD and of what its entities expand to, all
             together; each entity counts as 16 more. (Real DTDs have been seen to expand 90 times.)
@@ -73,7 +73,7 @@ class Limits:
     matched_value_bytes: int = 1 << 28
     transformed_nodes: int = 1 << 24
     message_bytes: int = 1 << 24
-    memo_bytes: int = 1 << 28
+    cache_bytes: int = 1 << 28
     schema_chars: int = 1 << 23
     schema_entities: int = 100
     schema_nesting: int = 128

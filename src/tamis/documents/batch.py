@@ -21,7 +21,7 @@ KIND_BITS = 3
 
 
 class DocumentBatch(NamedTuple):
-    """Many documents, parsed: the start and end of each element, and what the demand asked for.
+    """Many documents, parsed: the start and end of each element, and what the projection asked for.
 
     All arrays are C-contiguous and read-only. *Names* are ids of the :class:`Vocabulary` that the
     batch was parsed with. Positions of attributes, text and misc are event numbers in the batch.
@@ -37,7 +37,7 @@ class DocumentBatch(NamedTuple):
         attribute_values: uint8[].
         text_event: int64[t]; the event before the text node.
         text_start, text_end: int64[t], into ``text_values``; the text nodes of a document follow
-            each other without gaps, so that the string value of an element whose text was demanded
+            each other without gaps, so that the string value of an element whose text was projected
             is one slice.
         text_values: uint8[].
         misc_starts: int64[d + 1]; the comments and PIs of document i.

@@ -11,7 +11,7 @@ from tamis.core.errors import DocumentEncodingError, DocumentError, DocumentLimi
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.source import Document, read
 from tamis.documents.streams import decompressed
 from tamis.documents.vocabulary import Vocabulary
@@ -299,5 +299,5 @@ def _error_of(document: bytes, limits: Limits) -> DocumentError | None:
         source = read(document, limits)
     except DocumentError as error:
         return error
-    _, errors = parse([source], Vocabulary(), Demand(), limits)
+    _, errors = parse([source], Vocabulary(), Projection(), limits)
     return errors.get(0)

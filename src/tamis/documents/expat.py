@@ -25,9 +25,9 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.names import QNAME
 from tamis.documents.batch import BatchBuilder, DocumentBatch
-from tamis.documents.demand import Demand
 from tamis.documents.encodings import VERSION, encoding_problem
 from tamis.documents.offsets import settle_ends
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 
@@ -81,7 +81,7 @@ _AMPLIFICATION = 43  # XML_ERROR_AMPLIFICATION_LIMIT_BREACH, without a name in P
 def parse(
     sources: Iterable[Source | DocumentError],
     vocabulary: Vocabulary,
-    demand: Demand,
+    projection: Projection,
     limits: Limits,
 ) -> tuple[DocumentBatch, dict[int, DocumentError]]:
     """Parse documents into one batch.
@@ -93,14 +93,14 @@ def parse(
         The batch, and the errors by the number of the document; such a document has no events.
 
     >>> sources = [Source(b"<a><b/></a>"), Source(b"<a>")]
-    >>> batch, errors = parse(sources, Vocabulary(), Demand(), Limits())
+    >>> batch, errors = parse(sources, Vocabulary(), Projection(), Limits())
     >>> batch.tags
     array([ 0,  1, -1, -1], dtype=int32)
     >>> print(errors[1])
     line 1, column 4: the document ends inside <a>: no element found
     """
     builder = BatchBuilder()
-    parser = ExpatParser(vocabulary, demand, limits)
+    parser = ExpatParser(vocabulary, projection, limits)
     errors: dict[int, DocumentError] = {}
     for number, source in enumerate(sources):
         if isinstance(source, DocumentError):
@@ -119,12 +119,12 @@ def parse(
 class ExpatParser:
     """Parses documents one after the other into a :class:`BatchBuilder`."""
 
-    def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
+    def __init__(self, vocabulary: Vocabulary, projection: Projection, limits: Limits) -> None:
         self.vocabulary = vocabulary
-        self.demand = demand
+        self.projection = projection
         self.limits = limits
         # Expat's spelling of a name → what is known of it, kept across documents; None for the
-        # attributes that are not demanded.
+        # attributes that are not projected.
         self.elements: dict[str, _Name] = {}
         self.attributes: dict[str, _Name | None] = {}
 
@@ -149,7 +149,7 @@ class ExpatParser:
             raise
         finally:
             handlers.close()
-        if self.demand.offsets:
+        if self.projection.offsets:
             settle_ends(builder.offsets, builder.tags, handlers.first_event, source.data)
         builder.end_document()
         handlers.warn_of_skipped(source.name)
@@ -175,11 +175,11 @@ def log_skipped(name: str, count: int, first_line: int) -> None:
 
 
 class _Name(NamedTuple):
-    """A name of the documents: its id, that of its prefix or -1, and what is demanded of it."""
+    """A name of the documents: its id, that of its prefix or -1, and what is projected of it."""
 
     id: int
     prefix: int
-    is_text_demanded: bool
+    is_text_projected: bool
 
 
 def split_name(name: str) -> tuple[str, str, str | None]:
@@ -239,11 +239,11 @@ class Handlers:
         self.builder = builder
         self.elements = owner.elements
         self.attributes = owner.attributes
-        self.demand = demand = owner.demand
+        self.projection = projection = owner.projection
         self.limits = owner.limits
         self.first_event = len(builder.tags)
         self.depth = 0
-        self.text_depth = 0  # of the outermost open element whose text is demanded, or 0
+        self.text_depth = 0  # of the outermost open element whose text is projected, or 0
         self.pieces: list[str] = []  # of the text node that is being read
         self.skipped = 0
         self.first_skipped_line = 0
@@ -261,7 +261,7 @@ class Handlers:
         # external ones, and the external subset, are asked for and stand for nothing.
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
         parser.ExternalEntityRefHandler = self.skip_external
-        if demand.text:
+        if projection.text:
             parser.buffer_text = True
             parser.buffer_size = 1 << 16
         self.set_misc_handlers()
@@ -280,7 +280,7 @@ class Handlers:
 
     def set_misc_handlers(self) -> None:
         # Comments and PIs divide text nodes, and may come from entities.
-        if self.demand.text or self.demand.misc or self.counting:
+        if self.projection.text or self.projection.misc or self.counting:
             self.parser.CommentHandler = self.comment
             self.parser.ProcessingInstructionHandler = self.processing_instruction
 
@@ -293,14 +293,14 @@ class Handlers:
             self.end_text()
         found = self.elements.get(name) or self.intern_element(name)
         builder.tags.append(found.id)
-        if found.is_text_demanded and not self.text_depth:
+        if found.is_text_projected and not self.text_depth:
             self.text_depth = self.depth
             self.set_text_handler()
-        if self.demand.prefixes:
+        if self.projection.prefixes:
             builder.prefixes.append(found.prefix)
-        if self.demand.lines:
+        if self.projection.lines:
             builder.lines.append(self.place()[0])
-        if self.demand.offsets:
+        if self.projection.offsets:
             builder.offsets.append(self.parser.CurrentByteIndex)
         if attributes:
             self.start_attributes(attributes)
@@ -311,7 +311,7 @@ class Handlers:
                 "an element with more attributes than the limit attributes = "
                 f"{self.limits.attributes:,}"
             )
-        if not self.demand.attributes:
+        if not self.projection.attributes:
             return
         builder = self.builder
         event = len(builder.tags) - 1
@@ -324,7 +324,7 @@ class Handlers:
                 continue
             builder.attribute_event.append(event)
             builder.attribute_name.append(found.id)
-            if self.demand.prefixes:
+            if self.projection.prefixes:
                 builder.attribute_prefixes.append(found.prefix)
             builder.attribute_values.add(attributes[index + 1].encode())
 
@@ -337,15 +337,15 @@ class Handlers:
         self.depth -= 1
         builder = self.builder
         builder.tags.append(-1)
-        if self.demand.prefixes:
+        if self.projection.prefixes:
             builder.prefixes.append(-1)
-        if self.demand.lines:
+        if self.projection.lines:
             builder.lines.append(self.place()[0])
-        if self.demand.offsets:
+        if self.projection.offsets:
             builder.offsets.append(self.parser.CurrentByteIndex)
 
     def set_text_handler(self) -> None:
-        """Take text only where it is demanded: to be told of it is what costs."""
+        """Take text only where it is projected: to be told of it is what costs."""
         if not self.counting:
             self.parser.CharacterDataHandler = self.pieces.append if self.text_depth else None
 
@@ -365,7 +365,7 @@ class Handlers:
             self.count(EVENT_CHARS + len(data))
         if self.pieces:
             self.end_text()
-        if not self.demand.misc:
+        if not self.projection.misc:
             return
         builder = self.builder
         builder.misc_event.append(len(builder.tags) - 1)
@@ -375,21 +375,21 @@ class Handlers:
 
     def intern_element(self, name: str) -> _Name:
         namespace, local, prefix = split_name(name)
-        found = self.interned(namespace, local, prefix, (namespace, local) in self.demand.text)
+        found = self.interned(namespace, local, prefix, (namespace, local) in self.projection.text)
         self.elements[name] = found
         return found
 
     def intern_attribute(self, name: str) -> None:
         namespace, local, prefix = split_name(name)
-        demanded = (namespace, local) in self.demand.attributes
-        self.attributes[name] = self.interned(namespace, local, prefix) if demanded else None
+        projected = (namespace, local) in self.projection.attributes
+        self.attributes[name] = self.interned(namespace, local, prefix) if projected else None
 
     def interned(
-        self, namespace: str, local: str, prefix: str | None, is_text_demanded: bool = False
+        self, namespace: str, local: str, prefix: str | None, is_text_projected: bool = False
     ) -> _Name:
         vocabulary = self.owner.vocabulary
         prefix_id = -1 if prefix is None else vocabulary.add_prefix(prefix)
-        return _Name(vocabulary.add(namespace, local), prefix_id, is_text_demanded)
+        return _Name(vocabulary.add(namespace, local), prefix_id, is_text_projected)
 
     def read_declaration(self, version: str | None, _encoding: str | None, _alone: int) -> None:
         if version is not None and not VERSION.fullmatch(version):

@@ -16,10 +16,10 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.documents import record_batch
 from tamis.documents.batch import BatchBuilder
-from tamis.documents.demand import Demand
 from tamis.documents.encodings import Place
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
 from tamis.documents.offsets import Excerpt, settle_ends
+from tamis.documents.projection import Projection
 from tamis.documents.record_batch import (
     PAUSE,
     RecordBatch,
@@ -41,7 +41,7 @@ class ExpatRecords:
     """A :class:`RecordParser` that is libexpat alone.
 
     Args:
-        tag, vocabulary, demand, limits: as for :func:`parse_records`.
+        tag, vocabulary, projection, limits: as for :func:`parse_records`.
         encoding: overrules what the document declares.
         context: what has to be read before the rest of a stream: the DOCTYPE, if there is one, and
             the start tags of the open elements, with the namespaces that they declare.
@@ -52,7 +52,7 @@ class ExpatRecords:
         self,
         tag: str,
         vocabulary: Vocabulary,
-        demand: Demand,
+        projection: Projection,
         limits: Limits,
         *,
         encoding: str | None = None,
@@ -65,7 +65,7 @@ class ExpatRecords:
         self.recent = b"", 0  # what was parsed last, and where it begins
         self.parser = create_parser((encoding or "utf-8") if context else encoding)
         self.handlers = _RecordHandlers(
-            check_tag(tag), self.parser, ExpatParser(vocabulary, demand, limits), context, start
+            check_tag(tag), self.parser, ExpatParser(vocabulary, projection, limits), context, start
         )
 
     def parse(
@@ -174,7 +174,7 @@ class _RecordHandlers(Handlers):
         self.mark: tuple[int, ...] = ()
         self.prolog: bytearray | None = bytearray()  # until the root element begins
         self.is_standalone = False
-        self.kept = bytearray()  # what a batch has of the stream, where offsets are demanded
+        self.kept = bytearray()  # what a batch has of the stream, where offsets are projected
         self.kept_from = 0
         self.first_place = start  # of the first record of the batch
         self.head = b""  # of contexts
@@ -193,7 +193,7 @@ class _RecordHandlers(Handlers):
     # -- batches -------------------------------------------------------------------------------
 
     def begin_batch(self) -> None:
-        self.owner = ExpatParser(self.base.fork(), self.demand, self.limits)
+        self.owner = ExpatParser(self.base.fork(), self.projection, self.limits)
         self.elements = self.owner.elements
         self.attributes = self.owner.attributes
         self.builder = BatchBuilder()
@@ -213,7 +213,7 @@ class _RecordHandlers(Handlers):
         places = RecordPlaces(first, starts, ends, contexts, known, self.first_place)
         batch = self.builder.freeze()
         excerpt = None
-        if self.demand.offsets:
+        if self.projection.offsets:
             batch = batch._replace(offsets=batch.offsets + shift)
             freeze(batch.offsets)
             excerpt = self.excerpt(shift)
@@ -254,12 +254,12 @@ class _RecordHandlers(Handlers):
 
     def keep(self, piece: bytes) -> None:
         """Keep what is read, if it is asked for."""
-        if self.demand.offsets:
+        if self.projection.offsets:
             self.kept += piece
 
     def forget_kept(self) -> None:
         """Forget what stands before the records of the batch."""
-        if self.demand.offsets:
+        if self.projection.offsets:
             needed = self.starts[0] if self.starts else self.parser.CurrentByteIndex
             if needed > self.kept_from:
                 del self.kept[: needed - self.kept_from]
@@ -335,7 +335,7 @@ class _RecordHandlers(Handlers):
         self.depth = 0
         self.count_from_here()
         self.parser.StartNamespaceDeclHandler = None
-        self.parser.buffer_text = bool(self.demand.text)
+        self.parser.buffer_text = bool(self.projection.text)
         self.handle_elements(self.start, self.end)
         self.set_misc_handlers()
         self.start(name, attributes)
@@ -379,7 +379,7 @@ class _RecordHandlers(Handlers):
         if not self.is_refused and end - self.record_start > self.limits.document_bytes:
             self.drop_record(DocumentLimitError(too_large(self.limits)))
         if not self.is_refused:
-            if self.demand.offsets:
+            if self.projection.offsets:
                 builder = self.builder
                 settle_ends(
                     builder.offsets, builder.tags, self.first_event, self.kept, self.kept_from

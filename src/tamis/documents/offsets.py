@@ -1,6 +1,6 @@
 """Where nodes stand in a document, found by looking at its markup again.
 
-An :class:`DocumentBatch` has the places of its tags, where they are demanded. Those of attributes, of
+A :class:`DocumentBatch` has the places of its tags, if they are projected. Those of attributes, of
 text, comments and PIs are asked for seldom, so they are looked for when they are.
 """
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch, interleaved
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 
@@ -28,13 +28,13 @@ class Parser:
 
     Args:
         vocabulary: takes the names of the documents.
-        demand: what to record.
+        projection: what to record.
         limits: bounds on each document.
 
     Attributes:
         declined: how many documents libexpat has read so far.
 
-    >>> parser = Parser(Vocabulary(), Demand(), Limits())
+    >>> parser = Parser(Vocabulary(), Projection(), Limits())
     >>> batch, errors = parser.parse([Source(b"<a><b/></a>"), Source(b"<a>")])
     >>> batch.tags
     array([ 0,  1, -1, -1], dtype=int32)
@@ -42,16 +42,16 @@ class Parser:
     line 1, column 4: the document ends inside <a>: no element found
     """
 
-    def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
+    def __init__(self, vocabulary: Vocabulary, projection: Projection, limits: Limits) -> None:
         self.vocabulary = vocabulary
-        self.demand = demand
+        self.projection = projection
         self.limits = limits
         self.declined = 0
         self._names_before = vocabulary.size
         from tamis.documents.tokenizer.tokenizer import Tokenizer  # noqa: PLC0415 - imports kernels
 
         # Lines are counted by libexpat alone.
-        self._tokenizer = None if demand.lines else Tokenizer(vocabulary, demand, limits)
+        self._tokenizer = None if projection.lines else Tokenizer(vocabulary, projection, limits)
 
     @property
     def is_full(self) -> bool:
@@ -78,7 +78,7 @@ class Parser:
             from tamis.documents import expat  # noqa: PLC0415 - the tokenizer reads nearly all
 
             self.declined += len(documents) - len(errors)
-            return expat.parse(documents, self.vocabulary, self.demand, self.limits)
+            return expat.parse(documents, self.vocabulary, self.projection, self.limits)
         reading = self._tokenizer.read(
             [None if isinstance(document, DocumentError) else document for document in documents]
         )
@@ -102,7 +102,7 @@ class Parser:
 
         self.declined += len(left)
         sources = [documents[number] for number in left]
-        batch, found = expat.parse(sources, self.vocabulary, self.demand, self.limits)
+        batch, found = expat.parse(sources, self.vocabulary, self.projection, self.limits)
         errors.update({left[number]: error for number, error in found.items()})
         return batch
 
@@ -110,11 +110,11 @@ class Parser:
 def parse(
     sources: Iterable[Source | DocumentError],
     vocabulary: Vocabulary,
-    demand: Demand,
+    projection: Projection,
     limits: Limits,
 ) -> tuple[DocumentBatch, Errors]:
     """Parse documents into one batch, as :meth:`Parser.parse` does."""
-    return Parser(vocabulary, demand, limits).parse(sources)
+    return Parser(vocabulary, projection, limits).parse(sources)
 
 
 def _line(source: Source, place: int) -> int:

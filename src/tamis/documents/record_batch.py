@@ -67,7 +67,7 @@ class RecordBatch(NamedTuple):
         places: where the records stand.
         stream_error: what ended the stream too early: the last of ``errors``; or None.
         excerpt: the bytes from the first record to the end of the last one, where offsets are
-            demanded; or None.
+            projected; or None.
     """
 
     batch: DocumentBatch

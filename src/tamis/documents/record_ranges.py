@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.record_batch import PAUSE, RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.records import parse_records, record_parser
 from tamis.documents.streams import Stream, open_stream
@@ -35,7 +35,12 @@ class RecordRange(NamedTuple):
     context: bytes
 
     def parse(
-        self, stream: Stream, tag: str, vocabulary: Vocabulary, demand: Demand, limits: Limits
+        self,
+        stream: Stream,
+        tag: str,
+        vocabulary: Vocabulary,
+        projection: Projection,
+        limits: Limits,
     ) -> Generator[RecordBatch, None, None]:
         """Parse them; see :func:`parse_records`.
 
@@ -45,7 +50,7 @@ class RecordRange(NamedTuple):
         parser = record_parser(
             tag,
             vocabulary,
-            demand,
+            projection,
             limits,
             encoding=stream.encoding,
             context=self.context,
@@ -90,7 +95,7 @@ def record_ranges(
         stream = open_stream(file)
         if stream.is_decoded or stream.mark:
             return ranges
-        found = parse_records(stream, tag, Vocabulary(), Demand(), limits)
+        found = parse_records(stream, tag, Vocabulary(), Projection(), limits)
         first = next((batch for batch in found if batch is not PAUSE), None)
         context = b"" if first is None else first.places.contexts[first.places.context[0]]
         if first is None or first.stream_error is not None or _SUBSET.search(context):
@@ -168,7 +173,7 @@ class _Reader(NamedTuple):
         with self.opened() as file:
             file.seek(start)
             stream = open_stream(file)
-            batches = part.parse(stream, self.tag, Vocabulary(), Demand(), self.limits)
+            batches = part.parse(stream, self.tag, Vocabulary(), Projection(), self.limits)
             for batch in batches:
                 if batch.stream_error is not None or stopped.is_set():
                     break

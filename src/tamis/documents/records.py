@@ -11,15 +11,15 @@ from collections.abc import Generator, Iterable
 from typing import Protocol
 
 from tamis.core.limits import Limits
-from tamis.documents.demand import Demand
 from tamis.documents.expat_records import ExpatRecords
+from tamis.documents.projection import Projection
 from tamis.documents.record_batch import RecordBatch, StreamPlace, check_tag
 from tamis.documents.streams import Stream
 from tamis.documents.vocabulary import Vocabulary
 
 
 def parse_records(
-    stream: Stream, tag: str, vocabulary: Vocabulary, demand: Demand, limits: Limits
+    stream: Stream, tag: str, vocabulary: Vocabulary, projection: Projection, limits: Limits
 ) -> Generator[RecordBatch, None, None]:
     """Parse the records of a stream, in batches.
 
@@ -38,11 +38,11 @@ def parse_records(
 
     >>> from tamis.documents.streams import open_stream
     >>> stream = open_stream(b"<all><a/><b/><a><a/></a></all>")
-    >>> (found,) = parse_records(stream, "a", Vocabulary(), Demand(), Limits())
+    >>> (found,) = parse_records(stream, "a", Vocabulary(), Projection(), Limits())
     >>> found.batch.document_starts, found.places.starts, found.places.ends
     (array([0, 2, 6]), array([ 5, 13]), array([ 9, 24]))
     """
-    parser = record_parser(tag, vocabulary, demand, limits, encoding=stream.encoding)
+    parser = record_parser(tag, vocabulary, projection, limits, encoding=stream.encoding)
     found = parser.parse(stream.chunks)
     try:
         yield from found
@@ -54,7 +54,7 @@ def parse_records(
 def record_parser(
     tag: str,
     vocabulary: Vocabulary,
-    demand: Demand,
+    projection: Projection,
     limits: Limits,
     *,
     encoding: str | None = None,
@@ -63,13 +63,15 @@ def record_parser(
 ) -> RecordParser:
     """What parses a stream, or the rest of one; for the arguments see :class:`ExpatRecords`."""
     check_tag(tag)
-    if demand.lines:  # which only libexpat counts for each event
+    if projection.lines:  # which only libexpat counts for each event
         kind: type[ExpatRecords | TokenizedRecords] = ExpatRecords
     else:
         from tamis.documents.tokenizer.records import TokenizedRecords  # noqa: PLC0415 - imports kernels
 
         kind = TokenizedRecords
-    return kind(tag, vocabulary, demand, limits, encoding=encoding, context=context, start=start)
+    return kind(
+        tag, vocabulary, projection, limits, encoding=encoding, context=context, start=start
+    )
 
 
 class RecordParser(Protocol):

@@ -16,7 +16,7 @@ class Program(Protocol):
         """Its size in bytes."""
 
 
-class Matching(Protocol):
+class Searcher(Protocol):
     """A program at work; it belongs to one thread at a time, and may use several of its own."""
 
     def match(self, batch: EventBatch) -> MatchSet:
@@ -36,10 +36,10 @@ class Engine(NamedTuple):
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
         compile: filters → program.
-        open: what matches with a program and reports these owners; it uses as many threads as it
-            is told to, if it can work on one batch in several.
+        searcher: what matches with a program and reports these owners, with so many threads at
+            most.
     """
 
     name: str
     compile: Callable[[FilterTable], Program]
-    open: Callable[[Any, Owners, int], Matching]
+    searcher: Callable[[Any, Owners, int], Searcher]

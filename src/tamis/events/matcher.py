@@ -18,7 +18,7 @@ from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow.rows import Rows, read_rows
 from tamis.events.checking import check_batch
 from tamis.events.encode import Encoder
-from tamis.events.engine import Matching
+from tamis.events.engine import Searcher
 from tamis.events.model import By, EventBatch, FilterTable, Owners
 from tamis.events.ndjson.lines import Chunk, Source, chunks
 from tamis.events.pace import Pace
@@ -62,7 +62,7 @@ class EventMatcher:
         self._program = self._engine.compile(table)
         self._encoder = Encoder(table.names, limits)
         self._owners: dict[By, Owners] = {}
-        self._idle: dict[By, list[Matching]] = {by: [] for by in get_args(By)}
+        self._idle: dict[By, list[Searcher]] = {by: [] for by in get_args(By)}
 
     @property
     def engine(self) -> str:
@@ -267,14 +267,14 @@ class EventMatcher:
         return {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
 
     @contextmanager
-    def _matching(self, by: By) -> Iterator[Matching]:
+    def _matching(self, by: By) -> Iterator[Searcher]:
         """What one thread matches with; where that raises, it is not used again."""
         try:
             matching = self._idle[by].pop()
         except IndexError:
             if by not in self._owners:
                 self._owners[by] = self.table.owners(by)
-            matching = self._engine.open(self._program, self._owners[by], 1)
+            matching = self._engine.searcher(self._program, self._owners[by], 1)
         yield matching
         self._idle[by].append(matching)
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
 from tamis.schema.prune import Heuristics
@@ -17,14 +17,14 @@ class Program(Protocol):
     """Compiled queries, immutable; the rest is the engine's own."""
 
     @property
-    def demand(self) -> Demand:
+    def projection(self) -> Projection:
         """What it reads of documents."""
 
     def memory_usage(self) -> int:
         """Its size in bytes, as far as it is known."""
 
 
-class Matching(Protocol):
+class Searcher(Protocol):
     """A program at work, with all that it learns on the way; it belongs to one thread at a time."""
 
     def match(
@@ -33,7 +33,7 @@ class Matching(Protocol):
         """Which queries are true of which documents.
 
         Args:
-            batch: parsed with at least the program's demand.
+            batch: parsed with at least the program's projection.
             vocabulary: the fork of the program's that it was parsed with.
             nodes: which occurrences to note, by an engine that can: at least these.
         """
@@ -50,7 +50,7 @@ class Engine(NamedTuple):
         refuses: why the engine cannot run a query, or None where it can.
         compile: queries → program. A query's number is its place. Of an engine with heuristics it
             takes a ``Pruner`` too, or None.
-        open: what matches with a program, learning at most so many bytes (see ``Limits``).
+        searcher: what matches with a program, learning at most so many bytes (see ``Limits``).
         is_automatic: whether it may be chosen where none is named. One that is not raises
             ``EngineRefused`` in ``compile`` for what it cannot run even when it is pruned.
         takes_plain: whether it runs all queries that are plain.
@@ -62,7 +62,7 @@ class Engine(NamedTuple):
     name: str
     refuses: Callable[[Query], str | None]
     compile: Callable[..., Program]
-    open: Callable[[Any, int], Matching]
+    searcher: Callable[[Any, int], Searcher]
     is_automatic: bool
     takes_plain: bool
     heuristics: Heuristics | None

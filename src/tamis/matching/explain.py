@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Name
+from tamis.documents.projection import Name
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import (
     DESCEND,
@@ -63,7 +63,7 @@ class Explanation:
 
 
 def explain(query: Query, batch: DocumentBatch, vocabulary: Vocabulary) -> Explanation:
-    """Explain a query on the single document of a batch that was parsed with every demand."""
+    """Explain a query on the single document of a batch that was parsed with every projection."""
     nodes = build_nodes(batch)
     explainer = _Explainer(Evaluator(batch, nodes, vocabulary))
     roots = nodes.documents

@@ -25,9 +25,9 @@ from tamis.language.subscriptions import (
     Unsupported,
     as_subscriptions,
 )
+from tamis.matching.conformance import read_schema
 from tamis.matching.explain import Explanation
 from tamis.matching.matcher import CompiledMatcher, Match
-from tamis.matching.promise import read_schema
 from tamis.schema.graph import SchemaGraph
 
 

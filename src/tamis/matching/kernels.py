@@ -10,7 +10,7 @@ from tamis.core.kernel.prototype import Rows
 
 
 @kernel
-def find_departures(
+def find_violations(
     tags: Int32,
     document_starts: Int64,
     elements: Int32,

@@ -33,9 +33,9 @@ from tamis.core.threads import Flush, check_threads, in_order
 from tamis.documents import concatenated
 from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Demand
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.parser import Parser, parse
+from tamis.documents.projection import ALL_NAMES, EVERYTHING, NO_NAMES, Projection
 from tamis.documents.record_batch import (
     PAUSE,
     RecordBatch,
@@ -53,17 +53,17 @@ from tamis.language.subscriptions import (
     Unsupported,
     as_subscriptions,
 )
-from tamis.matching.demand import demand_of_operand
-from tamis.matching.engine import Matching
-from tamis.matching.planner import Lane, compile_share, plan
+from tamis.matching.engine import Searcher
+from tamis.matching.planner import CompiledAssignment, compile_assignment, plan
+from tamis.matching.projection import projection_of_operand
 
 if TYPE_CHECKING:
     from tamis.documents.offsets import Excerpt
     from tamis.documents.record_ranges import RecordRange
     from tamis.language.xpath import Operand
+    from tamis.matching.conformance import Schema, SchemaFallback
     from tamis.matching.engines.lxml.slow import Selected, SlowDocument, SlowLane
     from tamis.matching.explain import Explanation, NamespaceMismatch
-    from tamis.matching.promise import PromisedProgram, Schema
     from tamis.matching.saved import Kept
     from tamis.matching.selection import (
         BatchNodes,
@@ -191,7 +191,7 @@ class CompiledMatcher:
         limits: Limits,
         kept: Kept | None = None,
         schema: Schema | None = None,
-        demand: Demand = Demand(),  # noqa: B008 - it is immutable
+        projection: Projection = Projection(),  # noqa: B008 - it is immutable
     ) -> None:
         self.subscriptions = subscriptions
         self.schema = schema
@@ -202,14 +202,14 @@ class CompiledMatcher:
         queries = subscriptions.queries
         if kept is None:
             self._subscribers = _subscribers(subscriptions.query_numbers, len(queries))
-            self._lanes: list[Lane] = [
-                compile_share(share, schema) for share in plan(queries, engine)
+            self._lanes: list[CompiledAssignment] = [
+                compile_assignment(share, schema) for share in plan(queries, engine)
             ]
         else:
             self._subscribers, self._lanes = kept.compiled.subscribers, kept.compiled.lanes
-        self._demand = demand  # and what the subscriptions read
+        self._projection = projection  # and what the subscriptions read
         for _, program in self._lanes:
-            self._demand |= program.demand
+            self._projection |= program.projection
         self._slow: SlowLane | None = None
         if subscriptions.slow:
             from tamis.matching.engines.lxml.slow import SlowLane  # noqa: PLC0415 - few sets have any
@@ -242,25 +242,25 @@ class CompiledMatcher:
         return self._named_engine
 
     @property
-    def departed(self) -> int:
+    def schema_violations(self) -> int:
         """How many documents left the DTD so far, and were answered without it.
 
         0 where it is trusted, or the engine makes no use of one.
         """
-        return max((program.departed for program in self._promised), default=0)
+        return max((program.schema_violations for program in self._promised), default=0)
 
     @property
-    def first_departure(self) -> str:
+    def first_violation(self) -> str:
         """By what the first document left the DTD: an element, and what is around it; or ""."""
         return next((program.first for program in self._promised), "")
 
     @property
-    def _promised(self) -> list[PromisedProgram]:
+    def _promised(self) -> list[SchemaFallback]:
         if self.schema is None:
             return []
-        from tamis.matching.promise import PromisedProgram  # noqa: PLC0415 - few have a DTD
+        from tamis.matching.conformance import SchemaFallback  # noqa: PLC0415 - few have a DTD
 
-        return [program for _, program in self._lanes if isinstance(program, PromisedProgram)]
+        return [program for _, program in self._lanes if isinstance(program, SchemaFallback)]
 
     def namespace_mismatch(self) -> NamespaceMismatch | None:
         """An element name that subscriptions and documents have, in different namespaces.
@@ -293,7 +293,7 @@ class CompiledMatcher:
 
         Args:
             learned: save also what was learned of the documents so far, so that who loads it starts
-                warm: in a file beside it, whose name ends in ``.memo``. Of several threads' what
+                warm: in a file beside it, whose name ends in ``.cache``. Of several threads' what
                 one has learned, and of those that are matching now nothing. Without it, no such
                 file is left there.
 
@@ -490,11 +490,11 @@ class CompiledMatcher:
         except DocumentError as error:
             yield Answers(match_set([_NO_NUMBERS], {0: error}), None, _NO_PLACES)
             return
-        demand = self._demanded(nodes, values, of_records=True)
+        projection = self._projected(nodes, values, of_records=True)
         if part is None:
-            parsed = parse_records(stream, tag, Vocabulary(), demand, self.limits)
+            parsed = parse_records(stream, tag, Vocabulary(), projection, self.limits)
         else:
-            parsed = part.parse(stream, tag, Vocabulary(), demand, self.limits)
+            parsed = part.parse(stream, tag, Vocabulary(), projection, self.limits)
 
         def match_records(found: RecordBatch) -> Answers:
             self._of_records = found.vocabulary
@@ -530,26 +530,26 @@ class CompiledMatcher:
             worker = _Worker(
                 {},
                 [
-                    share.engine.open(program, self.limits.memo_bytes)
+                    share.engine.searcher(program, self.limits.cache_bytes)
                     for share, program in self._lanes
                 ],
             )
         yield worker  # where this raises, the worker may be left half-way: it is not used again
-        for demand, parser in list(worker.parsers.items()):
+        for projection, parser in list(worker.parsers.items()):
             if parser.is_full:  # or too many names would be kept
-                del worker.parsers[demand]
+                del worker.parsers[projection]
         self._workers.append(worker)
 
-    def _demanded(self, nodes: Which | None, values: bool, of_records: bool = False) -> Demand:
+    def _projected(self, nodes: Which | None, values: bool, of_records: bool = False) -> Projection:
         """What is read of documents; to find an attribute again takes its prefix."""
         has_slow = self._slow is not None
         if nodes is None:  # records go to lxml as bytes, whose offsets have to be known
-            return self._demand | Demand(offsets=has_slow and of_records)
+            return self._projection | Projection(offsets=has_slow and of_records)
         if has_slow:  # nodes that lxml selects are found by counting all nodes
-            return self._demand | EVERYTHING._replace(lines=False)
-        names = self._demand.attributes.some
+            return self._projection | EVERYTHING._replace(lines=False)
+        names = self._projection.attributes.some
         has_prefixes = names is None or any(namespace for namespace, _ in names)
-        return self._demand | Demand(
+        return self._projection | Projection(
             text=ALL_NAMES if values else NO_NAMES, prefixes=has_prefixes, offsets=True
         )
 
@@ -591,7 +591,7 @@ class CompiledMatcher:
         self, sources: Sequence[Source | DocumentError], nodes: Which | None, values: bool
     ) -> Answers:
         with self._worker() as worker:
-            parser = worker.parser(self._demanded(nodes, values), self.limits)
+            parser = worker.parser(self._projected(nodes, values), self.limits)
             batch, errors = parser.parse(sources)
             answers = self._match_events(worker, batch, parser.vocabulary, nodes, sources, values)
         if self._slow is not None:
@@ -788,14 +788,14 @@ class Answers(NamedTuple):
 class _Worker(NamedTuple):
     """What one thread matches with: parsers, by what they record, and each engine at work."""
 
-    parsers: dict[Demand, Parser]
-    matchings: list[Matching]
+    parsers: dict[Projection, Parser]
+    matchings: list[Searcher]
 
-    def parser(self, demand: Demand, limits: Limits) -> Parser:
-        """What parses with a demand."""
-        if demand not in self.parsers:
-            self.parsers[demand] = Parser(Vocabulary(), demand, limits)
-        return self.parsers[demand]
+    def parser(self, projection: Projection, limits: Limits) -> Parser:
+        """What parses with a projection."""
+        if projection not in self.parsers:
+            self.parsers[projection] = Parser(Vocabulary(), projection, limits)
+        return self.parsers[projection]
 
 
 def _subscribers(query_numbers: Int32, queries: int) -> Subscribers:
@@ -850,7 +850,7 @@ def compile_subscriptions(  # noqa: PLR0913 - what may be asked
     """
     schema = None
     if dtd is not None or root is not None or dtd_trust:
-        from tamis.matching.promise import read_schema  # noqa: PLC0415 - few have a DTD
+        from tamis.matching.conformance import read_schema  # noqa: PLC0415 - few have a DTD
 
         schema = read_schema(dtd, root, dtd_trust)
     parsed = as_subscriptions(
@@ -874,8 +874,8 @@ def value_matcher(operand: Operand) -> CompiledMatcher:
     2.0
     """
     none = Subscriptions({})
-    demand = demand_of_operand(operand)
-    return CompiledMatcher(none, "reference", none.limits, demand=demand)
+    projection = projection_of_operand(operand)
+    return CompiledMatcher(none, "reference", none.limits, projection=projection)
 
 
 def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:

@@ -15,13 +15,13 @@ from tamis.core.errors import EngineRefused
 from tamis.core.index.planner import Choices
 from tamis.language.model import Query
 from tamis.language.queries import Queries
-from tamis.matching.engine import Engine, Matching, Program, locates_nothing
+from tamis.matching.engine import Engine, Program, Searcher, locates_nothing
 from tamis.matching.engines import automaton, reference
 from tamis.matching.filters import refusal
 from tamis.schema.prune import Pruner
 
 if TYPE_CHECKING:
-    from tamis.matching.promise import Schema
+    from tamis.matching.conformance import Schema
 
 log = logging.getLogger("tamis")
 
@@ -35,7 +35,7 @@ AUTOMATIC: tuple[Engine, ...] = (automaton.ENGINE, reference.ENGINE)
 """Those that are chosen where none is named: the last of them takes all queries."""
 
 
-class Share(NamedTuple):
+class Assignment(NamedTuple):
     """The queries that one engine answers.
 
     Attributes:
@@ -47,16 +47,16 @@ class Share(NamedTuple):
     numbers: Int32
 
 
-Lane = tuple[Share, Program]
+CompiledAssignment = tuple[Assignment, Program]
 """What an engine answers, and with what."""
 
 
-def compile_share(share: Share, schema: Schema | None = None) -> Lane:
+def compile_assignment(share: Assignment, schema: Schema | None = None) -> CompiledAssignment:
     """What an engine answers, compiled; with a schema, if that engine gains by one."""
     engine = share.engine
     if schema is None or engine.heuristics is None:
         return share, engine.compile(share.queries)
-    from tamis.matching.promise import PromisedProgram  # noqa: PLC0415 - few have a DTD
+    from tamis.matching.conformance import SchemaFallback  # noqa: PLC0415 - few have a DTD
 
     pruner = Pruner(schema.expanded, schema.heuristics or engine.heuristics)
     program = engine.compile(share.queries, pruner)
@@ -64,16 +64,16 @@ def compile_share(share: Share, schema: Schema | None = None) -> Lane:
     if schema.is_trusted:
         return share._replace(engine=pruned), program
 
-    def without() -> tuple[Program, Callable[[Program, int], Matching]]:
+    def without() -> tuple[Program, Callable[[Program, int], Searcher]]:
         try:
-            return engine.compile(share.queries), engine.open
+            return engine.compile(share.queries), engine.searcher
         except EngineRefused as refused:
             other = _first_for(share.queries)
             log.info("documents that leave the DTD go to %s, since %s", other.name, refused)
-            return other.compile(share.queries), other.open
+            return other.compile(share.queries), other.searcher
 
-    promised = PromisedProgram(schema.edges, program, engine.open, without)
-    return share._replace(engine=pruned._replace(open=PromisedProgram.open)), promised
+    promised = SchemaFallback(schema.edges, program, engine.searcher, without)
+    return share._replace(engine=pruned._replace(searcher=SchemaFallback.open)), promised
 
 
 def _first_for(queries: Queries) -> Engine:
@@ -85,7 +85,7 @@ def _first_for(queries: Queries) -> Engine:
     raise AssertionError("the last engine takes all")
 
 
-def plan(queries: Sequence[Query], engine: str = "auto") -> list[Share]:
+def plan(queries: Sequence[Query], engine: str = "auto") -> list[Assignment]:
     """Give each query to the first engine that supports it, or all to the one that is named.
 
     Raises:
@@ -108,7 +108,7 @@ reference, nfa, pma
             if (reason := named.refuses(query)) is not None:
                 raise refusal(named.name, query, reason)
         log.info("engine %s: named by the caller", named.name)
-        return [Share(named, given, np.arange(len(given), dtype=np.int32))]
+        return [Assignment(named, given, np.arange(len(given), dtype=np.int32))]
     return _divided(given)
 
 
@@ -128,10 +128,10 @@ def reason_of(query: Query) -> str:
     return f"{engine.name} ({'; '.join(refusals)})" if refusals else engine.name
 
 
-def _divided(queries: Queries) -> list[Share]:
+def _divided(queries: Queries) -> list[Assignment]:
     first = len(queries.plain)  # of the others, each of which is looked at
     plain_left, left = first, np.arange(len(queries.others))
-    shares: list[Share] = []
+    shares: list[Assignment] = []
     for engine in AUTOMATIC:
         reasons = [engine.refuses(queries.others[number]) for number in left.tolist()]
         is_mine = np.array([reason is None for reason in reasons], np.bool_)
@@ -140,7 +140,7 @@ def _divided(queries: Queries) -> list[Share]:
         plain_left -= plain
         if plain or len(mine) or not queries:
             numbers = np.concatenate([np.arange(plain), first + mine]).astype(np.int32)
-            shares.append(Share(engine, queries.part(plain > 0, mine), numbers))
+            shares.append(Assignment(engine, queries.part(plain > 0, mine), numbers))
             log.info("engine %s: %d of %d queries", engine.name, len(numbers), len(queries))
         for reason, count in Counter(filter(None, reasons)).items():
             log.info("engine %s does not run %d of them: %s", engine.name, count, reason)

@@ -3,7 +3,7 @@
 What is columnar in memory is so in the file, and read where it is mapped: a million subscriptions
 are no Python objects until they are asked for. Queries that the automaton does not run, and those
 of the slow lane, are there as expressions, and compiled again. What was learned is in a file beside
-(``memo_path``).
+(``cache_path``).
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from tamis.core.limits import Limits
 from tamis.language.columns import Column, Ids, Texts
 from tamis.language.reading import Rules
 from tamis.language.subscriptions import Columns, Subscriptions
-from tamis.matching.engine import Matching
+from tamis.matching.engine import Searcher
 from tamis.matching.engines.automaton import ENGINE as AUTOMATON
 from tamis.matching.engines.automaton import compile_queries, open_automaton
 from tamis.matching.engines.automaton.automaton import Automaton
 from tamis.matching.engines.automaton.program import AutomatonProgram
 from tamis.matching.engines.automaton.saved import (
     SavedProgram,
-    load_memo,
+    load_cache,
     load_program,
-    save_memo,
+    save_cache,
     save_program,
 )
-from tamis.matching.planner import ENGINES, Lane, Share, plan
+from tamis.matching.planner import ENGINES, Assignment, CompiledAssignment, plan
 
 C = TypeVar("C", bound=Column[Any])
 
@@ -53,7 +53,7 @@ class Compiled(NamedTuple):
     subscriptions: Subscriptions
     engine: str
     limits: Limits
-    lanes: list[Lane]
+    lanes: list[CompiledAssignment]
     subscribers: Subscribers
 
 
@@ -89,37 +89,37 @@ class _Arrays(NamedTuple):
 _DTYPES = _Arrays("|u1", "<i4 <i8", "|u1", "<i4 <i8", "<i4", "<i8", "<i4", "<i4")  # type: ignore[arg-type]
 
 
-def memo_path(path: Path) -> Path:
-    """Where the memo of a program is.
+def cache_path(path: Path) -> Path:
+    """Where the cache of a program is.
 
-    >>> memo_path(Path("news.tamis")).name
-    'news.tamis.memo'
+    >>> cache_path(Path("news.tamis")).name
+    'news.tamis.cache'
     """
-    return path.with_name(f"{path.name}.memo")
+    return path.with_name(f"{path.name}.cache")
 
 
 # -- saving ----------------------------------------------------------------------------------------
 
 
-def save(path: Path, compiled: Compiled, learned: list[Matching] | None) -> None:
+def save(path: Path, compiled: Compiled, learned: list[Searcher] | None) -> None:
     """Write all of it to a file, whole or not at all.
 
     Args:
         learned: what has matched with the programs; most of what one of these learned is saved
-            too, and without any, or with None, there is no memo beside the file in the end.
+            too, and without any, or with None, there is no cache beside the file in the end.
 
     Raises:
         UsageError: a file cannot be written.
     """
     try:
-        memo = memo_path(path)
+        cache = cache_path(path)
         identity = save_program(path, *_written(compiled))
         known = [automaton for automaton in learned or () if isinstance(automaton, Automaton)]
         if known:
             most = max(known, key=Automaton.memory_usage)
-            save_memo(memo, most.memo, identity)
+            save_cache(cache, most.cache, identity)
         else:
-            memo.unlink(missing_ok=True)  # it would be of another program
+            cache.unlink(missing_ok=True)  # it would be of another program
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path, or no name
@@ -211,15 +211,15 @@ def _heard(path: Path, saved: SavedProgram) -> Compiled:
 
 def _lanes(
     path: Path, saved: SavedProgram, subscriptions: Subscriptions, others: Int32, engine: str
-) -> list[Lane]:
+) -> list[CompiledAssignment]:
     """The programs: the automaton's as it is, the others compiled again."""
     queries = subscriptions.queries
-    lanes: list[Lane] = []
+    lanes: list[CompiledAssignment] = []
     if saved.program.queries or (not len(others) and engine in ("auto", AUTOMATON.name)):
         own = np.delete(np.arange(len(queries), dtype=np.int32), others)
-        automaton = AUTOMATON._replace(open=partial(_opened, memo_path(path), saved))
+        automaton = AUTOMATON._replace(searcher=partial(_opened, cache_path(path), saved))
         part = queries.part(False, own) if len(others) else queries
-        lanes.append((Share(automaton, part, own), saved.program))
+        lanes.append((Assignment(automaton, part, own), saved.program))
     if len(others) or not lanes:
         for share in plan(queries.part(False, others), engine):
             numbers = others[share.numbers]
@@ -228,9 +228,9 @@ def _lanes(
     return lanes
 
 
-def _opened(memo: Path, saved: SavedProgram, program: Any, bytes_max: int) -> Matching:
+def _opened(cache: Path, saved: SavedProgram, program: Any, bytes_max: int) -> Searcher:
     """What matches with a saved program, from what was learned before."""
-    return open_automaton(program, bytes_max, load_memo(memo, saved))
+    return open_automaton(program, bytes_max, load_cache(cache, saved))
 
 
 # -- what may be in a file -------------------------------------------------------------------------

@@ -35,7 +35,7 @@ from tamis.language.model import Exists, Query
 from tamis.language.xpath import Operand
 from tamis.matching.engines.lxml.slow import Selected
 from tamis.matching.engines.reference import Evaluator, build_nodes
-from tamis.matching.planner import Share
+from tamis.matching.planner import Assignment
 
 
 class Node(NamedTuple):
@@ -150,7 +150,7 @@ class Answered:
     array([ 9, 25])
     """
 
-    def __init__(self, share: Share, matches: MatchSet) -> None:
+    def __init__(self, share: Assignment, matches: MatchSet) -> None:
         self.share = share
         self.matches = matches
 
@@ -277,7 +277,7 @@ class DocumentNodes:
         return Selection(starts, ends, self._excerpt, cut_by, values)
 
     def value(self, operand: Operand) -> bool | float | str:
-        """The value of an expression that selects no nodes, if its demand was recorded."""
+        """The value of an expression that selects no nodes, if its projection was recorded."""
         (document,) = self._evaluator.nodes.documents.tolist()
         return self._evaluator.value(operand, document)
 

@@ -62,7 +62,7 @@ ROOT = "#"
 
 Reached = str | frozenset[str]
 """What the steps before may stand at: an element, ``ROOT``, or several where a ``*`` was left."""
-_MEMO_MAX = 1 << 19
+_CACHE_MAX = 1 << 19
 _CODES_MAX = 256
 """Steps of a filter: it is pruned by recursion."""
 
@@ -97,7 +97,7 @@ class Pruner:
         self.graph = graph if isinstance(graph, ExpandedGraph) else ExpandedGraph(graph)
         self.heuristics = heuristics
         self.labels = labels or Labels()
-        self._memo: dict[tuple[Codes, Reached], tuple[Codes, ...] | None] = {}
+        self._cache: dict[tuple[Codes, Reached], tuple[Codes, ...] | None] = {}
         self._choices_found: dict[tuple[int, Reached], tuple[tuple[Codes, Reached], ...]] = {}
         self._remembered = 0  # filters and lists of these
         self._steps = 0  # of all that was pruned
@@ -117,8 +117,8 @@ class Pruner:
                 is ``/*``. Else the pruned filters lead to the very nodes that this one leads to.
         """
         codes = rewritten(codes, existence_only)
-        if self._remembered > _MEMO_MAX:
-            self._memo.clear()
+        if self._remembered > _CACHE_MAX:
+            self._cache.clear()
             self._remembered = 0
         try:
             if len(codes) > _CODES_MAX or self._steps > self.heuristics.all_steps_max:
@@ -187,12 +187,12 @@ class Pruner:
         if not codes:
             return ((),)
         key = codes, reached
-        found = self._memo.get(key)
+        found = self._cache.get(key)
         if found is not None:
             return found
-        if key in self._memo:
+        if key in self._cache:
             raise TooManyError
-        self._memo[key] = None  # until it is known not to be too many
+        self._cache[key] = None  # until it is known not to be too many
         heuristics = self.heuristics
         pruned: list[Codes] = []
         for written, end in self._choices(codes[0], reached):
@@ -203,7 +203,7 @@ class Pruner:
                 raise TooManyError
         if sum(map(len, pruned)) > heuristics.steps_max:
             raise TooManyError
-        self._memo[key] = found = tuple(pruned)
+        self._cache[key] = found = tuple(pruned)
         self._remembered += 1 + len(found)
         return found
 

@@ -24,7 +24,7 @@ from tamis.core.array_file import MAGIC
 from tamis.core.errors import OtherVersion, SubscriptionError, SubscriptionId, UsageError
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import CompiledMatcher, load_matcher
-from tamis.matching.saved import memo_path
+from tamis.matching.saved import cache_path
 from tamis.spark.artifacts import artifacts_folder, in_worker, send, sent
 
 PROGRAMS_KEPT = 4
@@ -102,10 +102,10 @@ class Program:
             part.send(spark)
         if self.parts:
             return self
-        path, memo = Path(self.path), memo_path(Path(self.path))
+        path, cache = Path(self.path), cache_path(Path(self.path))
         if not path.exists():
             raise UsageError(f"{path} is gone: compile the subscriptions again")
-        send(spark, *((path, memo) if memo.exists() else (path,)))
+        send(spark, *((path, cache) if cache.exists() else (path,)))
         return self
 
     def matcher(self) -> CompiledMatcher:
@@ -159,7 +159,7 @@ def _in_file(matcher: CompiledMatcher) -> Path:
         kept = load_matcher(saved).kept_in
         assert kept is not None
     path = folder / _name(kept.identity)
-    for source, target in ((kept.path, path), (memo_path(kept.path), memo_path(path))):
+    for source, target in ((kept.path, path), (cache_path(kept.path), cache_path(path))):
         if source.exists() and not target.exists():
             _link(source, target)
     if kept.path.suffix == ".new":

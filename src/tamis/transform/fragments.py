@@ -17,9 +17,9 @@ from tamis.core.errors import MessageLimitError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
-from tamis.documents.demand import Demand
 from tamis.documents.parser import parse
 from tamis.documents.plain import is_plain, plain
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.transform.groups import GroupReader, Groups
@@ -191,7 +191,7 @@ class Fragments:
         source = plain(source)
         events = len(self.batch.tags)
         limits = Limits(document_bytes=len(source.data), depth=events, attributes=1 << 40)
-        batch, errors = parse([source], Vocabulary(), Demand(offsets=True), limits)
+        batch, errors = parse([source], Vocabulary(), Projection(offsets=True), limits)
         assert not errors, "a document that is written anew is well-formed"
         assert len(batch.tags) == events, "the elements are the same"
         return bytes(source.data), batch.offsets

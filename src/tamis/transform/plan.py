@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.language.flwr.model import Transformation
 from tamis.language.model import Axis, Compare, Exists, Expression, Nodes, Path, Step
-from tamis.matching.demand import demand_of
+from tamis.matching.projection import projection_of
 
 
 class Task(NamedTuple):
@@ -38,22 +38,22 @@ def task_of(transformation: Transformation) -> Task:
     return Task(flwr.binding, flwr.where, flwr.paths, flwr.are_read)
 
 
-def demand_of_task(task: Task) -> Demand:
+def projection_of_task(task: Task) -> Projection:
     """What finding a task's nodes, and making messages of them, reads of documents."""
     steps = task.binding.steps
     if task.where is not None:
         last = steps[-1]
         steps = (*steps[:-1], Step(last.axis, last.test, (*last.predicates, task.where)))
-    demand = demand_of(Exists((Path(True, steps),))) | Demand(offsets=True)
+    projection = projection_of(Exists((Path(True, steps),))) | Projection(offsets=True)
     for path, is_read in zip(task.paths, task.are_read, strict=True):
-        demand |= demand_of_path(task.binding, path, is_read)
-    return demand
+        projection |= projection_of_path(task.binding, path, is_read)
+    return projection
 
 
-def demand_of_path(binding: Path, path: Path, is_read: bool) -> Demand:
+def projection_of_path(binding: Path, path: Path, is_read: bool) -> Projection:
     """What a path of a task reads; with the strings of its nodes, or without."""
     whole = Path(True, binding.steps + path.steps)
-    demand = demand_of(Compare("=", Nodes((whole,)), "") if is_read else Exists((whole,)))
+    projection = projection_of(Compare("=", Nodes((whole,)), "") if is_read else Exists((whole,)))
     if path.steps and path.steps[-1].axis is Axis.ATTRIBUTE:
-        demand |= Demand(prefixes=True)  # it may be copied, as it is written
-    return demand
+        projection |= Projection(prefixes=True)  # it may be copied, as it is written
+    return projection

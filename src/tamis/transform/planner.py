@@ -15,16 +15,16 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentLimitError, UnsupportedExpression, UsageError
 from tamis.core.index.planner import Choices
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.groups import GroupReader, Groups
-from tamis.transform.plan import Task, demand_of_task
+from tamis.transform.plan import Task, projection_of_task
 from tamis.transform.shapes import NoShapeError, Shape, Shapes
 from tamis.transform.strategy import Strategy
 
 if TYPE_CHECKING:
-    from tamis.matching.promise import Schema
+    from tamis.matching.conformance import Schema
 
 STRATEGIES = Choices(
     "strategy",
@@ -82,12 +82,12 @@ class Plans:
         shape = self._shape(task)
         self._tasks[number] = task
         if shape is not None:
-            self._shapes.add_demand(shape, task.are_read)
+            self._shapes.add_projection(shape, task.are_read)
             self._own_numbers[number] = self._shaped.add(shape)
             self._shaped_numbers.append(number)
         else:
             self._left[number] = task
-            self._shapes.demands.add(demand_of_task(task))
+            self._shapes.projections.add(projection_of_task(task))
 
     def _shape(self, task: Task) -> Shape | None:
         """The shape that the strategy takes; None where the reference strategy answers.
@@ -129,9 +129,9 @@ class Plans:
         return f"strategy: {self._shaped_by.name}" + (f"\n{plan}" if plan else "")
 
     @property
-    def demand(self) -> Demand:
+    def projection(self) -> Projection:
         """What the transformations read of documents."""
-        return self._shapes.demands.total
+        return self._shapes.projections.total
 
     def remove(self, number: int) -> None:
         """Forget a transformation.

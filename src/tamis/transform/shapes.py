@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, cast
 
-from tamis.documents.demand import ALL_NAMES, Demand, Demands, Names
+from tamis.documents.projection import ALL_NAMES, Names, Projection, Projections
 from tamis.language.filters import ANY, Codes, Labels, is_open
 from tamis.language.model import (
     DESCEND,
@@ -115,21 +115,21 @@ class Shapes:
     >>> shape = shapes.of(task)
     >>> shape.binding.codes, [leaf.operator for (leaf,) in shape.conditions]
     ((3,), ['>', '='])
-    >>> shapes.add_demand(shape, task.are_read)
-    >>> shapes.demands.total[:2]
+    >>> shapes.add_projection(shape, task.are_read)
+    >>> shapes.projections.total[:2]
     (Names([('', 'n')]), Names([('', 'c')]))
 
     Attributes:
         labels: what steps test for.
-        demands: what the shapes read that it was told of.
+        projections: what the shapes read that it was told of.
     """
 
     def __init__(self, labels: Labels) -> None:
         self.labels = labels
-        self.demands = Demands(Demand(offsets=True))
+        self.projections = Projections(Projection(offsets=True))
         self._ends: dict[int, tuple[Path, End]] = {}
         self._bindings: dict[int, tuple[Path, Route, Expression | None]] = {}
-        self._demanded: set[tuple[int, End, bool]] = set()
+        self._projected: set[tuple[int, End, bool]] = set()
 
     def of(self, task: Task) -> Shape:
         """The shape of a task.
@@ -226,9 +226,9 @@ class Shapes:
             raise NoShapeError("a step to something else than an element by its name or *")
         return Route(codes, (*reversed(tests), own))
 
-    # -- demand ------------------------------------------------------------------------------------
+    # -- projection -------------------------------------------------------------------------------
 
-    def add_demand(self, shape: Shape, are_read: Sequence[bool]) -> None:
+    def add_projection(self, shape: Shape, are_read: Sequence[bool]) -> None:
         """Note what a shape reads, of which most was noted with others.
 
         Args:
@@ -237,40 +237,42 @@ class Shapes:
         binding = shape.binding
         cover = self._cover(binding.codes, ANY)
         if any(binding.tests):
-            self.demands.add(self._demand_of_tests(binding, ANY))
+            self.projections.add(self._projection_of_tests(binding, ANY))
         asked = [(leaf.end, leaf.operator != EXISTS) for each in shape.conditions for leaf in each]
         for end, is_read in (*asked, *zip(shape.ends, are_read, strict=True)):
             key = cover, end, is_read
-            if key not in self._demanded:
-                self._demanded.add(key)
+            if key not in self._projected:
+                self._projected.add(key)
                 reached = self._cover(end.route.codes, cover)
-                demand = self._demand_of_strings(end.kind, end.name, is_read, reached)
-                self.demands.add(demand | self._demand_of_tests(end.route, cover))
+                projection = self._projection_of_strings(end.kind, end.name, is_read, reached)
+                self.projections.add(projection | self._projection_of_tests(end.route, cover))
                 if end.kind == ATTRIBUTE:
-                    self.demands.add(Demand(prefixes=True))  # it may be copied, as it is written
+                    self.projections.add(
+                        Projection(prefixes=True)
+                    )  # it may be copied, as it is written
 
-    def _demand_of_tests(self, route: Route, cover: int) -> Demand:
+    def _projection_of_tests(self, route: Route, cover: int) -> Projection:
         """What the tests of a route's steps read."""
-        demand = Demand()
+        projection = Projection()
         for level, tests in enumerate(route.tests):
             codes = route.codes[: max(0, len(route.codes) - level)]
             for kind, name, operator, _ in tests:
                 reached = self._cover(codes, cover)
-                demand |= self._demand_of_strings(kind, name, operator != EXISTS, reached)
-        return demand
+                projection |= self._projection_of_strings(kind, name, operator != EXISTS, reached)
+        return projection
 
-    def _demand_of_strings(
+    def _projection_of_strings(
         self, kind: int, name: tuple[str, str] | None, is_read: bool, cover: int
-    ) -> Demand:
+    ) -> Projection:
         """What the strings at an end are made of; ``cover`` is the last label on the way there."""
         if kind == ATTRIBUTE:
-            return Demand(attributes=ALL_NAMES if name is None else Names([name]))
+            return Projection(attributes=ALL_NAMES if name is None else Names([name]))
         if kind == VALUE and not is_read:
-            return Demand()
+            return Projection()
         test = self.labels.test(cover)
         if test.namespace is None or test.local is None:
-            return Demand(text=ALL_NAMES)
-        return Demand(text=Names([(test.namespace, test.local)]))
+            return Projection(text=ALL_NAMES)
+        return Projection(text=Names([(test.namespace, test.local)]))
 
     def _cover(self, codes: Codes, cover: int) -> int:
         """The last label of some steps that names an element, in which all behind it is."""

@@ -12,7 +12,7 @@ from tamis.transform.groups import Groups
 from tamis.transform.shapes import Shape
 
 if TYPE_CHECKING:
-    from tamis.matching.promise import Schema
+    from tamis.matching.conformance import Schema
 
 
 class Searcher(Protocol):

@@ -210,7 +210,7 @@ class Transformer:
     ) -> None:
         schema = None
         if dtd is not None or root is not None or dtd_trust:
-            from tamis.matching.promise import read_schema  # noqa: PLC0415 - few have a DTD
+            from tamis.matching.conformance import read_schema  # noqa: PLC0415 - few have a DTD
 
             schema = read_schema(dtd, root, dtd_trust)
         self._namespaces = declared_namespaces(namespaces, default_namespace)
@@ -369,9 +369,9 @@ class Transformer:
         Raises:
             DocumentError: it cannot be answered.
         """
-        demand = self.plans.demand
-        if self._parser is None or self._parser.demand != demand or self._parser.is_full:
-            self._parser = Parser(Vocabulary(), demand, self.limits)
+        projection = self.plans.projection
+        if self._parser is None or self._parser.projection != projection or self._parser.is_full:
+            self._parser = Parser(Vocabulary(), projection, self.limits)
         batch, errors = self._parser.parse([source])
         for error in errors.values():
             raise error

@@ -10,9 +10,9 @@ from tamis_papers.pathsharing.planning import check_planned
 
 if TYPE_CHECKING:
     from tamis.language.filters import Labels
-    from tamis.matching.promise import Schema
+    from tamis.matching.conformance import Schema
     from tamis.transform.shapes import Shape
-    from tamis_papers.pathsharing.promise import PromisedPathSharing
+    from tamis_papers.pathsharing.fallback import PathSharingFallback
 
 
 def _strategy(name: str, sharing: str, is_shared: bool) -> Strategy:
@@ -28,12 +28,12 @@ def _strategy(name: str, sharing: str, is_shared: bool) -> Strategy:
 
 def _searcher(
     how: tuple[str, bool], labels: Labels, nodes_max: int, schema: Schema | None
-) -> PromisedPathSharing:
-    from tamis_papers.pathsharing.promise import (  # noqa: PLC0415 - imports kernels
-        PromisedPathSharing,
+) -> PathSharingFallback:
+    from tamis_papers.pathsharing.fallback import (  # noqa: PLC0415 - imports kernels
+        PathSharingFallback,
     )
 
-    return PromisedPathSharing(labels, *how, schema, nodes_max)
+    return PathSharingFallback(labels, *how, schema, nodes_max)
 
 
 def _explain(how: tuple[str, bool], shape: Shape, labels: Labels, schema: Schema | None) -> str:

@@ -10,13 +10,13 @@ from tamis.core.errors import EngineRefused, MissingExtra
 from tamis.events.engine import Engine
 from tamis.events.model import FilterTable, Owners
 from tamis_papers.pcm.building import compile_filters
-from tamis_papers.pcm.matching import OcmMatching
+from tamis_papers.pcm.matching import OcmSearcher
 from tamis_papers.pcm.tables import PcmOptions, PcmProgram
 
 __all__ = [
     "CCM",
     "OCM",
-    "OcmMatching",
+    "OcmSearcher",
     "PcmOptions",
     "PcmProgram",
     "ccm",
@@ -28,7 +28,7 @@ __all__ = [
 
 def ocm(options: PcmOptions) -> Engine:
     """The engine ``ocm``, in one of its variants."""
-    return Engine("ocm", partial(compile_filters, options=options), OcmMatching)
+    return Engine("ocm", partial(compile_filters, options=options), OcmSearcher)
 
 
 def ccm(options: PcmOptions) -> Engine:
@@ -66,7 +66,7 @@ def _compile_for_gpu(table: FilterTable, options: PcmOptions) -> PcmProgram:
 
 
 def _open_on_gpu(program: PcmProgram, owners: Owners, threads: int) -> Any:
-    return _cuda().CcmMatching(program, owners, threads)
+    return _cuda().CcmSearcher(program, owners, threads)
 
 
 OCM, CCM = ocm(PcmOptions()), ccm(PcmOptions())

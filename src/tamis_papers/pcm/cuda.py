@@ -191,7 +191,7 @@ class _Lane:
         return copies + self.first, owners
 
 
-class CcmMatching:
+class CcmSearcher:
     """Matches batches with the tables of a program, on a GPU."""
 
     def __init__(self, program: PcmProgram, owners: Owners, threads: int) -> None:

@@ -1,4 +1,4 @@
-"""``OcmMatching``: tables at work on the cores of a processor."""
+"""``OcmSearcher``: tables at work on the cores of a processor."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _SHARE = 16
 """Events that a thread takes at once, where threads share events."""
 
 
-class OcmMatching:
+class OcmSearcher:
     """Matches batches with the tables of a program, in threads of its own.
 
     Attributes:

@@ -10,7 +10,7 @@ from tamis.schema.prune import Heuristics
 
 if TYPE_CHECKING:
     from tamis.language.model import Query
-    from tamis_papers.pma.matching import PmaMatching
+    from tamis_papers.pma.matching import PmaSearcher
     from tamis_papers.pma.program import PmaOptions, PmaProgram
 
 __all__ = ["ENGINE", "PmaOptions", "compile_queries", "open_pma", "refuses"]
@@ -32,19 +32,19 @@ def compile_queries(*arguments: Any, **options: Any) -> PmaProgram:
     return compile_queries(*arguments, **options)
 
 
-def open_pma(program: PmaProgram, bytes_max: int) -> PmaMatching:
+def open_pma(program: PmaProgram, bytes_max: int) -> PmaSearcher:
     """What matches with a program, for one thread at a time. It learns nothing."""
-    from tamis_papers.pma.matching import PmaMatching  # noqa: PLC0415
+    from tamis_papers.pma.matching import PmaSearcher  # noqa: PLC0415
 
     del bytes_max
-    return PmaMatching(program)
+    return PmaSearcher(program)
 
 
 ENGINE = Engine(
     name="pma",
     refuses=refuses,
     compile=compile_queries,
-    open=open_pma,
+    searcher=open_pma,
     is_automatic=False,
     takes_plain=True,
     heuristics=Heuristics(filters_max=1 << 14, steps_max=1 << 17),

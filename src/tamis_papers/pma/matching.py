@@ -1,4 +1,4 @@
-"""``PmaMatching``: a program at work."""
+"""``PmaSearcher``: a program at work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tamis_papers.pma.program import PmaProgram
 _DEPTH_AT_FIRST = 64
 
 
-class PmaMatching:
+class PmaSearcher:
     """Matches batches with the automata of a program. It belongs to one thread at a time."""
 
     def __init__(self, program: PmaProgram) -> None:

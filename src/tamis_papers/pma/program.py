@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.matching.filters import Filters
 
 
@@ -119,9 +119,9 @@ class PmaProgram(NamedTuple):
     options: PmaOptions
 
     @property
-    def demand(self) -> Demand:
+    def projection(self) -> Projection:
         """Tags alone."""
-        return Demand()
+        return Projection()
 
     @property
     def sizes(self) -> Sizes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from tamis.events.engine import Engine
 from tamis_papers.sff.compile import compile_filters
-from tamis_papers.sff.matching import SffMatching
+from tamis_papers.sff.matching import SffSearcher
 from tamis_papers.sff.program import SffProgram
 
-__all__ = ["ENGINE", "SffMatching", "SffProgram", "compile_filters"]
+__all__ = ["ENGINE", "SffProgram", "SffSearcher", "compile_filters"]
 
-ENGINE = Engine("sff", compile_filters, SffMatching)
+ENGINE = Engine("sff", compile_filters, SffSearcher)

@@ -1,4 +1,4 @@
-"""``SffMatching``: a program at work."""
+"""``SffSearcher``: a program at work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tamis_papers.sff.program import SffProgram
 _FOUND_AT_FIRST = 1 << 10
 
 
-class SffMatching:
+class SffSearcher:
     """Matches batches with the index of a program. It belongs to one thread at a time.
 
     Args:

@@ -14,15 +14,15 @@ from collections.abc import Iterable, Iterator
 from tamis.core.errors import DocumentError, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import ALL_NAMES, Demand
 from tamis.documents.parser import parse
+from tamis.documents.projection import ALL_NAMES, Projection
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 
 Name = tuple[str, str]
 """An expanded name: namespace URI or "", and local name."""
 
-_DEMAND = Demand(ALL_NAMES, ALL_NAMES, misc=True, prefixes=True)
+_DEMAND = Projection(ALL_NAMES, ALL_NAMES, misc=True, prefixes=True)
 
 
 class Element:

@@ -30,7 +30,7 @@ def check(table: FilterTable, batch: EventBatch, by: By = "filter", threads: int
     """Both engines find the same; how many matches there are."""
     found = []
     for engine in (signature.ENGINE, reference.ENGINE):
-        matching = engine.open(engine.compile(table), table.owners(by), threads)
+        matching = engine.searcher(engine.compile(table), table.owners(by), threads)
         matches = matching.match(batch)
         found.append([matches.numbers(event).tolist() for event in range(batch.events)])
     assert found[0] == found[1]
@@ -182,9 +182,9 @@ def test_threads_and_batches() -> None:
     workload = EventWorkload(interfaces=2, filters=(2_000, 2_000), names=12, seed=3)
     table, batch = workload.table(), workload.events(20_000)
     program = signature.ENGINE.compile(table)
-    one = signature.ENGINE.open(program, table.owners("filter"), 1).match(batch)
+    one = signature.ENGINE.searcher(program, table.owners("filter"), 1).match(batch)
     assert len(one.set_ids) > 1 << 16  # the room for them grew on the way
-    three = signature.ENGINE.open(program, table.owners("filter"), 3).match(batch)
+    three = signature.ENGINE.searcher(program, table.owners("filter"), 3).match(batch)
     for mine, other in zip(one[:4], three[:4], strict=True):
         np.testing.assert_array_equal(mine, other)
 
@@ -205,9 +205,11 @@ def test_drawn_in_threads(
 def test_one_matching_for_many_batches() -> None:
     workload = EventWorkload(interfaces=2, filters=(200, 200), names=8, seed=4)
     table = workload.table()
-    matching = signature.ENGINE.open(signature.ENGINE.compile(table), table.owners("interface"), 1)
+    matching = signature.ENGINE.searcher(
+        signature.ENGINE.compile(table), table.owners("interface"), 1
+    )
     whole = workload.events(50)
-    expected = reference.ENGINE.open(
+    expected = reference.ENGINE.searcher(
         reference.ENGINE.compile(table), table.owners("interface"), 1
     ).match(whole)
     for event in range(50):
@@ -237,8 +239,10 @@ def test_hashes_that_are_too_much_alike(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_event_is_done_when_all_that_can_be_found_is() -> None:
     """An interface whose filters contradict themselves is not waited for."""
     table = EventSubscriptions({"a": "n > 1", "never": "n > 5 and n < 5", "b": "m = 2"}).table
-    matching = signature.ENGINE.open(signature.ENGINE.compile(table), table.owners("interface"), 1)
-    assert isinstance(matching, working.SignatureMatching)
+    matching = signature.ENGINE.searcher(
+        signature.ENGINE.compile(table), table.owners("interface"), 1
+    )
+    assert isinstance(matching, working.SignatureSearcher)
     matching.match(encode([{"n": 2, "m": 2}], table.names))
     (worker,) = matching._workers
     assert (worker._state[OWNERS], worker._state[LEFT]) == (2, 0)

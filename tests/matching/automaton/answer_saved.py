@@ -1,6 +1,6 @@
 """Answer with a saved program, in a process of its own.
 
-    python -m tests.matching.automaton.answer_saved PROGRAM [MEMO]
+    python -m tests.matching.automaton.answer_saved PROGRAM [CACHE]
 
 Prints the answers, and how many states were known before and after.
 """
@@ -12,19 +12,19 @@ import sys
 from pathlib import Path
 
 from tamis.matching.engines.automaton import open_automaton
-from tamis.matching.engines.automaton.memo import COUNT
-from tamis.matching.engines.automaton.saved import load_memo, load_program
+from tamis.matching.engines.automaton.cache import COUNT
+from tamis.matching.engines.automaton.saved import load_cache, load_program
 from tests.matching.automaton.hostile import said, sample
 
 
 def main() -> None:
     """Answer what the sample asks."""
     saved = load_program(Path(sys.argv[1]))
-    memo = load_memo(Path(sys.argv[2]), saved) if len(sys.argv) > 2 else None
-    automaton = open_automaton(saved.program, 1 << 28, memo)
-    before = int(automaton.memo.states.counts[COUNT])
+    cache = load_cache(Path(sys.argv[2]), saved) if len(sys.argv) > 2 else None
+    automaton = open_automaton(saved.program, 1 << 28, cache)
+    before = int(automaton.cache.states.counts[COUNT])
     answers = said(automaton, sample())
-    print(json.dumps([answers, before, int(automaton.memo.states.counts[COUNT])]))
+    print(json.dumps([answers, before, int(automaton.cache.states.counts[COUNT])]))
 
 
 if __name__ == "__main__":

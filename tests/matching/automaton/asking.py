@@ -12,8 +12,8 @@ import numpy as np
 
 from tamis.core.errors import SubscriptionError
 from tamis.core.limits import DEFAULT_LIMITS
-from tamis.documents.demand import ALL_NAMES, Demand
 from tamis.documents.parser import Parser
+from tamis.documents.projection import ALL_NAMES, Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
@@ -21,12 +21,12 @@ from tamis.language.plain.reader import PlainReader
 from tamis.language.printer import print_query
 from tamis.language.queries import Queries
 from tamis.language.xpath import parse
-from tamis.matching.engine import Matching
+from tamis.matching.engine import Searcher
 from tamis.matching.engines import reference
 from tamis.matching.engines.automaton import compile_queries, freezing, grids, refuses, sparse
 from tamis.matching.engines.automaton.automaton import Automaton
 
-STRUCTURE = Demand(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
+STRUCTURE = Projection(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
 """More than any query asks for that the automaton answers."""
 
 PLAIN, INDEXED, SPARSE = PROGRAMS = ("plain", "indexed", "sparse")
@@ -41,15 +41,15 @@ class Way:
     """How documents are handed to an automaton.
 
     Attributes:
-        memo_bytes: what it may learn.
+        cache_bytes: what it may learn.
         order: the documents' numbers; some may come again.
         cuts: where a batch ends.
-        is_lean: parse what the program demands, and not all.
+        is_lean: parse what the program projections, and not all.
         program: of which of the ``PROGRAMS``.
     """
 
     name: str
-    memo_bytes: int
+    cache_bytes: int
     order: tuple[int, ...]
     cuts: tuple[int, ...] = ()
     is_lean: bool = False
@@ -70,7 +70,7 @@ class Way:
 
 
 def ways(documents: int, draw: Random) -> list[Way]:
-    """All at once; one by one; shuffled and cut anywhere, some twice; with memos of three sizes."""
+    """All at once; one by one; shuffled and cut anywhere, some twice; caches of three sizes."""
     all_of_them = tuple(range(documents))
     shuffled = [*all_of_them, *all_of_them[: documents // 2]]
     draw.shuffle(shuffled)
@@ -145,9 +145,9 @@ class Asking:
         self.sliced += len(indexed.arrays.sliced)
         self.sparse += int(np.bitwise_count(sparse_program.arrays.sparse).sum())
         self.plain += len(bulk.plain)
-        lean = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
+        lean = Parser(Vocabulary(), program.projection, DEFAULT_LIMITS)
         for way in several:
-            automaton = Automaton(programs[way.program], way.memo_bytes)
+            automaton = Automaton(programs[way.program], way.cache_bytes)
             for batch in way.batches():
                 parser = lean if way.is_lean else self._parser
                 found = answers(automaton, parser, [sources[number] for number in batch])
@@ -161,7 +161,7 @@ class Asking:
         return None
 
 
-def answers(matching: Matching, parser: Parser, sources: Sequence[Source]) -> Answers:
+def answers(matching: Searcher, parser: Parser, sources: Sequence[Source]) -> Answers:
     """What is true of some documents; none may be in error."""
     batch, errors = parser.parse(sources)
     assert not errors, errors

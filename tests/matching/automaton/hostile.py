@@ -1,6 +1,6 @@
-"""Give the automaton programs and memos in which numbers were changed: refused, or harmless.
+"""Give the automaton programs and caches in which numbers were changed: refused, or harmless.
 
-    python -m tests.matching.automaton.hostile [--seed S] [--programs N] [--memos N]
+    python -m tests.matching.automaton.hostile [--seed S] [--programs N] [--caches N]
 
 A file can be made with right checksums and any numbers in it. Each time some numbers of one array
 are changed. Either that is refused, or what is left is matched, which has to end and, with
@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import argparse
 import faulthandler
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from random import Random
 from typing import Any
 
@@ -31,10 +31,10 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries, constants, freezing, grids, sparse
 from tamis.matching.engines.automaton.automaton import Automaton
-from tamis.matching.engines.automaton.memo import MemoArrays
+from tamis.matching.engines.automaton.cache import CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.engines.automaton.saved import memo_of, named_arrays
-from tamis.matching.engines.automaton.validate import fault_of_memo, fault_of_program
+from tamis.matching.engines.automaton.saved import cache_of, named_arrays
+from tamis.matching.engines.automaton.validate import fault_of_cache, fault_of_program
 from tests.matching.automaton.asking import STRUCTURE
 from tests.matching.automaton.trees import NAMESPACES
 
@@ -85,13 +85,13 @@ class Sample:
     def symbols(self) -> int:
         return len(self.program.arrays.wildcards)
 
-    def learned(self) -> MemoArrays:
+    def learned(self) -> CacheArrays:
         automaton = Automaton(self.program, 1 << 28)
         automaton.match(self.batch, self.vocabulary)
-        return automaton.memo
+        return automaton.cache
 
 
-@cache
+@functools.cache
 def sample() -> Sample:
     """A small program with something in all of its arrays."""
     queries = [parse(text, NAMESPACES) for text in EXPRESSIONS]
@@ -167,25 +167,25 @@ def hostile_programs(seed: int) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
         yield changed(draw, arrays)
 
 
-def hostile_memos(seed: int) -> Iterator[tuple[str, MemoArrays | None]]:
-    draw = Random(f"memo {seed}")
+def hostile_caches(seed: int) -> Iterator[tuple[str, CacheArrays | None]]:
+    draw = Random(f"cache {seed}")
     arrays = named_arrays(sample().learned())
     while True:
         name, others = changed(draw, arrays)
-        yield name, memo_of(others)
+        yield name, cache_of(others)
 
 
 # -- asking ----------------------------------------------------------------------------------------
 
 
-def ask(program: AutomatonProgram, memo: MemoArrays | None = None) -> None:
+def ask(program: AutomatonProgram, cache: CacheArrays | None = None) -> None:
     """Match with what was changed."""
     asked = sample()
     faulthandler.dump_traceback_later(SECONDS_MAX, exit=True)
-    automaton = Automaton(program, 1 << 28, memo)
+    automaton = Automaton(program, 1 << 28, cache)
     for _ in range(2):
         automaton.match(asked.batch, asked.vocabulary)
-    if memo is None:
+    if cache is None:
         Automaton(program, 1).match(asked.batch, asked.vocabulary)
     faulthandler.cancel_dump_traceback_later()
 
@@ -203,18 +203,18 @@ def ask_programs(seed: int, count: int) -> Counter[str]:
     return became
 
 
-def ask_memos(seed: int, count: int) -> Counter[str]:
-    """What became of memos that were changed."""
+def ask_caches(seed: int, count: int) -> Counter[str]:
+    """What became of caches that were changed."""
     became: Counter[str] = Counter()
     program = sample().program
-    for (name, memo), _ in zip(hostile_memos(seed), range(count), strict=False):
+    for (name, cache), _ in zip(hostile_caches(seed), range(count), strict=False):
         fault = "types"
-        if memo is not None:
-            fault = fault_of_memo(memo, program.arrays, program.queries) or "answered"
+        if cache is not None:
+            fault = fault_of_cache(cache, program.arrays, program.queries) or "answered"
         became["answered" if fault == "answered" else "refused"] += 1
         became[f"{name}: {fault}"] += 1
         if fault == "answered":
-            ask(program, memo)
+            ask(program, cache)
     return became
 
 
@@ -240,7 +240,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--programs", type=int, default=10_000)
-    parser.add_argument("--memos", type=int, default=10_000)
+    parser.add_argument("--caches", type=int, default=10_000)
     parser.add_argument("--all", action="store_true", help="say it of each array")
     options = parser.parse_args(given)
     sample().learned()  # compiles, which takes its time
@@ -248,7 +248,7 @@ def main(given: Sequence[str] | None = None) -> None:
         print("reaches-out", reaches_out())
     for name, became in (
         ("programs", ask_programs(options.seed, options.programs)),
-        ("memos", ask_memos(options.seed, options.memos)),
+        ("caches", ask_caches(options.seed, options.caches)),
     ):
         print(name, "refused", became["refused"], "answered", became["answered"])
         if options.all:

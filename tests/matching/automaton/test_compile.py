@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tamis
-from tamis.documents.demand import Demand, Names
+from tamis.documents.projection import Names, Projection
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries, refuses
 from tamis.matching.engines.automaton.building import DEPTH_MAX, FALSE, TRUE
@@ -101,14 +101,15 @@ def test_what_is_equal_is_there_once(
     assert sizes(*expressions) == expected
 
 
-def test_demand_is_of_leaves_alone() -> None:
-    demands = [
-        compile_queries([parse(text)]).demand for text in ("//a[b]", "//a/@x", "//a[not(text())]")
+def test_projection_is_of_leaves_alone() -> None:
+    projections = [
+        compile_queries([parse(text)]).projection
+        for text in ("//a[b]", "//a/@x", "//a[not(text())]")
     ]
-    assert demands == [
-        Demand(),
-        Demand(attributes=Names([("", "x")])),
-        Demand(text=Names([("", "a")])),
+    assert projections == [
+        Projection(),
+        Projection(attributes=Names([("", "x")])),
+        Projection(text=Names([("", "a")])),
     ]
 
 

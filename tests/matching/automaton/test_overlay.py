@@ -31,7 +31,7 @@ def facts(expressions: Sequence[str]) -> int:
 
 
 def true(
-    expressions: Sequence[str], documents: Sequence[str], memo: int = 1 << 28
+    expressions: Sequence[str], documents: Sequence[str], cache: int = 1 << 28
 ) -> list[set[int]]:
     """Which of them are true of each document; the reference engine says the same.
 
@@ -40,7 +40,7 @@ def true(
     queries = [parse(text) for text in expressions]
     sources = [Source(text.encode()) for text in [*documents, f"<w>{''.join(documents) * 2}</w>"]]
     parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
-    automaton = Automaton(compile_queries(queries), memo)
+    automaton = Automaton(compile_queries(queries), cache)
     oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
     expected = answers(oracle, parser, sources)
     for order in (sources, sources[::-1], sources):
@@ -120,18 +120,18 @@ def test_answers(expression: str, documents: Sequence[str]) -> None:
     many += [text.replace("y =", "text() =").replace("z[", "y[") for text in MANY]
     got = true([expression, *many], documents)
     assert 0 in got[0]
-    assert true([expression, *many], documents * 2, memo=1) == got * 2
+    assert true([expression, *many], documents * 2, cache=1) == got * 2
 
 
 def test_sets_do_not_multiply() -> None:
     """What is learned of many values is what is learned of one."""
     automaton = compiled([*MANY, "//a[y = 'c1']/b", "//a[y = 'c2'][b = 7]"])
-    parser = Parser(Vocabulary(), automaton.program.demand, DEFAULT_LIMITS)
+    parser = Parser(Vocabulary(), automaton.program.projection, DEFAULT_LIMITS)
 
     def learned(number: int) -> tuple[int, int]:
         text = f"<r><a><y>c{number}</y><b>7</b></a><z><y>c{number + 1}</y></z></r>"
         answers(automaton, parser, [Source(text.encode())])
-        return int(automaton.memo.closes.counts[0]), int(automaton.memo.merges.counts[0])
+        return int(automaton.cache.closes.counts[0]), int(automaton.cache.merges.counts[0])
 
     assert len({learned(number) for number in range(1, 20)}) == 1
 
@@ -140,7 +140,7 @@ def test_an_overlay_is_bounded() -> None:
     """A fact that a million elements tell the one around them is there a few times at most."""
     expressions = [*MANY, *(f"//r[a/y = 'c{n}'][b]" for n in range(20))]
     automaton = compiled(expressions)
-    parser = Parser(Vocabulary(), automaton.program.demand, DEFAULT_LIMITS)
+    parser = Parser(Vocabulary(), automaton.program.projection, DEFAULT_LIMITS)
     text = "".join(f"<a><y>c{n % 40}</y></a>" for n in range(20_000))
     assert answers(automaton, parser, [Source(f"<r>{text}<b/></r>".encode())]) == [
         set(range(len(MANY), len(expressions)))

@@ -1,4 +1,4 @@
-"""Saved programs and memos: what was written comes back, and nothing else is taken."""
+"""Saved programs and caches: what was written comes back, and nothing else is taken."""
 
 from __future__ import annotations
 
@@ -26,14 +26,19 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries, saved
 from tamis.matching.engines.automaton.automaton import Automaton
-from tamis.matching.engines.automaton.memo import COUNT, MemoArrays
+from tamis.matching.engines.automaton.cache import COUNT, CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.engines.automaton.saved import load_memo, load_program, save_memo, save_program
-from tamis.matching.engines.automaton.validate import MEMO_PARTS, PARTS, fault_of_program
+from tamis.matching.engines.automaton.saved import (
+    load_cache,
+    load_program,
+    save_cache,
+    save_program,
+)
+from tamis.matching.engines.automaton.validate import CACHE_PARTS, PARTS, fault_of_program
 from tests.documents.processes import CHECKED, output, start
 from tests.matching.automaton.asking import answers
 from tests.matching.automaton.compare import drawn
-from tests.matching.automaton.hostile import ask_memos, ask_programs, said, sample
+from tests.matching.automaton.hostile import ask_caches, ask_programs, said, sample
 
 UNLIMITED = 1 << 40
 HEADER = 32
@@ -76,8 +81,8 @@ def test_a_program_comes_back(path: Path) -> None:
     expected = said(Automaton(sample().program, UNLIMITED), sample())
     assert any(expected)
     assert not all(len(numbers) == loaded.program.queries for numbers in expected)
-    for memo_bytes in (1, UNLIMITED):
-        assert said(Automaton(loaded.program, memo_bytes), sample()) == expected
+    for cache_bytes in (1, UNLIMITED):
+        assert said(Automaton(loaded.program, cache_bytes), sample()) == expected
 
 
 def test_drawn_programs_come_back(tmp_path: Path) -> None:
@@ -87,14 +92,14 @@ def test_drawn_programs_come_back(tmp_path: Path) -> None:
         save_program(tmp_path / "drawn", program)
         loaded = load_program(tmp_path / "drawn")
         same(program, loaded.program)
-        parser = Parser(Vocabulary(), program.demand, DEFAULT_LIMITS)
+        parser = Parser(Vocabulary(), program.projection, DEFAULT_LIMITS)
         sources = [Source(d.encode() if isinstance(d, str) else d) for d in asked.documents]
         automaton = Automaton(program, UNLIMITED)
         expected = answers(automaton, parser, sources)
-        save_memo(tmp_path / "drawn.memo", automaton.memo, loaded.identity)
-        memo = load_memo(tmp_path / "drawn.memo", loaded)
-        assert memo is not None
-        for known in (None, memo):
+        save_cache(tmp_path / "drawn.cache", automaton.cache, loaded.identity)
+        cache = load_cache(tmp_path / "drawn.cache", loaded)
+        assert cache is not None
+        for known in (None, cache):
             opened = Automaton(loaded.program, UNLIMITED, known)
             assert answers(opened, parser, sources) == expected
 
@@ -115,18 +120,18 @@ def test_what_else_is_saved_comes_back(tmp_path: Path) -> None:
 def test_a_second_process(path: Path) -> None:
     automaton = Automaton(sample().program, UNLIMITED)
     expected = said(automaton, sample())
-    memo = path.with_suffix(".memo")
-    save_memo(memo, automaton.memo, load_program(path).identity)
-    states = int(automaton.memo.states.counts[COUNT])
+    cache = path.with_suffix(".cache")
+    save_cache(cache, automaton.cache, load_program(path).identity)
+    states = int(automaton.cache.states.counts[COUNT])
     module = "tests.matching.automaton.answer_saved"
-    processes = [start(module, str(path)), start(module, str(path), str(memo))]
+    processes = [start(module, str(path)), start(module, str(path), str(cache))]
     cold, warm = (json.loads(output(process)) for process in processes)
     assert cold[0] == warm[0] == expected
     assert warm[1:] == [states, states]
     assert cold[1] < cold[2] == states
 
 
-# -- memos -----------------------------------------------------------------------------------------
+# -- caches ----------------------------------------------------------------------------------------
 
 HALF = 3
 
@@ -140,74 +145,74 @@ def learned(path: Path, documents: int) -> Automaton:
         misc_starts=asked.batch.misc_starts[: documents + 1],
     )
     automaton.match(few, asked.vocabulary)
-    save_memo(path.with_suffix(".memo"), automaton.memo, load_program(path).identity)
+    save_cache(path.with_suffix(".cache"), automaton.cache, load_program(path).identity)
     return automaton
 
 
 def test_what_is_learned_later_stays_out_of_the_file(path: Path) -> None:
     learned(path, HALF)
-    beside = path.with_suffix(".memo")
+    beside = path.with_suffix(".cache")
     before = beside.read_bytes()
     expected = said(Automaton(sample().program, UNLIMITED), sample())
     loaded = load_program(path)
     for _ in range(2):
-        automaton = Automaton(loaded.program, UNLIMITED, load_memo(beside, loaded))
-        known = int(automaton.memo.states.counts[COUNT])
+        automaton = Automaton(loaded.program, UNLIMITED, load_cache(beside, loaded))
+        known = int(automaton.cache.states.counts[COUNT])
         assert said(automaton, sample()) == expected
-        assert automaton.memo.states.counts[COUNT] > known > 3
+        assert automaton.cache.states.counts[COUNT] > known > 3
     assert beside.read_bytes() == before
 
 
-def test_a_memo_too_large_is_left_out(path: Path) -> None:
+def test_a_cache_too_large_is_left_out(path: Path) -> None:
     learned(path, HALF)
     loaded = load_program(path)
-    memo = load_memo(path.with_suffix(".memo"), loaded)
-    automaton = Automaton(loaded.program, 1_000, memo)
-    assert automaton.memo is not memo
+    cache = load_cache(path.with_suffix(".cache"), loaded)
+    automaton = Automaton(loaded.program, 1_000, cache)
+    assert automaton.cache is not cache
     assert said(automaton, sample()) == said(Automaton(sample().program, UNLIMITED), sample())
     assert automaton.forgotten > 0
 
 
-def test_a_memo_can_be_forgotten(path: Path) -> None:
+def test_a_cache_can_be_forgotten(path: Path) -> None:
     """Its arrays are mapped, the new ones are not."""
     automaton = learned(path, HALF)
     loaded = load_program(path)
-    memo = load_memo(path.with_suffix(".memo"), loaded)
+    cache = load_cache(path.with_suffix(".cache"), loaded)
     size = automaton.memory_usage() - sum(array.nbytes for array in automaton._scratch)
-    other = Automaton(loaded.program, size, memo)
-    assert other.memo is memo
+    other = Automaton(loaded.program, size, cache)
+    assert other.cache is cache
     expected = said(Automaton(sample().program, UNLIMITED), sample())
     assert said(other, sample()) == expected == said(other, sample())
     assert other.forgotten > 0
 
 
-def test_a_memo_of_another_program_is_left_out(
+def test_a_cache_of_another_program_is_left_out(
     path: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     learned(path, HALF)
     other = tmp_path / "other"
     save_program(other, sample().program, metadata={"more": 1})
-    assert load_memo(path.with_suffix(".memo"), load_program(other)) is None
+    assert load_cache(path.with_suffix(".cache"), load_program(other)) is None
     assert "another program" in caplog.text
 
 
-def test_a_memo_in_which_anything_was_changed_is_left_out(
+def test_a_cache_in_which_anything_was_changed_is_left_out(
     path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     loaded = load_program(path)
-    beside = path.with_suffix(".memo")
+    beside = path.with_suffix(".cache")
     with caplog.at_level(logging.INFO, "tamis"):
-        assert load_memo(beside, loaded) is None
+        assert load_cache(beside, loaded) is None
     assert [record.levelname for record in caplog.records] == ["INFO"]  # there is none
     learned(path, 1)
-    assert load_memo(beside, loaded) is not None
+    assert load_cache(beside, loaded) is not None
     content = beside.read_bytes()
     draw = Random(1)
     for place in [*range(HEADER + 100), *(draw.randrange(len(content)) for _ in range(500))]:
         with flipped(beside, place, 1 << draw.randrange(8)):
-            assert load_memo(beside, loaded) is None, place
-    assert load_memo(path, loaded) is None
-    assert "it has a program in it, not a memo" in caplog.text
+            assert load_cache(beside, loaded) is None, place
+    assert load_cache(path, loaded) is None
+    assert "it has a program in it, not a cache" in caplog.text
 
 
 # -- damage ----------------------------------------------------------------------------------------
@@ -376,10 +381,10 @@ TABLES: dict[str, Callable[[Any], Any]] = {
     "names of text": of_metadata(names="abc"),
     "names of any kind": of_metadata(names=[[0, None, None]]),
     "local names of numbers": of_metadata(names=[[0, None, 2]]),
-    "demand": of_metadata(demand={}),
-    "demand of numbers": lambda table: table["metadata"]["demand"].update(misc=0),
-    "demand of text": lambda table: table["metadata"]["demand"].update(text="all"),
-    "demand of half names": lambda table: table["metadata"]["demand"].update(text=[["a"]]),
+    "projection": of_metadata(projection={}),
+    "projection of numbers": lambda table: table["metadata"]["projection"].update(misc=0),
+    "projection of text": lambda table: table["metadata"]["projection"].update(text="all"),
+    "projection of half names": lambda table: table["metadata"]["projection"].update(text=[["a"]]),
     "other metadata": of_metadata(other=1),
     "more metadata": of_metadata(more=[]),
 }
@@ -437,21 +442,21 @@ def test_hostile_programs() -> None:
     assert faults(became) >= {*PARTS, "the types of its arrays", "the lengths of its arrays"}
 
 
-def test_hostile_memos() -> None:
-    became = ask_memos(1, 3_000)
+def test_hostile_caches() -> None:
+    became = ask_caches(1, 3_000)
     assert became["refused"] > 500
     assert became["answered"] > 500
-    assert faults(became) >= {*MEMO_PARTS, "the lengths of its arrays"}
+    assert faults(became) >= {*CACHE_PARTS, "the lengths of its arrays"}
 
 
 def test_hostile_numbers_with_every_index_checked() -> None:
-    arguments = "--programs 2000 --memos 2000".split()
+    arguments = "--programs 2000 --caches 2000".split()
     text = output(
         start("tests.matching.automaton.hostile", *arguments, TAMIS_KERNELS="jit", **CHECKED)
     )
     printed = dict(line.split(" ", 1) for line in text.splitlines())
     assert printed["reaches-out"] == "True"  # what is refused, if it is matched all the same
-    for kind in ("programs", "memos"):
+    for kind in ("programs", "caches"):
         assert re.fullmatch(r"refused [1-9]\d+ answered [1-9]\d+", printed[kind])
 
 
@@ -479,6 +484,6 @@ def test_empty_arrays() -> None:
 def test_the_version_is_of_these_arrays() -> None:
     """What has to be raised when this changes: PROGRAM_VERSION, and what is expected here."""
     said = repr([(name, kind) for name, kind in saved.dtypes(ProgramArrays).items()])
-    memos = repr([(name, kind) for name, kind in saved.dtypes(MemoArrays).items()])
-    assert (saved.MEMO_VERSION, zlib.crc32(memos.encode())) == (3, 2836734432)
-    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (4, 259904120)
+    caches = repr([(name, kind) for name, kind in saved.dtypes(CacheArrays).items()])
+    assert (saved.CACHE_VERSION, zlib.crc32(caches.encode())) == (4, 2836734432)
+    assert (saved.PROGRAM_VERSION, zlib.crc32(said.encode())) == (5, 259904120)

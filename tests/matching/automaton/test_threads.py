@@ -26,8 +26,8 @@ SHAPE = Shape(
 )
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 60_000, 1 << 28])
-def test_threads_change_nothing(memo_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, 60_000, 1 << 28])
+def test_threads_change_nothing(cache_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
     draw = Random(5)
     queries = supported([expression(draw, SHAPE) for _ in range(80)], NAMESPACES)
     documents = [document(draw, SHAPE) for _ in range(200)]
@@ -38,7 +38,7 @@ def test_threads_change_nothing(memo_bytes: int, monkeypatch: pytest.MonkeyPatch
             {text: text for text in queries},
             namespaces=NAMESPACES,
             engine=engine,
-            limits=tamis.Limits(memo_bytes=memo_bytes),
+            limits=tamis.Limits(cache_bytes=cache_bytes),
         )
 
     def said(match: tamis.Match) -> list[object] | str:

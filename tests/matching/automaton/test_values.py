@@ -21,7 +21,7 @@ from tamis.matching.engines.automaton import compile_queries
 from tamis.matching.engines.automaton.automaton import Automaton
 from tamis.matching.engines.automaton.kernels.values import parse_number
 from tests.matching.automaton.asking import STRUCTURE, answers
-from tests.matching.automaton.test_memo import UNLIMITED, asked
+from tests.matching.automaton.test_cache import UNLIMITED, asked
 
 LONG = "12345678901234567890123"
 
@@ -43,8 +43,8 @@ def test_numbers_are_read_exactly_or_not_at_all(text: str) -> None:
         assert len(text.strip()) > 15
 
 
-@pytest.mark.parametrize("memo_bytes", [1, UNLIMITED])
-def test_what_is_asked_of_python_is_not_taken_for_another_number(memo_bytes: int) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, UNLIMITED])
+def test_what_is_asked_of_python_is_not_taken_for_another_number(cache_bytes: int) -> None:
     """Elements whose string values are the same slice, with other numbers between their ends."""
     expressions = [f"//{name}[. {sign} {n}]" for name in "abc" for sign in "<>=" for n in (1, LONG)]
     expressions += [
@@ -57,7 +57,7 @@ def test_what_is_asked_of_python_is_not_taken_for_another_number(memo_bytes: int
         f"<a><c x='0.{'0' * 30}1'/><b><b>{LONG}</b></b></a>",
         f"<a>{LONG}<b>0</b><b/></a>",
     ]
-    _, grew = asked(expressions, documents, memo_bytes)
+    _, grew = asked(expressions, documents, cache_bytes)
     assert grew["ASKS_NUMBER"] > 0
 
 
@@ -66,8 +66,8 @@ WORDS = [
 ]
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 20_000, UNLIMITED])
-def test_many_constants(memo_bytes: int) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, 20_000, UNLIMITED])
+def test_many_constants(cache_bytes: int) -> None:
     """Constants that begin with each other and contain each other; nodes of many rules."""
     expressions = [f"//{name}[. = '{word}']" for name in ("a", "*") for word in WORDS]
     expressions += [f"//a[b != '{word}']" for word in WORDS]
@@ -80,7 +80,7 @@ def test_many_constants(memo_bytes: int) -> None:
         for text in texts
         for other in texts[:6]
     ]
-    asked(expressions, documents, memo_bytes)
+    asked(expressions, documents, cache_bytes)
 
 
 def test_thousands_of_constants_of_all_lengths() -> None:

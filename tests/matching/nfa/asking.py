@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import EVERYTHING
 from tamis.documents.parser import parse as parse_documents
+from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
 from tamis.language.xpath import parse
-from tamis.matching.engine import Matching
+from tamis.matching.engine import Searcher
 from tamis.matching.engines import nfa, reference
-from tamis.matching.engines.nfa.matching import NfaMatching
+from tamis.matching.engines.nfa.matching import NfaSearcher
 
 
 def queries(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> list[Query]:
     return [parse(expression, namespaces or {}) for expression in expressions]
 
 
-def opened(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> NfaMatching:
+def opened(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> NfaSearcher:
     return nfa.open_nfa(nfa.compile_queries(queries(expressions, namespaces)), 0)
 
 
@@ -33,7 +33,7 @@ def batch_of(
     return parse_documents(sources, vocabulary, EVERYTHING, limits or Limits())[0]
 
 
-def asked(matching: Matching, documents: Sequence[str | bytes]) -> list[list[int]]:
+def asked(matching: Searcher, documents: Sequence[str | bytes]) -> list[list[int]]:
     """The numbers of the queries that are true of each document."""
     vocabulary = Vocabulary()
     matches = matching.match(batch_of(documents, vocabulary), vocabulary)

@@ -78,7 +78,7 @@ def test_queries_added_to_a_running_nfa(first: int) -> None:
     assert asked(running, DOCUMENTS) == by_reference(queries(EXPRESSIONS), DOCUMENTS)
     fresh = nfa.compile_queries(queries(EXPRESSIONS))
     assert len(running.program.nfa) == len(fresh.nfa)
-    assert running.program.demand == fresh.demand
+    assert running.program.projection == fresh.projection
     # The program that it was opened with is as it was: others may be using it.
     assert (len(program.nfa), program.queries) == (states, first)
 

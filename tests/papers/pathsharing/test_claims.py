@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from tamis.core.errors import UsageError
 from tamis.core.limits import DEFAULT_LIMITS
-from tamis.documents.demand import Demand
 from tamis.documents.parser import parse as parse_documents
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Codes, Labels
 from tamis.language.xpath import parse
-from tamis.matching.engines.nfa.matching import NfaMatching, PathTuples
+from tamis.matching.engines.nfa.matching import NfaSearcher, PathTuples
 from tamis.matching.engines.nfa.program import compile_queries
 from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
@@ -35,10 +35,10 @@ def tuples(path: str, documents: list[str]) -> PathTuples:
     """The path-tuples of a path in some documents."""
     vocabulary = Vocabulary()
     batch, errors = parse_documents(
-        [Source(text.encode()) for text in documents], vocabulary, Demand(), DEFAULT_LIMITS
+        [Source(text.encode()) for text in documents], vocabulary, Projection(), DEFAULT_LIMITS
     )
     assert not errors
-    matching = NfaMatching(compile_queries([parse(path)]))
+    matching = NfaSearcher(compile_queries([parse(path)]))
     (found,), _ = matching.path_tuples(batch, vocabulary, [0])
     return found
 

@@ -43,7 +43,7 @@ def strategies(labels: Labels, graph: ExpandedGraph | None) -> Iterator[PathShar
 
 def check(queries: list[str], document: str, graph: ExpandedGraph | None = None) -> int:
     """Compare all with the reference; how many transformations they support."""
-    tasks, demand = tasks_of(queries)
+    tasks, projection = tasks_of(queries)
     shapes = Shapes(Labels())
     supported: list[tuple[Task, Shape]] = []
     for task in tasks:
@@ -52,7 +52,7 @@ def check(queries: list[str], document: str, graph: ExpandedGraph | None = None)
             check_planned(shape)
             supported.append((task, shape))
     ours = [task for task, _ in supported]
-    batch, vocabulary = parsed(document, demand)
+    batch, vocabulary = parsed(document, projection)
     expected = listed(find_groups(ours, batch, vocabulary), ours)
     for strategy in strategies(shapes.labels, graph):
         for number, (_, shape) in enumerate(supported):

@@ -61,7 +61,7 @@ def large(size: int) -> FilterTable:
 def check(table: FilterTable, events: list[dict[str, Any]], options: PcmOptions, by: By) -> None:
     expected = answers(reference.ENGINE, table, events, by)
     engine = ccm(options)
-    matching = engine.open(engine.compile(table), table.owners(by), 1)
+    matching = engine.searcher(engine.compile(table), table.owners(by), 1)
     batch = encode(events, table.names)
     for _ in range(2):
         matches = matching.match(batch)

@@ -84,7 +84,7 @@ def test_batches(options: PcmOptions) -> None:
     engine = ocm(options)
     for threads in (1, 2, 4):
         for size in (1, 7, 33, 100):
-            matching = engine.open(program, owners, threads)
+            matching = engine.searcher(program, owners, threads)
             found = []
             for start in range(0, len(events), size):
                 batch = encode(events[start : start + size], table.names)

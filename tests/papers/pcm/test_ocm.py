@@ -14,7 +14,7 @@ from tamis.events.encode import encode
 from tamis.events.engines import reference
 from tamis.events.model import FilterTable
 from tamis.language.constraints import Constraint
-from tamis_papers.pcm import OcmMatching, PcmOptions, compile_filters, ocm
+from tamis_papers.pcm import OcmSearcher, PcmOptions, compile_filters, ocm
 from tests.events.drawing import answers
 from tests.papers.pcm.test_drawn import events_of, of_numbers
 from tests.papers.pcm.variants import OPTIONS
@@ -69,7 +69,7 @@ def test_memory() -> None:
     constraints = len(table.values)
     program = compile_filters(table, PcmOptions(16))
     assert 21 * constraints < program.memory_usage() < 34 * constraints
-    matching = OcmMatching(program, table.owners("interface"), 2)
+    matching = OcmSearcher(program, table.owners("interface"), 2)
     assert 12 * table.filters <= matching.memory_usage() < 30 * table.filters + 20_000
 
 
@@ -102,7 +102,7 @@ def test_large_filters(options: PcmOptions, size: int) -> None:
 
 def test_counters_of_earlier_events_mean_nothing() -> None:
     table = frozen([Constraint("a", "=", 1), Constraint("b", "=", 1)])
-    matching = OcmMatching(compile_filters(table), table.owners("filter"), 1)
+    matching = OcmSearcher(compile_filters(table), table.owners("filter"), 1)
     events: list[dict[str, Any]] = [
         {"a": 1, "b": 0},
         {"b": 1},
@@ -121,7 +121,7 @@ def test_errors_match_nothing() -> None:
     assert isinstance(batch.errors[1], MalformedEvent)
     for options in OPTIONS:
         for by in ("filter", "interface"):
-            matching = ocm(options).open(compile_filters(table, options), table.owners(by), 2)
+            matching = ocm(options).searcher(compile_filters(table, options), table.owners(by), 2)
             matches = matching.match(batch)
             assert [bool(len(matches.numbers(event))) for event in range(3)] == [True, False, True]
 
@@ -135,7 +135,7 @@ def test_owners_that_are_interfaces_are_reported_once() -> None:
     for options in OPTIONS:
         for threads in (1, 3):
             program = compile_filters(table, options)
-            matches = OcmMatching(program, table.owners("interface"), threads).match(batch)
+            matches = OcmSearcher(program, table.owners("interface"), threads).match(batch)
             assert sorted(matches.set_ids.tolist()) == sorted([0, 1, 2] * 4)
 
 
@@ -151,9 +151,9 @@ def test_thousands_of_small_events(parallel: Any, threads: int) -> None:
     program = compile_filters(table, PcmOptions(parallel=parallel))
     owners = table.owners("interface")
     batch = encode(events, table.names)
-    one = OcmMatching(program, owners, 1).match(batch)
+    one = OcmSearcher(program, owners, 1).match(batch)
     expected = [one.numbers(event).tolist() for event in range(batch.events)]
-    matching = OcmMatching(program, owners, threads)
+    matching = OcmSearcher(program, owners, threads)
     for _ in range(3):
         matches = matching.match(batch)
         assert [matches.numbers(event).tolist() for event in range(batch.events)] == expected
@@ -166,7 +166,7 @@ def test_room_is_made(parallel: Any) -> None:
     batch = encode([{f"n{number}": 0 for number in range(9)}] * 200, table.names)
     for threads in (1, 2, 5):
         program = compile_filters(table, PcmOptions(parallel=parallel))
-        matching = OcmMatching(program, table.owners("filter"), threads)
+        matching = OcmSearcher(program, table.owners("filter"), threads)
         for _ in range(2):
             matches = matching.match(batch)
             assert matches.document_starts.tolist() == list(range(0, 20_001, 100))
@@ -178,7 +178,7 @@ def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     table = of_numbers(3, 8, 60)
     batch = encode(events_of(4, 8, 50, 4), table.names)
     program = compile_filters(table, PcmOptions(parallel="tables"))
-    matching = OcmMatching(program, table.owners("interface"), 4)
+    matching = OcmSearcher(program, table.owners("interface"), 4)
     start, started = threading.Thread.start, []
 
     def start_some(thread: threading.Thread) -> None:
@@ -214,7 +214,7 @@ def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> 
         return int(compiled(state))
 
     program = compile_filters(table, PcmOptions(parallel=parallel))
-    at_work = OcmMatching(program, table.owners("interface"), 3)
+    at_work = OcmSearcher(program, table.owners("interface"), 3)
     with monkeypatch.context() as patch:
         patch.setattr(matching, "match_events", fails_in_another)
         with pytest.raises(MemoryError):
@@ -227,4 +227,4 @@ def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> 
 def test_no_threads(threads: int) -> None:
     table = frozen()
     with pytest.raises(UsageError, match="at least one thread"):
-        OcmMatching(compile_filters(table), table.owners("filter"), threads)
+        OcmSearcher(compile_filters(table), table.owners("filter"), threads)

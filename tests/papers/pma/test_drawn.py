@@ -50,7 +50,7 @@ def of_engine(name: str, filters: list[str], documents: list[str]) -> list[set[s
     (engine,) = (engine for engine in ENGINES if engine.name == name)
     batch, vocabulary = parsed(documents)
     program = engine.compile(queries_of(filters))
-    matches = engine.open(program, Limits().memo_bytes).match(batch, vocabulary)
+    matches = engine.searcher(program, Limits().cache_bytes).match(batch, vocabulary)
     return [
         {filters[number] for number in matches.numbers(document)}
         for document in range(batch.documents)

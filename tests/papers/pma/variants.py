@@ -9,15 +9,15 @@ import numpy as np
 
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Demand
 from tamis.documents.parser import parse as parse_documents
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.schema.prune import Pruner
 from tamis_papers.pma import PmaOptions, compile_queries, open_pma
-from tamis_papers.pma.matching import PmaMatching
+from tamis_papers.pma.matching import PmaSearcher
 
 OPTIONS = [
     PmaOptions(*options)
@@ -29,14 +29,14 @@ LIMITS = Limits(depth=1 << 20)
 def parsed(documents: Sequence[str]) -> tuple[DocumentBatch, Vocabulary]:
     vocabulary = Vocabulary()
     sources = [Source(document.encode()) for document in documents]
-    return parse_documents(sources, vocabulary, Demand(), LIMITS)[0], vocabulary
+    return parse_documents(sources, vocabulary, Projection(), LIMITS)[0], vocabulary
 
 
 def queries_of(filters: Sequence[str]) -> list[Query]:
     return [parse(filter) for filter in filters]
 
 
-def matchings(queries: Sequence[Query], pruner: Pruner | None = None) -> Iterator[PmaMatching]:
+def matchings(queries: Sequence[Query], pruner: Pruner | None = None) -> Iterator[PmaSearcher]:
     """One for each variant, of which each prunes with all of the budget."""
     for options in OPTIONS:
         own = None if pruner is None else Pruner(pruner.graph, pruner.heuristics)

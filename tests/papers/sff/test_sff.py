@@ -19,7 +19,7 @@ from tamis.events.engines import reference
 from tamis.events.model import By, FilterTable
 from tamis.language.constraints import Constraint, Filter
 from tamis_papers import sff
-from tamis_papers.sff import SffMatching
+from tamis_papers.sff import SffSearcher
 from tamis_papers.sff.layout import BASE
 from tests.events.drawing import EVENTS, NUMBERS, STRINGS, answers, tables
 
@@ -47,7 +47,7 @@ def compare(table: FilterTable, events: list[dict[str, Any]], threads: int = 1) 
         assert answers(sff.ENGINE, table, events, by, threads) == expected, by
 
 
-def pairs(matching: SffMatching, events: list[dict[str, Any]], names: Sequence[str]) -> list[Any]:
+def pairs(matching: SffSearcher, events: list[dict[str, Any]], names: Sequence[str]) -> list[Any]:
     """What a matching answers of each event; found one by one, and all together."""
     batch = encode(events, names)
     matches = matching.match(batch)
@@ -70,7 +70,7 @@ def test_threads_and_batches(
     program = sff.compile_filters(table)
     for by in BY:
         expected = answers(reference.ENGINE, table, events, by)
-        matching = SffMatching(program, table.owners(by), threads)
+        matching = SffSearcher(program, table.owners(by), threads)
         assert pairs(matching, events, table.names) == expected
         divided = [
             found
@@ -201,7 +201,7 @@ def test_memory_is_counted() -> None:
     table = one_each(*([Constraint("n", "=", number)] for number in range(1_000)))
     program = sff.compile_filters(table)
     assert program.memory_usage() >= 1_000 * (8 + 4)
-    one, two = (SffMatching(program, table.owners("filter"), n).memory_usage() for n in (1, 2))
+    one, two = (SffSearcher(program, table.owners("filter"), n).memory_usage() for n in (1, 2))
     assert two - one >= 1_000 * 4
 
 
@@ -226,7 +226,7 @@ def test_more_constraints_than_a_byte_counts() -> None:
 
 def test_counters_begin_anew_before_they_overflow() -> None:
     table = one_each([Constraint("a", "=", 1), Constraint("b", "=", 1)], [Constraint("a", "=", 1)])
-    matching = SffMatching(sff.compile_filters(table), table.owners("filter"), 1)
+    matching = SffSearcher(sff.compile_filters(table), table.owners("filter"), 1)
     events: list[dict[str, Any]] = [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}]
     expected = [[1], [], [0, 1]]
     assert pairs(matching, events, table.names) == expected
@@ -248,7 +248,7 @@ def test_interfaces_are_found_once_and_then_passed_over() -> None:
     filters += [[Constraint("b", ">", n), Constraint("a", ">", n)] for n in range(100)]
     interfaces = [n % 3 for n in range(200)]
     table = one_each(*filters, interfaces=interfaces)
-    matching = SffMatching(sff.compile_filters(table), table.owners("interface"), 1)
+    matching = SffSearcher(sff.compile_filters(table), table.owners("interface"), 1)
     batch = encode([{"a": 1_000, "b": 1_000}, {"a": 2}, {"b": 5}], table.names)
     matches = matching.match(batch)
     assert sorted(matches.set_ids[:3].tolist()) == [0, 1, 2]
@@ -279,7 +279,7 @@ def test_events_in_error_match_nothing(by: By) -> None:
     assert set(batch.errors) == {0, 2}
     assert isinstance(batch.errors[0], MalformedEvent)
     for threads in (1, 2):
-        matching = SffMatching(sff.compile_filters(table), table.owners(by), threads)
+        matching = SffSearcher(sff.compile_filters(table), table.owners(by), threads)
         matches = matching.match(batch)
         found = [len(matches.numbers(event)) for event in range(4)]
         assert found == [0, 1 if by == "interface" else 2, 0, 1]

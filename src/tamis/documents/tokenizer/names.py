@@ -11,7 +11,7 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.core.lazy import lazy_pattern
 from tamis.core.names import QNAME, XML_NAMESPACE
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.vocabulary import Vocabulary
 
@@ -36,7 +36,7 @@ class NameTable:
 
     Args:
         vocabulary: takes the names that documents have.
-        demand: which values are read.
+        projection: which values are read.
         record: the tag of records, or ``b""``.
 
     Attributes:
@@ -45,9 +45,9 @@ class NameTable:
             ``""`` for the default, in its order.
     """
 
-    def __init__(self, vocabulary: Vocabulary, demand: Demand, record: bytes = b"") -> None:
+    def __init__(self, vocabulary: Vocabulary, projection: Projection, record: bytes = b"") -> None:
         self.vocabulary = vocabulary
-        self.demand = demand
+        self.projection = projection
         self.count = 0
         self.parents = [0]
         self.declared: list[dict[str, str]] = [{}]
@@ -91,9 +91,9 @@ class NameTable:
             if namespace is None:
                 return False
             id = self.vocabulary.add(namespace, local)
-            if kind == layout.ELEMENT and (namespace, local) in self.demand.text:
+            if kind == layout.ELEMENT and (namespace, local) in self.projection.text:
                 flags = layout.READ_TEXT
-            if kind == layout.ATTRIBUTE and (namespace, local) in self.demand.attributes:
+            if kind == layout.ATTRIBUTE and (namespace, local) in self.projection.attributes:
                 flags = layout.READ_VALUE
             prefix_id = self.vocabulary.add_prefix(prefix) if prefix else -1
         self._put(name, kind, scope, slot, id | flags << 32, prefix_id)

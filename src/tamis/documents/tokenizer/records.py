@@ -11,7 +11,6 @@ from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.limits import Limits
 from tamis.documents import expat, record_batch
 from tamis.documents.batch import BatchBuilder, DocumentBatch, interleaved
-from tamis.documents.demand import Demand
 from tamis.documents.expat_records import (
     SMALL_BYTES,
     ExpatRecords,
@@ -19,6 +18,7 @@ from tamis.documents.expat_records import (
     start_tag,
     too_large,
 )
+from tamis.documents.projection import Projection
 from tamis.documents.record_batch import PAUSE, RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.spans import begin_stream
@@ -44,7 +44,7 @@ class TokenizedRecords:
         self,
         tag: str,
         vocabulary: Vocabulary,
-        demand: Demand,
+        projection: Projection,
         limits: Limits,
         *,
         encoding: str | None = None,
@@ -53,7 +53,7 @@ class TokenizedRecords:
     ) -> None:
         self.tag = tag
         self.vocabulary = vocabulary
-        self.demand = demand
+        self.projection = projection
         self.limits = limits
         self.encoding = encoding
         self.context = context
@@ -86,7 +86,7 @@ class TokenizedRecords:
         return ExpatRecords(
             self.tag,
             self.vocabulary,
-            self.demand,
+            self.projection,
             self.limits,
             encoding=self.encoding,
             context=context,
@@ -114,8 +114,8 @@ class TokenizedRecords:
 
     def _begin(self, context: bytes) -> bool:
         """Read a context, with a new table of names; False if libexpat has to."""
-        names = NameTable(self.vocabulary.fork(), self.demand, self.tag.encode())
-        self.scanner = Scanner(names, self.demand, self.limits)
+        names = NameTable(self.vocabulary.fork(), self.projection, self.tag.encode())
+        self.scanner = Scanner(names, self.projection, self.limits)
         self._forget_contexts()
         self.begun_at = -1
         declaration = declaration_of(context, "utf-8")
@@ -278,7 +278,7 @@ class TokenizedRecords:
             number: DocumentLimitError(too_large(self.limits)) for number in large
         }
         excerpt = None
-        if self.demand.offsets:
+        if self.projection.offsets:
             batch = batch._replace(offsets=batch.offsets + window.start)
             freeze(batch.offsets)
             first, last = int(output.record_starts[0]), int(output.record_ends[count - 1])

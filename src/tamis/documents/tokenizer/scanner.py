@@ -11,8 +11,8 @@ from tamis.core.arrays import freeze
 from tamis.core.kernel.arrays import note
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Demand
 from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
+from tamis.documents.projection import Projection
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.index import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
@@ -52,17 +52,17 @@ class Scanner:
         output: what was recorded since :meth:`provide`.
     """
 
-    def __init__(self, names: NameTable, demand: Demand, limits: Limits) -> None:
+    def __init__(self, names: NameTable, projection: Projection, limits: Limits) -> None:
         self.names = names
-        self.demand = demand
+        self.projection = projection
         depth_max = min(max(limits.depth, 0), DEPTH_MAX)
         stack = np.zeros(2 * depth_max + 8, np.int64)
         self.work = layout.Work(stack, np.zeros(INDEX_SIZE, np.int64))
         self.state = np.zeros(layout.STATES, np.int64)
         self.state[layout.IS_FINAL] = 1
-        self.state[layout.WITH_PREFIXES] = demand.prefixes
-        self.state[layout.WITH_OFFSETS] = demand.offsets
-        self.state[layout.WITH_MISC] = demand.misc
+        self.state[layout.WITH_PREFIXES] = projection.prefixes
+        self.state[layout.WITH_OFFSETS] = projection.offsets
+        self.state[layout.WITH_MISC] = projection.misc
         self.state[layout.DEPTH_MAX] = depth_max
         self.state[layout.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
         # Around records there may be as many elements as inside.
@@ -77,7 +77,7 @@ class Scanner:
         Args:
             documents: how many, or how many records, there may be.
         """
-        self.output = _output(self.demand, size, documents, self._contexts)
+        self.output = _output(self.projection, size, documents, self._contexts)
         self._bind()
         self.state[layout.EVENTS : layout.DOCUMENTS + 1] = 0
 
@@ -137,7 +137,7 @@ class Scanner:
         attributes, value_bytes = int(state[layout.ATTRIBUTES]), int(state[layout.VALUE_BYTES])
         texts, text_bytes = int(state[layout.TEXTS]), int(state[layout.TEXT_BYTES])
         misc, misc_bytes = int(state[layout.MISC]), int(state[layout.MISC_BYTES])
-        prefixes = self.demand.prefixes
+        prefixes = self.projection.prefixes
         batch = DocumentBatch(
             document_starts=out.document_starts[: count + 1],
             tags=out.tags[:events],
@@ -160,7 +160,7 @@ class Scanner:
             prefixes=out.prefixes[: events if prefixes else 0],
             attribute_prefixes=out.attribute_prefixes[: attributes if prefixes else 0],
             lines=np.zeros(0, np.int32),
-            offsets=out.offsets[: events if self.demand.offsets else 0],
+            offsets=out.offsets[: events if self.projection.offsets else 0],
         )
         freeze(*batch)
         return batch
@@ -212,13 +212,15 @@ def _declared(data: bytes, encoding: str | None) -> Declaration | None:
     return Declaration(found.end(), found["standalone"] == b"yes")
 
 
-def _output(demand: Demand, size: int, documents: int, contexts: layout.Int64) -> layout.Output:
+def _output(
+    projection: Projection, size: int, documents: int, contexts: layout.Int64
+) -> layout.Output:
     """Buffers for documents of so many bytes."""
     events = size // 4
-    prefixes = events if demand.prefixes else 0
-    attributes = size // 16 if demand.attributes else 0
-    texts = size // 16 if demand.text else 0
-    misc = size // 64 if demand.misc else 0
+    prefixes = events if projection.prefixes else 0
+    attributes = size // 16 if projection.attributes else 0
+    texts = size // 16 if projection.text else 0
+    misc = size // 64 if projection.misc else 0
 
     def values(wanted: object) -> layout.Bytes:
         return np.empty(size if wanted else 0, np.uint8)
@@ -226,23 +228,23 @@ def _output(demand: Demand, size: int, documents: int, contexts: layout.Int64) -
     return layout.Output(
         tags=np.empty(events, np.int32),
         prefixes=np.empty(prefixes, np.int32),
-        offsets=np.empty(events if demand.offsets else 0, np.int64),
+        offsets=np.empty(events if projection.offsets else 0, np.int64),
         attribute_event=np.empty(attributes, np.int64),
         attribute_name=np.empty(attributes, np.int32),
-        attribute_prefixes=np.empty(attributes if demand.prefixes else 0, np.int32),
+        attribute_prefixes=np.empty(attributes if projection.prefixes else 0, np.int32),
         value_start=np.empty(attributes, np.int64),
         value_end=np.empty(attributes, np.int64),
-        attribute_values=values(demand.attributes),
+        attribute_values=values(projection.attributes),
         text_event=np.empty(texts, np.int64),
         text_start=np.empty(texts, np.int64),
         text_end=np.empty(texts, np.int64),
-        text_values=values(demand.text),
+        text_values=values(projection.text),
         misc_event=np.empty(misc, np.int64),
         misc_text=np.empty(misc, np.int64),
         misc_name=np.empty(misc, np.int32),
         misc_start=np.empty(misc, np.int64),
         misc_end=np.empty(misc, np.int64),
-        misc_values=values(demand.misc),
+        misc_values=values(projection.misc),
         document_starts=np.zeros(documents + 1, np.int64),
         misc_starts=np.zeros(documents + 1, np.int64),
         record_starts=np.empty(documents, np.int64),

@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.spans import begin_document
@@ -38,8 +38,8 @@ class Tokenizer:
         vocabulary: takes the names that documents have.
     """
 
-    def __init__(self, vocabulary: Vocabulary, demand: Demand, limits: Limits) -> None:
-        self.scanner = Scanner(NameTable(vocabulary, demand), demand, limits)
+    def __init__(self, vocabulary: Vocabulary, projection: Projection, limits: Limits) -> None:
+        self.scanner = Scanner(NameTable(vocabulary, projection), projection, limits)
         self.state = self.scanner.state
 
     @property

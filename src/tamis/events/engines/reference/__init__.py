@@ -74,7 +74,7 @@ class ReferenceProgram(NamedTuple):
         return 0
 
 
-class ReferenceMatching:
+class ReferenceSearcher:
     """Holds every filter against every event."""
 
     def __init__(self, program: ReferenceProgram, owners: Owners, threads: int) -> None:
@@ -146,4 +146,4 @@ def _value(of: FilterTable | EventBatch, kinds: Bytes, values: Int64, place: int
     return of.string_bytes[of.string_starts[value] : of.string_starts[value + 1]].tobytes()
 
 
-ENGINE = Engine("reference", compile_filters, ReferenceMatching)
+ENGINE = Engine("reference", compile_filters, ReferenceSearcher)

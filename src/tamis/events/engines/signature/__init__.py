@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from tamis.events.engine import Engine
 from tamis.events.engines.signature.compile import compile_filters
-from tamis.events.engines.signature.matching import SignatureMatching
+from tamis.events.engines.signature.matching import SignatureSearcher
 
-ENGINE = Engine("signature", compile_filters, SignatureMatching)
+ENGINE = Engine("signature", compile_filters, SignatureSearcher)

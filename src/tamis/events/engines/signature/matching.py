@@ -1,4 +1,4 @@
-"""``SignatureMatching``: a program at work."""
+"""``SignatureSearcher``: a program at work."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _SHARE_MIN = 1 << 12
 """So many events at least are worth a thread of their own."""
 
 
-class SignatureMatching:
+class SignatureSearcher:
     """Matches batches, in several threads where there are enough events."""
 
     def __init__(self, program: SignatureProgram, owners: Owners, threads: int) -> None:

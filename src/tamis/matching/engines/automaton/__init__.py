@@ -12,25 +12,25 @@ from tamis.schema.prune import Heuristics
 
 if TYPE_CHECKING:
     from tamis.matching.engines.automaton.automaton import Automaton
-    from tamis.matching.engines.automaton.memo import MemoArrays
+    from tamis.matching.engines.automaton.cache import CacheArrays
 
 __all__ = ["ENGINE", "compile_queries", "locates", "open_automaton", "refuses"]
 
 
 def open_automaton(
-    program: AutomatonProgram, bytes_max: int, memo: MemoArrays | None = None
+    program: AutomatonProgram, bytes_max: int, cache: CacheArrays | None = None
 ) -> Automaton:
     """What matches with a program, for one thread at a time, perhaps from what was learned."""
     from tamis.matching.engines.automaton.automaton import Automaton  # noqa: PLC0415 - imports kernels
 
-    return Automaton(program, bytes_max, memo)
+    return Automaton(program, bytes_max, cache)
 
 
 ENGINE = Engine(
     name="automaton",
     refuses=refuses,
     compile=compile_queries,
-    open=open_automaton,
+    searcher=open_automaton,
     is_automatic=True,
     takes_plain=True,
     heuristics=Heuristics(wildcards="only-parent", descendants="single"),

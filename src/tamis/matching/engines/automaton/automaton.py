@@ -14,6 +14,20 @@ from tamis.core.kernel.arrays import note
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
+from tamis.matching.engines.automaton.cache import (
+    COUNT,
+    EMPTY,
+    PENDING_COLUMNS,
+    START,
+    STATE_COLUMNS,
+    CacheArrays,
+    FactSets,
+    Lists,
+    Pairs,
+    grown,
+    new_arrays,
+    new_scratch,
+)
 from tamis.matching.engines.automaton.kernels.facts import known_facts
 from tamis.matching.engines.automaton.kernels.overlay import compact_overlay
 from tamis.matching.engines.automaton.kernels.scan import scan
@@ -21,6 +35,7 @@ from tamis.matching.engines.automaton.kernels.tables import copy_pairs, rehash
 from tamis.matching.engines.automaton.layout import (
     ASKS_NUMBER,
     ATTRIBUTE_AT,
+    CACHE,
     COUNTED_FROM,
     CURRENT,
     DEPTH,
@@ -43,7 +58,6 @@ from tamis.matching.engines.automaton.layout import (
     HAS_COUNTERS,
     HAS_LEAVES,
     IS_OPEN,
-    MEMO,
     MET_COUNT,
     MISC_AT,
     NOTES,
@@ -67,20 +81,6 @@ from tamis.matching.engines.automaton.layout import (
     WIDTH,
     Events,
     Progress,
-)
-from tamis.matching.engines.automaton.memo import (
-    COUNT,
-    EMPTY,
-    PENDING_COLUMNS,
-    START,
-    STATE_COLUMNS,
-    FactSets,
-    Lists,
-    MemoArrays,
-    Pairs,
-    grown,
-    new_arrays,
-    new_scratch,
 )
 from tamis.matching.engines.automaton.program import (
     OTHER_ATTRIBUTE,
@@ -114,7 +114,7 @@ class Automaton:
     Args:
         program: the queries.
         bytes_max: the bound.
-        memo: what was learned of the program before, to go on from, unless it takes more than that;
+        cache: what was learned of the program before, to go on from, unless it is larger;
             nobody else may have these arrays.
 
     Attributes:
@@ -122,7 +122,7 @@ class Automaton:
     """
 
     def __init__(
-        self, program: AutomatonProgram, bytes_max: int, memo: MemoArrays | None = None
+        self, program: AutomatonProgram, bytes_max: int, cache: CacheArrays | None = None
     ) -> None:
         self.program = program
         self.bytes_max = bytes_max
@@ -144,32 +144,32 @@ class Automaton:
         note(self._state, PROGRAM.nodes, program.arrays)
         note(self._state, SCRATCH.nodes, self._scratch)
         self._learn_anew()
-        if memo is not None:
-            self._go_on_from(memo)
+        if cache is not None:
+            self._go_on_from(cache)
 
-    def _go_on_from(self, memo: MemoArrays) -> None:
-        if _bytes(memo) > self.bytes_max:
-            log.info("what was learned before is left out: it takes %d bytes", _bytes(memo))
+    def _go_on_from(self, cache: CacheArrays) -> None:
+        if _bytes(cache) > self.bytes_max:
+            log.info("what was learned before is left out: it takes %d bytes", _bytes(cache))
             return
-        self._memo = memo
-        note(self._state, MEMO.states.starts, memo)
+        self._cache = cache
+        note(self._state, CACHE.states.starts, cache)
 
     @property
-    def memo(self) -> MemoArrays:
+    def cache(self) -> CacheArrays:
         """What was learned, to be saved before more is matched."""
-        return self._memo
+        return self._cache
 
     def _learn_anew(self) -> None:
-        self._memo = new_arrays(self.program.arrays, self.program.queries)
+        self._cache = new_arrays(self.program.arrays, self.program.queries)
         self._seen = np.zeros(64, np.int64)
         self._scratch.pending_bits[:] = 0
         self._scratch.needed[:] = 0
         self._state[TURNED_TO] = 0
-        note(self._state, MEMO.states.starts, self._memo)
+        note(self._state, CACHE.states.starts, self._cache)
 
     def memory_usage(self) -> int:
         """Bytes of what was learned, and of the room for work."""
-        return _bytes(self._memo) + sum(array.nbytes for array in self._scratch)
+        return _bytes(self._cache) + sum(array.nbytes for array in self._scratch)
 
     def match(
         self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
@@ -255,7 +255,7 @@ class Automaton:
     def _grow_found(self) -> None:
         if self._state[FOUND_COUNT] + 3 > len(self._found):
             self._found = grown(self._found, 2 * len(self._found))
-        answers = int(self._memo.answers.counts[COUNT])
+        answers = int(self._cache.answers.counts[COUNT])
         if answers + 3 > len(self._seen):
             self._seen = grown(self._seen, 2 * answers + 3)
         met = 2 * len(self._met_answers)
@@ -271,7 +271,7 @@ class Automaton:
             self._overlay = [grown(part, 2 * len(part)) for part in self._overlay]
 
     def _make_room(self, status: int) -> None:
-        """Let the memo grow, or forget.
+        """Let the cache grow, or forget.
 
         What open elements need is never forgotten, and the bound is at least twice that: so much
         has been learned anew before it is forgotten again.
@@ -279,43 +279,43 @@ class Automaton:
         state = self._state
         if self._is_beginning_again and state[REGAINED] == state[DEPTH]:
             self._is_beginning_again = False
-            self._bound = max(self.bytes_max, 2 * _bytes(self._memo))
+            self._bound = max(self.bytes_max, 2 * _bytes(self._cache))
         self._grow(status)
-        is_over = _bytes(self._memo) > self._bound and not self._is_beginning_again
+        is_over = _bytes(self._cache) > self._bound and not self._is_beginning_again
         # What one event alone needs more than there may be is granted, or it would never end.
         if is_over and self._forgotten_at != state[_POSITION].tolist():
             self._forget()
 
     def _grow(self, status: int) -> None:
-        memo = self._memo
+        cache = self._cache
         if status == FULL_CLOSES:
-            memo = memo._replace(closes=_grown_pairs(memo.closes))
+            cache = cache._replace(closes=_grown_pairs(cache.closes))
         elif status == FULL_REACHED:
-            memo = memo._replace(reached=_grown_pairs(memo.reached))
+            cache = cache._replace(reached=_grown_pairs(cache.reached))
         elif status == FULL_MERGES:
-            memo = memo._replace(merges=_grown_pairs(memo.merges))
+            cache = cache._replace(merges=_grown_pairs(cache.merges))
         else:
             name = _LISTS[status]
-            changed: dict[str, Any] = {name: _grown_lists(getattr(memo, name))}
-            memo = memo._replace(**changed)
-            states, pendings = len(memo.states.hashes), len(memo.pendings.hashes)
-            if len(memo.state_info) < states * STATE_COLUMNS:
-                memo = memo._replace(
-                    state_info=grown(memo.state_info, states * STATE_COLUMNS),
-                    table=grown(memo.table, states * len(self.program.arrays.wildcards)),
+            changed: dict[str, Any] = {name: _grown_lists(getattr(cache, name))}
+            cache = cache._replace(**changed)
+            states, pendings = len(cache.states.hashes), len(cache.pendings.hashes)
+            if len(cache.state_info) < states * STATE_COLUMNS:
+                cache = cache._replace(
+                    state_info=grown(cache.state_info, states * STATE_COLUMNS),
+                    table=grown(cache.table, states * len(self.program.arrays.wildcards)),
                 )
-            if len(memo.pending_info) < pendings * PENDING_COLUMNS:
-                memo = memo._replace(
-                    pending_info=grown(memo.pending_info, pendings * PENDING_COLUMNS)
+            if len(cache.pending_info) < pendings * PENDING_COLUMNS:
+                cache = cache._replace(
+                    pending_info=grown(cache.pending_info, pendings * PENDING_COLUMNS)
                 )
-        self._memo = memo
-        note(self._state, MEMO.states.starts, memo)
+        self._cache = cache
+        note(self._state, CACHE.states.starts, cache)
 
     def _forget(self) -> None:
         """Forget all that open elements do not need; the kernel then finds their states again."""
         self.forgotten += 1
         self._is_beginning_again = True
-        old, state = self._memo, self._state
+        old, state = self._cache, self._state
         log.info("an automaton forgot what it learned, %d bytes, to stay in bounds", _bytes(old))
         self._forgotten_at = state[_POSITION].tolist()
         self._set_aside()
@@ -328,8 +328,8 @@ class Automaton:
             state[GATHERED] = self._facts(old, int(state[GATHERED]))
             state[CURRENT], state[REGAINED] = START, 0
 
-    def _facts(self, old: MemoArrays, number: int) -> int:
-        """A set of facts of an old memo in the new one."""
+    def _facts(self, old: CacheArrays, number: int) -> int:
+        """A set of facts of an old cache in the new one."""
         start, end = old.facts.starts[number : number + 2]
         places, words = old.facts.places[start:end], old.facts.words[start:end]
         while (found := known_facts(self._state, places, words)) < 0:
@@ -344,7 +344,7 @@ class Automaton:
         self._state[COUNTED_FROM] = self._state[FOUND_COUNT]
         self._state[TRUE_AT_MOST] = 0
         end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
-        answers = self._memo.answers
+        answers = self._cache.answers
         met = self._met_answers[met_begin:met_end]
         used = np.concatenate([self._found[begin:end], met])
         used, starts, members = only_used(used, answers.starts, answers.members)
@@ -352,7 +352,7 @@ class Automaton:
         self._pieces.append(_Piece(end, met_end, starts, members))
 
     def _match_set(self) -> MatchSet:
-        answers = self._memo.answers
+        answers = self._cache.answers
         end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
         count, used = answers.counts.tolist()
         last = _Piece(end, met_end, answers.starts[: count + 1], answers.members[:used])
@@ -389,7 +389,7 @@ class Automaton:
 
 
 class _Piece(NamedTuple):
-    """Answers that a memo knew, and how many had been found, and met, when it was forgotten."""
+    """Answers that a cache knew, and how many had been found, and met, when it was forgotten."""
 
     end: int
     met_end: int
@@ -425,10 +425,10 @@ class _NameSymbols:
         return self._elements, self._attributes
 
 
-def _bytes(memo: MemoArrays) -> int:
+def _bytes(cache: CacheArrays) -> int:
     return sum(
         part.nbytes if isinstance(part, np.ndarray) else sum(array.nbytes for array in part)
-        for part in memo
+        for part in cache
     )
 
 

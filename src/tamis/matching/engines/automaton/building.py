@@ -46,7 +46,7 @@ class Building(NamedTuple):
         accepts: int32[n, ACCEPT_ROW]; a node, and a query that is true as soon as it is reached.
         limits: int32[]; of counters.
         test_kinds: uint8[tests]; test_covers: int32[tests], see below, or -1 where it stays.
-        reads_text: uint8[covers]; whether the text of a cover is read (see tamis.matching.demand).
+        reads_text: uint8[covers]; whether the text of a cover is read.
         levels, pending, work, others: int32[]; room for work.
     """
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tamis.documents.demand import Demands
+from tamis.documents.projection import Projections
 from tamis.language.model import (
     And,
     Axis,
@@ -43,12 +43,12 @@ from tamis.language.model import (
 )
 from tamis.language.queries import Queries
 from tamis.language.values import compare, compare_string
-from tamis.matching.demand import demand_of
 from tamis.matching.engines.automaton.builder import Builder
 from tamis.matching.engines.automaton.building import FALSE, TRUE
 from tamis.matching.engines.automaton.freezing import freeze_program
 from tamis.matching.engines.automaton.program import LENGTH, NORMALIZED, AutomatonProgram
 from tamis.matching.engines.automaton.pruned import pruned_plain
+from tamis.matching.projection import projection_of
 from tamis.schema.prune import Pruner
 
 COUNT_MAX = 4096
@@ -214,13 +214,13 @@ def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> A
         others = enumerate(queries.others, start=len(queries.plain))
         if len(queries.plain):  # small sets need not wait for its kernels to be compiled
             compiler.builder.add_plain(queries.plain)
-    demands = Demands()
+    projections = Projections()
     for number, query in others:
         compiler.add(number, query.expression)
         if compiler.reads_leaves:
-            demands.add(demand_of(query.expression))
+            projections.add(projection_of(query.expression))
             compiler.reads_leaves = False
-    return freeze_program(compiler.builder, len(queries), demands.total)
+    return freeze_program(compiler.builder, len(queries), projections.total)
 
 
 class Compiler:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.errors import UsageError
-from tamis.documents.demand import ALL_NAMES, Demand, Names
+from tamis.documents.projection import ALL_NAMES, Names, Projection
 from tamis.matching.engines.automaton.builder import Builder, Test
 from tamis.matching.engines.automaton.building import (
     ALL_COVERED,
@@ -94,12 +94,12 @@ _ALL_ELEMENTS: Test = (ELEMENT, None, None)
 _ALL_ATTRIBUTES: Test = (ATTRIBUTE, None, None)
 
 
-def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonProgram:
+def freeze_program(builder: Builder, queries: int, projection: Projection) -> AutomatonProgram:
     """The program of all that was added.
 
     Args:
         queries: how many there are.
-        demand: of those that were not plain.
+        projection: of those that were not plain.
     """
     tables = builder.tables
     symbols = _SymbolTable(builder.tests)
@@ -158,13 +158,13 @@ def freeze_program(builder: Builder, queries: int, demand: Demand) -> AutomatonP
     return AutomatonProgram(
         arrays,
         queries,
-        demand | _demand(builder),
+        projection | _projection(builder),
         symbols.elements,
         symbols.attributes,
     )
 
 
-def _demand(builder: Builder) -> Demand:
+def _projection(builder: Builder) -> Projection:
     """What plain queries read of documents."""
     reads = np.flatnonzero(builder.tables["reads_text"])
     text = (
@@ -176,8 +176,8 @@ def _demand(builder: Builder) -> Demand:
     )
     attributes = [builder.tests[number] for number in builder.plain_attributes]
     if any(None in test for test in attributes):
-        return Demand(attributes=ALL_NAMES, text=text)
-    return Demand(attributes=Names(map(_name, attributes)), text=text)
+        return Projection(attributes=ALL_NAMES, text=text)
+    return Projection(attributes=Names(map(_name, attributes)), text=text)
 
 
 def _name(test: Test) -> tuple[str, str]:

@@ -36,12 +36,12 @@ from tamis.matching.engines.automaton.building import (
     VALUES,
     Building,
 )
+from tamis.matching.engines.automaton.cache import grown
 from tamis.matching.engines.automaton.kernels.interning import (
     rehash_formulas,
     rehash_rows,
     rehash_strings,
 )
-from tamis.matching.engines.automaton.memo import grown
 from tamis.matching.engines.automaton.program import CONJUNCTION
 
 ROOM = 1024

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel.arrays import places
-from tamis.matching.engines.automaton.memo import FactSets, Lists, MemoArrays, Pairs, Scratch
+from tamis.matching.engines.automaton.cache import CacheArrays, FactSets, Lists, Pairs, Scratch
 from tamis.matching.engines.automaton.program import ProgramArrays
 
 
@@ -83,16 +83,16 @@ class Progress(NamedTuple):
 # Values of NOTES: which of the places where answers of states are met are noted.
 NOTES_NONE, NOTES_FIRST, NOTES_ALL = range(3)
 # What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the
-# functions that add to the memo return.
+# functions that add to the cache return.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
  FULL_DEPTH, FULL_TEXT, FULL_OVERLAY, FULL_REACHED, ASKS_NUMBER) = range(13)  # fmt: skip
 
 PROGRAM = places(ProgramArrays, SCALARS)
 
 
-def _memo_places(start: int) -> Iterator[Any]:
+def _cache_places(start: int) -> Iterator[Any]:
     place = start
-    for kind in get_type_hints(MemoArrays).values():
+    for kind in get_type_hints(CacheArrays).values():
         if kind in (Lists, FactSets, Pairs):
             yield places(kind, place)
             place += 2 * len(kind._fields)
@@ -101,8 +101,8 @@ def _memo_places(start: int) -> Iterator[Any]:
             place += 2
 
 
-MEMO: Any = MemoArrays(*_memo_places(PROGRAM[-1] + 2))
-SCRATCH = places(Scratch, MEMO[-1][-1] + 2)
+CACHE: Any = CacheArrays(*_cache_places(PROGRAM[-1] + 2))
+SCRATCH = places(Scratch, CACHE[-1][-1] + 2)
 EVENTS = places(Events, SCRATCH[-1] + 2)
 PROGRESS = places(Progress, EVENTS[-1] + 2)
 STATE_SIZE = PROGRESS[-1] + 2

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 
 # Symbols that are there always; from FIRST_SYMBOL on come those of names and namespaces.
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
@@ -233,13 +233,13 @@ class AutomatonProgram(NamedTuple):
     Attributes:
         arrays: what kernels read.
         queries: how many there are.
-        demand: what they read of documents.
+        projection: what they read of documents.
         elements, attributes: the symbols of their names.
     """
 
     arrays: ProgramArrays
     queries: int
-    demand: Demand
+    projection: Projection
     elements: Symbols
     attributes: Symbols
 

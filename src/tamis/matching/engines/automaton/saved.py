@@ -15,7 +15,7 @@ A file must not be written into while it is mapped; these functions put another 
 ...     path = Path(folder) / "news.tamis"
 ...     identity = save_program(path, compile_queries([parse("//a[b = 'x']")]))
 ...     saved = load_program(path)
-...     nothing = load_memo(path.with_suffix(".memo"), saved)
+...     nothing = load_cache(path.with_suffix(".cache"), saved)
 >>> saved.program.queries, saved.identity == identity, nothing
 (1, True, None)
 """
@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from tamis.core.array_file import ArrayFile, open_arrays, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, UnreadableProgram
-from tamis.documents.demand import Demand, Name, Names
-from tamis.matching.engines.automaton.memo import MemoArrays
+from tamis.documents.projection import Name, Names, Projection
+from tamis.matching.engines.automaton.cache import CacheArrays
 from tamis.matching.engines.automaton.program import (
     FIRST_SYMBOL,
     AutomatonProgram,
@@ -42,18 +42,18 @@ from tamis.matching.engines.automaton.program import (
 )
 from tamis.matching.engines.automaton.validate import (
     COLUMNS,
-    PARTS_OF_MEMOS,
+    PARTS_OF_CACHES,
     dtypes,
-    fault_of_memo,
+    fault_of_cache,
     fault_of_program,
 )
 
 log = logging.getLogger("tamis")
 
-PROGRAM_VERSION = 4
+PROGRAM_VERSION = 5
 """To be raised when the arrays of programs change, or what they mean."""
-MEMO_VERSION = 3
-"""Likewise of memos; or when a kernel would learn something else."""
+CACHE_VERSION = 4
+"""Likewise of caches; or when a kernel would learn something else."""
 
 _PREFIX = "automaton."
 
@@ -103,7 +103,7 @@ def save_program(
     own = {_PREFIX + name: array for name, array in _arrays_of(program.arrays).items()}
     said = {
         "queries": program.queries,
-        "demand": _demand_said(program.demand),
+        "projection": _projection_said(program.projection),
         "names": _symbols_said(program),
         "more": metadata or {},
     }
@@ -121,16 +121,16 @@ def load_program(path: Path) -> SavedProgram:
     file = open_arrays(path, "program", PROGRAM_VERSION)
     own, others = _divided(file)
     try:
-        said = _object(file.metadata, {"queries", "demand", "names", "more"})
+        said = _object(file.metadata, {"queries", "projection", "names", "more"})
         queries, more = _is(int, said["queries"]), _is(dict, said["more"])
-        demand, symbols = _demand_heard(said["demand"]), _symbols_heard(said["names"])
+        projection, symbols = _projection_heard(said["projection"]), _symbols_heard(said["names"])
     except _NotSaid:
         raise DamagedProgram("its metadata are not those of a program", str(path)) from None
     count = FIRST_SYMBOL + sum(len(kind) for both in symbols for kind in both)
     fault = fault_of_program(own, queries, count)
     if fault is not None:
         raise DamagedProgram(f"{fault} cannot be right", str(path))
-    program = AutomatonProgram(ProgramArrays(**own), queries, demand, *symbols)
+    program = AutomatonProgram(ProgramArrays(**own), queries, projection, *symbols)
     return SavedProgram(program, others, more, file.identity)
 
 
@@ -156,10 +156,10 @@ def _divided(file: ArrayFile) -> tuple[dict[str, NDArray[Any]], dict[str, NDArra
 # -- metadata --------------------------------------------------------------------------------------
 
 
-def _demand_said(demand: Demand) -> dict[str, Any]:
+def _projection_said(projection: Projection) -> dict[str, Any]:
     return {
         name: _names_said(value) if isinstance(value, Names) else value
-        for name, value in demand._asdict().items()
+        for name, value in projection._asdict().items()
     }
 
 
@@ -180,9 +180,9 @@ def _symbols_said(program: AutomatonProgram) -> list[list[Any]]:
     return [said[symbol] for symbol in range(FIRST_SYMBOL, len(program.arrays.wildcards))]
 
 
-def _demand_heard(said: Any) -> Demand:
-    said = _object(said, set(Demand._fields))
-    return Demand(
+def _projection_heard(said: Any) -> Projection:
+    said = _object(said, set(Projection._fields))
+    return Projection(
         _names_heard(said["attributes"]),
         _names_heard(said["text"]),
         *(_is(bool, said[name]) for name in ("misc", "prefixes", "lines")),
@@ -237,10 +237,10 @@ def _is(kind: type[T], said: Any) -> T:
     return said
 
 
-# -- memos -----------------------------------------------------------------------------------------
+# -- caches ----------------------------------------------------------------------------------------
 
 
-def save_memo(path: Path, memo: MemoArrays, identity: str) -> None:
+def save_cache(path: Path, cache: CacheArrays, identity: str) -> None:
     """Write what was learned of a program to a file, whole or not at all.
 
     Args:
@@ -249,17 +249,17 @@ def save_memo(path: Path, memo: MemoArrays, identity: str) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    write_arrays(path, "memo", MEMO_VERSION, named_arrays(memo), {"program": identity})
+    write_arrays(path, "cache", CACHE_VERSION, named_arrays(cache), {"program": identity})
 
 
-def load_memo(path: Path, saved: SavedProgram) -> MemoArrays | None:
+def load_cache(path: Path, saved: SavedProgram) -> CacheArrays | None:
     """What was learned of a program, to go on from; or None where there is no use in the file.
 
-    Why that is so is logged: a memo saves time and is nothing to fail for. What is learned later
+    Why that is so is logged: a cache saves time and is nothing to fail for. What is learned later
     stays in this process. Each automaton needs one of its own.
     """
     try:
-        return _loaded_memo(path, saved)
+        return _loaded_cache(path, saved)
     except UnreadableProgram as error:
         log.info("nothing was learned before: %s", error)
     except ProgramError as error:
@@ -267,23 +267,23 @@ def load_memo(path: Path, saved: SavedProgram) -> MemoArrays | None:
     return None
 
 
-def _loaded_memo(path: Path, saved: SavedProgram) -> MemoArrays:
-    file = open_arrays(path, "memo", MEMO_VERSION, is_private=True)
+def _loaded_cache(path: Path, saved: SavedProgram) -> CacheArrays:
+    file = open_arrays(path, "cache", CACHE_VERSION, is_private=True)
     if file.metadata != {"program": saved.identity}:
         raise DamagedProgram("it is of another program", str(path))
-    memo = memo_of(file.arrays)
-    if memo is None:
+    cache = cache_of(file.arrays)
+    if cache is None:
         raise DamagedProgram("the types of its arrays cannot be right", str(path))
-    fault = fault_of_memo(memo, saved.program.arrays, saved.program.queries)
+    fault = fault_of_cache(cache, saved.program.arrays, saved.program.queries)
     if fault is not None:
         raise DamagedProgram(f"{fault} cannot be right", str(path))
-    return memo
+    return cache
 
 
-def named_arrays(memo: MemoArrays) -> dict[str, NDArray[Any]]:
-    """All arrays of a memo, by their names."""
+def named_arrays(cache: CacheArrays) -> dict[str, NDArray[Any]]:
+    """All arrays of a cache, by their names."""
     arrays: dict[str, NDArray[Any]] = {}
-    for name, part in memo._asdict().items():
+    for name, part in cache._asdict().items():
         if isinstance(part, np.ndarray):
             arrays[name] = part
         else:
@@ -291,12 +291,12 @@ def named_arrays(memo: MemoArrays) -> dict[str, NDArray[Any]]:
     return arrays
 
 
-def memo_of(arrays: Arrays) -> MemoArrays | None:
-    """The arrays as a memo, or None where these are not its arrays."""
-    kinds = get_type_hints(MemoArrays)
-    expected = dict(dtypes(MemoArrays))
+def cache_of(arrays: Arrays) -> CacheArrays | None:
+    """The arrays as a cache, or None where these are not its arrays."""
+    kinds = get_type_hints(CacheArrays)
+    expected = dict(dtypes(CacheArrays))
     for name, kind in kinds.items():
-        if kind in PARTS_OF_MEMOS:
+        if kind in PARTS_OF_CACHES:
             expected |= {f"{name}.{inner}": dtype for inner, dtype in dtypes(kind).items()}
     if arrays.keys() != expected.keys():
         return None
@@ -304,8 +304,8 @@ def memo_of(arrays: Arrays) -> MemoArrays | None:
         return None
     parts: dict[str, Any] = {
         name: kind(*(arrays[f"{name}.{inner}"] for inner in kind._fields))
-        if kind in PARTS_OF_MEMOS
+        if kind in PARTS_OF_CACHES
         else arrays[name]
         for name, kind in kinds.items()
     }
-    return MemoArrays(**parts)
+    return CacheArrays(**parts)

@@ -1,7 +1,7 @@
-"""Whether the arrays of a program, or of a memo, can be trusted: they may come from any file.
+"""Whether the arrays of a program, or of a cache, can be trusted: they may come from any file.
 
 Here their types and lengths are compared; the kernels that look at all of their numbers, in
-``kernels/checks.py`` and ``kernels/memo_checks.py``, rely on that, and all other kernels on these.
+``kernels/checks.py`` and ``kernels/cache_checks.py``, rely on that, and all other kernels on these.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import dtype_of
 from tamis.core.kernel.arrays import note
-from tamis.matching.engines.automaton.kernels import checks, memo_checks
-from tamis.matching.engines.automaton.layout import MEMO, PROGRAM, QUERIES, STATE_SIZE, WIDTH
-from tamis.matching.engines.automaton.memo import (
+from tamis.matching.engines.automaton.cache import (
     PENDING_COLUMNS,
     STATE_COLUMNS,
+    CacheArrays,
     FactSets,
     Lists,
-    MemoArrays,
     Pairs,
 )
+from tamis.matching.engines.automaton.kernels import cache_checks, checks
+from tamis.matching.engines.automaton.layout import CACHE, PROGRAM, QUERIES, STATE_SIZE, WIDTH
 from tamis.matching.engines.automaton.program import (
     CLASSES,
     COMPARISON_COLUMNS,
@@ -48,12 +48,12 @@ PARTS = (
     "the constants", "the grams", "the searched strings",
 )  # fmt: skip
 """Of a program: what ``checks.faulty_part`` may find faulty."""
-MEMO_PARTS = (
+CACHE_PARTS = (
     "the sets of facts", "the answers", "the pending nodes", "the states",
     "what is known of states", "the table", "the sets of constants", "the sets of classes",
     "the answers of single queries", "what is reached", "the closes", "the merges",
 )  # fmt: skip
-"""Likewise of a memo."""
+"""Likewise of a cache."""
 COLUMNS = {
     "nodes": NODE_COLUMNS,
     "wildcards": -1,
@@ -69,8 +69,8 @@ COLUMNS = {
     "lasts": 2,
 }
 """How many numbers a row has of those arrays of a program that have rows; -1: any number."""
-PARTS_OF_MEMOS = (Lists, FactSets, Pairs)
-"""Tuples of arrays that memos are made of, beside arrays."""
+PARTS_OF_CACHES = (Lists, FactSets, Pairs)
+"""Tuples of arrays that caches are made of, beside arrays."""
 _LETTERS = 257
 """One for each byte, and how many they are."""
 _NUMBERS_MAX = 1 << 31
@@ -88,7 +88,7 @@ def dtypes(arrays: Any) -> dict[str, np.dtype[Any]]:
     """
     hints = get_type_hints(arrays)
     return {
-        name: dtype_of(hints[name]) for name in arrays._fields if hints[name] not in PARTS_OF_MEMOS
+        name: dtype_of(hints[name]) for name in arrays._fields if hints[name] not in PARTS_OF_CACHES
     }
 
 
@@ -108,16 +108,16 @@ def fault_of_program(arrays: Arrays, queries: int, symbols: int) -> str | None:
     return None if part < 0 else PARTS[part]
 
 
-def fault_of_memo(memo: MemoArrays, program: ProgramArrays, queries: int) -> str | None:
-    """What cannot be so in a memo of a program that is as it must be; or None."""
-    if not all(_memo_lengths(memo, program, queries)):
+def fault_of_cache(cache: CacheArrays, program: ProgramArrays, queries: int) -> str | None:
+    """What cannot be so in a cache of a program that is as it must be; or None."""
+    if not all(_cache_lengths(cache, program, queries)):
         return "the lengths of its arrays"
     state = _state_of(program, queries)
-    note(state, MEMO.states.starts, memo)
+    note(state, CACHE.states.starts, cache)
     stamps = np.zeros(max(len(program.tests), queries), np.int32)
-    children, siblings = (np.zeros(len(memo.pendings.hashes), np.int32) for _ in range(2))
-    part = memo_checks.faulty_part(state, stamps, children, siblings)
-    return None if part < 0 else MEMO_PARTS[part]
+    children, siblings = (np.zeros(len(cache.pendings.hashes), np.int32) for _ in range(2))
+    part = cache_checks.faulty_part(state, stamps, children, siblings)
+    return None if part < 0 else CACHE_PARTS[part]
 
 
 def _state_of(program: ProgramArrays, queries: int) -> NDArray[np.int64]:
@@ -197,21 +197,21 @@ def _told_at_most(program: ProgramArrays) -> int:
     return min(facts // 64 + OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)
 
 
-def _memo_lengths(memo: MemoArrays, program: ProgramArrays, queries: int) -> Iterator[bool]:
+def _cache_lengths(cache: CacheArrays, program: ProgramArrays, queries: int) -> Iterator[bool]:
     """Whether each array is as long as others say."""
-    for lists in (memo.states, memo.pendings, memo.facts, memo.answers):
+    for lists in (cache.states, cache.pendings, cache.facts, cache.answers):
         size = len(lists.hashes)
         yield 0 < size < len(lists.slots) < _NUMBERS_MAX and _is_table(len(lists.slots))
         yield len(lists.starts) == size + 1 and len(lists.counts) == 2
-    yield len(memo.facts.places) == len(memo.facts.words)
-    states, pendings = len(memo.states.hashes), len(memo.pendings.hashes)
-    yield len(memo.state_info) == states * STATE_COLUMNS
-    yield len(memo.table) == states * len(program.wildcards)
-    yield len(memo.pending_info) == pendings * PENDING_COLUMNS
-    yield len(memo.constant_sets) == len(program.constants) - 1
-    yield len(memo.query_answers) == (queries if len(program.sparse) else 0)
-    yield len(memo.class_sets) == program.groups[-1, CLASSES]
-    for pairs in (memo.reached, memo.closes, memo.merges):
+    yield len(cache.facts.places) == len(cache.facts.words)
+    states, pendings = len(cache.states.hashes), len(cache.pendings.hashes)
+    yield len(cache.state_info) == states * STATE_COLUMNS
+    yield len(cache.table) == states * len(program.wildcards)
+    yield len(cache.pending_info) == pendings * PENDING_COLUMNS
+    yield len(cache.constant_sets) == len(program.constants) - 1
+    yield len(cache.query_answers) == (queries if len(program.sparse) else 0)
+    yield len(cache.class_sets) == program.groups[-1, CLASSES]
+    for pairs in (cache.reached, cache.closes, cache.merges):
         yield _is_table(len(pairs.keys)) and len(pairs.keys) == len(pairs.values)
         yield len(pairs.counts) == 1
 

@@ -11,7 +11,7 @@ from tamis.matching.engines.nfa.refusals import refuses
 from tamis.schema.prune import Heuristics
 
 if TYPE_CHECKING:
-    from tamis.matching.engines.nfa.matching import NfaMatching
+    from tamis.matching.engines.nfa.matching import NfaSearcher
     from tamis.matching.engines.nfa.program import NfaProgram
     from tamis.schema.prune import Pruner
 
@@ -25,18 +25,18 @@ def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> N
     return compile_queries(queries, pruner)
 
 
-def open_nfa(program: NfaProgram, _bytes_max: int) -> NfaMatching:
+def open_nfa(program: NfaProgram, _bytes_max: int) -> NfaSearcher:
     """What matches with a program, for one thread at a time."""
-    from tamis.matching.engines.nfa.matching import NfaMatching  # noqa: PLC0415 - imports kernels
+    from tamis.matching.engines.nfa.matching import NfaSearcher  # noqa: PLC0415 - imports kernels
 
-    return NfaMatching(program)
+    return NfaSearcher(program)
 
 
 ENGINE = Engine(
     name="nfa",
     refuses=refuses,
     compile=compile_queries,
-    open=open_nfa,
+    searcher=open_nfa,
     is_automatic=False,
     takes_plain=True,
     heuristics=Heuristics(filters_max=32, steps_max=256),

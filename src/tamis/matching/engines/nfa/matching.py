@@ -1,4 +1,4 @@
-"""``NfaMatching``: a program at work, its workspace, and the path-tuples that it is asked for."""
+"""``NfaSearcher``: a program at work, its workspace, and the path-tuples that it is asked for."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class PathTuples(NamedTuple):
     documents: Int64
 
 
-class NfaMatching:
+class NfaSearcher:
     """A program at work. It learns nothing; queries may be added while it runs.
 
     Args:

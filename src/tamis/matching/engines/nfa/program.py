@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.demand import Demand, Demands
+from tamis.documents.projection import Projection, Projections
 from tamis.language.filters import Codes, Labels
 from tamis.language.model import Constant, Query
-from tamis.matching.demand import demand_of
 from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE, Conditions
 from tamis.matching.engines.nfa.refusals import refuses
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.matching.filters import filters_of, refusal
+from tamis.matching.projection import projection_of
 from tamis.schema.prune import Pruner
 from tamis.schema.twigs import prune_query
 
@@ -65,7 +65,7 @@ class NfaProgram:
         self.labels = Labels()
         self.conditions = Conditions()
         self.twigs: list[tuple[int, int]] = []
-        self._demands = Demands()
+        self._projections = Projections()
         self.queries = 0
         self.is_pruned = False
         self._set_starts = _Growing(np.zeros(1, np.int64))
@@ -78,15 +78,15 @@ class NfaProgram:
         other.labels = _labels(self.labels.names)
         other.conditions = self.conditions.copy()
         other.twigs = self.twigs.copy()
-        other._demands, other.queries = Demands(self.demand), self.queries
+        other._projections, other.queries = Projections(self.projection), self.queries
         other.is_pruned = self.is_pruned
         other._set_starts, other._members = self._set_starts.copy(), self._members.copy()
         return other
 
     @property
-    def demand(self) -> Demand:
+    def projection(self) -> Projection:
         """What is read of documents."""
-        return self._demands.total
+        return self._projections.total
 
     @property
     def set_starts(self) -> Int64:
@@ -122,7 +122,7 @@ class NfaProgram:
     def _add_twig(self, query: Query, number: int) -> None:
         _refuse(query)
         self._add_condition(query, number)
-        self._demands.add(demand_of(query.expression))
+        self._projections.add(projection_of(query.expression))
 
     def _add_pruned(self, query: Query, number: int, pruner: Pruner) -> None:
         """Add a twig that is pruned; documents that leave the DTD need what it reads as it is."""
@@ -133,7 +133,7 @@ class NfaProgram:
             self._add_filters(filters, number)
         elif pruned.expression != Constant(False):
             self._add_condition(query if refuses(pruned) is not None else pruned, number)
-        self._demands.add(demand_of(query.expression))
+        self._projections.add(projection_of(query.expression))
 
     def _add_condition(self, query: Query, number: int) -> None:
         self.nfa.watch([DOCUMENT_STATE])

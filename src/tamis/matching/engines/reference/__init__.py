@@ -11,7 +11,7 @@ from tamis.matching.engine import Engine, locates_nothing
 if TYPE_CHECKING:
     from tamis.language.model import Query
     from tamis.matching.engines.reference.compile import ReferenceProgram
-    from tamis.matching.engines.reference.evaluate import Evaluator, ReferenceMatching, match
+    from tamis.matching.engines.reference.evaluate import Evaluator, ReferenceSearcher, match
     from tamis.matching.engines.reference.nodes import build_nodes
     from tamis.matching.engines.reference.sets import Rows
 
@@ -38,18 +38,18 @@ def compile_queries(queries: Sequence[Query]) -> ReferenceProgram:
     return compile_queries(queries)
 
 
-def open_reference(program: ReferenceProgram, _bytes_max: int) -> ReferenceMatching:
+def open_reference(program: ReferenceProgram, _bytes_max: int) -> ReferenceSearcher:
     """What matches with a program."""
-    from tamis.matching.engines.reference.evaluate import ReferenceMatching  # noqa: PLC0415
+    from tamis.matching.engines.reference.evaluate import ReferenceSearcher  # noqa: PLC0415
 
-    return ReferenceMatching(program)
+    return ReferenceSearcher(program)
 
 
 ENGINE = Engine(
     name="reference",
     refuses=lambda _: None,
     compile=compile_queries,
-    open=open_reference,
+    searcher=open_reference,
     is_automatic=True,
     takes_plain=False,
     heuristics=None,

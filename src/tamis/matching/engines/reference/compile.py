@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tamis.documents.demand import Demand, Demands
+from tamis.documents.projection import Projection, Projections
 from tamis.language.model import Query
-from tamis.matching.demand import demand_of
+from tamis.matching.projection import projection_of
 
 
 class ReferenceProgram(NamedTuple):
     """Queries, as they were parsed.
 
     Attributes:
-        demand: what they read of documents.
+        projection: what they read of documents.
     """
 
     queries: tuple[Query, ...]
-    demand: Demand
+    projection: Projection
 
     def memory_usage(self) -> int:
         """0: it is nothing but the queries themselves."""
@@ -29,10 +29,10 @@ def compile_queries(queries: Sequence[Query]) -> ReferenceProgram:
     """Names are looked up when a batch is matched.
 
     >>> from tamis.language.xpath import parse
-    >>> compile_queries([parse("//a/@b")]).demand.attributes
+    >>> compile_queries([parse("//a/@b")]).projection.attributes
     Names([('', 'b')])
     """
-    demands = Demands()
+    projections = Projections()
     for query in queries:
-        demands.add(demand_of(query.expression))
-    return ReferenceProgram(tuple(queries), demands.total)
+        projections.add(projection_of(query.expression))
+    return ReferenceProgram(tuple(queries), projections.total)

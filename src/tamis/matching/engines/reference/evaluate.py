@@ -60,7 +60,7 @@ from tamis.matching.engines.reference.sets import (
 )
 
 
-class ReferenceMatching(NamedTuple):
+class ReferenceSearcher(NamedTuple):
     """A program at work; it learns nothing."""
 
     program: ReferenceProgram

@@ -6,6 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, kernel
+from tamis.matching.engines.automaton.cache import Words
 from tamis.matching.engines.automaton.kernels.tables import slot_of
 from tamis.matching.engines.automaton.kernels.values import (
     GRAM_BYTES,
@@ -15,7 +16,6 @@ from tamis.matching.engines.automaton.kernels.values import (
     hashed,
     seed,
 )
-from tamis.matching.engines.automaton.memo import Words
 from tamis.matching.engines.automaton.program import (
     ASKED_OF,
     CONSTANT_ROW,

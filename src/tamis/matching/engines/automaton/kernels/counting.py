@@ -16,7 +16,7 @@ from tamis.matching.engines.automaton.kernels.facts import (
     tell,
     tell_word,
 )
-from tamis.matching.engines.automaton.layout import MEMO, PROGRAM, SCRATCH
+from tamis.matching.engines.automaton.layout import CACHE, PROGRAM, SCRATCH
 from tamis.matching.engines.automaton.program import OF_DESCENDANT, OF_STAGE, OF_VALUE
 
 
@@ -30,8 +30,8 @@ def counter_of(state: Int64, fact: int) -> int:
 @called
 def set_counts(state: Int64, number: int) -> None:
     """Add what the facts of a set say to their counters, up to the limits."""
-    offsets, start = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets, start = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     values, limits = int32s(state, SCRATCH.counter_values), int32s(state, PROGRAM.counter_limits)
     bases = int32s(state, PROGRAM.counter_bases)
     for i in range(offsets[number], offsets[number + 1]):
@@ -47,8 +47,8 @@ def set_counts(state: Int64, number: int) -> None:
 @called
 def forget_counts(state: Int64, number: int) -> None:
     """Set the counters of which a set says something to 0."""
-    offsets, start = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets, start = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     values = int32s(state, SCRATCH.counter_values)
     for i in range(offsets[number], offsets[number + 1]):
         word = words[i] if places[i] >= start[OF_DESCENDANT] else U(0)
@@ -88,8 +88,8 @@ def merge_counts(state: Int64, gathered: int, result: int) -> int:
 @called
 def collect(state: Int64, number: int) -> None:
     """Tell the facts of a set, counters with their present value, but not the stages."""
-    offsets, ends = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets, ends = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     values, bases = int32s(state, SCRATCH.counter_values), int32s(state, PROGRAM.counter_bases)
     for i in range(offsets[number], offsets[number + 1]):
         place, word = np.int64(places[i]), words[i]
@@ -105,8 +105,8 @@ def collect(state: Int64, number: int) -> None:
 @called
 def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
     """Lead a child through the chains that begin with one of its facts, or set these back to 0."""
-    offsets, ends = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets, ends = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     starts, numbers = int64s(state, PROGRAM.chain_starts), int32s(state, PROGRAM.chain_numbers)
     for i in range(offsets[result], offsets[result + 1]):
         word = words[i] if ends[OF_VALUE] <= places[i] < ends[OF_STAGE] else U(0)
@@ -139,8 +139,8 @@ def lead(state: Int64, chain: int) -> bool:
 @called
 def tell_numbered(state: Int64, result: int, chain: int) -> None:
     """Tell what follows of a child that passed a chain, by what else it told."""
-    offsets, ends = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets, ends = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     starts, lasts = int64s(state, PROGRAM.last_starts), int32s(state, PROGRAM.lasts)
     for i in range(offsets[result], offsets[result + 1]):
         word = words[i] if ends[OF_VALUE] <= places[i] < ends[OF_STAGE] else U(0)

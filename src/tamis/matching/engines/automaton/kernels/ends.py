@@ -8,6 +8,17 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import ones
+from tamis.matching.engines.automaton.cache import (
+    EMPTY,
+    INHERITED,
+    NO_RESULT,
+    NOTHING,
+    RESULT,
+    RESULT_ANSWER,
+    RULED,
+    STATE_COLUMNS,
+    SURE_FACTS,
+)
 from tamis.matching.engines.automaton.kernels.counting import (
     forget_counts,
     merge_counts,
@@ -33,27 +44,16 @@ from tamis.matching.engines.automaton.kernels.tables import (
     slot_of,
 )
 from tamis.matching.engines.automaton.layout import (
+    CACHE,
     DONE,
     FULL_ANSWERS,
     FULL_CLOSES,
     FULL_FACTS,
     FULL_MERGES,
     HAS_COUNTERS,
-    MEMO,
     PROGRAM,
     SCRATCH,
     TAKEN,
-)
-from tamis.matching.engines.automaton.memo import (
-    EMPTY,
-    INHERITED,
-    NO_RESULT,
-    NOTHING,
-    RESULT,
-    RESULT_ANSWER,
-    RULED,
-    STATE_COLUMNS,
-    SURE_FACTS,
 )
 from tamis.matching.engines.automaton.program import (
     ACCEPTS,
@@ -88,9 +88,9 @@ SEARCH = 8
 @called
 def close(state: Int64, current: int, gathered: int) -> int:
     """The result and answer of an element, which become known: DONE, or a status, negated."""
-    if is_crowded(state, MEMO.closes):
+    if is_crowded(state, CACHE.closes):
         return -FULL_CLOSES
-    info = int32s(state, MEMO.state_info)
+    info = int32s(state, CACHE.state_info)
     row = current * STATE_COLUMNS
     state[TAKEN] = 0
     facts = uint64s(state, SCRATCH.gathered)
@@ -119,7 +119,7 @@ def close(state: Int64, current: int, gathered: int) -> int:
         info[row + RESULT] = result
         info[row + RESULT_ANSWER] = answer
     else:
-        put(state, MEMO.closes, pair(current, gathered), result | (answer + 1) << 32)
+        put(state, CACHE.closes, pair(current, gathered), result | (answer + 1) << 32)
     return DONE
 
 
@@ -127,26 +127,26 @@ def close(state: Int64, current: int, gathered: int) -> int:
 def closed(state: Int64, current: int, gathered: int) -> int:
     """The result of an element, and from bit 32 on 1 and its answer; or a status, negated."""
     if gathered == EMPTY:
-        info, row = int32s(state, MEMO.state_info), current * STATE_COLUMNS
+        info, row = int32s(state, CACHE.state_info), current * STATE_COLUMNS
         if info[row + RESULT] == NO_RESULT:
             status = close(state, current, gathered)
             if status < 0:
                 return status
         return np.int64(info[row + RESULT]) | (np.int64(info[row + RESULT_ANSWER]) + 1) << 32
-    keys, key = uint64s(state, MEMO.closes.keys), pair(current, gathered)
+    keys, key = uint64s(state, CACHE.closes.keys), pair(current, gathered)
     slot = slot_of(keys, key)
     if keys[slot] == U(0):
         status = close(state, current, gathered)
         if status < 0:
             return status
         slot = slot_of(keys, key)
-    return int64s(state, MEMO.closes.values)[slot]
+    return int64s(state, CACHE.closes.values)[slot]
 
 
 @called
 def forget_facts(state: Int64, number: int) -> None:
     """Clear the words of the facts that hold, where a set has some."""
-    offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
+    offsets, places = int64s(state, CACHE.facts.starts), int32s(state, CACHE.facts.places)
     facts = uint64s(state, SCRATCH.gathered)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] = U(0)
@@ -155,8 +155,8 @@ def forget_facts(state: Int64, number: int) -> None:
 @called
 def tell_sure(state: Int64, sure: int) -> None:
     """Tell what is sure; facts about the element itself are not told, but hold there."""
-    offsets = int64s(state, MEMO.facts.starts)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets = int64s(state, CACHE.facts.starts)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     facts, end = uint64s(state, SCRATCH.gathered), int64s(state, PROGRAM.fact_ends)[OF_ITSELF]
     for i in range(offsets[sure], offsets[sure + 1]):
         if places[i] < end:
@@ -168,8 +168,8 @@ def tell_sure(state: Int64, sure: int) -> None:
 @called
 def pass_on(state: Int64, gathered: int, inherited: int) -> None:
     """Tell the gathered facts of descendants that pending nodes need."""
-    offsets, ends = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets, ends = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     needed = uint64s(state, SCRATCH.needed)
     i, end = offsets[gathered], offsets[gathered + 1]
     while i < end and places[i] < ends[OF_CHILD]:
@@ -193,11 +193,11 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
     Which of them hold is what a processor cannot guess, so all are written down first, in vain
     where they do not.
     """
-    offsets, members = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
+    offsets, members = int64s(state, CACHE.states.starts), int32s(state, CACHE.states.members)
     nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
     facts = uint64s(state, SCRATCH.gathered)
     start = offsets[current]
-    end = start + int32s(state, MEMO.state_info)[current * STATE_COLUMNS + RULED]
+    end = start + int32s(state, CACHE.state_info)[current * STATE_COLUMNS + RULED]
     passed = int32s(state, SCRATCH.rules)
     count = 0
     for i in range(start, end):
@@ -229,8 +229,8 @@ def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
     What its rules watch are words of facts, as what was gathered is. Where that is few words, each
     is searched for among those that are watched.
     """
-    nodes, offsets = int32s(state, PROGRAM.nodes), int64s(state, MEMO.facts.starts)
-    places, found = int32s(state, PROGRAM.watch_places), int32s(state, MEMO.facts.places)
+    nodes, offsets = int32s(state, PROGRAM.nodes), int64s(state, CACHE.facts.starts)
+    places, found = int32s(state, PROGRAM.watch_places), int32s(state, CACHE.facts.places)
     facts = uint64s(state, SCRATCH.gathered)
     low = np.int64(nodes[node_row + WATCHES])
     end = np.int64(nodes[node_row + NODE_COLUMNS + WATCHES])
@@ -334,20 +334,20 @@ def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
     """
     if is_plain and gathered in (EMPTY, result):
         return result
-    known = uint64s(state, MEMO.merges.keys)
+    known = uint64s(state, CACHE.merges.keys)
     slot = slot_of(known, pair(gathered, result))
     if known[slot]:
-        return int64s(state, MEMO.merges.values)[slot]
+        return int64s(state, CACHE.merges.values)[slot]
     return merge(state, gathered, result, is_plain)
 
 
 @called
 def merge(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
     """What ``gather`` returns, which becomes known."""
-    if is_crowded(state, MEMO.merges):
+    if is_crowded(state, CACHE.merges):
         return -FULL_MERGES
     merged = union(state, gathered, result) if is_plain else merge_counts(state, gathered, result)
     if merged < 0:
         return -FULL_FACTS
-    put(state, MEMO.merges, pair(gathered, result), merged)
+    put(state, CACHE.merges, pair(gathered, result), merged)
     return merged

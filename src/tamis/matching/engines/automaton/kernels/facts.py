@@ -1,4 +1,4 @@
-"""Sets of facts: in the memo, words of bits with their places; at work, all words of a program."""
+"""Sets of facts: in the cache, words of bits with their places; at work, all words of a program."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.matching.engines.automaton.cache import USED, Words
 from tamis.matching.engines.automaton.kernels.tables import GOLDEN, MIXER, add_list, has_room
-from tamis.matching.engines.automaton.layout import MEMO, SCRATCH
-from tamis.matching.engines.automaton.memo import USED, Words
+from tamis.matching.engines.automaton.layout import CACHE, SCRATCH
 
 
 @inlined
@@ -28,8 +28,8 @@ def add_fact(facts: Words, fact: int) -> None:
 @called
 def add_set(state: Int64, facts: Words, number: int) -> None:
     """Add the facts of a set to those of all words."""
-    offsets = int64s(state, MEMO.facts.starts)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets = int64s(state, CACHE.facts.starts)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] |= words[i]
 
@@ -37,8 +37,8 @@ def add_set(state: Int64, facts: Words, number: int) -> None:
 @called
 def remove_set(state: Int64, facts: Words, number: int) -> None:
     """Take the facts of a set from those of all words."""
-    offsets = int64s(state, MEMO.facts.starts)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets = int64s(state, CACHE.facts.starts)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] &= ~words[i]
 
@@ -92,8 +92,8 @@ def known_told(state: Int64) -> int:
 @called
 def union(state: Int64, one: int, other: int) -> int:
     """The number of the set of the facts of two, -1 if there is no room."""
-    offsets = int64s(state, MEMO.facts.starts)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets = int64s(state, CACHE.facts.starts)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     into_places, into_words = int32s(state, SCRATCH.set_places), uint64s(state, SCRATCH.set_words)
     i, end = offsets[one], offsets[one + 1]
     j, other_end = offsets[other], offsets[other + 1]
@@ -121,9 +121,9 @@ def union(state: Int64, one: int, other: int) -> int:
 def known(state: Int64, count: int, hash: np.uint64) -> int:
     """The number of the set that may be new, -1 if there is no room."""
     new_places, new_words = int32s(state, SCRATCH.set_places), uint64s(state, SCRATCH.set_words)
-    table, offsets = int32s(state, MEMO.facts.slots), int64s(state, MEMO.facts.starts)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
-    hashes = uint64s(state, MEMO.facts.hashes)
+    table, offsets = int32s(state, CACHE.facts.slots), int64s(state, CACHE.facts.starts)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
+    hashes = uint64s(state, CACHE.facts.hashes)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
@@ -140,18 +140,18 @@ def known(state: Int64, count: int, hash: np.uint64) -> int:
             if i == count:
                 return number
         slot = (slot + U(1)) & mask
-    if not has_room(state, MEMO.facts, words, count):
+    if not has_room(state, CACHE.facts, words, count):
         return -1
-    start = int64s(state, MEMO.facts.counts)[USED]
+    start = int64s(state, CACHE.facts.counts)[USED]
     for i in range(count):
         places[start + i] = new_places[i]
         words[start + i] = new_words[i]
-    return add_list(state, MEMO.facts, count, hash)
+    return add_list(state, CACHE.facts, count, hash)
 
 
 @kernel
 def known_facts(state: Int64, places: Int32, words: Words) -> int:
-    """The number of a set of facts of another memo, or -1 if there is no room."""
+    """The number of a set of facts of another cache, or -1 if there is no room."""
     for i in range(len(places)):
         tell_word(state, places[i], words[i])
     return known_told(state)

@@ -14,6 +14,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.matching.engines.automaton.cache import RULED, STATE_COLUMNS, USED, Words
 from tamis.matching.engines.automaton.kernels.facts import holds_fact
 from tamis.matching.engines.automaton.kernels.tables import (
     UNSLICED,
@@ -23,8 +24,7 @@ from tamis.matching.engines.automaton.kernels.tables import (
     intern,
     joined,
 )
-from tamis.matching.engines.automaton.layout import MEMO, PROGRAM, SCRATCH
-from tamis.matching.engines.automaton.memo import RULED, STATE_COLUMNS, USED, Words
+from tamis.matching.engines.automaton.layout import CACHE, PROGRAM, SCRATCH
 from tamis.matching.engines.automaton.program import (
     CELLS,
     COLUMNS,
@@ -42,9 +42,9 @@ def take_slices(state: Int64, current: int, taken: int) -> int:
 
     A slice is minus one minus where it begins among the ``sliced`` queries, and where it ends.
     """
-    nodes, members = int32s(state, PROGRAM.nodes), int32s(state, MEMO.states.members)
-    start = int64s(state, MEMO.states.starts)[current]
-    end = start + int32s(state, MEMO.state_info)[current * STATE_COLUMNS + RULED]
+    nodes, members = int32s(state, PROGRAM.nodes), int32s(state, CACHE.states.members)
+    start = int64s(state, CACHE.states.starts)[current]
+    end = start + int32s(state, CACHE.state_info)[current * STATE_COLUMNS + RULED]
     for i in range(start, end):
         row = members[i] * NODE_COLUMNS
         for grid in range(nodes[row + GRIDS], nodes[row + NODE_COLUMNS + GRIDS]):
@@ -100,7 +100,7 @@ def intern_answer(state: Int64, queries: int, taken: int) -> int:
     """The number of an answer of so many queries, and of slices behind them; -1 for no room."""
     answers, bits = int32s(state, SCRATCH.answers), uint8s(state, SCRATCH.answer_bits)
     if queries == taken:
-        return intern(state, MEMO.answers, answers, taken, bits)
+        return intern(state, CACHE.answers, answers, taken, bits)
     clear(bits, answers, 0, queries)
     return intern_sliced(state, taken)
 
@@ -116,8 +116,8 @@ def intern_sliced(state: Int64, taken: int) -> int:
     for i in range(taken):
         hash = joined(hash, source[i])
     hash |= ~UNSLICED
-    table, offsets = int32s(state, MEMO.answers.slots), int64s(state, MEMO.answers.starts)
-    members, hashes = int32s(state, MEMO.answers.members), uint64s(state, MEMO.answers.hashes)
+    table, offsets = int32s(state, CACHE.answers.slots), int64s(state, CACHE.answers.starts)
+    members, hashes = int32s(state, CACHE.answers.members), uint64s(state, CACHE.answers.hashes)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
@@ -127,12 +127,12 @@ def intern_sliced(state: Int64, taken: int) -> int:
         if hashes[number] == hash and is_as_long and are_equal(members, start, source, taken):
             return number
         slot = (slot + U(1)) & mask
-    if not has_room(state, MEMO.answers, members, taken):
+    if not has_room(state, CACHE.answers, members, taken):
         return -1
-    start = int64s(state, MEMO.answers.counts)[USED]
+    start = int64s(state, CACHE.answers.counts)[USED]
     for i in range(taken):
         members[start + i] = source[i]
-    return add_list(state, MEMO.answers, taken, hash)
+    return add_list(state, CACHE.answers, taken, hash)
 
 
 @inlined

@@ -13,6 +13,15 @@ from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.matching.engines.automaton.cache import (
+    AROUND,
+    INHERITED,
+    PENDING_COLUMNS,
+    RULED,
+    STATE_COLUMNS,
+    SURE_FACTS,
+    Words,
+)
 from tamis.matching.engines.automaton.kernels.counting import forget_counts, set_counts
 from tamis.matching.engines.automaton.kernels.ends import forget_facts, holds
 from tamis.matching.engines.automaton.kernels.facts import add_fact, add_set, holds_fact
@@ -26,27 +35,18 @@ from tamis.matching.engines.automaton.kernels.tables import (
     slot_of,
 )
 from tamis.matching.engines.automaton.layout import (
+    CACHE,
     DONE,
     FULL_ANSWERS,
     FULL_FOUND,
     FULL_OVERLAY,
     FULL_REACHED,
     HAS_COUNTERS,
-    MEMO,
     OVERLAID,
     PROGRAM,
     PROGRESS,
     SCRATCH,
     SPENT,
-)
-from tamis.matching.engines.automaton.memo import (
-    AROUND,
-    INHERITED,
-    PENDING_COLUMNS,
-    RULED,
-    STATE_COLUMNS,
-    SURE_FACTS,
-    Words,
 )
 from tamis.matching.engines.automaton.program import (
     ACCEPTS,
@@ -180,7 +180,7 @@ def follow_sparse(
     What an element tells follows behind what is on the overlay; each fact once.
     """
     facts, starts = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRAM.sparse_starts)
-    rules, info = int32s(state, PROGRAM.sparse_rules), int32s(state, MEMO.state_info)
+    rules, info = int32s(state, PROGRAM.sparse_rules), int32s(state, CACHE.state_info)
     row_of_state = current * STATE_COLUMNS
     is_loaded = False
     status = DONE
@@ -256,7 +256,7 @@ def load(state: Int64, current: int, gathered: int) -> None:
     """Have the bits of all facts set that hold, and counters."""
     known = uint64s(state, SCRATCH.gathered)
     add_set(state, known, gathered)
-    sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    sure = np.int64(int32s(state, CACHE.state_info)[current * STATE_COLUMNS + SURE_FACTS])
     add_own(state, known, sure)
     if state[HAS_COUNTERS]:
         set_counts(state, gathered)
@@ -265,8 +265,8 @@ def load(state: Int64, current: int, gathered: int) -> None:
 @called
 def add_own(state: Int64, known: Words, sure: int) -> None:
     """Add those of the facts that are sure that are about the element itself."""
-    offsets, end = int64s(state, MEMO.facts.starts), int64s(state, PROGRAM.fact_ends)[OF_ITSELF]
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
+    offsets, end = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)[OF_ITSELF]
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
     i = offsets[sure]
     while i < offsets[sure + 1] and places[i] < end:
         known[U(places[i])] |= words[i]
@@ -277,7 +277,7 @@ def add_own(state: Int64, known: Words, sure: int) -> None:
 def unload(state: Int64, current: int, gathered: int) -> None:
     """Take all away that was loaded."""
     forget_facts(state, gathered)
-    sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    sure = np.int64(int32s(state, CACHE.state_info)[current * STATE_COLUMNS + SURE_FACTS])
     forget_facts(state, sure)
     if state[HAS_COUNTERS]:
         forget_counts(state, gathered)
@@ -286,12 +286,12 @@ def unload(state: Int64, current: int, gathered: int) -> None:
 @inlined
 def accept(state: Int64, query: int) -> int:
     """Report an answer of one query: DONE, or a status."""
-    known = int32s(state, MEMO.query_answers)
+    known = int32s(state, CACHE.query_answers)
     if known[query] == 0:
         bits, answers = uint8s(state, SCRATCH.answer_bits), int32s(state, SCRATCH.answers)
         set_bit(bits, query)
         answers[0] = query
-        answer = intern(state, MEMO.answers, answers, 1, bits)
+        answer = intern(state, CACHE.answers, answers, 1, bits)
         if answer < 0:
             return FULL_ANSWERS
         known[query] = answer + 1
@@ -350,7 +350,7 @@ def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
 @inlined
 def in_set(state: Int64, number: int, fact: int) -> bool:
     """Whether a fact is in a set."""
-    offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
+    offsets, places = int64s(state, CACHE.facts.starts), int32s(state, CACHE.facts.places)
     place = fact >> 6
     low, high = offsets[number], offsets[number + 1]
     end = high
@@ -362,7 +362,7 @@ def in_set(state: Int64, number: int, fact: int) -> bool:
             high = middle
     if low == end or places[low] != place:
         return False
-    return uint64s(state, MEMO.facts.words)[low] >> (U(fact) & U(63)) & U(1) != U(0)
+    return uint64s(state, CACHE.facts.words)[low] >> (U(fact) & U(63)) & U(1) != U(0)
 
 
 # -- where rules are -------------------------------------------------------------------------------
@@ -371,35 +371,35 @@ def in_set(state: Int64, number: int, fact: int) -> bool:
 @inlined
 def reaches(state: Int64, where: int, node: int) -> int:
     """1 if a state reaches a node, or pending nodes have it; 0 if not; or a status, negated."""
-    keys, key = uint64s(state, MEMO.reached.keys), pair(where, node)
+    keys, key = uint64s(state, CACHE.reached.keys), pair(where, node)
     slot = slot_of(keys, key)
     if keys[slot] != U(0):
-        return int64s(state, MEMO.reached.values)[slot]
+        return int64s(state, CACHE.reached.values)[slot]
     return find_reached(state, where, node)
 
 
 @called
 def find_reached(state: Int64, where: int, node: int) -> int:
     """What ``reaches`` returns, which becomes known."""
-    if is_crowded(state, MEMO.reached):
+    if is_crowded(state, CACHE.reached):
         return -FULL_REACHED
     is_here = False
     if where & PENDING:
         offsets, members = (
-            int64s(state, MEMO.pendings.starts),
-            int32s(state, MEMO.pendings.members),
+            int64s(state, CACHE.pendings.starts),
+            int32s(state, CACHE.pendings.members),
         )
         pending = where ^ PENDING
         while pending:
             for i in range(offsets[pending], offsets[pending + 1]):
                 is_here |= members[i] == node
-            pending = int64s(state, MEMO.pending_info)[pending * PENDING_COLUMNS + AROUND]
+            pending = int64s(state, CACHE.pending_info)[pending * PENDING_COLUMNS + AROUND]
     else:
-        offsets, members = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
-        ruled = np.int64(int32s(state, MEMO.state_info)[where * STATE_COLUMNS + RULED])
+        offsets, members = int64s(state, CACHE.states.starts), int32s(state, CACHE.states.members)
+        ruled = np.int64(int32s(state, CACHE.state_info)[where * STATE_COLUMNS + RULED])
         for i in range(offsets[where], offsets[where] + ruled):
             is_here |= members[i] == node
-    put(state, MEMO.reached, pair(where, node), np.int64(is_here))
+    put(state, CACHE.reached, pair(where, node), np.int64(is_here))
     return np.int64(is_here)
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called
 from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.matching.engines.automaton.cache import AROUND, NEEDED, PENDING_COLUMNS, TOTAL
 from tamis.matching.engines.automaton.kernels.facts import (
     add_set,
     holds_fact,
@@ -24,14 +25,13 @@ from tamis.matching.engines.automaton.kernels.tables import (
     set_bit,
 )
 from tamis.matching.engines.automaton.layout import (
+    CACHE,
     FULL_FACTS,
     FULL_PENDINGS,
-    MEMO,
     PROGRAM,
     SCRATCH,
     TURNED_TO,
 )
-from tamis.matching.engines.automaton.memo import AROUND, NEEDED, PENDING_COLUMNS, TOTAL
 from tamis.matching.engines.automaton.program import NEEDS, NODE_COLUMNS
 
 
@@ -41,14 +41,14 @@ def turn_to(state: Int64, pending: int) -> None:
 
     From what was set before: documents go up and down by one element at a time.
     """
-    info, before = int64s(state, MEMO.pending_info), state[TURNED_TO]
+    info, before = int64s(state, CACHE.pending_info), state[TURNED_TO]
     mine, its = before, pending
     while mine != its:  # those around have smaller numbers
         if mine > its:
             mine = info[mine * PENDING_COLUMNS + AROUND]
         else:
             its = info[its * PENDING_COLUMNS + AROUND]
-    offsets, nodes = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
+    offsets, nodes = int64s(state, CACHE.pendings.starts), int32s(state, CACHE.pendings.members)
     bits, needed = uint8s(state, SCRATCH.pending_bits), uint64s(state, SCRATCH.needed)
     number = before
     while number != mine:
@@ -75,7 +75,7 @@ def find_pending(state: Int64, count: int, inherited: int) -> int:
     """
     turn_to(state, inherited)
     sources, bits = int32s(state, SCRATCH.sources), uint8s(state, SCRATCH.pending_bits)
-    hash = uint64s(state, MEMO.pendings.hashes)[inherited]
+    hash = uint64s(state, CACHE.pendings.hashes)[inherited]
     added = 0
     for i in range(count):
         node = sources[i]
@@ -87,7 +87,7 @@ def find_pending(state: Int64, count: int, inherited: int) -> int:
         return inherited
     for i in range(added):
         set_bit(bits, sources[i])
-    total = int64s(state, MEMO.pending_info)[inherited * PENDING_COLUMNS + TOTAL] + added
+    total = int64s(state, CACHE.pending_info)[inherited * PENDING_COLUMNS + TOTAL] + added
     found = known_pending(state, total, hash)
     for i in range(added):
         clear_bit(bits, sources[i])
@@ -99,13 +99,13 @@ def find_pending(state: Int64, count: int, inherited: int) -> int:
 @called
 def known_pending(state: Int64, total: int, hash: np.uint64) -> int:
     """The pending nodes whose bits are set, or -1."""
-    table, info = int32s(state, MEMO.pendings.slots), int64s(state, MEMO.pending_info)
+    table, info = int32s(state, CACHE.pendings.slots), int64s(state, CACHE.pending_info)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
         number = np.int64(table[slot] - 1)
         if (
-            uint64s(state, MEMO.pendings.hashes)[number] == hash
+            uint64s(state, CACHE.pendings.hashes)[number] == hash
             and info[number * PENDING_COLUMNS + TOTAL] == total
             and all_have_bits(state, number)
         ):
@@ -117,11 +117,11 @@ def known_pending(state: Int64, total: int, hash: np.uint64) -> int:
 @called
 def all_have_bits(state: Int64, pending: int) -> bool:
     """Whether the bits of all pending nodes are set."""
-    offsets, nodes = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
+    offsets, nodes = int64s(state, CACHE.pendings.starts), int32s(state, CACHE.pendings.members)
     bits = uint8s(state, SCRATCH.pending_bits)
     number = pending
     while number and all_set(bits, nodes, offsets[number], offsets[number + 1]):
-        number = int64s(state, MEMO.pending_info)[number * PENDING_COLUMNS + AROUND]
+        number = int64s(state, CACHE.pending_info)[number * PENDING_COLUMNS + AROUND]
     return number == 0
 
 
@@ -129,7 +129,7 @@ def all_have_bits(state: Int64, pending: int) -> bool:
 def add_pending(state: Int64, added: int, total: int, hash: np.uint64, inherited: int) -> int:
     """Add the sources that were noted to those around them; or a status, negated."""
     sources, nodes = int32s(state, SCRATCH.sources), int32s(state, PROGRAM.nodes)
-    if not has_room(state, MEMO.pendings, int32s(state, MEMO.pendings.members), added):
+    if not has_room(state, CACHE.pendings, int32s(state, CACHE.pendings.members), added):
         return -FULL_PENDINGS
     needs, around = int32s(state, PROGRAM.needs), uint64s(state, SCRATCH.needed)
     for i in range(added):
@@ -140,8 +140,8 @@ def add_pending(state: Int64, added: int, total: int, hash: np.uint64, inherited
     needed = known_told(state)
     if needed < 0:
         return -FULL_FACTS
-    number = append(state, MEMO.pendings, sources, added, hash)
-    info, row = int64s(state, MEMO.pending_info), number * PENDING_COLUMNS
+    number = append(state, CACHE.pendings, sources, added, hash)
+    info, row = int64s(state, CACHE.pending_info), number * PENDING_COLUMNS
     info[row + AROUND] = inherited
     info[row + TOTAL] = total
     info[row + NEEDED] = needed

@@ -1,4 +1,4 @@
-"""What numbers of programs and memos may be, for the kernels that check them."""
+"""What numbers of programs and caches may be, for the kernels that check them."""
 
 from __future__ import annotations
 

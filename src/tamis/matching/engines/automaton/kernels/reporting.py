@@ -5,13 +5,14 @@ from __future__ import annotations
 from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import called, inlined
 from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.matching.engines.automaton.cache import COUNT
 from tamis.matching.engines.automaton.kernels.tables import is_set, set_bit
 from tamis.matching.engines.automaton.layout import (
+    CACHE,
     COUNTED_FROM,
     FOUND_COUNT,
     IS_SETTLED,
     LOOK_AT,
-    MEMO,
     MET_COUNT,
     NOTES,
     NOTES_ALL,
@@ -23,14 +24,13 @@ from tamis.matching.engines.automaton.layout import (
     STAMP,
     TRUE_AT_MOST,
 )
-from tamis.matching.engines.automaton.memo import COUNT
 
 
 @inlined
 def report(state: Int64, answer: int) -> None:
     """Note an answer of the document, once; there must be room."""
     if answer >= 0:
-        starts = int64s(state, MEMO.answers.starts)
+        starts = int64s(state, CACHE.answers.starts)
         report_sized(state, answer, starts[answer + 1] - starts[answer])
 
 
@@ -62,7 +62,7 @@ def note_place(state: Int64, answer: int, place: int) -> None:
 @called
 def are_all_true(state: Int64) -> bool:
     """Whether all queries are true of the document by now."""
-    starts, members = int64s(state, MEMO.answers.starts), int32s(state, MEMO.answers.members)
+    starts, members = int64s(state, CACHE.answers.starts), int32s(state, CACHE.answers.members)
     found, bits = int32s(state, PROGRESS.found), uint8s(state, SCRATCH.answer_bits)
     sliced = int32s(state, PROGRAM.sliced)
     count = 0
@@ -94,7 +94,7 @@ def can_report(state: Int64) -> bool:
 
     So many one event reports, beside those of sparse facts, which ask each time.
     """
-    answers = int64s(state, MEMO.answers.counts)[COUNT]
+    answers = int64s(state, CACHE.answers.counts)[COUNT]
     return (
         state[FOUND_COUNT] + 3 <= len(int32s(state, PROGRESS.found))
         and answers + 3 <= len(int64s(state, PROGRESS.seen))

@@ -11,6 +11,18 @@ from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
 from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
+from tamis.matching.engines.automaton.cache import (
+    ANSWER,
+    DEAD,
+    EMPTY,
+    NO_RESULT,
+    READS,
+    RESULT,
+    RESULT_ANSWER,
+    START,
+    STATE_COLUMNS,
+    UNKNOWN,
+)
 from tamis.matching.engines.automaton.kernels.ends import close, closed, gather
 from tamis.matching.engines.automaton.kernels.overlay import (
     begin_overlay,
@@ -23,6 +35,7 @@ from tamis.matching.engines.automaton.kernels.tables import pair, slot_of
 from tamis.matching.engines.automaton.kernels.values import read_value
 from tamis.matching.engines.automaton.layout import (
     ATTRIBUTE_AT,
+    CACHE,
     COUNTED_FROM,
     CURRENT,
     DEPTH,
@@ -41,7 +54,6 @@ from tamis.matching.engines.automaton.layout import (
     IS_SETTLED,
     LEVEL,
     LOOK_AT,
-    MEMO,
     MET_COUNT,
     MISC_AT,
     NOTES,
@@ -53,18 +65,6 @@ from tamis.matching.engines.automaton.layout import (
     TEXT_AT,
     TRUE_AT_MOST,
     WIDTH,
-)
-from tamis.matching.engines.automaton.memo import (
-    ANSWER,
-    DEAD,
-    EMPTY,
-    NO_RESULT,
-    READS,
-    RESULT,
-    RESULT_ANSWER,
-    START,
-    STATE_COLUMNS,
-    UNKNOWN,
 )
 from tamis.matching.engines.automaton.program import MISC, TEXT
 
@@ -84,14 +84,14 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
     if not can_report(state):
         return FULL_FOUND
     current = state[CURRENT]
-    next = np.int64(int32s(state, MEMO.table)[current * state[WIDTH] + symbol])
+    next = np.int64(int32s(state, CACHE.table)[current * state[WIDTH] + symbol])
     if next == UNKNOWN:
         next = advance(state, current, symbol)
         if next < 0:
             return -next
     if next == DEAD:
         return DONE
-    info = int32s(state, MEMO.state_info)
+    info = int32s(state, CACHE.state_info)
     own = EMPTY
     state[LEVEL] = state[DEPTH] + 1
     if info[next * STATE_COLUMNS + READS]:
@@ -167,7 +167,7 @@ def leaves(state: Int64) -> int:
 
 @called
 def begin_again(state: Int64) -> int:
-    """Find the states of the elements that are open, in a new memo: DONE, or a status."""
+    """Find the states of the elements that are open, in a new cache: DONE, or a status."""
     outer_states, symbols = int32s(state, PROGRESS.outer_states), int32s(state, PROGRESS.symbols)
     while state[REGAINED] < state[DEPTH]:
         level = state[REGAINED]
@@ -223,7 +223,7 @@ def open_document(state: Int64, start: int) -> None:
     state[COUNTED_FROM] = state[FOUND_COUNT]
     state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
     state[LOOK_AT] = NEVER if state[NOTES] == NOTES_ALL else state[QUERIES]
-    answer = np.int64(int32s(state, MEMO.state_info)[START * STATE_COLUMNS + ANSWER])
+    answer = np.int64(int32s(state, CACHE.state_info)[START * STATE_COLUMNS + ANSWER])
     note_place(state, answer, document << KIND_BITS | OF_DOCUMENT)
     report(state, answer)
 
@@ -238,10 +238,10 @@ def scan_document(state: Int64, end: int) -> int:
     all nodes that they select are to be noted.
     """
     tags, elements = int32s(state, EVENTS.tags), int32s(state, EVENTS.elements)
-    table, info = int32s(state, MEMO.table), int32s(state, MEMO.state_info)
+    table, info = int32s(state, CACHE.table), int32s(state, CACHE.state_info)
     close_keys, close_values = (
-        uint64s(state, MEMO.closes.keys),
-        int64s(state, MEMO.closes.values),
+        uint64s(state, CACHE.closes.keys),
+        int64s(state, CACHE.closes.values),
     )
     outer_states, outer_gathered = (
         int32s(state, PROGRESS.outer_states),

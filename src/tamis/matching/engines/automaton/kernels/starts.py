@@ -7,31 +7,7 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
-from tamis.matching.engines.automaton.kernels.facts import known_told, tell
-from tamis.matching.engines.automaton.kernels.pending import find_pending
-from tamis.matching.engines.automaton.kernels.tables import (
-    MIXER,
-    add_list,
-    all_set,
-    append,
-    clear,
-    has_room,
-    intern,
-    is_set,
-    mixed,
-    set_bit,
-)
-from tamis.matching.engines.automaton.layout import (
-    DONE,
-    FULL_ANSWERS,
-    FULL_FACTS,
-    FULL_STATES,
-    MEMO,
-    PROGRAM,
-    SCRATCH,
-    WIDTH,
-)
-from tamis.matching.engines.automaton.memo import (
+from tamis.matching.engines.automaton.cache import (
     ANSWER,
     AROUND,
     COUNT,
@@ -50,6 +26,30 @@ from tamis.matching.engines.automaton.memo import (
     STATE_COLUMNS,
     SURE_FACTS,
     Bytes,
+)
+from tamis.matching.engines.automaton.kernels.facts import known_told, tell
+from tamis.matching.engines.automaton.kernels.pending import find_pending
+from tamis.matching.engines.automaton.kernels.tables import (
+    MIXER,
+    add_list,
+    all_set,
+    append,
+    clear,
+    has_room,
+    intern,
+    is_set,
+    mixed,
+    set_bit,
+)
+from tamis.matching.engines.automaton.layout import (
+    CACHE,
+    DONE,
+    FULL_ANSWERS,
+    FULL_FACTS,
+    FULL_STATES,
+    PROGRAM,
+    SCRATCH,
+    WIDTH,
 )
 from tamis.matching.engines.automaton.program import (
     ACCEPTED,
@@ -71,13 +71,13 @@ def advance(state: Int64, outer: int, symbol: int) -> int:
     Args:
         outer: the state of its parent.
     """
-    inherited = np.int64(int32s(state, MEMO.state_info)[outer * STATE_COLUMNS + OWN])
+    inherited = np.int64(int32s(state, CACHE.state_info)[outer * STATE_COLUMNS + OWN])
     count = note_reached(state, outer, inherited, symbol)
     next = DEAD
     if count or inherited:
         next = find_state(state, count, inherited)
     if next >= 0:
-        int32s(state, MEMO.table)[outer * state[WIDTH] + symbol] = next
+        int32s(state, CACHE.table)[outer * state[WIDTH] + symbol] = next
     return next
 
 
@@ -93,19 +93,19 @@ def note_reached(state: Int64, outer: int, inherited: int, symbol: int) -> int:
     passed = wildcards[symbol * row : (symbol + 1) * row]
     noted = int32s(state, SCRATCH.nodes)
     count = 0
-    offsets, members = int64s(state, MEMO.states.starts), int32s(state, MEMO.states.members)
+    offsets, members = int64s(state, CACHE.states.starts), int32s(state, CACHE.states.members)
     for i in range(offsets[outer], offsets[outer + 1]):
         row = members[i] * NODE_COLUMNS
         start, end = nodes[row + CHILDREN], nodes[row + DESCENDANTS]
         count = reach(tests, start, end, symbol, passed, noted, count)
-    offsets, members = int64s(state, MEMO.pendings.starts), int32s(state, MEMO.pendings.members)
+    offsets, members = int64s(state, CACHE.pendings.starts), int32s(state, CACHE.pendings.members)
     pending = inherited
     while pending:
         for i in range(offsets[pending], offsets[pending + 1]):
             row = members[i] * NODE_COLUMNS
             start, end = nodes[row + DESCENDANTS], nodes[row + NODE_COLUMNS + CHILDREN]
             count = reach(tests, start, end, symbol, passed, noted, count)
-        pending = int64s(state, MEMO.pending_info)[pending * PENDING_COLUMNS + AROUND]
+        pending = int64s(state, CACHE.pending_info)[pending * PENDING_COLUMNS + AROUND]
     return count
 
 
@@ -190,18 +190,18 @@ def known_state(
 ) -> int:
     """The state of the members whose bits are set, or -1."""
     table, offsets, members = (
-        int32s(state, MEMO.states.slots),
-        int64s(state, MEMO.states.starts),
-        int32s(state, MEMO.states.members),
+        int32s(state, CACHE.states.slots),
+        int64s(state, CACHE.states.starts),
+        int32s(state, CACHE.states.members),
     )
-    info = int32s(state, MEMO.state_info)
+    info = int32s(state, CACHE.state_info)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
         number = np.int64(table[slot] - 1)
         start, end, row = offsets[number], offsets[number + 1], number * STATE_COLUMNS
         if (
-            uint64s(state, MEMO.states.hashes)[number] == hash
+            uint64s(state, CACHE.states.hashes)[number] == hash
             and end - start == count
             and info[row + INHERITED] == inherited
             and info[row + SURE_FACTS] == sure
@@ -227,13 +227,13 @@ def add_state(
     """Add the state of the members that were noted; or a status, negated."""
     members = int32s(state, SCRATCH.members)
     count = ruled + unruled
-    if not has_room(state, MEMO.states, int32s(state, MEMO.states.members), count):
+    if not has_room(state, CACHE.states, int32s(state, CACHE.states.members), count):
         return -FULL_STATES
     own = find_pending(state, sources, inherited)
     if own < 0:
         return own
-    row = append(state, MEMO.states, members, count, hash) * STATE_COLUMNS
-    info = int32s(state, MEMO.state_info)
+    row = append(state, CACHE.states, members, count, hash) * STATE_COLUMNS
+    info = int32s(state, CACHE.state_info)
     needs_no_close = ruled == 0 and int64s(state, PROGRAM.fact_ends)[OF_ITSELF] == 0
     info[row + ANSWER] = answer
     info[row + SURE_FACTS] = sure
@@ -242,10 +242,10 @@ def add_state(
     info[row + RULED] = ruled
     info[row + INHERITED] = inherited
     info[row + OWN] = own
-    facts = int64s(state, MEMO.facts.starts)
+    facts = int64s(state, CACHE.facts.starts)
     info[row + READS] = (
         facts[sure] < facts[sure + 1]
-        and int32s(state, MEMO.facts.places)[facts[sure]]
+        and int32s(state, CACHE.facts.places)[facts[sure]]
         < int64s(state, PROGRAM.fact_ends)[OF_GROUP]
     )
     return row // STATE_COLUMNS
@@ -267,24 +267,24 @@ def accepted_at_once(state: Int64, count: int) -> int:
                 found += 1
     if found == 0:
         return NOTHING
-    number = intern(state, MEMO.answers, answers, found, bits)
+    number = intern(state, CACHE.answers, answers, found, bits)
     return number if number >= 0 else NOTHING - 1
 
 
 @called
 def begin(state: Int64) -> int:
-    """Put into an empty memo what is always there: DONE, or a status."""
+    """Put into an empty cache what is always there: DONE, or a status."""
     noted = int32s(state, SCRATCH.nodes)
-    info = int32s(state, MEMO.state_info)
-    if int64s(state, MEMO.facts.counts)[COUNT] == 0:
-        add_list(state, MEMO.facts, 0, U(EMPTY))
-    if int64s(state, MEMO.states.counts)[COUNT] == 0:
-        append(state, MEMO.pendings, noted, 0, U(0))
-        append(state, MEMO.states, noted, 0, U(0))  # UNKNOWN
-        append(state, MEMO.states, noted, 0, U(0))  # DEAD
+    info = int32s(state, CACHE.state_info)
+    if int64s(state, CACHE.facts.counts)[COUNT] == 0:
+        add_list(state, CACHE.facts, 0, U(EMPTY))
+    if int64s(state, CACHE.states.counts)[COUNT] == 0:
+        append(state, CACHE.pendings, noted, 0, U(0))
+        append(state, CACHE.states, noted, 0, U(0))  # UNKNOWN
+        append(state, CACHE.states, noted, 0, U(0))  # DEAD
         info[DEAD * STATE_COLUMNS + ANSWER] = NOTHING
         info[DEAD * STATE_COLUMNS + RESULT_ANSWER] = NOTHING
-    if int64s(state, MEMO.states.counts)[COUNT] == START:
+    if int64s(state, CACHE.states.counts)[COUNT] == START:
         noted[0] = 0
         next = find_state(state, 1, 0)
         if next < 0:

@@ -14,17 +14,18 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.arrays import float64s, int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.matching.engines.automaton.cache import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes, Words
 from tamis.matching.engines.automaton.kernels.ends import gather
 from tamis.matching.engines.automaton.kernels.facts import holds_fact, known_told, tell
 from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_over, lay_told
 from tamis.matching.engines.automaton.kernels.tables import GOLDEN, MIXER, slot_of
 from tamis.matching.engines.automaton.layout import (
     ASKS_NUMBER,
+    CACHE,
     DONE,
     FULL_FACTS,
     FULL_TEXT,
     LEVEL,
-    MEMO,
     NUMBER_BUFFER,
     NUMBER_END,
     NUMBER_START,
@@ -34,7 +35,6 @@ from tamis.matching.engines.automaton.layout import (
     SCRATCH,
     TEXT_NEEDED,
 )
-from tamis.matching.engines.automaton.memo import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes, Words
 from tamis.matching.engines.automaton.program import (
     ASKED_OF,
     BEGIN,
@@ -86,12 +86,12 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
         start, end: where.
     """
     overlaid = state[OVERLAID]
-    offsets, places = int64s(state, MEMO.facts.starts), int32s(state, MEMO.facts.places)
-    sure = np.int64(int32s(state, MEMO.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    offsets, places = int64s(state, CACHE.facts.starts), int32s(state, CACHE.facts.places)
+    sure = np.int64(int32s(state, CACHE.state_info)[current * STATE_COLUMNS + SURE_FACTS])
     last = int64s(state, PROGRAM.fact_ends)[OF_GROUP]
     i = offsets[sure]
     while gathered >= 0 and i < offsets[sure + 1] and places[i] < last:
-        groups = uint64s(state, MEMO.facts.words)[i]
+        groups = uint64s(state, CACHE.facts.words)[i]
         while gathered >= 0 and groups != U(0):
             group = 64 * np.int64(places[i]) + first(groups)
             groups &= groups - U(1)
@@ -234,7 +234,7 @@ def with_fact(state: Int64, row: int, gathered: int) -> int:
 @called
 def constant_set(state: Int64, number: int, fact: int) -> int:
     """The set of what is true of a constant; or a status, negated."""
-    sets = int32s(state, MEMO.constant_sets)
+    sets = int32s(state, CACHE.constant_sets)
     if not sets[number]:
         tell(state, fact)
         found = known_told(state)
@@ -423,7 +423,7 @@ def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int
 def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
     """The set of what is true of a class of numbers in a group; or a status, negated."""
     groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
-    sets = int32s(state, MEMO.class_sets)
+    sets = int32s(state, CACHE.class_sets)
     number = groups[row + CLASSES] + which
     if not sets[number]:
         start, end = groups[row + COMPARISONS], groups[row + GROUP_COLUMNS + COMPARISONS]

@@ -1,7 +1,7 @@
-"""Whether the arrays of a memo can be trusted, which may come from a file that anybody wrote.
+"""Whether the arrays of a cache can be trusted, which may come from a file that anybody wrote.
 
-As ``checks``, of a program that was checked. Not checked is that a memo says what the program would
-have said.
+As ``checks``, of a program that was checked. That a cache says what the program would have said is
+not checked.
 """
 
 from __future__ import annotations
@@ -14,10 +14,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, kernel
 from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.core.kernel.bits import last
-from tamis.matching.engines.automaton.kernels.ranges import are_in
-from tamis.matching.engines.automaton.kernels.tables import UNSLICED
-from tamis.matching.engines.automaton.layout import MEMO, PROGRAM, QUERIES, WIDTH
-from tamis.matching.engines.automaton.memo import (
+from tamis.matching.engines.automaton.cache import (
     ANSWER,
     AROUND,
     COUNT,
@@ -36,12 +33,15 @@ from tamis.matching.engines.automaton.memo import (
     TOTAL,
     USED,
 )
+from tamis.matching.engines.automaton.kernels.ranges import are_in
+from tamis.matching.engines.automaton.kernels.tables import UNSLICED
+from tamis.matching.engines.automaton.layout import CACHE, PROGRAM, QUERIES, WIDTH
 from tamis.matching.engines.automaton.program import GROUP_COLUMNS, OF_DESCENDANT, OF_GROUP
 
 
 @kernel
 def faulty_part(state: Int64, stamps: Int32, children: Int32, siblings: Int32) -> int:
-    """The number of the first of ``validate.MEMO_PARTS`` that cannot be trusted, or -1.
+    """The number of the first of ``validate.CACHE_PARTS`` that cannot be trusted, or -1.
 
     Args:
         stamps: room for a number for each node, and for each query.
@@ -55,19 +55,19 @@ def faulty_part(state: Int64, stamps: Int32, children: Int32, siblings: Int32) -
         return 1
     if not pendings_are_sound(state, nodes, stamps, children, siblings):
         return 2
-    if not are_sets(state, MEMO.states, nodes, stamps):
+    if not are_sets(state, CACHE.states, nodes, stamps):
         return 3
     if not states_are_sound(state):
         return 4
     if not table_is_sound(state):
         return 5
-    sets = int64s(state, MEMO.facts.counts)[COUNT] + 1
-    if not are_in(int32s(state, MEMO.constant_sets), 0, sets):
+    sets = int64s(state, CACHE.facts.counts)[COUNT] + 1
+    if not are_in(int32s(state, CACHE.constant_sets), 0, sets):
         return 6
-    if not are_in(int32s(state, MEMO.class_sets), 0, sets):
+    if not are_in(int32s(state, CACHE.class_sets), 0, sets):
         return 7
-    answers = int64s(state, MEMO.answers.counts)[COUNT] + 1
-    if not are_in(int32s(state, MEMO.query_answers), 0, answers):
+    answers = int64s(state, CACHE.answers.counts)[COUNT] + 1
+    if not are_in(int32s(state, CACHE.query_answers), 0, answers):
         return 8
     if not reached_are_sound(state):
         return 9
@@ -122,12 +122,12 @@ def are_answers(state: Int64, stamps: Int32) -> bool:
 
     The hashes say which of them have slices.
     """
-    starts, members = int64s(state, MEMO.answers.starts), int32s(state, MEMO.answers.members)
-    hashes = uint64s(state, MEMO.answers.hashes)
-    if not are_lists_sound(state, MEMO.answers, members):
+    starts, members = int64s(state, CACHE.answers.starts), int32s(state, CACHE.answers.members)
+    hashes = uint64s(state, CACHE.answers.hashes)
+    if not are_lists_sound(state, CACHE.answers, members):
         return False
     stamps[:] = 0
-    for number in range(int64s(state, MEMO.answers.counts)[COUNT]):
+    for number in range(int64s(state, CACHE.answers.counts)[COUNT]):
         i, end = starts[number], starts[number + 1]
         while i < end and members[i] >= 0:
             member = np.int64(members[i])
@@ -158,9 +158,9 @@ def are_slices(state: Int64, slices: Int32) -> bool:
 @called
 def fact_sets_are_sound(state: Int64) -> bool:
     """Sets of facts are words that are not 0, ascending, of facts that there are; 0 is empty."""
-    counts, starts = int64s(state, MEMO.facts.counts), int64s(state, MEMO.facts.starts)
-    places, words = int32s(state, MEMO.facts.places), uint64s(state, MEMO.facts.words)
-    if not are_lists_sound(state, MEMO.facts, places) or counts[COUNT] < 1 or starts[1] != 0:
+    counts, starts = int64s(state, CACHE.facts.counts), int64s(state, CACHE.facts.starts)
+    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
+    if not are_lists_sound(state, CACHE.facts, places) or counts[COUNT] < 1 or starts[1] != 0:
         return False
     for number in range(counts[COUNT]):
         before = np.int64(-1)
@@ -196,17 +196,17 @@ def pendings_are_sound(
     state: Int64, nodes: int, stamps: Int32, children: Int32, siblings: Int32
 ) -> bool:
     """Pending nodes are not pending around themselves; those around have smaller numbers."""
-    info, starts = int64s(state, MEMO.pending_info), int64s(state, MEMO.pendings.starts)
-    members = int32s(state, MEMO.pendings.members)
-    if not are_lists_sound(state, MEMO.pendings, members):
+    info, starts = int64s(state, CACHE.pending_info), int64s(state, CACHE.pendings.starts)
+    members = int32s(state, CACHE.pendings.members)
+    if not are_lists_sound(state, CACHE.pendings, members):
         return False
-    count = int64s(state, MEMO.pendings.counts)[COUNT]
+    count = int64s(state, CACHE.pendings.counts)[COUNT]
     if count < 1 or starts[1] != 0 or info[AROUND] or info[TOTAL] or info[NEEDED]:
         return False
     if not are_in(members[: starts[count]], 0, nodes):
         return False
     children[:] = 0
-    sets = int64s(state, MEMO.facts.counts)[COUNT]
+    sets = int64s(state, CACHE.facts.counts)[COUNT]
     for number in range(1, count):
         row = number * PENDING_COLUMNS
         around = info[row + AROUND]
@@ -223,8 +223,8 @@ def pendings_are_sound(
 @called
 def are_pending_once(state: Int64, stamps: Int32, children: Int32, siblings: Int32) -> bool:
     """Whether no node is pending twice at one place: all places are visited, from outside in."""
-    info, starts = int64s(state, MEMO.pending_info), int64s(state, MEMO.pendings.starts)
-    members = int32s(state, MEMO.pendings.members)
+    info, starts = int64s(state, CACHE.pending_info), int64s(state, CACHE.pendings.starts)
+    members = int32s(state, CACHE.pendings.members)
     stamps[:] = 0
     number = np.int64(0)
     while True:
@@ -249,13 +249,13 @@ def are_pending_once(state: Int64, stamps: Int32, children: Int32, siblings: Int
 @called
 def states_are_sound(state: Int64) -> bool:
     """What is known of each state is something that there is."""
-    info, starts = int32s(state, MEMO.state_info), int64s(state, MEMO.states.starts)
-    count = int64s(state, MEMO.states.counts)[COUNT]
+    info, starts = int32s(state, CACHE.state_info), int64s(state, CACHE.states.starts)
+    count = int64s(state, CACHE.states.counts)[COUNT]
     sets, pendings = (
-        int64s(state, MEMO.facts.counts)[COUNT],
-        int64s(state, MEMO.pendings.counts)[COUNT],
+        int64s(state, CACHE.facts.counts)[COUNT],
+        int64s(state, CACHE.pendings.counts)[COUNT],
     )
-    answers = int64s(state, MEMO.answers.counts)[COUNT]
+    answers = int64s(state, CACHE.answers.counts)[COUNT]
     if count <= START or starts[START] != 0:
         return False
     for number in range(START, count):
@@ -277,7 +277,7 @@ def states_are_sound(state: Int64) -> bool:
 @called
 def table_is_sound(state: Int64) -> bool:
     """What is known of steps leads to states; of states that are not there yet, nothing is."""
-    table, count = int32s(state, MEMO.table), int64s(state, MEMO.states.counts)[COUNT]
+    table, count = int32s(state, CACHE.table), int64s(state, CACHE.states.counts)[COUNT]
     known = count * state[WIDTH]
     return are_in(table[:known], 0, count) and are_in(table[known:], 0, 1)
 
@@ -288,22 +288,22 @@ def table_is_sound(state: Int64) -> bool:
 @called
 def reached_are_sound(state: Int64) -> bool:
     """By anything: no status, and there is room."""
-    keys, values = uint64s(state, MEMO.reached.keys), int64s(state, MEMO.reached.values)
+    keys, values = uint64s(state, CACHE.reached.keys), int64s(state, CACHE.reached.values)
     used = 0
     for slot in range(len(keys)):
         used += keys[slot] != U(0)
         if values[slot] < 0:
             return False
-    return used == int64s(state, MEMO.reached.counts)[0] and 2 * used <= len(keys)
+    return used == int64s(state, CACHE.reached.counts)[0] and 2 * used <= len(keys)
 
 
 @called
 def closes_are_sound(state: Int64) -> bool:
     """By states and sets, of which the one that is empty stands elsewhere: results and answers."""
-    keys, values = uint64s(state, MEMO.closes.keys), int64s(state, MEMO.closes.values)
-    states = U(int64s(state, MEMO.states.counts)[COUNT])
-    sets = U(int64s(state, MEMO.facts.counts)[COUNT])
-    answers = int64s(state, MEMO.answers.counts)[COUNT]
+    keys, values = uint64s(state, CACHE.closes.keys), int64s(state, CACHE.closes.values)
+    states = U(int64s(state, CACHE.states.counts)[COUNT])
+    sets = U(int64s(state, CACHE.facts.counts)[COUNT])
+    answers = int64s(state, CACHE.answers.counts)[COUNT]
     used = 0
     for slot in range(len(keys)):
         key = keys[slot]
@@ -315,14 +315,14 @@ def closes_are_sound(state: Int64) -> bool:
                 return False
             if not (result < sets and 0 <= answer <= answers):
                 return False
-    return used == int64s(state, MEMO.closes.counts)[0] and 2 * used <= len(keys)
+    return used == int64s(state, CACHE.closes.counts)[0] and 2 * used <= len(keys)
 
 
 @called
 def merges_are_sound(state: Int64) -> bool:
     """By two sets: a set."""
-    keys, values = uint64s(state, MEMO.merges.keys), int64s(state, MEMO.merges.values)
-    sets = int64s(state, MEMO.facts.counts)[COUNT]
+    keys, values = uint64s(state, CACHE.merges.keys), int64s(state, CACHE.merges.values)
+    sets = int64s(state, CACHE.facts.counts)[COUNT]
     used = 0
     for slot in range(len(keys)):
         key = keys[slot]
@@ -332,4 +332,4 @@ def merges_are_sound(state: Int64) -> bool:
                 return False
             if not 0 <= values[slot] < sets:
                 return False
-    return used == int64s(state, MEMO.merges.counts)[0] and 2 * used <= len(keys)
+    return used == int64s(state, CACHE.merges.counts)[0] and 2 * used <= len(keys)

@@ -38,7 +38,7 @@ MANY = {
 def asked(
     expressions: Iterable[str],
     documents: Sequence[str],
-    memo_bytes: int = UNLIMITED,
+    cache_bytes: int = UNLIMITED,
     namespaces: dict[str, str] | None = None,
 ) -> tuple[Automaton, Counter[str]]:
     """Compare with the reference engine: the automaton after that, and what had to grow."""
@@ -47,7 +47,7 @@ def asked(
     sources = [Source(text.encode()) for text in documents]
     oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
     expected = answers(oracle, parser, sources)
-    automaton = Automaton(compile_queries(queries), memo_bytes)
+    automaton = Automaton(compile_queries(queries), cache_bytes)
     grew: Counter[str] = Counter()
     scan = automaton_module.scan
 
@@ -98,24 +98,24 @@ def varied(count: int, seed: int = 0) -> list[str]:
 VARIED = varied(8)
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 30_000, UNLIMITED])
+@pytest.mark.parametrize("cache_bytes", [1, 30_000, UNLIMITED])
 @pytest.mark.parametrize(
     "expressions",
     [CHAINS, TWIGS, COUNTS, PLACES, LEAVES, VALUES, ALL],
     ids=["chains", "twigs", "counts", "places", "leaves", "values", "all"],
 )
-def test_everything_grows(expressions: list[str], memo_bytes: int) -> None:
-    automaton, grew = asked(expressions, VARIED, memo_bytes)
-    assert (automaton.forgotten > 0) == (memo_bytes < UNLIMITED)
-    if memo_bytes == UNLIMITED and len(expressions) > len(VALUES):
+def test_everything_grows(expressions: list[str], cache_bytes: int) -> None:
+    automaton, grew = asked(expressions, VARIED, cache_bytes)
+    assert (automaton.forgotten > 0) == (cache_bytes < UNLIMITED)
+    if cache_bytes == UNLIMITED and len(expressions) > len(VALUES):
         assert set(grew) >= {*STATUSES.values()} - {"FULL_DEPTH", "FULL_TEXT", "ASKS_NUMBER"}
 
 
 def test_depth() -> None:
     expressions = ["//a[b]", "//a//a//a[count(b) = 3]", "//a[not(a)]/b[3]", "//a[a/a/b]", "//b/a"]
-    for memo_bytes in (1, 100_000, UNLIMITED):
+    for cache_bytes in (1, 100_000, UNLIMITED):
         deep = "<a>" * 999 + "<b/>" * 3 + "</a>" * 999
-        _, grew = asked(expressions, [deep, "<a/>", deep, "<b/>"], memo_bytes)
+        _, grew = asked(expressions, [deep, "<a/>", deep, "<b/>"], cache_bytes)
         assert grew["FULL_DEPTH"] > 0
 
 
@@ -123,22 +123,22 @@ def test_depth_with_a_state_a_level() -> None:
     """So many steps that each level of the document is another state."""
     expressions = ["/a" * n for n in range(1, 800, 40)]
     expressions += ["/a" * n + "[b]" for n in range(495, 505)]
-    for memo_bytes in (1, 50_000, UNLIMITED):
-        automaton, grew = asked(expressions, [DEEP, "<a><b/></a>", DEEP], memo_bytes)
+    for cache_bytes in (1, 50_000, UNLIMITED):
+        automaton, grew = asked(expressions, [DEEP, "<a><b/></a>", DEEP], cache_bytes)
         assert grew["FULL_STATES"] > 0
-        assert automaton.forgotten > 0 or memo_bytes == UNLIMITED
+        assert automaton.forgotten > 0 or cache_bytes == UNLIMITED
 
 
-def test_what_was_told_by_leaves_before_the_memo_grew_is_kept() -> None:
-    """Each name is a state, and each of its attributes: a later one fills the memo."""
+def test_what_was_told_by_leaves_before_the_cache_grew_is_kept() -> None:
+    """Each name is a state, and each of its attributes: a later one fills the cache."""
     expressions = [f"//n{n}[@x and @y and @z]" for n in range(300)]
     elements = "".join(f"<n{n} x='1' y='2' z='3'/>" for n in range(300))
     _, grew = asked(expressions, [f"<r>{elements}</r>"])
     assert grew["FULL_STATES"] > 0
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 20_000, UNLIMITED])
-def test_many_names_and_wildcards(memo_bytes: int) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, 20_000, UNLIMITED])
+def test_many_names_and_wildcards(cache_bytes: int) -> None:
     namespaces = {f"p{n}": f"urn:{n}" for n in range(100)}
     expressions = [f"//p{n}:*" for n in range(100)] + [f"/*/p{n}:a[@p{n}:*]" for n in range(100)]
     expressions += [f"//*[self::p{n}:*]/node()" for n in range(0, 100, 7)]
@@ -146,7 +146,7 @@ def test_many_names_and_wildcards(memo_bytes: int) -> None:
         f"<r xmlns='urn:{n - 1}'><p:a xmlns:p='urn:{n}' p:x=''/><p:b xmlns:p='urn:{n}'>1</p:b></r>"
         for n in range(102)
     ]
-    asked(expressions, documents, memo_bytes, namespaces=namespaces)
+    asked(expressions, documents, cache_bytes, namespaces=namespaces)
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,11 @@ def test_a_document_left_early_keeps_its_texts_for_itself() -> None:
 # -- marks -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 50_000, 1_000_000])
-def test_one_answer_larger_than_the_memo(memo_bytes: int) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, 50_000, 1_000_000])
+def test_one_answer_larger_than_the_cache(cache_bytes: int) -> None:
     """What a single event needs is granted: it would never be had otherwise."""
     queries = [f"//a[b or n{n}]" for n in range(9_000)]
-    asked(queries, ["<r><a><b/></a></r>", "<r><a/></r>", "<a><a><b/></a></a>"], memo_bytes)
+    asked(queries, ["<r><a><b/></a></r>", "<r><a/></r>", "<a><a><b/></a></a>"], cache_bytes)
 
 
 # -- documents -------------------------------------------------------------------------------------
@@ -202,8 +202,8 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("memo_bytes", [1, UNLIMITED])
-def test_beside_the_root(memo_bytes: int) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, UNLIMITED])
+def test_beside_the_root(cache_bytes: int) -> None:
     expressions = [text for name, text in ODD.items() if name != "comments"]
     documents = [
         "<r/>",
@@ -216,8 +216,8 @@ def test_beside_the_root(memo_bytes: int) -> None:
         "<r><!--c--></r>",
         "<zzz/>",
     ]
-    asked(expressions, documents, memo_bytes)
-    asked(["/node()[2]", "/node()[3]", "//node()[1]", "//text()[2]"], documents, memo_bytes)
+    asked(expressions, documents, cache_bytes)
+    asked(["/node()[2]", "/node()[3]", "//node()[1]", "//text()[2]"], documents, cache_bytes)
 
 
 def test_always_true_and_no_subscriptions() -> None:
@@ -232,12 +232,12 @@ def test_always_true_and_no_subscriptions() -> None:
     assert [match.error is None and list(match) for match in found] == [[], False, []]
 
 
-@pytest.mark.parametrize("memo_bytes", [1, 1 << 28])
-def test_documents_in_error_between_others(memo_bytes: int) -> None:
+@pytest.mark.parametrize("cache_bytes", [1, 1 << 28])
+def test_documents_in_error_between_others(cache_bytes: int) -> None:
     matcher = tamis.compile(
         {"x": "//a[@x]/b", "no": "not(//b)", "text": "//b/text()"},
         engine="automaton",
-        limits=tamis.Limits(memo_bytes=memo_bytes),
+        limits=tamis.Limits(cache_bytes=cache_bytes),
     )
     good = {
         "<a x='1'><b/></a>": ["x"],
@@ -255,7 +255,7 @@ def test_documents_in_error_between_others(memo_bytes: int) -> None:
 
 
 def test_the_bound_is_kept() -> None:
-    """Names that no subscription knows, and structures without end, take a bounded memo."""
+    """Names that no subscription knows, and structures without end, take a bounded cache."""
     limit = 60_000
     queries = [parse(text) for text in [*TWIGS, *COUNTS]]
     automaton = Automaton(compile_queries(queries), limit)

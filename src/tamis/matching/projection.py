@@ -1,7 +1,7 @@
 """What expressions read of documents, so that the parser can skip the rest.
 
 Each step of a path is followed by its *cover*: names of elements such that whatever the path has
-reached is one of them, or lies in one. Text is demanded of the cover of what is read: of the last
+reached is one of them, or lies in one. Text is projected of the cover of what is read: of the last
 element that a path names, or of all elements where none has been named yet.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tamis.documents.demand import ALL_NAMES, NO_NAMES, Demand, Names
+from tamis.documents.projection import ALL_NAMES, NO_NAMES, Names, Projection
 from tamis.language.model import (
     And,
     Axis,
@@ -37,78 +37,78 @@ from tamis.language.model import (
 from tamis.language.xpath import Operand
 
 
-def demand_of(expression: Expression, cover: Names = ALL_NAMES) -> Demand:
+def projection_of(expression: Expression, cover: Names = ALL_NAMES) -> Projection:
     """What an expression reads beyond the tags.
 
     Args:
         cover: of the context node; that of the document node is everything.
 
     >>> from tamis.language.xpath import parse
-    >>> demand_of(parse("//a[b > 1]//*[@c]").expression)[:2]
+    >>> projection_of(parse("//a[b > 1]//*[@c]").expression)[:2]
     (Names([('', 'c')]), Names([('', 'b')]))
     """
     match expression:
         case Exists(paths):
-            return _union(_demand_of_path(path, cover) for path in paths)
+            return _union(_projection_of_path(path, cover) for path in paths)
         case Compare(_, value, _):
-            return _demand_of_value(value, cover)
+            return _projection_of_value(value, cover)
         case Contains(text, _) | StartsWith(text, _):
-            return _demand_of_value(text, cover)
+            return _projection_of_value(text, cover)
         case Not(operand):
-            return demand_of(operand, cover)
+            return projection_of(operand, cover)
         case And(operands) | Or(operands):
-            return _union(demand_of(operand, cover) for operand in operands)
-    return Demand()
+            return _union(projection_of(operand, cover) for operand in operands)
+    return Projection()
 
 
-def demand_of_operand(operand: Operand) -> Demand:
+def projection_of_operand(operand: Operand) -> Projection:
     """What evaluating an expression reads beyond the tags, in whole documents."""
     match operand:
         case str() | float():
-            return Demand()
+            return Projection()
         case Nodes() | StringOf() | NameOf() | NormalizeSpace() | Count() | StringLength():
-            return _demand_of_value(operand, ALL_NAMES)
-    return demand_of(operand)
+            return _projection_of_value(operand, ALL_NAMES)
+    return projection_of(operand)
 
 
-def _demand_of_value(value: Value, cover: Names) -> Demand:
+def _projection_of_value(value: Value, cover: Names) -> Projection:
     match value:
         case Nodes(paths):
-            return _union(_demand_of_string(path, cover) for path in paths)
+            return _union(_projection_of_string(path, cover) for path in paths)
         case StringOf(path):
-            return _demand_of_string(path, cover)
+            return _projection_of_string(path, cover)
         case NameOf(path, local):
-            return _demand_of_path(path, cover) | Demand(prefixes=not local)
+            return _projection_of_path(path, cover) | Projection(prefixes=not local)
         case NormalizeSpace(text) | StringLength(text):
-            return _demand_of_value(text, cover)
+            return _projection_of_value(text, cover)
         case Count(path):
-            return _demand_of_path(path, cover)
+            return _projection_of_path(path, cover)
 
 
-def _demand_of_string(path: Path, cover: Names) -> Demand:
+def _projection_of_string(path: Path, cover: Names) -> Projection:
     """What the string values of a path's nodes are made of."""
-    return _demand_of_path(path, cover) | Demand(text=_covers(path, cover)[-1])
+    return _projection_of_path(path, cover) | Projection(text=_covers(path, cover)[-1])
 
 
-def _demand_of_path(path: Path, cover: Names) -> Demand:
-    demand = Demand()
+def _projection_of_path(path: Path, cover: Names) -> Projection:
+    projection = Projection()
     covers = _covers(path, cover)
     for index, step in enumerate(path.steps):
         before, reached = covers[index : index + 2]
         following = path.steps[index + 1] if index + 1 < len(path.steps) else None
         for predicate in step.predicates:
             if not isinstance(predicate, Position):
-                demand |= demand_of(predicate, reached)
-        demand |= _demand_of_step(step, following, before)
-    return demand
+                projection |= projection_of(predicate, reached)
+        projection |= _projection_of_step(step, following, before)
+    return projection
 
 
-def _demand_of_step(step: Step, following: Step | None, cover: Names) -> Demand:
+def _projection_of_step(step: Step, following: Step | None, cover: Names) -> Projection:
     """What finding a step's nodes takes, where ``cover`` is that of its contexts."""
     if step.axis is Axis.ATTRIBUTE:
-        return Demand(attributes=_names(step.test))
+        return Projection(attributes=_names(step.test))
     if step.test is KindTest.TEXT:
-        return Demand(text=cover)
+        return Projection(text=cover)
     if step.test is KindTest.NODE and step.axis is not Axis.SELF:
         # Only elements have children and attributes: "//b" need not see text and comments.
         leaves_matter = bool(step.predicates) or following is None
@@ -116,8 +116,8 @@ def _demand_of_step(step: Step, following: Step | None, cover: Names) -> Demand:
             Axis.SELF,
             Axis.DESCENDANT_OR_SELF,
         )
-        return Demand(text=cover, misc=True) if leaves_matter else Demand()
-    return Demand()
+        return Projection(text=cover, misc=True) if leaves_matter else Projection()
+    return Projection()
 
 
 def _covers(path: Path, cover: Names) -> list[Names]:
@@ -139,8 +139,8 @@ def _names(test: NodeTest) -> Names:
     return ALL_NAMES
 
 
-def _union(demands: Iterator[Demand]) -> Demand:
-    result = Demand()
-    for demand in demands:
-        result |= demand
+def _union(projections: Iterator[Projection]) -> Projection:
+    result = Projection()
+    for projection in projections:
+        result |= projection
     return result

@@ -1,4 +1,4 @@
-"""``Demand``: what a program reads of documents, so that parsers can skip the rest."""
+"""``Projection``: what a program reads of documents, so that parsers can skip the rest."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ NO_NAMES = Names()
 ALL_NAMES = Names(None)
 
 
-class Demand(NamedTuple):
+class Projection(NamedTuple):
     """What a program reads of documents; the parser skips the rest, still checking that it is XML.
 
     Attributes:
@@ -68,9 +68,9 @@ class Demand(NamedTuple):
         lines: the line of each event (needed by ``explain``).
         offsets: where each event stands (needed to say where the selected nodes are).
 
-    >>> Demand(text=Names([("", "a")])) | Demand(attributes=ALL_NAMES, misc=True)
-    Demand(attributes=ALL_NAMES, text=Names([('', 'a')]), misc=True, prefixes=False, lines=False, \
-offsets=False)
+    >>> Projection(text=Names([("", "a")])) | Projection(attributes=ALL_NAMES, misc=True)
+    Projection(attributes=ALL_NAMES, text=Names([('', 'a')]), misc=True, prefixes=False, \
+lines=False, offsets=False)
     """
 
     attributes: Names = NO_NAMES
@@ -80,8 +80,8 @@ offsets=False)
     lines: bool = False
     offsets: bool = False
 
-    def __or__(self, other: Demand) -> Demand:
-        return Demand(
+    def __or__(self, other: Projection) -> Projection:
+        return Projection(
             self.attributes | other.attributes,
             self.text | other.text,
             self.misc or other.misc,
@@ -91,42 +91,42 @@ offsets=False)
         )
 
 
-class Demands:
+class Projections:
     """What many programs, or parts of one, read together: a sum that is cheap to add to.
 
-    >>> demands = Demands()
-    >>> demands.add(Demand(text=Names([("", "a")])))
-    >>> demands.add(Demand(text=Names([("", "b")]), offsets=True))
-    >>> demands.total.text, demands.total.offsets
+    >>> projections = Projections()
+    >>> projections.add(Projection(text=Names([("", "a")])))
+    >>> projections.add(Projection(text=Names([("", "b")]), offsets=True))
+    >>> projections.total.text, projections.total.offsets
     (Names([('', 'a'), ('', 'b')]), True)
     """
 
-    def __init__(self, first: Demand | None = None) -> None:
-        self._total: Demand | None = None
-        self._rest = Demand()  # flags, and whether all names are asked for
+    def __init__(self, first: Projection | None = None) -> None:
+        self._total: Projection | None = None
+        self._rest = Projection()  # flags, and whether all names are asked for
         self._attributes: set[Name] = set()
         self._text: set[Name] = set()
         if first is not None:
             self.add(first)
 
-    def add(self, demand: Demand) -> None:
+    def add(self, projection: Projection) -> None:
         """Add what one reads."""
         self._total = None
-        attributes, text = demand.attributes.some, demand.text.some
+        attributes, text = projection.attributes.some, projection.text.some
         self._attributes.update(attributes or ())
         self._text.update(text or ())
-        self._rest |= demand._replace(
+        self._rest |= projection._replace(
             attributes=ALL_NAMES if attributes is None else NO_NAMES,
             text=ALL_NAMES if text is None else NO_NAMES,
         )
 
     @property
-    def total(self) -> Demand:
+    def total(self) -> Projection:
         """What all of them read; the same object until more is added."""
         if self._total is None:
-            names = Demand(attributes=Names(self._attributes), text=Names(self._text))
+            names = Projection(attributes=Names(self._attributes), text=Names(self._text))
             self._total = self._rest | names
         return self._total
 
 
-EVERYTHING = Demand(ALL_NAMES, ALL_NAMES, True, True, True, True)
+EVERYTHING = Projection(ALL_NAMES, ALL_NAMES, True, True, True, True)

@@ -55,7 +55,7 @@ def test_departures_are_noticed(engine: str, how: str, dtd: Path) -> None:
     assert list(found[0]) == list(found[2]) == ["//note", "//title"]
     assert list(found[1]) == list(found[4]) == expected
     assert found[3].error is not None
-    assert matcher.departed == 2
+    assert matcher.schema_violations == 2
 
 
 @pytest.mark.parametrize("engine", PRUNING)
@@ -65,7 +65,7 @@ def test_trusted_documents_are_not_looked_at(engine: str, dtd: Path) -> None:
     matcher = tamis.compile(asked, engine=engine, dtd=dtd, dtd_trust=True)
     assert list(matcher.match(DEPARTED["edge"])) == []
     assert list(matcher.match(VALID)) == ["title"]
-    assert matcher.departed == 0
+    assert matcher.schema_violations == 0
 
 
 def test_nothing_departed_is_true_under_not(dtd: Path) -> None:
@@ -78,7 +78,7 @@ def test_nothing_departed_is_true_under_not(dtd: Path) -> None:
 def test_a_root_and_records(dtd: Path) -> None:
     matcher = tamis.compile({"n": "/chapter/note"}, engine="pma", dtd=dtd, root="chapter")
     assert [list(found) for found in matcher.match_records(VALID, "chapter")] == [["n"]]
-    assert matcher.departed == 0
+    assert matcher.schema_violations == 0
 
 
 def test_any_content_is_every_declared_element(tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_any_content_is_every_declared_element(tmp_path: Path) -> None:
         True,
         False,
     ]
-    assert matcher.departed == 0
+    assert matcher.schema_violations == 0
     assert not matcher.match("<a><b><b/></b></a>")
-    assert matcher.departed == 1
+    assert matcher.schema_violations == 1
 
 
 def test_departures_are_logged(dtd: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -99,13 +99,13 @@ def test_departures_are_logged(dtd: Path, caplog: pytest.LogCaptureFixture) -> N
     with caplog.at_level(logging.INFO, logger="tamis"):
         assert list(matcher.match(DEPARTED["undeclared"])) == ["x"]
     assert "1 of 1 documents leave the DTD, the first by x in chapter" in caplog.text
-    assert matcher.first_departure == "x in chapter"
+    assert matcher.first_violation == "x in chapter"
 
 
 def test_the_oracle_makes_no_use_of_a_dtd(dtd: Path, tmp_path: Path) -> None:
     matcher = tamis.compile({"x": "//x"}, engine="reference", dtd=dtd)
     assert list(matcher.match(DEPARTED["undeclared"])) == ["x"]
-    assert matcher.departed == 0
+    assert matcher.schema_violations == 0
     matcher.save(tmp_path / "x.tamis")
 
 
@@ -118,7 +118,7 @@ def test_pickled_with_its_dtd(dtd: Path) -> None:
     matcher = pickle.loads(pickle.dumps(tamis.compile({"x": "//note"}, engine="nfa", dtd=dtd)))
     assert list(matcher.match(VALID)) == ["x"]
     assert list(matcher.match(DEPARTED["edge"])) == ["x"]
-    assert matcher.departed == 1
+    assert matcher.schema_violations == 1
 
 
 @pytest.mark.parametrize("arguments", [{"root": "a"}, {"dtd_trust": True}])
@@ -131,7 +131,7 @@ def test_a_live_matcher_has_a_dtd_too(dtd: Path) -> None:
     live = tamis.Matcher(engine="nfa", dtd=dtd)
     live.add("x", "//chapter[note]")
     assert list(live.match(VALID)) == ["x"]
-    assert live.compiled().departed == 0
+    assert live.compiled().schema_violations == 0
 
 
 HTML = """
@@ -155,7 +155,7 @@ def test_namespaces_that_the_dtd_declares(engine: str, trust: bool) -> None:
         with suppress(EngineRefused):
             matcher = tamis.compile(one, engine=engine, dtd=graph, dtd_trust=trust)
             assert list(matcher.match(PAGE)) == ([number] if number in expected else [])
-            assert matcher.departed == 0
+            assert matcher.schema_violations == 0
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 
 import tamis
-from tamis.documents.demand import ALL_NAMES, EVERYTHING, NO_NAMES, Names
 from tamis.documents.parser import parse as parse_documents
+from tamis.documents.projection import ALL_NAMES, EVERYTHING, NO_NAMES, Names
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
-from tamis.matching.demand import demand_of
+from tamis.matching.projection import projection_of
 from tests.matching.replay import command
 from tests.strategies import NAMESPACES, documents, subscriptions
 from tests.support.engines import ENGINES
@@ -62,8 +62,8 @@ A, B, X = (Names([("", name)]) for name in "abx")
     ],
 )
 def test_names(expression: str, attributes: Names, text: Names) -> None:
-    demand = demand_of(parse(expression, {"p": "urn:p"}).expression)
-    assert (demand.attributes, demand.text) == (attributes, text)
+    projection = projection_of(parse(expression, {"p": "urn:p"}).expression)
+    assert (projection.attributes, projection.text) == (attributes, text)
 
 
 @settings(
@@ -72,7 +72,7 @@ def test_names(expression: str, attributes: Names, text: Names) -> None:
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 @given(subscriptions(), documents())
-def test_demand_is_enough(subscription: str, document: str) -> None:
+def test_projection_is_enough(subscription: str, document: str) -> None:
     """The answer is the same as where everything was recorded."""
     note(command(subscription, document, NAMESPACES))
     query = parse(subscription, NAMESPACES)
@@ -81,10 +81,10 @@ def test_demand_is_enough(subscription: str, document: str) -> None:
     source = read(document, tamis.Limits())
     for engine in engines:
         program = engine.compile([query])
-        matching = engine.open(program, tamis.Limits().memo_bytes)
+        matching = engine.searcher(program, tamis.Limits().cache_bytes)
         found = []
-        for demand in (program.demand, EVERYTHING):
+        for projection in (program.projection, EVERYTHING):
             vocabulary = Vocabulary()
-            batch, _ = parse_documents([source], vocabulary, demand, tamis.Limits())
+            batch, _ = parse_documents([source], vocabulary, projection, tamis.Limits())
             found.append(matching.match(batch, vocabulary).numbers(0).tolist())
         assert found[0] == found[1]

@@ -1,11 +1,11 @@
-"""``PromisedPathSharing``: plans that rely on a DTD, and others for documents that leave it."""
+"""``PathSharingFallback``: plans that rely on a DTD, and others for documents that leave it."""
 
 from __future__ import annotations
 
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tamis.matching.promise import Schema
+from tamis.matching.conformance import Schema
 from tamis.transform.groups import Groups
 from tamis.transform.shapes import Shape
 from tamis_papers.pathsharing.claims import Claims
@@ -13,7 +13,7 @@ from tamis_papers.pathsharing.planning import Planner
 from tamis_papers.pathsharing.strategy import PathSharing
 
 
-class PromisedPathSharing:
+class PathSharingFallback:
     """A strategy of the paper, with what can be claimed of the queries and of a DTD.
 
     A document that has an element where the DTD has none of its kind is answered by plans that were
@@ -27,13 +27,13 @@ class PromisedPathSharing:
         nodes_max: see ``PathSharing``.
 
     Attributes:
-        departed: how many documents left the DTD so far.
+        schema_violations: how many documents left the DTD so far.
     """
 
     def __init__(
         self, labels: Labels, sharing: str, is_shared: bool, schema: Schema | None, nodes_max: int
     ) -> None:
-        self.departed = 0
+        self.schema_violations = 0
         self._labels = labels
         self._sharing = sharing, is_shared
         self._nodes_max = nodes_max
@@ -63,7 +63,7 @@ class PromisedPathSharing:
         """As ``PathSharing.find_groups``."""
         strategy = self._strategy
         if self._leaves(batch, vocabulary):
-            self.departed += 1
+            self.schema_violations += 1
             strategy = self._open_without()
         return strategy.find_groups(batch, vocabulary)
 
@@ -78,7 +78,7 @@ class PromisedPathSharing:
             return False
         assert self._edge_labels is not None
         numbers, _ = self._edge_labels.of(vocabulary)
-        return bool((self._schema.edges.departures(batch, numbers) >= 0).any())
+        return bool((self._schema.edges.violations(batch, numbers) >= 0).any())
 
     def _open_without(self) -> PathSharing:
         """The plans that do without the DTD; where a query was removed, a number is left out."""

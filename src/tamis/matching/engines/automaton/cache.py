@@ -1,4 +1,4 @@
-"""The arrays of a memo: what an automaton has learned from the documents of one thread."""
+"""The arrays of a cache: what an automaton has learned from the documents of one thread."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class Pairs(NamedTuple):
     counts: Int64
 
 
-class MemoArrays(NamedTuple):
+class CacheArrays(NamedTuple):
     """What is known of a program, so far; it only grows.
 
     A *state* is what the tags of the open elements decide: the nodes of the trie that the innermost
@@ -166,11 +166,11 @@ class Scratch(NamedTuple):
     spent_facts: Int32
 
 
-def new_arrays(program: ProgramArrays, queries: int) -> MemoArrays:
-    """A memo that knows nothing yet."""
+def new_arrays(program: ProgramArrays, queries: int) -> CacheArrays:
+    """A cache that knows nothing yet."""
     is_sparse = len(program.sparse) > 0
     width = len(program.wildcards)
-    return MemoArrays(
+    return CacheArrays(
         states=_lists(64),
         state_info=np.zeros(64 * STATE_COLUMNS, np.int32),
         table=np.zeros(64 * width, np.int32),

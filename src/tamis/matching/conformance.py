@@ -23,12 +23,12 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import UsageError
 from tamis.core.index.matchset import MatchSet, Which, joined
 from tamis.documents.batch import DocumentBatch, only
-from tamis.documents.demand import Demand
+from tamis.documents.projection import Projection
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import expanded_name
-from tamis.matching.engine import Matching, Program
+from tamis.matching.engine import Program, Searcher
 from tamis.matching.filters import ElementLabels
-from tamis.matching.kernels import find_departures
+from tamis.matching.kernels import find_violations
 from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics
@@ -111,8 +111,8 @@ class Edges:
     >>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b)> <!ELEMENT b EMPTY>"))
     >>> edges, names = Edges(ExpandedGraph(graph)), Vocabulary()
     >>> sources = [read(text, DEFAULT_LIMITS) for text in ("<a><b/></a>", "<a><a/></a>")]
-    >>> batch, _ = parse(sources, names, Demand(), DEFAULT_LIMITS)
-    >>> edges.departures(batch, edges.labels().of(names)[0])
+    >>> batch, _ = parse(sources, names, Projection(), DEFAULT_LIMITS)
+    >>> edges.violations(batch, edges.labels().of(names)[0])
     array([-1,  5])
     """
 
@@ -128,7 +128,7 @@ class Edges:
         """The numbers of elements, by the names of a vocabulary; for one thread at a time."""
         return ElementLabels(self._names)
 
-    def departures(self, batch: DocumentBatch, numbers: Int32) -> Int64:
+    def violations(self, batch: DocumentBatch, numbers: Int32) -> Int64:
         """The event at which each document leaves the edges, or -1.
 
         Args:
@@ -138,11 +138,11 @@ class Edges:
         deepest = int(np.diff(starts).max(initial=0)) // 2
         found = np.empty(batch.documents, np.int64)
         stack = np.empty(deepest + 1, np.int32)
-        find_departures(batch.tags, starts, numbers, self.allowed, stack, found)
+        find_violations(batch.tags, starts, numbers, self.allowed, stack, found)
         return found
 
 
-class PromisedProgram:
+class SchemaFallback:
     """A program that holds for documents that keep to the DTD, and one for those that do not.
 
     Args:
@@ -151,7 +151,7 @@ class PromisedProgram:
 
     Attributes:
         edges: what documents are held against.
-        departed: how many documents left the DTD so far.
+        schema_violations: how many documents left the DTD so far.
         first: at which element the first of them did, and what is around that.
     """
 
@@ -159,33 +159,33 @@ class PromisedProgram:
         self,
         edges: Edges,
         program: Program,
-        open: Callable[[Program, int], Matching],
-        without: Callable[[], tuple[Program, Callable[[Program, int], Matching]]],
+        open: Callable[[Program, int], Searcher],
+        without: Callable[[], tuple[Program, Callable[[Program, int], Searcher]]],
     ) -> None:
         self.edges = edges
-        self.departed = 0
+        self.schema_violations = 0
         self.first = ""
         self._program = program
         self._open = open
         self._make = without
-        self._without: tuple[Program, Callable[[Program, int], Matching]] | None = None
+        self._without: tuple[Program, Callable[[Program, int], Searcher]] | None = None
         self._lock = threading.Lock()
 
     @property
-    def demand(self) -> Demand:
+    def projection(self) -> Projection:
         """That of all that was asked, also of what was pruned away."""
-        return self._program.demand
+        return self._program.projection
 
     def memory_usage(self) -> int:
         """Of both programs, if the other one was needed."""
         without = 0 if self._without is None else self._without[0].memory_usage()
         return self._program.memory_usage() + without
 
-    def open(self, bytes_max: int) -> PromisedMatching:
+    def open(self, bytes_max: int) -> SchemaFallbackSearcher:
         """What matches documents of both kinds."""
-        return PromisedMatching(self, self._open(self._program, bytes_max), bytes_max)
+        return SchemaFallbackSearcher(self, self._open(self._program, bytes_max), bytes_max)
 
-    def open_without(self, bytes_max: int) -> Matching:
+    def open_without(self, bytes_max: int) -> Searcher:
         """What matches documents that leave the DTD."""
         with self._lock:
             if self._without is None:
@@ -193,12 +193,12 @@ class PromisedProgram:
         program, open = self._without
         return open(program, bytes_max)
 
-    def note(self, departures: Int64, batch: DocumentBatch, vocabulary: Vocabulary) -> None:
+    def note(self, violations: Int64, batch: DocumentBatch, vocabulary: Vocabulary) -> None:
         """Count documents that left the DTD, and log how the first of them did."""
-        left = np.flatnonzero(departures >= 0)
-        how = _departure(batch, vocabulary, int(left[0]), int(departures[left[0]]))
+        left = np.flatnonzero(violations >= 0)
+        how = _departure(batch, vocabulary, int(left[0]), int(violations[left[0]]))
         with self._lock:
-            self.departed += len(left)
+            self.schema_violations += len(left)
             self.first = self.first or how
         log.info(
             "%d of %d documents leave the DTD, the first by %s: answered without it",
@@ -222,14 +222,14 @@ def _departure(batch: DocumentBatch, vocabulary: Vocabulary, document: int, even
     return f"{name} in {expanded_name(*vocabulary.expanded(around[-1]))}"
 
 
-class PromisedMatching:
+class SchemaFallbackSearcher:
     """A pruned program at work, and beside it, where documents leave the DTD, the other one."""
 
-    def __init__(self, program: PromisedProgram, within: Matching, bytes_max: int) -> None:
+    def __init__(self, program: SchemaFallback, within: Searcher, bytes_max: int) -> None:
         self.program = program
         self._labels = program.edges.labels()
         self._within = within
-        self._without: Matching | None = None
+        self._without: Searcher | None = None
         self._bytes_max = bytes_max
 
     def match(
@@ -237,11 +237,11 @@ class PromisedMatching:
     ) -> MatchSet:
         """Which queries are true of which documents."""
         numbers, _ = self._labels.of(vocabulary)
-        departures = self.program.edges.departures(batch, numbers)
-        has_left: NDArray[np.bool_] = departures >= 0
+        violations = self.program.edges.violations(batch, numbers)
+        has_left: NDArray[np.bool_] = violations >= 0
         if not has_left.any():
             return self._within.match(batch, vocabulary, nodes)
-        self.program.note(departures, batch, vocabulary)
+        self.program.note(violations, batch, vocabulary)
         if self._without is None:
             self._without = self.program.open_without(self._bytes_max)
         within = self._within.match(only(batch, ~has_left), vocabulary)
