@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis.transform.strings.layout import OWN, OWN_SCALARS
 
 (
@@ -183,6 +183,6 @@ class Work(NamedTuple):
     bound: Int64
 
 
-PLANS: Any = places(Plans, OWN)
-WORK: Any = places(Work, OWN + 2 * len(Plans._fields))
+PLANS: Any = fields(Plans, OWN)
+WORK: Any = fields(Work, OWN + 2 * len(Plans._fields))
 STATE_SIZE = OWN + 2 * (len(Plans._fields) + len(Work._fields))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.arrays import freeze
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
@@ -62,7 +62,7 @@ class PathSharing:
         self._building = Building(labels, planner.is_shared)
         self._run = NfaRun()
         self._work = Workspace(layout.STATE_SIZE, WORK, _TRAITS, nodes_max)
-        self._noted: Any = None  # keeps arrays alive that kernels know
+        self._registered: Any = None  # keeps arrays alive that kernels know
 
     def add(self, shape: Shape) -> int:
         """Add a transformation: its number."""
@@ -123,10 +123,10 @@ class PathSharing:
         names = ids_of(building.constants.attributes, vocabulary)
         read = read_of(rows, building.nfa.records, batch, names)
         constants, plans = building.constants.arrays(), building.plans(vocabulary)
-        self._noted = read, constants, plans
-        note(state, READ.rows, read)
-        note(state, CONSTANTS.sources, constants)
-        note(state, PLANS.operators, plans)
+        self._registered = read, constants, plans
+        register(state, READ.rows, read)
+        register(state, CONSTANTS.sources, constants)
+        register(state, PLANS.operators, plans)
         state[EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
         work.fit((*BY_EVENT, "own_states", "open_states"), len(batch.tags) + 2)
         work.fit(("row_tuples",), len(rows) + 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis_papers.pcm.tables import Tables, UInt64
 
 (
@@ -151,10 +151,10 @@ class Meeting(NamedTuple):
     words: Int64
 
 
-TABLES = places(Tables, SCALARS)
-OWNED = places(Owned, TABLES.string_bytes + 2)
-EVENTS = places(Events, OWNED.always + 2)
-WORK = places(Work, EVENTS.is_error + 2)
-INPUT = places(Input, WORK.found_counts + 2)
-MEETING = places(Meeting, INPUT.left_of + 2)
+TABLES = fields(Tables, SCALARS)
+OWNED = fields(Owned, TABLES.string_bytes + 2)
+EVENTS = fields(Events, OWNED.always + 2)
+WORK = fields(Work, EVENTS.is_error + 2)
+INPUT = fields(Input, WORK.found_counts + 2)
+MEETING = fields(Meeting, INPUT.left_of + 2)
 STATE_SIZE = MEETING.words + 2

@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.core.threads import WorkerPool, check_threads
 from tamis.events.model import EventBatch, Owners
 from tamis_papers.pcm.kernels.matching import match_events
@@ -87,9 +87,9 @@ class OcmSearcher:
             state[SHARE] = _SHARE
             state[BASE_STEP] = program.size_max + 1
             state[NEED] = self._need
-            note(state, TABLES.vector_bits, program.tables)
-            note(state, OWNED.owner_of, self._owned)
-            note(state, MEETING.words, self._meeting)
+            register(state, TABLES.vector_bits, program.tables)
+            register(state, OWNED.owner_of, self._owned)
+            register(state, MEETING.words, self._meeting)
 
     def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
@@ -161,13 +161,13 @@ class _Part:
         state[EVENT] = state[FOUND_COUNT] = 0
         state[EVENT_END] = count if in_step else 0
         state[EVENTS_BEFORE] = events_before + 1  # the base of none is 0, as counters are at first
-        self._noted = events, input
+        self._registered = events, input
         self.work = self.work._replace(
             found=np.empty(3 * need + count, np.int32), found_counts=np.zeros(count, np.int32)
         )
-        note(state, INPUT.attributes, input)
-        note(state, EVENTS.event_starts, events)
-        note(state, WORK.filters_count, self.work)
+        register(state, INPUT.attributes, input)
+        register(state, EVENTS.event_starts, events)
+        register(state, WORK.filters_count, self.work)
 
     def make_room(self, need: int) -> None:
         """Make the room for what is found larger, unless there is enough."""
@@ -176,14 +176,14 @@ class _Part:
             found = np.empty(2 * len(before) + 2 * need, np.int32)
             found[:count] = before[:count]
             self.work = self.work._replace(found=found)
-            note(self.state, WORK.filters_count, self.work)
+            register(self.state, WORK.filters_count, self.work)
 
     def taken(self) -> Int32:
         """What was found; the room for it goes, and the batch."""
         found = self.work.found[: int(self.state[FOUND_COUNT])].copy()
         none = np.zeros(0, np.int32)
         self.work = self.work._replace(found=none, found_counts=none)
-        del self._noted
+        del self._registered
         return found
 
 

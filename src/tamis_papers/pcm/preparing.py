@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Int64
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.events.model import EventBatch
 from tamis_papers.pcm.kernels.preparing import prepare_events
 from tamis_papers.pcm.layout import (
@@ -36,13 +36,13 @@ class Preparation:
         self._state = state = np.zeros(STATE_SIZE, np.int64)
         state[PARTS] = 1
         state[TABLE_COUNT] = program.tables.total
-        note(state, TABLES.vector_bits, program.tables)
+        register(state, TABLES.vector_bits, program.tables)
 
     def begin(self, batch: EventBatch) -> Events:
         """Begin with the first event of a batch."""
         self._events, self._input = events_of(batch), room_for_lines(batch)
-        note(self._state, EVENTS.event_starts, self._events)
-        note(self._state, INPUT.attributes, self._input)
+        register(self._state, EVENTS.event_starts, self._events)
+        register(self._state, INPUT.attributes, self._input)
         self._state[EVENT], self._state[EVENT_END] = 0, batch.events
         return self._events
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis_papers.pma.program import Instances, Pma
 
 (
@@ -85,9 +85,9 @@ class Work(NamedTuple):
     previous: Int32
 
 
-SINGLE = places(Pma, SCALARS)
-MULTI = places(Pma, SINGLE.output_fail + 2)
-INSTANCES = places(Instances, MULTI.output_fail + 2)
-EVENTS = places(Events, INSTANCES.number + 2)
-WORK = places(Work, EVENTS.symbols + 2)
+SINGLE = fields(Pma, SCALARS)
+MULTI = fields(Pma, SINGLE.output_fail + 2)
+INSTANCES = fields(Instances, MULTI.output_fail + 2)
+EVENTS = fields(Events, INSTANCES.number + 2)
+WORK = fields(Work, EVENTS.symbols + 2)
 STATE_SIZE = WORK.previous + 2

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import freeze
 from tamis.core.index.matchset import MatchSet, Which
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.filters import ElementLabels
@@ -48,10 +48,10 @@ class PmaSearcher:
         state[HAS_SINGLE] = len(program.single.output) > 0
         state[HAS_MULTI] = len(program.multi.output) > 0
         state[IS_DYNAMIC] = program.options.outputs == "dynamic"
-        note(state, SINGLE.full_goto, program.single)
-        note(state, MULTI.full_goto, program.multi)
-        note(state, INSTANCES.filter, program.instances)
-        note(state, WORK.stack, self._work)
+        register(state, SINGLE.full_goto, program.single)
+        register(state, MULTI.full_goto, program.multi)
+        register(state, INSTANCES.filter, program.instances)
+        register(state, WORK.stack, self._work)
         if not state[HAS_SINGLE]:  # in two passes, only the candidates of a document take part
             begin_all(state)
 
@@ -82,8 +82,8 @@ class PmaSearcher:
             found_starts=np.zeros(batch.documents + 1, np.int64),
             found=np.empty(len(filters) + 4 * batch.documents, np.int32),
         )
-        note(state, EVENTS.document_starts, events)
-        note(state, WORK.stack, self._work)
+        register(state, EVENTS.document_starts, events)
+        register(state, WORK.stack, self._work)
         while status := match_documents(state):
             self._make_room(status)
         count = int(state[FOUND_COUNT])
@@ -113,7 +113,7 @@ class PmaSearcher:
             self._work = work._replace(
                 stack=np.zeros(deep, np.int32), marks=np.zeros(deep, np.int32)
             )
-        note(self._state, WORK.stack, self._work)
+        register(self._state, WORK.stack, self._work)
 
 
 def _new_work(program: PmaProgram) -> Work:

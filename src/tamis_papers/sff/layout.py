@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis_papers.sff.program import Index
 
 (
@@ -77,8 +77,8 @@ class Work(NamedTuple):
     found: Int32
 
 
-INDEX = places(Index, SCALARS)
-EVENTS = places(Events, INDEX.block_sizes + 2)
-REPORTED = places(Reported, EVENTS.in_error + 2)
-WORK = places(Work, REPORTED.always + 2)
+INDEX = fields(Index, SCALARS)
+EVENTS = fields(Events, INDEX.block_sizes + 2)
+REPORTED = fields(Reported, EVENTS.in_error + 2)
+WORK = fields(Work, REPORTED.always + 2)
 STATE_SIZE = WORK.found + 2

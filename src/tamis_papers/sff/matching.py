@@ -9,7 +9,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.core.threads import WorkerPool
 from tamis.events.model import EventBatch, Owners
 from tamis_papers.sff.kernels.matching import match_events
@@ -126,9 +126,9 @@ class _Worker:
         state[OWNERS] = len(distinct(owners.of)) if owners.are_interfaces else 0
         state[ALWAYS] = owners.total if len(reported.always) else -1
         state[FOUND_MAX] = 1 + (owners.total if owners.are_interfaces else places)
-        note(state, INDEX.constant_starts, program.constraints)
-        note(state, REPORTED.owners, reported)
-        note(state, WORK.counters, self._work)
+        register(state, INDEX.constant_starts, program.constraints)
+        register(state, REPORTED.owners, reported)
+        register(state, WORK.counters, self._work)
 
     def memory_usage(self) -> int:
         """Bytes of the room for work."""
@@ -141,13 +141,13 @@ class _Worker:
         state[END], state[FOUND_COUNT] = end, 0
         found_starts = np.zeros(end - first + 1, np.int64)
         self._work = self._work._replace(found_starts=found_starts)
-        note(state, EVENTS.starts, events)
-        note(state, WORK.counters, self._work)
+        register(state, EVENTS.starts, events)
+        register(state, WORK.counters, self._work)
         while match_events(state):
             found = np.empty(2 * len(self._work.found) + int(state[FOUND_MAX]), np.int32)
             found[: len(self._work.found)] = self._work.found
             self._work = self._work._replace(found=found)
-            note(state, WORK.counters, self._work)
+            register(state, WORK.counters, self._work)
         return found_starts, self._work.found[: state[FOUND_COUNT]].copy()
 
 

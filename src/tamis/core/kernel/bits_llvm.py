@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tamis.core.kernel.arrays_llvm import intrinsic, types
+from tamis.core.kernel.record_llvm import intrinsic, types
 
 Value = Any
 """A value of LLVM's."""

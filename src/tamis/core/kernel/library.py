@@ -103,7 +103,7 @@ class Library:
 
 def _words(parameters: Iterable[Any]) -> Iterable[Any]:
     """The C types of parameters."""
-    for parameter in _flat(parameters):
+    for parameter in flat(parameters):
         if parameter.endswith("]"):
             yield ctypes.c_void_p
             yield from [ctypes.c_int64] * (parameter.count(",") + 1)
@@ -131,12 +131,12 @@ def _state_caller(native: Any, count: int) -> Callable[..., Any]:
 
 def _array_caller(native: Any, parameters: list[Any]) -> Callable[..., Any]:
     """For all other kernels, nearly all of which are called while subscriptions are compiled."""
-    kinds = [_kind(parameter) for parameter in _flat(parameters)]
+    kinds = [_kind(parameter) for parameter in flat(parameters)]
     is_flat = len(kinds) == len(parameters)
 
     def call(*arguments: Any) -> Any:
         words: list[int] = []
-        for kind, argument in zip(kinds, arguments if is_flat else _flat(arguments), strict=True):
+        for kind, argument in zip(kinds, arguments if is_flat else flat(arguments), strict=True):
             if kind is None:
                 words.append(int(argument))
                 continue
@@ -172,11 +172,11 @@ def address_of(array: NDArray[Any]) -> int:
     return _ADDRESS.from_address(id(array) + object.__basicsize__).value
 
 
-def _flat(values: Iterable[Any]) -> Iterable[Any]:
+def flat(values: Iterable[Any]) -> Iterable[Any]:
     """Parameters, or arguments, with the fields of NamedTuples in their place."""
     for value in values:
         if isinstance(value, list | tuple):
-            yield from _flat(value)
+            yield from flat(value)
         else:
             yield value
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.core.arrays import freeze
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
@@ -103,9 +103,9 @@ class Scanner:
         self._bound = self.names.arrays
         state = self.state
         state[layout.MULTIPLIER] = self._bound.multiplier.view(np.int64)[0]
-        note(state, layout.NAMES.table, self._bound)
-        note(state, layout.WORK.stack, self.work)
-        note(state, layout.OUT.tags, self.output)
+        register(state, layout.NAMES.table, self._bound)
+        register(state, layout.WORK.stack, self.work)
+        register(state, layout.OUT.tags, self.output)
 
     def _answer(self, status: int, data: layout.Bytes) -> bool:
         """Answer what the kernels ask; False if the document is to be declined."""

@@ -9,7 +9,7 @@ from llvmlite import ir
 from numba import types as numba_types
 from numba.core import cgutils as numba_cgutils
 
-from tamis.core.kernel.arrays_llvm import intrinsic
+from tamis.core.kernel.record_llvm import intrinsic
 
 # Numba has types that are none to mypy.
 types: Any = numba_types

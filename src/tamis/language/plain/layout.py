@@ -1,4 +1,4 @@
-"""Where the kernels find numbers and arrays: places in one array (tamis.core.kernel.arrays)."""
+"""Where the kernels find numbers and arrays: places in one array (tamis.core.kernel.record)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis.language.plain import LITERAL_MAX, WORDS_MAX
 
 Int32 = NDArray[np.int32]
@@ -90,10 +90,10 @@ NAME_BYTES_MAX = LITERAL_MAX + 3
  EXPRESSION, POSITION, STOP, CODE_FROM, CODE_TO, STEPS, PREDICATES, DEPTH, LEVELS, IS_LEAF,
  FLAGS, ANCHOR_AT, STEP_AT, SCALARS) = range(19)  # fmt: skip
 
-TASK = places(Task, SCALARS)
-NAMES = places(Interned, TASK[-1] + 2)
-STRINGS = places(Interned, NAMES[-1] + 2)
-NUMBERS = places(Interned, STRINGS[-1] + 2)
-QUERIES = places(Interned, NUMBERS[-1] + 2)
-WORK = places(Work, QUERIES[-1] + 2)
+TASK = fields(Task, SCALARS)
+NAMES = fields(Interned, TASK[-1] + 2)
+STRINGS = fields(Interned, NAMES[-1] + 2)
+NUMBERS = fields(Interned, STRINGS[-1] + 2)
+QUERIES = fields(Interned, NUMBERS[-1] + 2)
+WORK = fields(Work, QUERIES[-1] + 2)
 STATE_SIZE = WORK[-1] + 2

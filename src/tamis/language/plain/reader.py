@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import XML_NAMESPACE
 from tamis.language.grammar import is_ncname
@@ -84,16 +84,16 @@ class PlainReader:
         return result
 
     def _note(self, task: at.Task) -> None:
-        note(self._state, at.TASK[0], task)
+        register(self._state, at.TASK[0], task)
         for place, table in self._tables.items():
-            note(self._state, place[0], table)
+            register(self._state, place[0], table)
         work = at.Work(
             tests=self._tests_of_names,
             code=self._tables[at.QUERIES].data.view(np.int32),
             numbers=self._tables[at.NUMBERS].data.view(np.float64),
             frames=self._frames,
         )
-        note(self._state, at.WORK[0], work)
+        register(self._state, at.WORK[0], work)
 
     def _add_name(self) -> None:
         """Find out what the last name stands for."""

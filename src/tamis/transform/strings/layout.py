@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 
 NONE = -1
 """No record: the end of a chain."""
@@ -144,8 +144,8 @@ class Nodes(NamedTuple):
     odd_values: Any
 
 
-CONSTANTS: Any = places(Constants, _SCALARS)
-READ: Any = places(Read, _SCALARS + 2 * len(Constants._fields))
-NODES: Any = places(Nodes, _SCALARS + 2 * (len(Constants._fields) + len(Read._fields)))
+CONSTANTS: Any = fields(Constants, _SCALARS)
+READ: Any = fields(Read, _SCALARS + 2 * len(Constants._fields))
+NODES: Any = fields(Nodes, _SCALARS + 2 * (len(Constants._fields) + len(Read._fields)))
 OWN = _SCALARS + 2 * (len(Constants._fields) + len(Read._fields) + len(Nodes._fields))
 """The first place of a strategy's own arrays."""

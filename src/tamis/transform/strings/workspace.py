@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.language.values import xpath_number
 from tamis.transform.groups import too_many_nodes
 from tamis.transform.strings.layout import DONE, FULL, NODES, ODD_FOUND, ODD_KNOWN, Nodes, Read
@@ -124,7 +124,7 @@ class Workspace:
     def _replace(self, name: str, size: int) -> None:
         array = np.zeros(size, self._trait(name).dtype)
         self._arrays[name] = array
-        note(self.state, self._places[name], (array,))
+        register(self.state, self._places[name], (array,))
 
 
 class Trait(NamedTuple):

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.documents.batch import ELEMENT, KIND_BITS
 from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
 from tamis_papers.pathsharing.kernels.tables import add_to_chain, empty_table, first_of_chain

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.transform.strings.layout import DONE, NO_ROOM
 from tamis_papers.pathsharing.kernels.tables import (
     add_to_chain,

@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.transform.strings.kernels.events import index_events
 from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
 from tamis_papers.pathsharing.kernels.grouping import group, outer_join

@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.language.filters import ANY
 from tamis.transform.strings.kernels.values import holds, node_passes, tests_before
 from tamis.transform.strings.layout import DONE, NO_ROOM, NODES, NONE, READ

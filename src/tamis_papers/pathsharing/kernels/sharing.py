@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.transform.strings.kernels.tables import hash_of_key, next_slot, pair_key
 from tamis.transform.strings.kernels.values import find_leaves
 from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NODES, NONE

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined
-from tamis.core.kernel.arrays import int64s
+from tamis.core.kernel.record import int64s
 from tamis.transform.strings.kernels.tables import slot_of_key
 from tamis.transform.strings.layout import FULL, NONE
 from tamis_papers.pathsharing.layout import CHAIN_USED, SERIAL, TABLE_SLOT, TABLE_USED, WORK

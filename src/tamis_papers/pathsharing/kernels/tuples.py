@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.matching.engines.nfa.layout import (
     ABOVE,
     CODE,

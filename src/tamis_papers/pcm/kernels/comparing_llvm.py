@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tamis.core.kernel.arrays_llvm import Value, intrinsic, types
+from tamis.core.kernel.record_llvm import Value, intrinsic, types
 
 _WORD = ir.IntType(64)
 _EIGHT = ir.VectorType(_WORD, 8)

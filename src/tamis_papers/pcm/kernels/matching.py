@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.events.model import STRING
 from tamis_papers.pcm.kernels.comparing import covered
 from tamis_papers.pcm.kernels.meeting import add, look, meet, put

@@ -7,7 +7,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tamis.core.kernel.arrays_llvm import Value, intrinsic, types
+from tamis.core.kernel.record_llvm import Value, intrinsic, types
 
 _PAUSE = {"x86_64": "llvm.x86.sse2.pause", "AMD64": "llvm.x86.sse2.pause"}
 """LLVM's names of the instruction to wait; elsewhere there may be none."""

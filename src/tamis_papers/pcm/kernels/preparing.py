@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
 from tamis.core.kernel.prototype import Rows
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.events.model import STRING
 from tamis_papers.pcm.kernels.selecting import choose_tables, fill_input, first_way, name_bits
 from tamis_papers.pcm.layout import (

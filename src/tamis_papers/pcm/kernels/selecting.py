@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint64s
 from tamis.core.kernel.bits import first, ones
+from tamis.core.kernel.record import int32s, int64s, prefetch, uint64s
 from tamis_papers.pcm.kernels.building import slot_of
 from tamis_papers.pcm.kernels.comparing import covered
 from tamis_papers.pcm.layout import (

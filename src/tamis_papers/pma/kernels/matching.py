@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import kernel
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis_papers.pma.kernels.multi import match_multi
 from tamis_papers.pma.kernels.single import match_single
 from tamis_papers.pma.layout import (

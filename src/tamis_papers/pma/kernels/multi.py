@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, kernel
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis_papers.pma.kernels.building import edge
 from tamis_papers.pma.kernels.single import walked
 from tamis_papers.pma.layout import (

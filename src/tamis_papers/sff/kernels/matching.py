@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.events import kernels
 from tamis.events.model import BOOLEAN, CONTAINS, EQ, FLOAT, GE, GT, INTEGER, LE, LT, NE, STRING
 from tamis_papers.sff.kernels.strings import in_common, is_behind

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
     APOSTROPHE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int64s
 from tamis.core.kernel.bits import first, ones
+from tamis.core.kernel.record import int64s
 from tamis.documents.tokenizer.kernels.layout import (
     BODY,
     CARRY,
@@ -29,7 +29,7 @@ ZEROS = np.zeros(BLOCK, np.uint8)
 
 
 @inlined
-def note(index: Int64, count: int, block: int, mask: np.uint64) -> int:
+def register(index: Int64, count: int, block: int, mask: np.uint64) -> int:
     """Note the places of a mask, and return how many there are then.
 
     Four at a time, some of them in vain: how many there are is what a processor cannot guess.
@@ -79,7 +79,7 @@ def index_window(state: Int64, end: int) -> None:
             state[IS_FAULTY] = 1
             break
         carry = brackets >> U(63) | high >> U(61) << ONE
-        count = note(index, count, block, special)
+        count = register(index, count, block, special)
         block += BLOCK
     index[count] = BEYOND
     state[INDEXED] = block

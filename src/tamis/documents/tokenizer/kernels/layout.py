@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.kernel import inlined
-from tamis.core.kernel.arrays import note, places
 from tamis.core.kernel.library import address_of
+from tamis.core.kernel.record import fields, register
 
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
@@ -185,10 +185,10 @@ class Text(NamedTuple):
     parts: Parts
 
 
-NAMES = places(Names, ARRAYS)
-WORK = places(Work, NAMES[-1] + 2)
-OUT = places(Output, WORK[-1] + 2)
-PARTS = places(Parts, OUT[-1] + 2)
+NAMES = fields(Names, ARRAYS)
+WORK = fields(Work, NAMES[-1] + 2)
+OUT = fields(Output, WORK[-1] + 2)
+PARTS = fields(Parts, OUT[-1] + 2)
 STATES = PARTS[-1] + 2
 
 
@@ -199,7 +199,7 @@ def register_text(state: Int64, text: Text) -> None:
     state[SWITCH] = text.switch
     state[FIRST_DOCUMENT] = text.first
     state[DOCUMENTS_MAX] = text.first + len(text.parts.ends)
-    note(state, PARTS.origins, text.parts)
+    register(state, PARTS.origins, text.parts)
 
 
 @inlined

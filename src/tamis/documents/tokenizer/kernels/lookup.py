@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int64s, uint8s
+from tamis.core.kernel.record import int64s, uint8s
 from tamis.documents.tokenizer.kernels.layout import (
     ASKED_AT,
     ASKED_KIND,

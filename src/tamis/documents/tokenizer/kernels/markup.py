@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import U, called
-from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.documents.tokenizer.kernels.characters import (
     APOSTROPHE,
     BRACKET,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.core.kernel import called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.documents.tokenizer.kernels.layout import (
     CONTEXT,
     CONTEXT_DEPTH,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.documents.tokenizer.kernels.attributes import DECLARED, attributes, declares, value_from
 from tamis.documents.tokenizer.kernels.characters import SPACE
 from tamis.documents.tokenizer.kernels.layout import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.core.kernel import called, inlined
-from tamis.core.kernel.arrays import int64s
+from tamis.core.kernel.record import int64s
 from tamis.documents.tokenizer.kernels.characters import BANG, BRACKET_OPEN, QUESTION, SLASH
 from tamis.documents.tokenizer.kernels.layout import (
     DECLINE,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.core.kernel import U, called
-from tamis.core.kernel.arrays import uint8s
+from tamis.core.kernel.record import uint8s
 from tamis.documents.tokenizer.kernels.characters import (
     AMP,
     APOSTROPHE,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis.events.engines.signature.program import Cells, Ranks, Tests, UInt64
 
 (
@@ -119,10 +119,10 @@ class Work(NamedTuple):
     reported_in: Int64
 
 
-RANKS = places(Ranks, SCALARS)
-CELLS = places(Cells, RANKS.tables + 2)
-TESTS = places(Tests, CELLS.under_keys + 2)
-EVENTS = places(Events, TESTS.string_bytes + 2)
-REPORTED = places(Reported, EVENTS.is_bad + 2)
-WORK = places(Work, REPORTED.only + 2)
+RANKS = fields(Ranks, SCALARS)
+CELLS = fields(Cells, RANKS.tables + 2)
+TESTS = fields(Tests, CELLS.under_keys + 2)
+EVENTS = fields(Events, TESTS.string_bytes + 2)
+REPORTED = fields(Reported, EVENTS.is_bad + 2)
+WORK = fields(Work, REPORTED.only + 2)
 STATE_SIZE = WORK.reported_in + 2

@@ -11,7 +11,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.core.threads import WorkerPool
 from tamis.events.engines.signature.kernels.matching import match_events
 from tamis.events.engines.signature.layout import (
@@ -110,18 +110,18 @@ class _Worker:
         state[TABLE_SHIFT] = 64 - (len(program.cells.table) - 1).bit_length()
         state[BLOOM_SHIFT] = 64 - (len(program.cells.bloom) - 1).bit_length()
         state[SIZE_MAX] = len(program.sizes) - 1
-        note(state, RANKS.key_of, program.ranks)
-        note(state, CELLS.arena, program.cells)
-        note(state, TESTS.filters, program.tests)
-        note(state, REPORTED.starts, reported)
-        note(state, WORK.found_starts, self._work)
+        register(state, RANKS.key_of, program.ranks)
+        register(state, CELLS.arena, program.cells)
+        register(state, TESTS.filters, program.tests)
+        register(state, REPORTED.starts, reported)
+        register(state, WORK.found_starts, self._work)
 
     def match(self, events: Events, start: int, end: int) -> tuple[Int64, Int32]:
         """What some events match: where that of each begins, and numbers."""
         state = self._state
         self._make_room(events, end)
         state[EVENT], state[END], state[FOUND_COUNT] = start, end, 0
-        note(state, EVENTS.event_starts, events)
+        register(state, EVENTS.event_starts, events)
         while match_events(state):
             found = np.empty(2 * len(self._work.found), np.int32)
             found[: state[FOUND_COUNT]] = self._work.found[: state[FOUND_COUNT]]
@@ -151,7 +151,7 @@ class _Worker:
 
     def _replace(self, work: Work) -> None:
         self._work = work
-        note(self._state, WORK.found_starts, work)
+        register(self._state, WORK.found_starts, work)
 
     def memory_usage(self) -> int:
         return sum(array.nbytes for array in self._work)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import called, inlined
-from tamis.core.kernel.arrays import uint8s
+from tamis.core.kernel.record import uint8s
 from tamis.language.plain.layout import POSITION, STOP, TASK, Bytes, Int64
 
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")

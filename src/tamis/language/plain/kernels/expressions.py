@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import called, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.language.plain import END, FIRST, NOT, WORDS_MAX
 from tamis.language.plain.kernels.characters import is_word, name_end, next_byte
 from tamis.language.plain.kernels.literals import CONTAINS, STARTS_WITH, asks_string

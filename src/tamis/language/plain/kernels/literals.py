@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import float64s, uint8s
+from tamis.core.kernel.record import float64s, uint8s
 from tamis.language.plain import ASKS, KIND_BITS, LITERAL_MAX
 from tamis.language.plain.kernels.characters import is_text, next_byte, peek
 from tamis.language.plain.kernels.tables import end_of, number_of

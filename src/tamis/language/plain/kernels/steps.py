@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.language.plain import BELOW, KIND_BITS, LITERAL_MAX, STEP, TEST_SHIFT
 from tamis.language.plain.kernels.characters import is_word, name_end, next_byte, peek
 from tamis.language.plain.kernels.literals import compared, operator

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.language.plain.layout import MULTIPLIER, Bytes, Int32, Int64, Words
 
 

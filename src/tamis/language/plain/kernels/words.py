@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.core.kernel import called, inlined
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.language.plain import ALL, ANCHOR, ANY, ASKS, END, KIND_BITS, NESTING_MAX, NOT, STEP
 from tamis.language.plain.kernels.tables import number_of
 from tamis.language.plain.layout import (

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.index.matchset import MatchSet, Occurrences, Which, only_used
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
@@ -141,8 +141,8 @@ class Automaton:
         self._state[WIDTH] = len(program.arrays.wildcards)
         self._state[QUERIES] = program.queries
         self._state[HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
-        note(self._state, PROGRAM.nodes, program.arrays)
-        note(self._state, SCRATCH.nodes, self._scratch)
+        register(self._state, PROGRAM.nodes, program.arrays)
+        register(self._state, SCRATCH.nodes, self._scratch)
         self._learn_anew()
         if cache is not None:
             self._go_on_from(cache)
@@ -152,7 +152,7 @@ class Automaton:
             log.info("what was learned before is left out: it takes %d bytes", _bytes(cache))
             return
         self._cache = cache
-        note(self._state, CACHE.states.starts, cache)
+        register(self._state, CACHE.states.starts, cache)
 
     @property
     def cache(self) -> CacheArrays:
@@ -165,7 +165,7 @@ class Automaton:
         self._scratch.pending_bits[:] = 0
         self._scratch.needed[:] = 0
         self._state[TURNED_TO] = 0
-        note(self._state, CACHE.states.starts, self._cache)
+        register(self._state, CACHE.states.starts, self._cache)
 
     def memory_usage(self) -> int:
         """Bytes of what was learned, and of the room for work."""
@@ -183,7 +183,7 @@ class Automaton:
         self._of_batch = events = self._events(batch, vocabulary)
         state = self._state
         state[NUMBER_BUFFER] = 0
-        note(state, EVENTS.document_starts, events)
+        register(state, EVENTS.document_starts, events)
         state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
         state[MET_COUNT], state[NOTES] = 0, _NOTES[nodes]
         state[HAS_LEAVES] = any(
@@ -241,7 +241,7 @@ class Automaton:
             self._met_answers,
             self._met_places,
         )
-        note(self._state, PROGRESS.outer_states, self._progress)
+        register(self._state, PROGRESS.outer_states, self._progress)
 
     def _answer_number(self) -> None:
         """Tell the kernel a number that it cannot read exactly, of many digits."""
@@ -309,7 +309,7 @@ class Automaton:
                     pending_info=grown(cache.pending_info, pendings * PENDING_COLUMNS)
                 )
         self._cache = cache
-        note(self._state, CACHE.states.starts, cache)
+        register(self._state, CACHE.states.starts, cache)
 
     def _forget(self) -> None:
         """Forget all that open elements do not need; the kernel then finds their states again."""

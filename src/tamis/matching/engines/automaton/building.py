@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 
 TRUE, FALSE = 0, -1
 """Numbers of formulas; FALSE is never in a program."""
@@ -86,5 +86,5 @@ class Building(NamedTuple):
 # The scalars of the state: how many there are.
 (NODES, FACTS, VALUES, RULES, CHAINS, LASTS, NUMBERS, FORMULAS, CODE, STRINGS, BYTES, ACCEPTS,
  LIMITS, SCALARS) = range(14)  # fmt: skip
-AT = places(Building, SCALARS)
+AT = fields(Building, SCALARS)
 STATE_SIZE = AT[-1] + 2

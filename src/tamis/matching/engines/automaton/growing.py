@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.matching.engines.automaton.building import (
     ACCEPT_ROW,
     ACCEPTS,
@@ -103,7 +103,7 @@ class Tables:
         self._arrays["formula_depths"][0] = 1
         self.state[FORMULAS] = 1  # the one that is always true: its number is TRUE
         self._left = 0
-        self._is_noted = False
+        self._is_registered = False
         self.reserve(ROOM, ROOM)
         self.reserve_strings(0, 0)
 
@@ -142,9 +142,9 @@ class Tables:
         self._widen("formula_code", int(self.state[CODE]) + code)
         if 2 * formulas > len(self._arrays["formula_slots"]):
             self._set("formula_slots", _slots(formulas))
-            self.note()
+            self.register()
             rehash_formulas(self.state)
-        self.note()
+        self.register()
 
     def _reserve_rows(self, table: _Rows, more: int) -> None:
         count = int(self.state[table.used])
@@ -161,29 +161,29 @@ class Tables:
         self._widen("string_bytes", int(self.state[BYTES]) + size)
         if 2 * strings >= len(self._arrays["string_slots"]):
             self._set("string_slots", _slots(strings))
-            self.note()
+            self.register()
             rehash_strings(self.state)
-        self.note()
+        self.register()
 
     def reserve_code(self, size: int) -> None:
         """Make room for a program of a formula, and for some more."""
         if int(self.state[CODE]) + size + ROOM > len(self._arrays["formula_code"]):
             self._widen("formula_code", int(self.state[CODE]) + size + ROOM)
-            self.note()
+            self.register()
 
     def reserve_work(self, size: int) -> None:
         """Make room for work with so many numbers."""
         if size > len(self._arrays["work"]):
             for name in ("pending", "work", "others"):
                 self._widen(name, size)
-            self.note()
+            self.register()
 
     def set_tests(self, kinds: list[int], covers: list[int]) -> None:
         """Tell kernels of all tests: their kinds, and what they let pass covers."""
         self._set("test_kinds", np.array(kinds, np.uint8))
         self._set("test_covers", np.array(covers, np.int32))
         self._widen("reads_text", FIRST_COVER + len(kinds))
-        self.note()
+        self.register()
 
     def _widen(self, name: str, size: int) -> None:
         array = self._arrays[name]
@@ -192,13 +192,13 @@ class Tables:
 
     def _set(self, name: str, array: NDArray[Any]) -> None:
         self._arrays[name] = array
-        self._is_noted = False
+        self._is_registered = False
 
-    def note(self) -> None:
+    def register(self) -> None:
         """Tell kernels where the arrays are, if some moved."""
-        if not self._is_noted:
-            note(self.state, AT.nodes, Building(**self._arrays))
-            self._is_noted = True
+        if not self._is_registered:
+            register(self.state, AT.nodes, Building(**self._arrays))
+            self._is_registered = True
 
 
 def _slots(count: int) -> Int32:

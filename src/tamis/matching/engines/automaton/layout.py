@@ -1,4 +1,4 @@
-"""Where kernels find numbers and arrays: places in one array (tamis.core.kernel.arrays)."""
+"""Where kernels find numbers and arrays: places in one array (tamis.core.kernel.record)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis.matching.engines.automaton.cache import CacheArrays, FactSets, Lists, Pairs, Scratch
 from tamis.matching.engines.automaton.program import ProgramArrays
 
@@ -87,14 +87,14 @@ NOTES_NONE, NOTES_FIRST, NOTES_ALL = range(3)
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
  FULL_DEPTH, FULL_TEXT, FULL_OVERLAY, FULL_REACHED, ASKS_NUMBER) = range(13)  # fmt: skip
 
-PROGRAM = places(ProgramArrays, SCALARS)
+PROGRAM = fields(ProgramArrays, SCALARS)
 
 
 def _cache_places(start: int) -> Iterator[Any]:
     place = start
     for kind in get_type_hints(CacheArrays).values():
         if kind in (Lists, FactSets, Pairs):
-            yield places(kind, place)
+            yield fields(kind, place)
             place += 2 * len(kind._fields)
         else:
             yield place
@@ -102,7 +102,7 @@ def _cache_places(start: int) -> Iterator[Any]:
 
 
 CACHE: Any = CacheArrays(*_cache_places(PROGRAM[-1] + 2))
-SCRATCH = places(Scratch, CACHE[-1][-1] + 2)
-EVENTS = places(Events, SCRATCH[-1] + 2)
-PROGRESS = places(Progress, EVENTS[-1] + 2)
+SCRATCH = fields(Scratch, CACHE[-1][-1] + 2)
+EVENTS = fields(Events, SCRATCH[-1] + 2)
+PROGRESS = fields(Progress, EVENTS[-1] + 2)
 STATE_SIZE = PROGRESS[-1] + 2

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import dtype_of
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.matching.engines.automaton.cache import (
     PENDING_COLUMNS,
     STATE_COLUMNS,
@@ -113,7 +113,7 @@ def fault_of_cache(cache: CacheArrays, program: ProgramArrays, queries: int) -> 
     if not all(_cache_lengths(cache, program, queries)):
         return "the lengths of its arrays"
     state = _state_of(program, queries)
-    note(state, CACHE.states.starts, cache)
+    register(state, CACHE.states.starts, cache)
     stamps = np.zeros(max(len(program.tests), queries), np.int32)
     children, siblings = (np.zeros(len(cache.pendings.hashes), np.int32) for _ in range(2))
     part = cache_checks.faulty_part(state, stamps, children, siblings)
@@ -125,7 +125,7 @@ def _state_of(program: ProgramArrays, queries: int) -> NDArray[np.int64]:
     state = np.zeros(STATE_SIZE, np.int64)
     state[WIDTH] = len(program.wildcards)
     state[QUERIES] = queries
-    note(state, PROGRAM.nodes, program)
+    register(state, PROGRAM.nodes, program)
     return state
 
 

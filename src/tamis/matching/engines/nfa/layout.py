@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 
 STAR, BELOW, ACCEPTS, WATCHED, MASK, _, PARENT, CODE = range(8)
 RECORD = 8
@@ -108,5 +108,5 @@ class Arrays(NamedTuple):
     occurrences: Int64
 
 
-AT: Any = places(Arrays, _SCALARS)
+AT: Any = fields(Arrays, _SCALARS)
 STATE_SIZE = _SCALARS + 2 * len(Arrays._fields)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.nfa import layout
@@ -92,10 +92,10 @@ class NfaRun:
             "labels": own,
             "namespace_labels": of_namespace,
         }
-        note(state, AT.records, Arrays(**read, **self._arrays))
+        register(state, AT.records, Arrays(**read, **self._arrays))
         while run(state) != DONE:
             self._make_room()
-            note(state, AT.records, Arrays(**read, **self._arrays))
+            register(state, AT.records, Arrays(**read, **self._arrays))
         used = int(state[layout.OCCURRENCES_USED])
         rows: Int64 = self._arrays["occurrences"][: used * OCCURRENCE].reshape(used, OCCURRENCE)
         return rows

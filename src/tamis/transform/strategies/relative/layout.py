@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.arrays import places
+from tamis.core.kernel.record import fields
 from tamis.transform.strings.layout import LEAF_OWN, OWN, OWN_SCALARS, SOURCE_OWN
 
 SOURCE_NEXT, SOURCE_TESTS, SOURCE_LEVEL, SOURCE_LISTED = range(SOURCE_OWN, SOURCE_OWN + 4)
@@ -154,6 +154,6 @@ LIST_SLOT = 6
 """Source and bound node as a key, document, first pair, last pair, the source, and the next slot of
 the bound node."""
 
-PLANS: Any = places(Plans, OWN)
-WORK: Any = places(Work, OWN + 2 * len(Plans._fields))
+PLANS: Any = fields(Plans, OWN)
+WORK: Any = fields(Work, OWN + 2 * len(Plans._fields))
 STATE_SIZE = OWN + 2 * (len(Plans._fields) + len(Work._fields))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import freeze
-from tamis.core.kernel.arrays import note
+from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
@@ -76,11 +76,11 @@ class RelativeStrategy:
         state = self._work.state
         if self._plans is None:
             self._plans = building.plans(), building.constants.arrays()
-            note(state, PLANS.is_binding, self._plans[0])
-            note(state, CONSTANTS.sources, self._plans[1])
+            register(state, PLANS.is_binding, self._plans[0])
+            register(state, CONSTANTS.sources, self._plans[1])
         self._fit(len(batch.tags), len(rows))
         state[EVENTS], state[layout.ROWS] = len(batch.tags), len(rows)
-        note(state, READ.rows, read)
+        register(state, READ.rows, read)
         self._work.run(find_groups, read)
         self._work.check(int(state[layout.NODES_USED]))
         return self._groups(self._plans[0])

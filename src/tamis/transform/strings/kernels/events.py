@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.transform.strings.layout import EVENTS, NODES, NONE, READ
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint8s, uint64s
+from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s, uint64s
 from tamis.events.engines.signature.kernels.ranks import find_ranks
 from tamis.events.engines.signature.layout import (
     BLOOM_SHIFT,

@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.events import kernels as shared
 from tamis.events.engines.signature.kernels.candidates import cell_of, gather, look_up
 from tamis.events.engines.signature.kernels.words import (

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.events import kernels as shared
 from tamis.events.engines.signature.kernels.constants import string_hash, value_hash
 from tamis.events.engines.signature.kernels.words import big_endian, if_less

@@ -6,7 +6,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from tamis.core.kernel.arrays_llvm import Value, intrinsic, types
+from tamis.core.kernel.record_llvm import Value, intrinsic, types
 from tamis.events.engines.signature.kernels.words import LANES
 
 _INT = ir.IntType(32)

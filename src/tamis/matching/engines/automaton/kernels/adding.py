@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined, kernel
-from tamis.core.kernel.arrays import int32s
+from tamis.core.kernel.record import int32s
 from tamis.matching.engines.automaton.building import (
     ACCEPT_ROW,
     ACCEPTS,

@@ -12,8 +12,8 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.core.kernel.bits import last
+from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.matching.engines.automaton.cache import (
     ANSWER,
     AROUND,

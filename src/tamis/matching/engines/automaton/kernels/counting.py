@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.matching.engines.automaton.kernels.facts import (
     add_set,
     holds_fact,

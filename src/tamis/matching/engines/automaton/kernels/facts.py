@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.matching.engines.automaton.cache import USED, Words
 from tamis.matching.engines.automaton.kernels.tables import GOLDEN, MIXER, add_list, has_room
 from tamis.matching.engines.automaton.layout import CACHE, SCRATCH

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton.cache import AROUND, NEEDED, PENDING_COLUMNS, TOTAL
 from tamis.matching.engines.automaton.kernels.facts import (
     add_set,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, uint8s
+from tamis.core.kernel.record import int32s, uint8s
 from tamis.language.plain import (
     ALL,
     ANCHOR,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.matching.engines.automaton.layout import PROGRAM
 from tamis.matching.engines.automaton.program import (
     GROUP_COLUMNS,

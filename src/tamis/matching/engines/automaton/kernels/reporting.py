@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.matching.engines.automaton.cache import COUNT
 from tamis.matching.engines.automaton.kernels.tables import is_set, set_bit
 from tamis.matching.engines.automaton.layout import (

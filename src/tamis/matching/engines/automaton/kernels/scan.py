@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
 from tamis.documents.batch import MISC as OF_MISC

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.matching.engines.automaton.building import (
     AT,
     FACT_FORMULA,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton.cache import (
     ANSWER,
     AROUND,

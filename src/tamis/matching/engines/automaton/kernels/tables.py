@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint64s
 from tamis.matching.engines.automaton.cache import COUNT, USED, Bytes, Words
 
 GOLDEN = U(0x9E3779B97F4A7C15)

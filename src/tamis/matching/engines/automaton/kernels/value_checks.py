@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called
-from tamis.core.kernel.arrays import float64s, int32s, uint8s, uint64s
+from tamis.core.kernel.record import float64s, int32s, uint8s, uint64s
 from tamis.matching.engines.automaton.kernels.ranges import are_in, is_of_value
 from tamis.matching.engines.automaton.kernels.values import GRAM_BYTES, TAG
 from tamis.matching.engines.automaton.layout import PROGRAM

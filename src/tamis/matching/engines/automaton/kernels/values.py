@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.arrays import float64s, int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton.cache import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes, Words
 from tamis.matching.engines.automaton.kernels.ends import gather
 from tamis.matching.engines.automaton.kernels.facts import holds_fact, known_told, tell

@@ -12,7 +12,7 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
-from tamis.core.kernel.arrays import int32s, int64s, prefetch, uint8s
+from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s
 from tamis.matching.engines.nfa.kernels.table import key_of, slot_of
 from tamis.matching.engines.nfa.layout import (
     ABOVE,
@@ -68,7 +68,7 @@ def accept(state: Int64, first: int) -> None:
 
 
 @called
-def note(state: Int64, reached: int, parent: int, event: int) -> None:
+def register(state: Int64, reached: int, parent: int, event: int) -> None:
     """Write down that an element reached a watched state."""
     occurrences = int64s(state, AT.occurrences)
     tops = int64s(state, AT.tops)
@@ -115,7 +115,7 @@ def reach(state: Int64, targets: Int32, count: int, event: int) -> None:
             if records[row + ACCEPTS] >= 0:
                 accept(state, np.int64(records[row + ACCEPTS]))
         if records[row + WATCHED] > 0:
-            note(state, number, np.int64(records[row + PARENT]), event)
+            register(state, number, np.int64(records[row + PARENT]), event)
         put_entry(here, here_used, number, records)
         mask = records[row + MASK] | records[row + MASK + 1]
         here_used += np.int64(mask != 0) | np.int64(records[row + STAR] >= 0)

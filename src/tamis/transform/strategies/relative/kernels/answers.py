@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, kernel
-from tamis.core.kernel.arrays import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.transform.strategies.relative.kernels.hits import find_hits, mark_bound
 from tamis.transform.strategies.relative.kernels.rules import select
 from tamis.transform.strategies.relative.layout import (

@@ -10,7 +10,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s
+from tamis.core.kernel.record import int32s, int64s
 from tamis.matching.engines.nfa.layout import (
     ABOVE,
     CODE,

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.documents.batch import ATTRIBUTE as ATTRIBUTE_NODE
 from tamis.documents.batch import ELEMENT, KIND_BITS
 from tamis.documents.batch import TEXT as TEXT_NODE

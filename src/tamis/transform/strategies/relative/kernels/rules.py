@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
-from tamis.core.kernel.arrays import int32s, int64s, uint8s
+from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.matching.engines.nfa.layout import OCCURRENCE, START, STATE
 from tamis.transform.strategies.relative.kernels.climbing import ALL_LEVELS, climb
 from tamis.transform.strategies.relative.kernels.hits import add_hits

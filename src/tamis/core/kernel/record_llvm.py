@@ -1,4 +1,4 @@
-"""The code of LLVM for :mod:`tamis.core.kernel.arrays`."""
+"""The code of LLVM for :mod:`tamis.core.kernel.record`."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ Value = Any
 """A value of LLVM's."""
 
 
-def _noted_array(of: Any, state: Any) -> Any:
-    """An intrinsic that makes an array of what ``note`` noted at a place."""
+def _registered_array(of: Any, state: Any) -> Any:
+    """An intrinsic that makes an array of a field."""
     result = types.Array(of, 1, "C")
 
     def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        noted = context.make_array(state)(context, builder, values[0]).data
-        place = builder.gep(noted, [values[1]])
+        state_data = context.make_array(state)(context, builder, values[0]).data
+        field = builder.gep(state_data, [values[1]])
         item = context.get_data_type(of)
         size = context.get_constant(types.intp, context.get_abi_sizeof(item))
         array = context.make_array(result)(context, builder)
         populate_array(
             array,
-            data=builder.inttoptr(builder.load(place), item.as_pointer()),
-            shape=[builder.load(builder.gep(place, [_WORD(1)]))],
+            data=builder.inttoptr(builder.load(field), item.as_pointer()),
+            shape=[builder.load(builder.gep(field, [_WORD(1)]))],
             strides=[size],
             itemsize=size,
             meminfo=None,
@@ -51,32 +51,32 @@ def _noted_array(of: Any, state: Any) -> Any:
 
 
 @intrinsic
-def uint8s(_typing: Any, state: Any, _place: Any) -> Any:
-    return _noted_array(types.uint8, state)
+def uint8s(_typing: Any, state: Any, _field: Any) -> Any:
+    return _registered_array(types.uint8, state)
 
 
 @intrinsic
-def int32s(_typing: Any, state: Any, _place: Any) -> Any:
-    return _noted_array(types.int32, state)
+def int32s(_typing: Any, state: Any, _field: Any) -> Any:
+    return _registered_array(types.int32, state)
 
 
 @intrinsic
-def int64s(_typing: Any, state: Any, _place: Any) -> Any:
-    return _noted_array(types.int64, state)
+def int64s(_typing: Any, state: Any, _field: Any) -> Any:
+    return _registered_array(types.int64, state)
 
 
 @intrinsic
-def uint64s(_typing: Any, state: Any, _place: Any) -> Any:
-    return _noted_array(types.uint64, state)
+def uint64s(_typing: Any, state: Any, _field: Any) -> Any:
+    return _registered_array(types.uint64, state)
 
 
 @intrinsic
-def float64s(_typing: Any, state: Any, _place: Any) -> Any:
-    return _noted_array(types.float64, state)
+def float64s(_typing: Any, state: Any, _field: Any) -> Any:
+    return _registered_array(types.float64, state)
 
 
 @intrinsic
-def prefetch(_typing: Any, array: Any, _place: Any) -> Any:
+def prefetch(_typing: Any, array: Any, _field: Any) -> Any:
 
     def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
         data = context.make_array(array)(context, builder, values[0]).data

@@ -1,0 +1,88 @@
+"""Kernels receive one int64 array, the state: addresses and lengths of arrays, and numbers.
+
+A *field* is the index in the state at which an array's address is, and behind it the number of its
+items. The caller registers the arrays once, and must keep them alive while kernels may use them.
+To pass many arrays at each call would take longer than a short kernel runs.
+
+A tuple of arrays has a tuple of the same type that holds their fields, so each array is declared
+once:
+
+>>> from typing import NamedTuple
+>>> class Output(NamedTuple):
+...     tags: object
+...     texts: object
+>>> fields(Output, 10)
+Output(tags=10, texts=12)
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Int64
+from tamis.core.kernel.declare import WideArray, intrinsic
+from tamis.core.kernel.library import address_of, flat
+
+
+def fields(arrays: Any, start: int) -> Any:
+    """The fields of a tuple's arrays in a state, from ``start`` on."""
+    return arrays(*range(start, start + 2 * len(arrays._fields), 2))
+
+
+def register(state: Int64, field: int, arrays: Sequence[Any]) -> None:
+    """Write the addresses and lengths of a tuple's arrays, nested tuples too, from a field on.
+
+    Raises:
+        TypeError: one is not an array, or is not contiguous.
+    """
+    words: list[int] = []
+    for array in flat(arrays):
+        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+            raise TypeError("kernels use contiguous arrays alone")
+        words += (address_of(array), array.size)
+    state[field : field + len(words)] = words
+
+
+@intrinsic
+def uint8s(state: Int64, field: int) -> NDArray[np.uint8]:
+    """The array of uint8 of a field."""
+    return _registered(state, field, ctypes.c_uint8)
+
+
+@intrinsic
+def int32s(state: Int64, field: int) -> NDArray[np.int32]:
+    """The array of int32 of a field."""
+    return _registered(state, field, ctypes.c_int32)
+
+
+@intrinsic
+def int64s(state: Int64, field: int) -> Int64:
+    """The array of int64 of a field."""
+    return _registered(state, field, ctypes.c_int64)
+
+
+@intrinsic
+def uint64s(state: Int64, field: int) -> NDArray[np.uint64]:
+    """The array of uint64 of a field."""
+    return _registered(state, field, ctypes.c_uint64)
+
+
+@intrinsic
+def float64s(state: Int64, field: int) -> NDArray[np.float64]:
+    """The array of float64 of a field."""
+    return _registered(state, field, ctypes.c_double)
+
+
+@intrinsic
+def prefetch(_array: NDArray[Any], _field: int) -> None:
+    """Have the line of memory fetched in which an item of an array is; no index is checked."""
+
+
+def _registered(state: Int64, field: int, item: Any) -> NDArray[Any]:
+    address, length = int(state[field]), int(state[field + 1])
+    return np.ctypeslib.as_array((item * length).from_address(address)).view(WideArray)
