@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from tamis.core.errors import SubscriptionId
+from tamis.core.index.matchset import Explanation
 from tamis.events.model import BOOLEAN, EXISTS, FLOAT, IN, OPERATORS, STRING, FilterTable
 from tamis.events.values import Value, object_of
 from tamis.language.constraints import print_name
-from tamis.matching.explain import Explanation
 
 
 def explain(

@@ -28,7 +28,7 @@ from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
 
 if TYPE_CHECKING:
-    from tamis.matching.explain import Explanation
+    from tamis.core.index.matchset import Explanation
 
 GROUP_EVENTS = 1 << 10
 """Events are matched in groups of at most so many, since much of an engine's cost is per batch."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
+from tamis.core.index.matchset import Explanation
 from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.projection import Name
@@ -41,25 +41,6 @@ from tamis.matching.engines.reference import Evaluator, Rows, build_nodes
 _SHOWN = 3  # lines and values given as examples
 _EXPRESSIONS_MAX = 1000  # expressions that are read once more
 _OF_ATTRIBUTES = (XML_NAMESPACE, USUAL_PREFIXES["xlink"], USUAL_PREFIXES["xsi"])  # have no elements
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What one query did on one document; printing it shows the steps.
-
-    Attributes:
-        matched: whether the query is true of the document.
-        lines: the explanation, a line each.
-    """
-
-    matched: bool
-    lines: tuple[str, ...]
-
-    def __bool__(self) -> bool:
-        return self.matched
-
-    def __str__(self) -> str:
-        return "\n".join(self.lines)
 
 
 def explain(query: Query, batch: DocumentBatch, vocabulary: Vocabulary) -> Explanation:

@@ -14,7 +14,7 @@ from tamis.core.errors import (
     SubscriptionIdError,
     UsageError,
 )
-from tamis.core.index.matchset import Which
+from tamis.core.index.matchset import Explanation, Which
 from tamis.core.limits import Limits
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.source import Document
@@ -26,7 +26,6 @@ from tamis.language.subscriptions import (
     as_subscriptions,
 )
 from tamis.matching.conformance import read_schema
-from tamis.matching.explain import Explanation
 from tamis.matching.matcher import CompiledMatcher, Match
 from tamis.schema.graph import SchemaGraph
 

@@ -58,12 +58,13 @@ from tamis.matching.planner import CompiledAssignment, compile_assignment, plan
 from tamis.matching.projection import projection_of_operand
 
 if TYPE_CHECKING:
+    from tamis.core.index.matchset import Explanation
     from tamis.documents.offsets import Excerpt
     from tamis.documents.record_ranges import RecordRange
     from tamis.language.xpath import Operand
     from tamis.matching.conformance import Schema, SchemaFallback
     from tamis.matching.engines.lxml.slow import Selected, SlowDocument, SlowLane
-    from tamis.matching.explain import Explanation, NamespaceMismatch
+    from tamis.matching.explain import NamespaceMismatch
     from tamis.matching.saved import Kept
     from tamis.matching.selection import (
         BatchNodes,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, cast
 
@@ -282,3 +283,22 @@ def match_set(
     )
     freeze(*matches[:5])
     return matches
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a document or an event matches a subscription or not; printing it shows the steps.
+
+    Attributes:
+        matched: whether it matches.
+        lines: the explanation, a line each.
+    """
+
+    matched: bool
+    lines: tuple[str, ...]
+
+    def __bool__(self) -> bool:
+        return self.matched
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
