@@ -1,8 +1,8 @@
-"""Draws the records: one SVG an experiment, into ``docs/benchmarks``.
+"""Draws records as SVG: those that pages in ``docs/benchmarks`` show.
 
     python -m benchmarks.plots [RECORDS [PLOTS]]
 
-The same record gives the same bytes.
+It draws each record again whose plot is in the folder. The same record gives the same bytes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,10 @@ def main() -> int:
     except ImportError:
         print("plots need matplotlib: pip install 'tamis[bench]'", file=sys.stderr)
         return 1
-    plots.mkdir(parents=True, exist_ok=True)
-    for path in sorted(records.glob("*.json")):
-        record = json.loads(path.read_text(encoding="utf-8"))
-        if draw(record, plots / f"{path.stem}.svg"):
-            print(plots / f"{path.stem}.svg")
+    for plot in sorted(plots.glob("*.svg")):
+        record = json.loads((records / f"{plot.stem}.json").read_text(encoding="utf-8"))
+        if draw(record, plot):
+            print(plot)
     return 0
 
 
