@@ -9,6 +9,7 @@ import numpy as np
 from benchmarks.programs.protocol import Digest, Phases
 from benchmarks.programs.tamis_parsing import OpenParser, groups
 from tamis.core.index.matchset import MatchSet, checked_nodes, joined
+from tamis.core.threads import Flush
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
@@ -109,6 +110,8 @@ class Searcher:
             stream = open_stream(document)
             projection, limits = self.matcher._projection, self.matcher.limits
             for records in parse_records(stream, tag, self.vocabulary, projection, limits):
+                if isinstance(records, Flush):
+                    continue
                 if records.stream_error is not None:
                     raise records.stream_error
                 yield records.batch, records.vocabulary

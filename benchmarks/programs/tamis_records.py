@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tamis.core.limits import DEFAULT_LIMITS
+from tamis.core.threads import Flush
 from tamis.documents.projection import Names, Projection
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
@@ -26,6 +27,8 @@ def records(paths: Sequence[Path], tag: str, names: Sequence[str]) -> dict[str, 
         vocabulary = Vocabulary()
         found = parse_records(open_stream(path), tag, vocabulary, projection, DEFAULT_LIMITS)
         for records in found:
+            if isinstance(records, Flush):
+                continue
             if records.stream_error is not None:
                 raise records.stream_error
             counts["records"] += records.batch.documents

@@ -14,6 +14,7 @@ import numpy as np
 
 from tamis.core.kernel import declare, kernel
 from tamis.core.limits import Limits
+from tamis.core.threads import Flush
 from tamis.documents.parser import parse
 from tamis.documents.projection import EVERYTHING, Projection
 from tamis.documents.records import parse_records
@@ -59,6 +60,7 @@ def parsed() -> Iterator[object]:
     yield data
     stream = Stream((data[place : place + 3_001] for place in range(0, len(data), 3_001)), None, "")
     for found in parse_records(stream, "article", Vocabulary(), _DEMAND, Limits()):
+        assert not isinstance(found, Flush)
         yield from (*found.batch, *found.places[1:4])
     yield from parse([Source(data)], Vocabulary(), _DEMAND, Limits())[0]
 

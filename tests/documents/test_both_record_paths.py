@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.threads import Flush
 from tamis.documents import record_batch
 from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.projection import EVERYTHING
@@ -40,11 +41,14 @@ def said(error: DocumentError) -> tuple[object, ...]:
     return type(error), message, error.line, error.column
 
 
-def told(batches: Iterable[RecordBatch]) -> list[tuple[object, ...]]:
+def told(batches: Iterable[RecordBatch | Flush]) -> list[tuple[object, ...]]:
     """All that is known of each record, in order."""
     found: list[tuple[object, ...]] = []
     stream_error = None
-    for batch, errors, vocabulary, places, stream_error, excerpt in batches:
+    for records in batches:
+        if isinstance(records, Flush):
+            continue
+        batch, errors, vocabulary, places, stream_error, excerpt = records
         assert batch.documents == len(places.starts) == len(places.ends) == len(places.context)
         assert places.first == len(found)
         for number in range(batch.documents):
@@ -281,7 +285,7 @@ def test_ranges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = text.encode() if isinstance(text, str) else text
     ranges = record_ranges(lambda: BytesIO(data), "a", 1)
 
-    def batches() -> Iterator[RecordBatch]:
+    def batches() -> Iterator[RecordBatch | Flush]:
         for part in ranges:
             stream = open_stream(data[part.start.offset : part.end])
             yield from part.parse(stream, "a", Vocabulary(), ALL, Limits())

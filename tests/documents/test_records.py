@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 from tamis.core.errors import UsageError
 from tamis.core.limits import Limits
+from tamis.core.threads import Flush
 from tamis.documents import record_batch
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.projection import EVERYTHING, Projection
-from tamis.documents.record_batch import PAUSE, RecordBatch, StreamPlace
+from tamis.documents.record_batch import RecordBatch, StreamPlace
 from tamis.documents.records import parse_records
 from tamis.documents.streams import open_stream
 from tamis.documents.vocabulary import Vocabulary
@@ -35,7 +36,7 @@ def found_in(
 ) -> list[RecordBatch]:
     stream = open_stream(document)
     found = parse_records(stream, tag, Vocabulary(), projection, limits or Limits())
-    return [batch for batch in found if batch is not PAUSE]
+    return [batch for batch in found if not isinstance(batch, Flush)]
 
 
 def nodes(batch: DocumentBatch, vocabulary: Vocabulary, document: int) -> list[tuple[object, ...]]:
@@ -369,7 +370,7 @@ def test_what_has_come_is_answered_before_more_is_waited_for(
     found: list[int] = []
     stream = open_stream(data)._replace(chunks=pausing())
     for batch in parse_records(stream, "a", Vocabulary(), projection, Limits()):
-        if batch is PAUSE:
+        if isinstance(batch, Flush):
             assert found == [end for end in ends if end <= given]
         else:
             batches.append(batch)

@@ -13,7 +13,7 @@ import pytest
 
 import tamis
 from tamis.core.errors import UsageError
-from tamis.core.threads import in_order
+from tamis.core.threads import WorkerPool
 from tamis.documents.source import read
 from tamis.matching import matcher as matcher_module
 
@@ -123,7 +123,7 @@ def test_results_that_are_there_are_not_held_back() -> None:
             time.sleep(0.05)
             yield number
 
-    for number in in_order(lambda number: number, slow(), 8):
+    for number in WorkerPool(8).map_in_order(lambda number: number, slow()):
         answered.append(number)
     assert answered == list(range(10))
 
@@ -134,7 +134,7 @@ def test_a_failure_in_a_thread_is_raised_in_its_place() -> None:
 
     found: list[object] = []
     with pytest.raises(ZeroDivisionError):
-        found.extend(in_order(inverse, [1, 2, 0, 3], 2))
+        found.extend(WorkerPool(2).map_in_order(inverse, [1, 2, 0, 3]))
     assert found == [1, 0.5]
 
 

@@ -46,62 +46,14 @@ def check_threads(threads: object) -> int:
     return threads
 
 
-def in_order(
-    function: Callable[[Item], Result], items: Iterable[Item | Flush], threads: int
-) -> Generator[Result, None, None]:
-    """What a function makes of each item, in the order of the items.
-
-    Items are taken in the thread of the caller; at most ``threads + 1`` of them are without a
-    result that was asked for. Where taking one fails, the results of those before it come first.
-    One thread is the caller's own; when the generator ends or is closed, no others are left.
-
-    >>> list(in_order(abs, [-1, 2, -3], 2))
-    [1, 2, 3]
-    """
-    if threads == 1:
-        for item in items:
-            if not isinstance(item, Flush):
-                yield function(item)
-        return
-    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - one thread needs none
-
-    failure = None
-    waiting: deque[Future[Result]] = deque()
-    source = iter(items)
-    pool = ThreadPoolExecutor(threads, "tamis")
-    try:
-        while True:
-            try:
-                item = next(source)
-            except StopIteration:
-                break
-            except Exception as error:
-                failure = error
-                break
-            if not isinstance(item, Flush):
-                waiting.append(pool.submit(function, item))
-            while waiting and (
-                len(waiting) > threads or waiting[0].done() or isinstance(item, Flush)
-            ):
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()
-    finally:
-        pool.shutdown(cancel_futures=True)
-    if failure is not None:
-        raise failure
-
-
 class WorkerPool:
-    """Runs some calls at a time, the first in the caller's thread.
-
-    Its threads begin when they are first needed, and end with it.
+    """Runs some calls at a time. Its threads begin when they are first needed, and end with it.
 
     Args:
         threads: how many calls at most run at once.
 
-    >>> WorkerPool(2).run([lambda: 1, lambda: 2])
-    [1, 2]
+    >>> WorkerPool(2).run([lambda: 1, lambda: 2]), list(WorkerPool(2).map_in_order(abs, [-1, 2]))
+    ([1, 2], [1, 2])
     """
 
     def __init__(self, threads: int) -> None:
@@ -113,6 +65,8 @@ class WorkerPool:
         self, calls: Sequence[Callable[[], Result]], failed: Callable[[], None] = lambda: None
     ) -> list[Result]:
         """What calls return, when all have ended; or raises what one of them did.
+
+        The first call runs in the caller's thread.
 
         Args:
             calls: one at least, and no more than there are threads.
@@ -129,26 +83,72 @@ class WorkerPool:
 
         if len(calls) == 1:
             return [run_one(calls[0])]
-        from concurrent.futures import ThreadPoolExecutor, wait  # noqa: PLC0415 - one thread has none
+        from concurrent.futures import wait  # noqa: PLC0415 - one thread needs none
 
-        if self._process != os.getpid():  # forked: the threads stayed in the parent
-            self._pool, self._process = None, os.getpid()
         tasks: list[Future[Result]] = []
         try:
             for call in calls[1:]:
-                self._pool = self._pool or ThreadPoolExecutor(self._threads - 1, "tamis")
-                tasks.append(self._pool.submit(run_one, call))
+                tasks.append(self._executor(self._threads - 1).submit(run_one, call))
             first = run_one(calls[0])
         except BaseException:
             failed()
             wait(tasks)
-            self._give_up()
+            self.close()  # what could not be begun may be waiting for one of the threads
             raise
         wait(tasks)
         return [first, *(task.result() for task in tasks)]
 
-    def _give_up(self) -> None:
-        """End the threads: what could not be begun may be waiting for one of them."""
+    def map_in_order(
+        self, function: Callable[[Item], Result], items: Iterable[Item | Flush]
+    ) -> Generator[Result, None, None]:
+        """What a function makes of each item, in the order of the items.
+
+        Items are taken in the thread of the caller; at most ``threads + 1`` of them are without a
+        result that was asked for. Where taking one fails, the results of those before it come
+        first. One thread is the caller's own. When the generator ends or is closed, the pool is
+        closed too.
+        """
+        if self._threads == 1:
+            for item in items:
+                if not isinstance(item, Flush):
+                    yield function(item)
+            return
+        failure = None
+        waiting: deque[Future[Result]] = deque()
+        source = iter(items)
+        try:
+            while True:
+                try:
+                    item = next(source)
+                except StopIteration:
+                    break
+                except Exception as error:
+                    failure = error
+                    break
+                if not isinstance(item, Flush):
+                    waiting.append(self._executor(self._threads).submit(function, item))
+                while waiting and (
+                    len(waiting) > self._threads or waiting[0].done() or isinstance(item, Flush)
+                ):
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            self.close()
+        if failure is not None:
+            raise failure
+
+    def _executor(self, workers: int) -> ThreadPoolExecutor:
+        if self._process != os.getpid():  # forked: the threads stayed in the parent
+            self._pool, self._process = None, os.getpid()
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+            self._pool = ThreadPoolExecutor(workers, "tamis")
+        return self._pool
+
+    def close(self) -> None:
+        """End the threads, after what they have begun."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None

@@ -14,6 +14,7 @@ from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
+from tamis.core.threads import Flush
 from tamis.documents import record_batch
 from tamis.documents.batch import BatchBuilder
 from tamis.documents.encodings import Place
@@ -21,7 +22,6 @@ from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_par
 from tamis.documents.offsets import Excerpt, settle_ends
 from tamis.documents.projection import Projection
 from tamis.documents.record_batch import (
-    PAUSE,
     RecordBatch,
     RecordPlaces,
     StreamPlace,
@@ -70,7 +70,7 @@ class ExpatRecords:
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
-    ) -> Generator[RecordBatch, None, None]:
+    ) -> Generator[RecordBatch | Flush, None, None]:
         """See :meth:`RecordParser.parse`."""
         handlers = self.handlers
         try:
@@ -81,7 +81,7 @@ class ExpatRecords:
                     handlers.flush()
                 yield from handlers.take_batches()
                 if not piece:
-                    yield PAUSE
+                    yield Flush.FLUSH
             handlers.is_all_read = True
             if is_all:
                 self.parser.Parse(b"", True)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError, UsageError
 from tamis.core.names import QNAME
-from tamis.documents.batch import BatchBuilder, DocumentBatch
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.offsets import Excerpt
 from tamis.documents.vocabulary import Vocabulary
 
@@ -76,17 +74,6 @@ class RecordBatch(NamedTuple):
     places: RecordPlaces
     stream_error: DocumentError | None
     excerpt: Excerpt | None = None
-
-
-_NONE = np.zeros(0, np.int64)
-PAUSE = RecordBatch(
-    BatchBuilder().freeze(),
-    {},
-    Vocabulary(),
-    RecordPlaces(0, _NONE, _NONE, _NONE.astype(np.int32), (), StreamPlace()),
-    None,
-)
-"""A batch without records, which stands where reading on may have to wait."""
 
 
 def check_tag(tag: object) -> str:

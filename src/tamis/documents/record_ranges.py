@@ -11,8 +11,9 @@ import numpy as np
 
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.threads import Flush
 from tamis.documents.projection import Projection
-from tamis.documents.record_batch import PAUSE, RecordBatch, RecordPlaces, StreamPlace
+from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.records import parse_records, record_parser
 from tamis.documents.streams import Stream, open_stream
 from tamis.documents.tokenizer.kernels.lines import pass_over
@@ -41,7 +42,7 @@ class RecordRange(NamedTuple):
         vocabulary: Vocabulary,
         projection: Projection,
         limits: Limits,
-    ) -> Generator[RecordBatch, None, None]:
+    ) -> Generator[RecordBatch | Flush, None, None]:
         """Parse them; see :func:`parse_records`.
 
         Args:
@@ -96,7 +97,7 @@ def record_ranges(
         if stream.is_decoded or stream.mark:
             return ranges
         found = parse_records(stream, tag, Vocabulary(), Projection(), limits)
-        first = next((batch for batch in found if batch is not PAUSE), None)
+        first = next((batch for batch in found if not isinstance(batch, Flush)), None)
         context = b"" if first is None else first.places.contexts[first.places.context[0]]
         if first is None or first.stream_error is not None or _SUBSET.search(context):
             return ranges
@@ -175,6 +176,8 @@ class _Reader(NamedTuple):
             stream = open_stream(file)
             batches = part.parse(stream, self.tag, Vocabulary(), Projection(), self.limits)
             for batch in batches:
+                if isinstance(batch, Flush):
+                    continue
                 if batch.stream_error is not None or stopped.is_set():
                     break
                 met = self._met(batch, later)

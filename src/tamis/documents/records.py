@@ -11,6 +11,7 @@ from collections.abc import Generator, Iterable
 from typing import Protocol
 
 from tamis.core.limits import Limits
+from tamis.core.threads import Flush
 from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.projection import Projection
 from tamis.documents.record_batch import RecordBatch, StreamPlace, check_tag
@@ -20,10 +21,11 @@ from tamis.documents.vocabulary import Vocabulary
 
 def parse_records(
     stream: Stream, tag: str, vocabulary: Vocabulary, projection: Projection, limits: Limits
-) -> Generator[RecordBatch, None, None]:
+) -> Generator[RecordBatch | Flush, None, None]:
     """Parse the records of a stream, in batches.
 
-    What a stream has is parsed before more is waited for: then ``PAUSE`` is among the batches.
+    What a stream has is parsed before more is waited for: ``Flush.FLUSH`` is among the batches
+    then.
 
     An error of one record, a limit that it reaches, concerns it alone. Where the stream is not
     well-formed, or cannot be read any further, it ends with an error: that of the record it is in,
@@ -79,7 +81,7 @@ class RecordParser(Protocol):
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
-    ) -> Generator[RecordBatch, None, None]:
+    ) -> Generator[RecordBatch | Flush, None, None]:
         """Parse the chunks, of any size; may be called once.
 
         Args:

@@ -13,7 +13,7 @@ from tamis.core.arguments import check_many, checked_limits, is_one_of
 from tamis.core.errors import SubscriptionId, UsageError
 from tamis.core.index.matchset import MatchSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.core.threads import Flush, check_threads, in_order
+from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow.rows import Rows, read_rows
 from tamis.events.checking import check_batch
@@ -128,7 +128,7 @@ class EventMatcher:
             return EventAnswers(self._paced_match(batch, by, pace), batch.errors, ids)
 
         groups = _groups(events, pace)
-        return _matches(in_order(match_group, groups, check_threads(threads)))
+        return _matches(WorkerPool(check_threads(threads)).map_in_order(match_group, groups))
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -170,7 +170,7 @@ class EventMatcher:
             return EventAnswers(self._paced_match(batch, by, pace), batch.errors, ids, lines)
 
         paced = _parts(chunks(source, self.limits), pace)
-        return in_order(match_chunk, paced, check_threads(threads))
+        return WorkerPool(check_threads(threads)).map_in_order(match_chunk, paced)
 
     def match_arrow(
         self, source: object, *, by: By = "subscription", threads: int = 1
@@ -215,7 +215,7 @@ class EventMatcher:
             return EventAnswers(self._paced_match(batch, by, pace), errors, ids, numbers)
 
         paced = _slices(read_rows(source), pace)
-        return in_order(match_rows, paced, check_threads(threads))
+        return WorkerPool(check_threads(threads)).map_in_order(match_rows, paced)
 
     def _paced_match(self, batch: EventBatch, by: By, pace: Pace) -> MatchSet:
         matches = self._match_batch(batch, by)

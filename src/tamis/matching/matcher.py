@@ -29,7 +29,7 @@ from tamis.core.index.matchset import (
     match_set,
 )
 from tamis.core.limits import Limits
-from tamis.core.threads import Flush, check_threads, in_order
+from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.documents import concatenated
 from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import DocumentBatch
@@ -37,7 +37,6 @@ from tamis.documents.encodings import DeclaredEncoding, checked_declared_encodin
 from tamis.documents.parser import Parser, parse
 from tamis.documents.projection import ALL_NAMES, EVERYTHING, NO_NAMES, Projection
 from tamis.documents.record_batch import (
-    PAUSE,
     RecordBatch,
     RecordPlaces,
     StreamPlace,
@@ -418,7 +417,8 @@ class CompiledMatcher:
                 self._answers(sources, nodes, values) for sources in self._batches(group, declared)
             ]
 
-        with closing(in_order(match_group, self._groups(documents, declared), threads)) as answered:
+        groups = self._groups(documents, declared)
+        with closing(WorkerPool(threads).map_in_order(match_group, groups)) as answered:
             for several in answered:
                 yield from several
 
@@ -515,10 +515,9 @@ class CompiledMatcher:
             answers = answers.of(self._subscribers, found.errors)
             return answers._replace(places=found.places)
 
-        items = (Flush.FLUSH if found is PAUSE else found for found in parsed)
         with (
             closing(parsed),
-            closing(in_order(match_records, items, threads)) as answered,
+            closing(WorkerPool(threads).map_in_order(match_records, parsed)) as answered,
         ):
             yield from answered
 

@@ -9,6 +9,7 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.limits import Limits
+from tamis.core.threads import Flush
 from tamis.documents import expat, record_batch
 from tamis.documents.batch import BatchBuilder, DocumentBatch, interleaved
 from tamis.documents.expat_records import (
@@ -19,7 +20,7 @@ from tamis.documents.expat_records import (
     too_large,
 )
 from tamis.documents.projection import Projection
-from tamis.documents.record_batch import PAUSE, RecordBatch, RecordPlaces, StreamPlace
+from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.kernels.spans import begin_stream
 from tamis.documents.tokenizer.names import NameTable
@@ -68,7 +69,7 @@ class TokenizedRecords:
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
-    ) -> Generator[RecordBatch, None, None]:
+    ) -> Generator[RecordBatch | Flush, None, None]:
         """See :meth:`RecordParser.parse`."""
         window = Window(chunks, self.start, self.encoding in ("us-ascii", "iso-8859-1"))
         self.expat = self._libexpat(self.context, self.start)
@@ -158,7 +159,7 @@ class TokenizedRecords:
 
     # -- reading -------------------------------------------------------------------------------
 
-    def _batches(self, window: Window, is_all: bool) -> Iterator[RecordBatch]:
+    def _batches(self, window: Window, is_all: bool) -> Iterator[RecordBatch | Flush]:
         """The records, as long as the kernels go on."""
         state = self.scanner.state
         while True:
@@ -213,7 +214,7 @@ class TokenizedRecords:
         self.scanner.state[:], stack, self.doctype = saved
         self.scanner.work.stack[: len(stack)] = stack
 
-    def _read_on(self, window: Window, status: int) -> Generator[RecordBatch, None, bool]:
+    def _read_on(self, window: Window, status: int) -> Generator[RecordBatch | Flush, None, bool]:
         """Read more of the stream; False if the kernels cannot go on with that."""
         settled = int(self.scanner.state[layout.STOPPED_AT]) - self._position
         while True:
@@ -229,7 +230,7 @@ class TokenizedRecords:
             if window.is_paused:
                 if status == layout.DECLINE and self._is_readable(window):
                     return False
-                yield PAUSE
+                yield Flush.FLUSH
             # A record, or a tag, is read anew each time, so that must be in growing steps.
             window.read(self._position, max(READ_BYTES, 2 * unread))
             self._position = 0
@@ -248,7 +249,7 @@ class TokenizedRecords:
         """
         piece = window.data[self._position : window.end].tobytes()
         found = self._libexpat_from(window).parse([piece, b""])
-        return next(found) is not PAUSE
+        return next(found) is not Flush.FLUSH
 
     def _begin_anew(self, window: Window) -> None:
         """Forget the names that were met."""
