@@ -26,8 +26,7 @@ from tamis.language.filters import Labels
 from tamis.language.flwr import parse_transformation
 from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.reader import read_graph
-from tamis.transform.plan import task_of
-from tamis.transform.shapes import Shapes
+from tamis.transform.shapes import Shapes, task_of
 from tamis_papers.pathsharing.claims import Claims
 from tamis_papers.pathsharing.planning import FWR, Planner
 from tamis_papers.pathsharing.strategy import PathSharing

@@ -93,8 +93,7 @@ def _use_path_sharing() -> None:
     from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
     from tamis.language.filters import Labels  # noqa: PLC0415
     from tamis.language.flwr import parse_transformation  # noqa: PLC0415
-    from tamis.transform.plan import task_of  # noqa: PLC0415
-    from tamis.transform.shapes import Shapes  # noqa: PLC0415
+    from tamis.transform.shapes import Shapes, task_of  # noqa: PLC0415
     from tamis_papers.pathsharing.claims import Claims  # noqa: PLC0415
     from tamis_papers.pathsharing.planning import FW, FWR, F, Planner  # noqa: PLC0415
     from tamis_papers.pathsharing.strategy import PathSharing  # noqa: PLC0415

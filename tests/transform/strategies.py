@@ -11,8 +11,8 @@ from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.flwr import parse_transformation
-from tamis.transform.groups import GroupReader, Groups
-from tamis.transform.plan import Task, projection_of_task, task_of
+from tamis.transform.shapes import Task, projection_of_task, task_of
+from tamis.transform.strategy import GroupReader, Groups
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
 

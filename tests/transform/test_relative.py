@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.language.filters import Labels
-from tamis.transform.plan import Task
-from tamis.transform.shapes import NoShapeError, Shapes
+from tamis.transform.shapes import NoShapeError, Shapes, Task
 from tamis.transform.strategies.reference import find_groups
 from tamis.transform.strategies.relative.strategy import RelativeStrategy
 from tests.transform.cases import CASES

@@ -1,21 +1,265 @@
-"""The message factory: groups and templates → messages."""
+"""The message factory: a template for each transformation, and messages made with templates.
+
+A template is constant bytes and what to fill in, so that a message is mostly the joining of bytes
+that are there. Numbers, and how values become text, are those of XQuery 3.1 (W3C Recommendation of
+21 March 2017, sections 3.9.1 and 3.9.3: constructed elements and their attributes). One rule
+differs: what is no number in XPath 1.0 is NaN.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
 from tamis.core.errors import MessageError, MessageLimitError
-from tamis.language.flwr.model import OrderKey
+from tamis.language.flwr import model
+from tamis.language.flwr.constructors import expanded_name
+from tamis.language.flwr.model import Aggregate, Content, Enclosed, Item, ReturnPath
+from tamis.language.flwr.reader import is_of_attributes
 from tamis.language.values import xpath_number
 from tamis.transform.fragments import Fragments
-from tamis.transform.groups import GroupReader
-from tamis.transform.numbers import aggregate
-from tamis.transform.templates import Attributes, Copies, Number, Part, Plain, Strings, Template
+from tamis.transform.shapes import Task, task_of
+from tamis.transform.strategy import GroupReader
+
+_TEXT_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+_ESCAPES = {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
+_VALUE_ESCAPES = str.maketrans(_ESCAPES)
+_BYTE_ESCAPES = [(character.encode(), escape.encode()) for character, escape in _ESCAPES.items()]
 
 Lists = Sequence[Sequence[int]]
-_IN_VALUE = {b"&": b"&amp;", b"<": b"&lt;", b'"': b"&quot;", b"\t": b"&#9;", b"\n": b"&#10;"}
+"""The lists of a group: node references."""
+
+
+# -- templates -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Copies of the nodes of a list.
+
+    Attributes:
+        list: which of a group.
+        has_default: a constructed element around declares a default namespace.
+    """
+
+    list: int
+    has_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """An aggregate of a list."""
+
+    list: int
+    function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Strings:
+    """In an attribute: the strings of several lists and aggregates, with single spaces between."""
+
+    parts: tuple[int | Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """Copies of the attributes of some lists, in a tag.
+
+    Attributes:
+        lists: which of a group.
+        names: those that the tag has without them: namespace and local name.
+        prefixes: what is declared in the constructed elements around.
+    """
+
+    lists: tuple[int, ...]
+    names: frozenset[tuple[str, str]]
+    prefixes: tuple[tuple[str, str], ...]
+
+
+Part = bytes | Copies | Number | Strings | Attributes
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A body as a format string.
+
+    Attributes:
+        body: with ``%b`` for each of the copies.
+        whole: the message of one group: the same with head and tail.
+        size: of the body without copies, in bytes.
+        lists: those that are copied.
+        has_default: of all copies.
+    """
+
+    body: bytes
+    whole: bytes
+    size: int
+    lists: tuple[int, ...]
+    has_default: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A transformation, as its messages are made.
+
+    Attributes:
+        head, tail: the bytes before and after the groups.
+        body: what is made of each group.
+        plain: for a body of constants and copies alone, with groups in document order. Nearly all
+            transformations are like this.
+        order: for each key the list that it reads.
+        lists: how many a group has.
+    """
+
+    transformation: model.Transformation
+    head: bytes
+    body: tuple[Part, ...]
+    tail: bytes
+    plain: Plain | None
+    order: tuple[int, ...]
+    lists: int
+
+
+def template_of(transformation: model.Transformation) -> Template:
+    """The template of a transformation.
+
+    >>> from tamis.language.flwr import parse_transformation
+    >>> text = '<r>{ for $b in //b return <x n="{ $b/@n }">{ $b/t }!</x> }</r>'
+    >>> template_of(parse_transformation(text)).body
+    (b'<x n="', Strings(parts=(0,)), b'">', Copies(list=1, has_default=False), b'!</x>')
+    """
+    task = task_of(transformation)
+    writer = _TemplateWriter(task)
+    parts = _joined(writer.element(transformation.element, {}))
+    middle = parts.index(_GROUPS)
+    head, tail = (b"".join(part) for part in (parts[:middle], parts[middle + 1 :]))  # type: ignore[arg-type]
+    order = tuple(task.paths.index(key.path) for key in transformation.flwr.order)
+    plain = _plain(head, writer.body, tail) if not order else None
+    return Template(transformation, head, writer.body, tail, plain, order, len(task.paths))
+
+
+def _plain(head: bytes, body: tuple[Part, ...], tail: bytes) -> Plain | None:
+    copies = [part for part in body if isinstance(part, Copies)]
+    constants = [part for part in body if isinstance(part, bytes)]
+    kinds = {part.has_default for part in copies}
+    if len(copies) + len(constants) < len(body) or len(kinds) > 1:
+        return None
+    head, *written, tail = (
+        part.replace(b"%", b"%%") if isinstance(part, bytes) else b"%b"
+        for part in (head, *body, tail)
+    )
+    format = b"".join(written)
+    lists = tuple(part.list for part in copies)
+    size = sum(map(len, constants))
+    return Plain(format, head + format + tail, size, lists, True in kinds)
+
+
+_GROUPS = Strings(())
+"""Marks where the groups go, while a template is written."""
+
+
+class _TemplateWriter:
+    """Writes constructors; ``declared`` are the namespaces of the constructed elements around."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.body: tuple[Part, ...] = ()
+
+    def element(self, element: model.Constructor, declared: dict[str, str]) -> Iterator[Part]:
+        declared = {**declared, **dict(element.namespaces)}
+        yield f"<{element.name}".encode()
+        for prefix, uri in element.namespaces:
+            name = f"xmlns:{prefix}" if prefix else "xmlns"
+            yield f' {name}="{uri.translate(_VALUE_ESCAPES)}"'.encode()
+        for attribute in element.attributes:
+            yield f' {attribute.name}="'.encode()
+            for part in attribute.value:
+                if isinstance(part, str):
+                    yield part.translate(_VALUE_ESCAPES).encode()
+                else:
+                    yield Strings(tuple(map(self.string, part.items)))
+            yield b'"'
+        copied, content = _copied_attributes(element.content)
+        if copied:
+            names = frozenset(expanded_name(each.name, declared) for each in element.attributes)
+            lists = tuple(self.task.paths.index(each.path) for each in copied)
+            yield Attributes(lists, names, tuple(sorted(declared.items())))
+        if not content:
+            yield b"/>"
+            return
+        yield b">"
+        yield from self.content(content, declared)
+        yield f"</{element.name}>".encode()
+
+    def content(
+        self, content: tuple[Content | Item, ...], declared: dict[str, str]
+    ) -> Iterator[Part]:
+        for item in content:
+            match item:
+                case str():
+                    yield item.translate(_TEXT_ESCAPES).encode()
+                case model.Markup(text):
+                    yield text.encode()
+                case model.Constructor():
+                    yield from self.element(item, declared)
+                case ReturnPath(path):
+                    yield Copies(self.task.paths.index(path), bool(declared.get("")))
+                case Aggregate(function, path):
+                    yield Number(self.task.paths.index(path), function)
+                case Enclosed(items):
+                    yield b""  # numbers of different braces have no space between
+                    yield from self.content(items, declared)
+                    yield b""
+                case model.Flwr(result=result):
+                    self.body = _joined(self.content(result, declared))
+                    yield _GROUPS
+
+    def string(self, item: Item) -> int | Number:
+        match item:
+            case ReturnPath(path):
+                return self.task.paths.index(path)
+            case Aggregate(function, path):
+                return Number(self.task.paths.index(path), function)
+        raise AssertionError("the reader refuses elements in attributes")
+
+
+def _copied_attributes(
+    content: tuple[Content, ...],
+) -> tuple[list[ReturnPath], tuple[Content, ...]]:
+    """The attributes that content begins with, and the rest; the reader sees to it that it does."""
+    copied: list[ReturnPath] = []
+    rest: list[Content] = []
+    for part in content:
+        if not isinstance(part, Enclosed):
+            rest.append(part)
+            continue
+        others: list[Item] = []
+        for item in part.items:
+            if isinstance(item, ReturnPath) and is_of_attributes(item.path):
+                copied.append(item)
+            else:
+                others.append(item)
+        if others:
+            rest.append(Enclosed(tuple(others)))
+    return copied, tuple(rest)
+
+
+def _joined(parts: Iterator[Part]) -> tuple[Part, ...]:
+    """Parts, with constants that follow each other as one; empty ones stay beside a number."""
+    joined: list[Part] = []
+    for part in parts:
+        if isinstance(part, bytes) and joined and isinstance(joined[-1], bytes):
+            joined[-1] += part
+        else:
+            joined.append(part)
+    has_numbers = any(isinstance(part, Number) for part in joined)
+    return tuple(part for part in joined if part != b"" or has_numbers)
+
+
+# -- messages --------------------------------------------------------------------------------------
 
 
 def make_message(
@@ -29,17 +273,17 @@ def make_message(
 
     Raises:
         MessageError: two attributes of one element would have the same name.
-        MessageLimitError: it would be longer.
+        MessageLimitError: it would be longer than is allowed.
     """
     if template.plain is not None:
         return _make_plain(template, template.plain, reader, answer, fragments)
-    groups: Iterable[tuple[int, Lists]] = reader.read(answer, template.lists)
+    groups: Iterable[Lists] = (lists for _, lists in reader.read(answer, template.lists))
     if template.order:
         groups = _in_order(template, groups, fragments)
     message = _Message(fragments)
     message.add(template.head)
-    for _, lists in groups:
-        message.write(template.body, lists)
+    for lists in groups:
+        message.add_group(template.body, lists)
     message.add(template.tail)
     return b"".join(message.pieces)
 
@@ -47,13 +291,12 @@ def make_message(
 def _make_plain(
     template: Template, plain: Plain, reader: GroupReader, answer: int, fragments: Fragments
 ) -> bytes:
-    """A message of a plain template."""
     texts = fragments.texts(reader, plain.has_default)
-    room = fragments.bytes_max - len(template.head) - len(template.tail)
+    bytes_left = fragments.bytes_max - len(template.head) - len(template.tail)
     single = reader.single(template.lists)[answer]
     if single is not None:
         copies = [texts[single[number]] for number in plain.lists]
-        if plain.size + sum(map(len, copies)) > room:
+        if plain.size + sum(map(len, copies)) > bytes_left:
             raise fragments.too_long()
         return plain.whole % tuple(copies)
     body = plain.body
@@ -62,8 +305,8 @@ def _make_plain(
     pieces = [template.head]
     for bound in reader.bound(answer):
         copies = [texts[key | bound] for key in keys]
-        room -= plain.size + sum(map(len, copies))
-        if room < 0:
+        bytes_left -= plain.size + sum(map(len, copies))
+        if bytes_left < 0:
             raise fragments.too_long()
         pieces.append(body % tuple(copies))
     pieces.append(template.tail)
@@ -85,19 +328,15 @@ class _Message:
             raise self.fragments.too_long()
         self.pieces.append(piece)
 
-    def copy(self, part: Copies, lists: Lists) -> None:
-        for place in lists[part.list]:
-            self.add(self.fragments.copies[part.has_default][place])
-
-    def write(self, body: Sequence[Part], lists: Lists) -> None:
-        """Any group."""
+    def add_group(self, body: Sequence[Part], lists: Lists) -> None:
         for part in body:
             match part:
                 case bytes():
                     self.add(part)
                     self.is_behind_number = False
                 case Copies():
-                    self.copy(part, lists)
+                    for node_ref in lists[part.list]:
+                        self.add(self.fragments.copies[part.has_default][node_ref])
                     self.is_behind_number &= not len(lists[part.list])
                 case Number():
                     number = self.number(part, lists)
@@ -113,10 +352,10 @@ class _Message:
                     self.add_attributes(part, lists)
 
     def number(self, part: Number, lists: Lists) -> bytes | None:
-        places = lists[part.list]
+        nodes = lists[part.list]
         if part.function == "count":
-            return b"%d" % len(places)
-        text = aggregate(part.function, map(self.fragments.string, places))
+            return b"%d" % len(nodes)
+        text = aggregate(part.function, map(self.fragments.string, nodes))
         return None if text is None else text.encode()
 
     def strings(self, parts: Sequence[int | Number], lists: Lists) -> Iterator[bytes]:
@@ -126,36 +365,31 @@ class _Message:
                 if number is not None:
                     yield number
             else:
-                for place in lists[part]:
-                    yield self.fragments.string(place)
+                yield from map(self.fragments.string, lists[part])
 
     def add_attributes(self, part: Attributes, lists: Lists) -> None:
-        """Copies of attributes, with the declarations of their prefixes."""
+        """Add copies of attributes, with the declarations of their prefixes."""
         seen = set(part.names)
         declared = dict(part.prefixes)
-        for index in part.lists:
-            for place in lists[index]:
-                namespace, local, prefix = self.fragments.attribute(place)
-                if (namespace, local) in seen:
-                    again = "one, too" if (namespace, local) in part.names else "several"
-                    raise MessageError(
-                        f"an element of the message would have two attributes {local!r}: "
-                        f"what is copied into it has {again}"
-                    )
-                seen.add((namespace, local))
-                name = local
-                if prefix == "xml":
-                    name = f"xml:{local}"
-                elif namespace:
-                    prefix = _free_prefix(prefix or "ns", namespace, declared)
-                    name = f"{prefix}:{local}"
-                    if declared.get(prefix) != namespace:
-                        declared[prefix] = namespace
-                        self.add(
-                            b' xmlns:%s="%s"' % (prefix.encode(), _escaped(namespace.encode()))
-                        )
-                value = _escaped(self.fragments.string(place))
-                self.add(b' %s="%s"' % (name.encode(), value))
+        for node_ref in (node_ref for index in part.lists for node_ref in lists[index]):
+            namespace, local, prefix = self.fragments.attribute(node_ref)
+            if (namespace, local) in seen:
+                again = "one, too" if (namespace, local) in part.names else "several"
+                raise MessageError(
+                    f"an element of the message would have two attributes {local!r}: "
+                    f"what is copied into it has {again}"
+                )
+            seen.add((namespace, local))
+            name = local
+            if prefix == "xml":
+                name = f"xml:{local}"
+            elif namespace:
+                prefix = _free_prefix(prefix or "ns", namespace, declared)
+                name = f"{prefix}:{local}"
+                if declared.get(prefix) != namespace:
+                    declared[prefix] = namespace
+                    self.add(b' xmlns:%s="%s"' % (prefix.encode(), _escaped(namespace.encode())))
+            self.add(b' %s="%s"' % (name.encode(), _escaped(self.fragments.string(node_ref))))
 
 
 def _free_prefix(prefix: str, namespace: str, declared: dict[str, str]) -> str:
@@ -168,24 +402,22 @@ def _free_prefix(prefix: str, namespace: str, declared: dict[str, str]) -> str:
 
 
 def _escaped(value: bytes) -> bytes:
-    for character, reference in _IN_VALUE.items():
-        value = value.replace(character, reference)
-    return value.replace(b"\r", b"&#13;")
+    for character, escape in _BYTE_ESCAPES:
+        value = value.replace(character, escape)
+    return value
 
 
-def _in_order(
-    template: Template, groups: Iterable[tuple[int, Lists]], fragments: Fragments
-) -> list[tuple[int, Lists]]:
+def _in_order(template: Template, groups: Iterable[Lists], fragments: Fragments) -> list[Lists]:
     """Groups as ``order by`` has them; of equal ones, those that come first in the document."""
     found = list(groups)
-    room = fragments.bytes_max
+    bytes_left = fragments.bytes_max
     keys = zip(template.order, template.transformation.flwr.order, strict=True)
     for index, key in reversed(list(keys)):
         values = []
-        for _, lists in found:
+        for lists in found:
             values.append(_sort_key(key, lists[index], fragments))
-            room -= 0 if key.is_number else sum(map(len, values[-1][1:]))
-            if room < 0:
+            bytes_left -= 0 if key.is_number else sum(map(len, values[-1][1:]))
+            if bytes_left < 0:
                 raise MessageLimitError(
                     "the values that order the message are longer than the limit "
                     f"message_bytes = {fragments.bytes_max:,}"
@@ -195,16 +427,67 @@ def _in_order(
     return found
 
 
-def _sort_key(key: OrderKey, places: Sequence[int], fragments: Fragments) -> tuple[Any, ...]:
+def _sort_key(key: model.OrderKey, nodes: Sequence[int], fragments: Fragments) -> tuple[Any, ...]:
     """What a group is compared by: the first node's value, or that there is none.
 
     Strings are compared by code points, which is how their UTF-8 compares. As a number, nothing is
     NaN, which is below all numbers, or above them with ``empty greatest``.
     """
-    value: bytes | float | None = fragments.string(int(places[0])) if len(places) else None
+    value: bytes | float | None = fragments.string(int(nodes[0])) if len(nodes) else None
     if key.is_number and isinstance(value, bytes):
         number = xpath_number(value)
         value = None if math.isnan(number) else number
     if value is None:
         return (2,) if key.is_greatest else (0,)
     return 1, value
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def aggregate(function: str, values: Iterable[bytes]) -> str | None:
+    """``sum``, ``min``, ``max`` or ``avg`` of the numbers that strings are.
+
+    Returns:
+        None where it is nothing: of no values there is neither a least nor a mean one.
+
+    >>> aggregate("sum", [b"65.95", b" 2 "]), aggregate("sum", []), aggregate("max", [])
+    ('67.95', '0', None)
+    >>> aggregate("avg", [b"x"])
+    'NaN'
+    """
+    numbers = [xpath_number(value) for value in values]
+    total = 0.0
+    for number in numbers:  # one after the other, as XQuery does: Python's sum() rounds once
+        total += number
+    if function == "sum":
+        return number_text(total)
+    if not numbers:
+        return None
+    if function == "avg":
+        return number_text(total / len(numbers))
+    if any(map(math.isnan, numbers)):
+        return "NaN"
+    return number_text(min(numbers) if function == "min" else max(numbers))
+
+
+def number_text(number: float) -> str:
+    """A number as XQuery 3.1 writes an ``xs:double`` (*Functions and Operators*, section 19.1.2.2).
+
+    >>> [number_text(x) for x in (3.0, -0.5, 1e6, 1.5e-7, float("inf"), 0.1 + 0.2, -0.0)]
+    ['3', '-0.5', '1.0E6', '1.5E-7', 'INF', '0.30000000000000004', '-0']
+    """
+    if math.isnan(number):
+        return "NaN"
+    if math.isinf(number):
+        return "INF" if number > 0 else "-INF"
+    if number == 0:
+        return "-0" if math.copysign(1, number) < 0 else "0"
+    if 1e-6 <= abs(number) < 1e6:
+        text = format(Decimal(repr(number)), "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    sign, digits, exponent = Decimal(repr(number)).as_tuple()
+    assert isinstance(exponent, int)
+    written = "".join(map(str, digits)).rstrip("0") or "0"
+    scale = exponent + len(digits) - 1
+    return f"{'-' if sign else ''}{written[0]}.{written[1:] or '0'}E{scale}"

@@ -1,12 +1,13 @@
-"""The nodes of a document as text: each serialised once, and shared by all messages.
+"""The nodes of a document as text: each is serialised once, and shared by all messages.
 
-An element of a plain document (:mod:`tamis.documents.plain`) is a slice of its bytes; it only needs
-the declarations of namespaces that are in scope there and stand further out.
+An element of a plain document (:mod:`tamis.documents.plain`) is a slice of its bytes. It only needs
+the declarations of namespaces that are in scope and stand further out.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 from functools import cached_property
 from weakref import proxy
 
@@ -22,7 +23,7 @@ from tamis.documents.plain import is_plain, plain
 from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.transform.groups import GroupReader, Groups
+from tamis.transform.strategy import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1
 _TAG = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
@@ -32,6 +33,8 @@ _ATTRIBUTE = lazy_pattern(
 )
 _SPECIAL = lazy_pattern(rb"[&<>\r]")
 _ESCAPES = {b"&": b"&amp;", b"<": b"&lt;", b">": b"&gt;", b"\r": b"&#13;"}
+
+_CACHE_BYTES = 1 << 24
 
 Scope = dict[bytes, bytes]
 """Prefix (empty for the default) → URI as it is written, in its quotes."""
@@ -48,38 +51,36 @@ class Fragments:
         bytes_max: how long a message made of them may be.
 
     Attributes:
-        copies: by place, each node as it stands in the content of a constructed element: those for
-            where no element around declares a default namespace, and those for where one does.
+        copies: by node reference, each node as content of a constructed element: first without a
+            default namespace around, then with one.
     """
 
     def __init__(
-        self,
-        batch: DocumentBatch,
-        source: Source,
-        vocabulary: Vocabulary,
-        bytes_max: int,
+        self, batch: DocumentBatch, source: Source, vocabulary: Vocabulary, bytes_max: int
     ) -> None:
         self.batch = batch
         self.bytes_max = bytes_max
         self.vocabulary = vocabulary
         self._source = source
-        self.copies = _Copies(self, False), _Copies(self, True)
+        self._weak: Fragments = proxy(self)  # a cycle would outlive the document
+        self.copies = self._copies(False), self._copies(True)
         self._texts: dict[tuple[GroupReader, bool], dict[int, bytes]] = {}
         self._scopes: dict[int, Scope] = {}
-        self._kept_room = _KEPT_BYTES
+        self._cache_left = _CACHE_BYTES
 
     def texts(self, reader: GroupReader, has_default: bool) -> dict[int, bytes]:
-        """All lists as they stand in the content of a constructed element.
+        """All lists as content of a constructed element.
 
         Returns:
-            By ``path << 32 | bound event``; to be read with ``[]``, as there may be less.
+            By ``path << 32 | bound event``. Read it with ``[]``: texts may be made then.
         """
         key = reader, has_default
         found = self._texts.get(key)
         if found is None:
             found = None if has_default else self._slices(reader.groups)
             if found is None:
-                found = _ListTexts(self, reader, has_default)
+                weak, copies = self._weak, self.copies[has_default]
+                found = _Cache(weak, lambda key: weak._list_text(reader, copies, key))
             self._texts[key] = found
         return found
 
@@ -91,9 +92,8 @@ class Fragments:
         offsets = self._plain[1]
         starts, ends = offsets[events], offsets[self._end_events[events]]
         size = 2 * int((ends - starts).sum())
-        if size > self._kept_room:
+        if not self.has_room(size):
             return None
-        self._kept_room -= size
         data = self._data
         copies = [
             data[start:end] for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
@@ -113,22 +113,24 @@ class Fragments:
             f"the message is longer than the limit message_bytes = {self.bytes_max:,}"
         )
 
-    def is_kept(self, text: bytes) -> bool:
-        """Whether there is room to keep what was written: elements in each other may be long."""
-        is_kept = len(text) <= self._kept_room
-        self._kept_room -= is_kept * len(text)
-        return is_kept
+    def has_room(self, size: int) -> bool:
+        """Whether there is room to cache a text, which is then taken.
 
-    def copy(self, place: int, has_default: bool) -> bytes:
-        """A node, as it stands in the content of a constructed element.
-
-        Args:
-            has_default: whether elements around it declare a default namespace.
+        Copies of elements in each other may be much longer than the document.
         """
-        kind, number = place & _KIND, place >> KIND_BITS
+        has_room = size <= self._cache_left
+        self._cache_left -= has_room * size
+        return has_room
+
+    def _copies(self, has_default: bool) -> _Cache:
+        weak = self._weak
+        return _Cache(weak, lambda node_ref: weak._copy(node_ref, has_default))
+
+    def _copy(self, node_ref: int, has_default: bool) -> bytes:
+        kind, number = node_ref & _KIND, node_ref >> KIND_BITS
         if kind == ELEMENT:
             return self._element(number, has_default)
-        value = self.string(place)
+        value = self.string(node_ref)
         if kind == TEXT:
             return _SPECIAL.sub(lambda match: _ESCAPES[match[0]], value)
         assert kind == MISC, "attributes are copied into tags"
@@ -137,10 +139,27 @@ class Fragments:
             return b"<!--%s-->" % value
         return b"<?%s %s?>" % (self.vocabulary.expanded(target)[1].encode(), value)
 
-    def string(self, place: int) -> bytes:
+    def _list_text(self, reader: GroupReader, copies: _Cache, key: int) -> bytes:
+        """The copies of a list, unless they are longer than a message may be."""
+        number = reader.lists(key >> 32).get(key & 0xFFFFFFFF)
+        if number is None:
+            return b""
+        nodes = reader.nodes(number)
+        if len(nodes) == 1:
+            return copies[nodes[0]]
+        bytes_left = self.bytes_max
+        texts = []
+        for node_ref in nodes:
+            texts.append(copies[node_ref])
+            bytes_left -= len(texts[-1])
+            if bytes_left < 0:
+                raise self.too_long()
+        return b"".join(texts)
+
+    def string(self, node_ref: int) -> bytes:
         """The string value of a node."""
         batch = self.batch
-        kind, number = place & _KIND, place >> KIND_BITS
+        kind, number = node_ref & _KIND, node_ref >> KIND_BITS
         if kind == ATTRIBUTE:
             start, end = batch.value_start[number], batch.value_end[number]
             return batch.attribute_values[start:end].tobytes()
@@ -153,9 +172,9 @@ class Fragments:
             return b""
         return batch.text_values[batch.text_start[first] : batch.text_end[last - 1]].tobytes()
 
-    def attribute(self, place: int) -> tuple[str, str, str | None]:
+    def attribute(self, node_ref: int) -> tuple[str, str, str | None]:
         """The name of an attribute: namespace, local name, and the prefix that was written."""
-        number = place >> KIND_BITS
+        number = node_ref >> KIND_BITS
         namespace, local = self.vocabulary.expanded(int(self.batch.attribute_name[number]))
         prefix = int(self.batch.attribute_prefixes[number]) if namespace else -1
         return namespace, local, self.vocabulary.prefix(prefix) if prefix >= 0 else None
@@ -180,11 +199,11 @@ class Fragments:
         )
         return text[: name.end()] + added + text[name.end() :]
 
-    # -- where things stand ------------------------------------------------------------------------
+    # -- offsets and relations of events -----------------------------------------------------------
 
     @cached_property
     def _plain(self) -> tuple[bytes, Int64]:
-        """The bytes of the document, made plain if need be, and where its events stand there."""
+        """The bytes of the document, made plain if need be, and the offsets of its events."""
         source = self._source
         if is_plain(source):
             return bytes(source.data), self.batch.offsets
@@ -200,22 +219,21 @@ class Fragments:
     def _data(self) -> bytes:
         return self._plain[0]
 
-    # Lists, by the number of an event in its document: they are read one by one.
+    # Number by number, Python reads lists much faster than arrays.
 
     @cached_property
     def _offsets(self) -> list[int]:
-        """Where each event stands in the bytes."""
         offsets: list[int] = self._plain[1].tolist()
         return offsets
 
     @cached_property
     def _ends(self) -> list[int]:
-        """For each start event its end event."""
-        found: list[int] = self._end_events.tolist()
-        return found
+        ends: list[int] = self._end_events.tolist()
+        return ends
 
     @cached_property
     def _end_events(self) -> Int64:
+        """For each start event its end event."""
         is_start = self.batch.tags >= 0
         depths = np.cumsum(np.where(is_start, 1, -1)) + ~is_start
         alternating = np.argsort(depths, kind="stable")  # at each depth a start, its end, a start …
@@ -267,51 +285,16 @@ class Fragments:
         return scope
 
 
-class _Copies(dict[int, bytes]):
-    """Nodes as text, made when they are looked up, and kept while there is room."""
+class _Cache(dict[int, bytes]):
+    """Texts that are made when they are looked up, and kept while there is room."""
 
-    def __init__(self, fragments: Fragments, has_default: bool) -> None:
+    def __init__(self, fragments: Fragments, make: Callable[[int], bytes]) -> None:
         super().__init__()
-        self._fragments: Fragments = proxy(fragments)  # a cycle would outlive the document
-        self._has_default = has_default
-
-    def __missing__(self, place: int) -> bytes:
-        copy = self._fragments.copy(place, self._has_default)
-        if self._fragments.is_kept(copy):
-            self[place] = copy
-        return copy
-
-
-class _ListTexts(dict[int, bytes]):
-    """Lists as text, made when they are looked up, and kept while there is room."""
-
-    def __init__(self, fragments: Fragments, reader: GroupReader, has_default: bool) -> None:
-        super().__init__()
-        self._fragments: Fragments = proxy(fragments)  # likewise
-        self._reader = reader
-        self._copies = fragments.copies[has_default]
+        self._fragments = fragments
+        self._make = make
 
     def __missing__(self, key: int) -> bytes:
-        number = self._reader.lists(key >> 32).get(key & 0xFFFFFFFF)
-        if number is None:
-            return b""
-        places = self._reader.places(number)
-        text = self._copies[places[0]] if len(places) == 1 else self._joined(places)
-        if self._fragments.is_kept(text):
+        text = self._make(key)
+        if text and self._fragments.has_room(len(text)):
             self[key] = text
         return text
-
-    def _joined(self, places: list[int]) -> bytes:
-        """The copies of a list, unless they are longer than a message may be."""
-        room = self._fragments.bytes_max
-        copies = []
-        for place in places:
-            copy = self._copies[place]
-            room -= len(copy)
-            if room < 0:
-                raise self._fragments.too_long()
-            copies.append(copy)
-        return b"".join(copies)
-
-
-_KEPT_BYTES = 1 << 24

@@ -18,10 +18,8 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.projection import Projection
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tamis.transform.groups import GroupReader, Groups
-from tamis.transform.plan import Task, projection_of_task
-from tamis.transform.shapes import NoShapeError, Shape, Shapes
-from tamis.transform.strategy import Strategy
+from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_task
+from tamis.transform.strategy import GroupReader, Groups, Strategy
 
 if TYPE_CHECKING:
     from tamis.matching.conformance import Schema

@@ -1,10 +1,10 @@
-"""``Shape``: a task as kernels can run it: steps to elements, and tests of strings of their own.
+"""``Task`` and ``Shape``: what a transformation asks of a document, and how kernels can run it.
 
-A path is a *route* over elements, with *tests* at its steps, and at its *end* the element itself,
-an attribute or its text nodes. A condition is a disjunction of conjunctions of *leaves*, each of
-which asks whether some end has a string that compares so. What is more than that (positions,
-functions, ``not``, paths in predicates of inner steps) has no shape, and is left to the reference
-strategy.
+A *task* is a transformation's paths and condition. A *shape* is a task in terms that kernels know.
+A path is a *route* over elements, with *tests* at its steps. At its *end* are the element itself,
+an attribute or its text nodes. A condition is a disjunction of conjunctions of *leaves*. A leaf
+asks whether an end has a string that compares with a constant. Tasks with positions, functions,
+``not`` or paths in predicates of inner steps have no shape: the reference strategy answers them.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import NamedTuple, cast
 
 from tamis.documents.projection import ALL_NAMES, Names, Projection, Projections
 from tamis.language.filters import ANY, Codes, Labels, is_open
+from tamis.language.flwr.model import Transformation
 from tamis.language.model import (
     DESCEND,
     And,
@@ -29,7 +30,53 @@ from tamis.language.model import (
     Path,
     Step,
 )
-from tamis.transform.plan import Task
+from tamis.matching.projection import projection_of
+
+
+class Task(NamedTuple):
+    """The paths and the condition of a transformation: all but what is made of its nodes.
+
+    Attributes:
+        binding: absolute; the groups.
+        where: true of the bound nodes that have a group, or None.
+        paths: relative to the bound node; the lists of a group.
+        are_read: for each of these, whether the strings of its nodes are read.
+    """
+
+    binding: Path
+    where: Expression | None
+    paths: tuple[Path, ...]
+    are_read: tuple[bool, ...]
+
+
+def task_of(transformation: Transformation) -> Task:
+    """The task of a transformation.
+
+    >>> from tamis.language.flwr import parse_transformation
+    >>> text = "<r>{ for $b in //b order by $b/k return <x>{ $b/t, count($b/t) }</x> }</r>"
+    >>> task_of(parse_transformation(text)).are_read
+    (False, True)
+    """
+    flwr = transformation.flwr
+    return Task(flwr.binding, flwr.where, flwr.paths, flwr.are_read)
+
+
+def projection_of_task(task: Task) -> Projection:
+    """What a task, and the messages made of its nodes, read of documents."""
+    steps = task.binding.steps
+    if task.where is not None:
+        last = steps[-1]
+        steps = (*steps[:-1], Step(last.axis, last.test, (*last.predicates, task.where)))
+    projection = projection_of(Exists((Path(True, steps),))) | Projection(offsets=True)
+    for path, is_read in zip(task.paths, task.are_read, strict=True):
+        whole = (Path(True, task.binding.steps + path.steps),)
+        projection |= projection_of(Compare("=", Nodes(whole), "") if is_read else Exists(whole))
+        if path.steps and path.steps[-1].axis is Axis.ATTRIBUTE:
+            projection |= Projection(prefixes=True)  # it may be copied, as it is written
+    return projection
+
+
+# -- shapes ----------------------------------------------------------------------------------------
 
 VALUE, ATTRIBUTE, TEXT = range(3)
 """What is at an end: the element, with its string value; an attribute; its text nodes."""
@@ -40,7 +87,7 @@ CONJUNCTIONS_MAX = 64
 
 
 class Comparison(NamedTuple):
-    """``operator literal`` of an element's value, of an attribute of it or of some text node.
+    """``operator literal``, of an element's value, an attribute or some text node.
 
     Attributes:
         name: of the attribute, namespace and local name; None for any, and for what is none.
@@ -86,7 +133,7 @@ Conjunction = tuple[Leaf, ...]
 
 
 class Shape(NamedTuple):
-    """A task.
+    """A task, as kernels can run it.
 
     Attributes:
         conditions: a group is made where all leaves of one of these are true; ``((),)`` if always.
@@ -99,16 +146,15 @@ class Shape(NamedTuple):
 
 
 class NoShapeError(Exception):
-    """The task is more than a shape can say: why, as what it has."""
+    """The task has no shape: the message names the part that kernels do not take."""
 
 
 class Shapes:
-    """Makes shapes of tasks, and knows what these read of documents.
+    """Makes shapes of tasks, and adds up what these read of documents.
 
-    Paths that are the same object, as the reader makes them of the same text, are looked at once.
+    The reader gives the same path object for the same text, so results are cached by object.
 
     >>> from tamis.language.flwr import parse_transformation
-    >>> from tamis.transform.plan import task_of
     >>> text = "<r>{ for $b in //b where $b/@n > 1 or $b/c = 'x' return $b/c/text() }</r>"
     >>> shapes = Shapes(Labels())
     >>> task = task_of(parse_transformation(text))
@@ -121,7 +167,7 @@ class Shapes:
 
     Attributes:
         labels: what steps test for.
-        projections: what the shapes read that it was told of.
+        projections: what the shapes read that were added by ``add_projection``.
     """
 
     def __init__(self, labels: Labels) -> None:
@@ -169,8 +215,8 @@ class Shapes:
     def _conjunctions(self, expression: Expression) -> list[Conjunction]:
         match expression:
             case Compare(operator, Nodes(paths), literal):
-                wanted = literal.encode() if isinstance(literal, str) else literal
-                return [(Leaf(self._end(path), operator, wanted),) for path in paths]
+                constant = _encoded(literal)
+                return [(Leaf(self._end(path), operator, constant),) for path in paths]
             case Exists(paths):
                 return [(Leaf(self._end(path), EXISTS, None),) for path in paths]
             case Or(operands):
@@ -188,7 +234,6 @@ class Shapes:
     # -- paths -------------------------------------------------------------------------------------
 
     def _end(self, path: Path) -> End:
-        """What a relative path selects."""
         known = self._ends.get(id(path))
         if known is None:
             known = self._ends[id(path)] = path, self._read_end(path)
@@ -209,18 +254,14 @@ class Shapes:
         return End(self._route(steps, is_relative=True), kind, name)
 
     def _route(self, steps: tuple[Step, ...], *, is_relative: bool) -> Route:
-        tests: list[tuple[Comparison, ...]] = []
         own: tuple[Comparison, ...] = ()
         if is_relative and steps and steps[0].axis is Axis.SELF:
             if steps[0].test is not KindTest.NODE:
                 raise NoShapeError("a self:: step")
             own = _tests(steps[0])
             steps = steps[1:]
-        bare: list[Step] = []
-        for step in steps:
-            bare.append(Step(step.axis, step.test))
-            if step != DESCEND:
-                tests.append(_tests(step))
+        bare = [Step(step.axis, step.test) for step in steps]
+        tests = [_tests(step) for step in steps if step != DESCEND]
         codes = self.labels.codes(bare) if bare else ()
         if codes is None or len(codes) != len(tests):
             raise NoShapeError("a step to something else than an element by its name or *")
@@ -229,7 +270,7 @@ class Shapes:
     # -- projection -------------------------------------------------------------------------------
 
     def add_projection(self, shape: Shape, are_read: Sequence[bool]) -> None:
-        """Note what a shape reads, of which most was noted with others.
+        """Add what a shape reads; most was added with other shapes.
 
         Args:
             are_read: see ``Task``.
@@ -238,8 +279,8 @@ class Shapes:
         cover = self._cover(binding.codes, ANY)
         if any(binding.tests):
             self.projections.add(self._projection_of_tests(binding, ANY))
-        asked = [(leaf.end, leaf.operator != EXISTS) for each in shape.conditions for leaf in each]
-        for end, is_read in (*asked, *zip(shape.ends, are_read, strict=True)):
+        leaves = [(leaf.end, leaf.operator != EXISTS) for each in shape.conditions for leaf in each]
+        for end, is_read in (*leaves, *zip(shape.ends, are_read, strict=True)):
             key = cover, end, is_read
             if key not in self._projected:
                 self._projected.add(key)
@@ -247,12 +288,10 @@ class Shapes:
                 projection = self._projection_of_strings(end.kind, end.name, is_read, reached)
                 self.projections.add(projection | self._projection_of_tests(end.route, cover))
                 if end.kind == ATTRIBUTE:
-                    self.projections.add(
-                        Projection(prefixes=True)
-                    )  # it may be copied, as it is written
+                    # it may be copied, as it is written
+                    self.projections.add(Projection(prefixes=True))
 
     def _projection_of_tests(self, route: Route, cover: int) -> Projection:
-        """What the tests of a route's steps read."""
         projection = Projection()
         for level, tests in enumerate(route.tests):
             codes = route.codes[: max(0, len(route.codes) - level)]
@@ -275,11 +314,15 @@ class Shapes:
         return Projection(text=Names([(test.namespace, test.local)]))
 
     def _cover(self, codes: Codes, cover: int) -> int:
-        """The last label of some steps that names an element, in which all behind it is."""
+        """The last label of some steps that names an element; all later steps lie in it."""
         for code in reversed(codes):
             if not is_open(self.labels.names[code >> 1]):
                 return code >> 1
         return cover
+
+
+def _encoded(literal: str | float) -> bytes | float:
+    return literal.encode() if isinstance(literal, str) else literal
 
 
 def _joined(expressions: tuple[Expression, ...]) -> Expression | None:
@@ -320,8 +363,7 @@ def _local_tests(expression: Expression) -> Iterator[Comparison]:
             for operand in operands:
                 yield from _local_tests(operand)
         case Compare(operator, Nodes((path,)), literal):
-            wanted = literal.encode() if isinstance(literal, str) else literal
-            yield Comparison(*_local_end(path), operator, wanted)
+            yield Comparison(*_local_end(path), operator, _encoded(literal))
         case Exists((path,)):
             yield Comparison(*_local_end(path), EXISTS, None)
         case _:

@@ -27,12 +27,11 @@ from tamis.language.entries import given_pairs
 from tamis.language.flwr import Transformation, parse_transformation
 from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
-from tamis.transform.factory import make_message
+from tamis.transform.factory import Template, make_message, template_of
 from tamis.transform.fragments import Fragments
-from tamis.transform.groups import GroupReader
-from tamis.transform.plan import task_of
 from tamis.transform.planner import Answers, Plans
-from tamis.transform.templates import Template, template_of
+from tamis.transform.shapes import task_of
+from tamis.transform.strategy import GroupReader
 
 if TYPE_CHECKING:
     from tamis.schema.graph import SchemaGraph

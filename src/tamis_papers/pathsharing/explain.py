@@ -40,7 +40,7 @@ def explain(planner: Planner, shape: Shape, labels: Labels) -> str:
 
     >>> from tamis.language.flwr import parse_transformation
     >>> from tamis_papers.pathsharing.claims import Claims
-    >>> from tamis.transform.plan import task_of
+    >>> from tamis.transform.shapes import task_of
     >>> from tamis.transform.shapes import Shapes
     >>> labels = Labels()
     >>> text = "<r>{ for $b in /a//b where $b/k = 'x' return $b/t }</r>"

@@ -6,8 +6,8 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.conformance import Schema
-from tamis.transform.groups import Groups
 from tamis.transform.shapes import Shape
+from tamis.transform.strategy import Groups
 from tamis_papers.pathsharing.claims import Claims
 from tamis_papers.pathsharing.planning import Planner
 from tamis_papers.pathsharing.strategy import PathSharing

@@ -81,7 +81,7 @@ class Planner:
 
     >>> from tamis.language.filters import Labels
     >>> from tamis.language.flwr import parse_transformation
-    >>> from tamis.transform.plan import task_of
+    >>> from tamis.transform.shapes import task_of
     >>> from tamis.transform.shapes import Shapes
     >>> labels = Labels()
     >>> text = "<r>{ for $b in //b where $b/k = 'x' return $b/t }</r>"

@@ -13,8 +13,8 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.engines.nfa.running import NfaRun
-from tamis.transform.groups import Groups
 from tamis.transform.shapes import Shape
+from tamis.transform.strategy import Groups
 from tamis.transform.strings.constants import ids_of, read_of
 from tamis.transform.strings.layout import (
     CONSTANTS,
@@ -42,7 +42,7 @@ class PathSharing:
 
     >>> from tamis.language.flwr import parse_transformation
     >>> from tamis_papers.pathsharing.claims import Claims
-    >>> from tamis.transform.plan import task_of
+    >>> from tamis.transform.shapes import task_of
     >>> from tamis.transform.shapes import Shapes
     >>> labels = Labels()
     >>> strategy = PathSharing(labels, Planner("fwr", Claims(labels, None)))

@@ -13,8 +13,7 @@ from tamis.language.filters import Labels
 from tamis.schema.expanded import ExpandedGraph
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis.transform.plan import Task
-from tamis.transform.shapes import NoShapeError, Shape, Shapes
+from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task
 from tamis.transform.strategies.reference import find_groups
 from tamis_papers.pathsharing.claims import Claims
 from tamis_papers.pathsharing.planning import FW, FWR, F, Planner, check_planned

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Int64
 from tamis.core.kernel.record import register
 from tamis.language.values import xpath_number
-from tamis.transform.groups import too_many_nodes
+from tamis.transform.strategy import too_many_nodes
 from tamis.transform.strings.layout import DONE, FULL, NODES, ODD_FOUND, ODD_KNOWN, Nodes, Read
 
 _ROOM, _ROOM_MAX = 256, 1 << 20

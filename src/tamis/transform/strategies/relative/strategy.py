@@ -10,13 +10,12 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.engines.nfa.running import NfaRun
-from tamis.transform.groups import Groups
 from tamis.transform.shapes import Shape
 from tamis.transform.strategies.relative import layout
 from tamis.transform.strategies.relative.building import Building
 from tamis.transform.strategies.relative.kernels.answers import find_groups
 from tamis.transform.strategies.relative.layout import PLANS, WORK, Plans
-from tamis.transform.strategy import Strategy
+from tamis.transform.strategy import Groups, Strategy
 from tamis.transform.strings.constants import ids_of, read_of
 from tamis.transform.strings.layout import (
     CONSTANTS,
@@ -35,7 +34,7 @@ class RelativeStrategy:
         nodes_max: in the lists of a document, and likewise what is true of its bound nodes.
 
     >>> from tamis.language.flwr import parse_transformation
-    >>> from tamis.transform.plan import task_of
+    >>> from tamis.transform.shapes import task_of
     >>> from tamis.transform.shapes import Shapes
     >>> labels = Labels()
     >>> strategy = RelativeStrategy(labels)
