@@ -12,7 +12,7 @@ from tamis.core.index.matchset import MatchSet, checked_nodes, joined
 from tamis.core.threads import Flush
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.records import parse_records
-from tamis.documents.streams import open_stream
+from tamis.documents.source import open_stream
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.conformance import Schema

@@ -9,9 +9,8 @@ from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents import expat
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import Parser
-from tamis.documents.projection import Projection
 from tamis.documents.source import read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.matching.matcher import BATCH_BYTES, BATCH_DOCUMENTS
 
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.core.threads import Flush
-from tamis.documents.projection import Names, Projection
 from tamis.documents.records import parse_records
-from tamis.documents.streams import open_stream
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.source import open_stream
+from tamis.documents.vocabulary import Names, Projection, Vocabulary
 
 
 def records(paths: Sequence[Path], tag: str, names: Sequence[str]) -> dict[str, int]:

@@ -11,9 +11,8 @@ import pytest
 import tamis
 from tamis.core.errors import EngineRefused
 from tamis.documents.parser import parse as parse_documents
-from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine
 from tests.cases.table import Case, cases

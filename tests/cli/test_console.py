@@ -159,7 +159,7 @@ def test_help_and_wrong_usage_import_no_engine(args: list[str]) -> None:
 # What only some options need.
 OF_DTDS = "tamis.schema.reader tamis.schema.graph tamis.matching.conformance".split()
 OF_DOCUMENTS = ["tamis.matching.matcher", "tamis.documents.parser", "tamis.documents.tokenizer"]
-OF_EXPAT = ["tamis.documents.expat", "tamis.documents.records"]
+OF_EXPAT = ["tamis.documents.expat", "tamis.documents.expat_records"]
 OF_OTHER_ENGINES = [
     "tamis.matching.engines.reference.evaluate",
     "tamis.matching.engines.nfa.program",

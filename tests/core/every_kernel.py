@@ -16,11 +16,9 @@ from tamis.core.kernel import declare, kernel
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents.parser import parse
-from tamis.documents.projection import EVERYTHING, Projection
 from tamis.documents.records import parse_records
-from tamis.documents.source import Source
-from tamis.documents.streams import Stream
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.source import Source, Stream
+from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
 from tamis.language.subscriptions import Subscriptions
 from tamis.language.xpath import parse as parse_query
 from tamis.schema.graph import SchemaGraph
@@ -61,7 +59,7 @@ def parsed() -> Iterator[object]:
     stream = Stream((data[place : place + 3_001] for place in range(0, len(data), 3_001)), None, "")
     for found in parse_records(stream, "article", Vocabulary(), _DEMAND, Limits()):
         assert not isinstance(found, Flush)
-        yield from (*found.batch, *found.places[1:4])
+        yield from (*found.batch, *found.offsets[1:4])
     yield from parse([Source(data)], Vocabulary(), _DEMAND, Limits())[0]
 
 

@@ -137,9 +137,8 @@ def _use_nfa() -> None:
     """Run YFilter's NFA with full stacks and with little on them; add to it, and list tuples."""
     from tamis.core.limits import Limits  # noqa: PLC0415
     from tamis.documents.parser import parse as parse_documents  # noqa: PLC0415
-    from tamis.documents.projection import EVERYTHING  # noqa: PLC0415
     from tamis.documents.source import Source  # noqa: PLC0415
-    from tamis.documents.vocabulary import Vocabulary  # noqa: PLC0415
+    from tamis.documents.vocabulary import EVERYTHING, Vocabulary  # noqa: PLC0415
     from tamis.language.xpath import parse  # noqa: PLC0415
     from tamis.matching.engines import nfa  # noqa: PLC0415
 

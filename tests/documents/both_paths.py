@@ -14,8 +14,7 @@ from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents import expat
 from tamis.documents.parser import Parser
-from tamis.documents.projection import ALL_NAMES, EVERYTHING, Projection
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import ALL_NAMES, EVERYTHING, Projection, Vocabulary
 from tests.documents.differences import Both, Parsed, Sources, report, same
 
 ALL = EVERYTHING._replace(lines=False)

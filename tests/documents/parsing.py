@@ -8,9 +8,8 @@ from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import parse
-from tamis.documents.projection import EVERYTHING, Projection
 from tamis.documents.source import Document, Source, read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
 
 
 def sources(documents: Iterable[Document], limits: Limits) -> Iterable[Source | DocumentError]:

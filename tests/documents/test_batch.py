@@ -8,8 +8,14 @@ import numpy as np
 import pytest
 
 from tamis.documents.batch import BatchBuilder, DocumentBatch
-from tamis.documents.projection import ALL_NAMES, EVERYTHING, NO_NAMES, Names, Projection
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import (
+    ALL_NAMES,
+    EVERYTHING,
+    NO_NAMES,
+    Names,
+    Projection,
+    Vocabulary,
+)
 from tests.cases.table import cases
 from tests.documents.parsing import batch_of, texts, values
 

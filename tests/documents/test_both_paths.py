@@ -14,12 +14,11 @@ from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, MalformedDocument, UnreadableDocument
 from tamis.core.limits import Limits
 from tamis.documents import expat
-from tamis.documents.projection import Projection
 from tamis.documents.source import Source, read
-from tamis.documents.tokenizer import names
+from tamis.documents.tokenizer import scanner
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.tokenizer import Tokenizer
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tests.documents import nasty
 from tests.documents.both_paths import (
     ALL,
@@ -196,7 +195,7 @@ def test_collisions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all names have the same hash, their bytes still tell them apart."""
     zero = np.zeros(1, np.uint64)
     freeze(zero)
-    monkeypatch.setattr(names, "_MULTIPLIER", zero)
+    monkeypatch.setattr(scanner, "_MULTIPLIER", zero)
     for projection in DEMANDS.values():
         BothPaths(projection, fast_first=True).compare(SOURCES)
 

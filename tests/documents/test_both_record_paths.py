@@ -14,18 +14,14 @@ from hypothesis import strategies as st
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
-from tamis.documents import record_batch
+from tamis.documents import records as records_module
 from tamis.documents.expat_records import ExpatRecords
-from tamis.documents.projection import EVERYTHING
-from tamis.documents.record_batch import RecordBatch
-from tamis.documents.record_ranges import record_ranges
-from tamis.documents.records import RecordParser, parse_records
-from tamis.documents.streams import open_stream
-from tamis.documents.tokenizer import names as names_module
+from tamis.documents.records import RecordBatch, RecordParser, parse_records, record_ranges
+from tamis.documents.source import open_stream
 from tamis.documents.tokenizer import records as tokenized
-from tamis.documents.tokenizer import window as window_module
+from tamis.documents.tokenizer import scanner
 from tamis.documents.tokenizer.records import TokenizedRecords
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tests.documents.mutations import Mutator, taken_apart
 from tests.documents.test_records import chunked, nodes
 from tests.strategies import documents
@@ -214,8 +210,8 @@ def test_limits() -> None:
 
 def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Records, tags and text that are larger than the window, or than what is read ahead."""
-    monkeypatch.setattr(window_module, "READ_BYTES", 100)
-    monkeypatch.setattr(window_module, "CHUNK_BYTES", 64)
+    monkeypatch.setattr(tokenized, "READ_BYTES", 100)
+    monkeypatch.setattr(tokenized, "CHUNK_BYTES", 64)
     monkeypatch.setattr(tokenized, "READ_BYTES", 100)
     monkeypatch.setattr(tokenized, "LOOKAHEAD", 300)
     sizes = (7, 64, 1 << 30)
@@ -235,7 +231,7 @@ def test_what_does_not_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(records_module, "BATCH_RECORDS", 3)
     for text in (*GOOD.values(), *TAKEN_OVER.values(), f"<x>{RECORD * 20}</x>"):
         compare(text.encode(), sizes=(50, 1 << 30))
     parser = TokenizedRecords("a", Vocabulary(), ALL, Limits())
@@ -244,8 +240,8 @@ def test_batches_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_many_names(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(names_module, "NAMES_MAX", 64)
-    monkeypatch.setattr(names_module, "SCOPES_MAX", 16)
+    monkeypatch.setattr(scanner, "NAMES_MAX", 64)
+    monkeypatch.setattr(scanner, "SCOPES_MAX", 16)
     records = "".join(
         f"<a><n{n}/><m{n} xmlns:p='{n % 30}'><p:é/></m{n}></a>{DOCTYPE[:0]}\n" for n in range(300)
     )
@@ -280,7 +276,7 @@ def test_warnings(caplog: pytest.LogCaptureFixture) -> None:
 
 @pytest.mark.parametrize("name", [*GOOD, *TAKEN_OVER])
 def test_ranges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 1)
+    monkeypatch.setattr(records_module, "BATCH_RECORDS", 1)
     text = {**GOOD, **TAKEN_OVER}[name]
     data = text.encode() if isinstance(text, str) else text
     ranges = record_ranges(lambda: BytesIO(data), "a", 1)
@@ -288,7 +284,7 @@ def test_ranges(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def batches() -> Iterator[RecordBatch | Flush]:
         for part in ranges:
             stream = open_stream(data[part.start.offset : part.end])
-            yield from part.parse(stream, "a", Vocabulary(), ALL, Limits())
+            yield from parse_records(stream, "a", Vocabulary(), ALL, Limits(), part)
 
     assert told(batches()) == by(ExpatRecords, [data], "a")[0]
 

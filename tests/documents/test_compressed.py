@@ -20,9 +20,8 @@ import pytest
 import tamis
 from tamis.core.errors import MalformedDocument, UnreadableDocument
 from tamis.core.limits import Limits
-from tamis.documents.archive import ZipMember, is_zip, zip_members
-from tamis.documents.gzipped import gunzipped
-from tamis.documents.source import Document, read
+from tamis.documents.files import ZipMember, is_zip, zip_members
+from tamis.documents.source import Document, gunzipped, read
 from tests.documents.parsing import batch_of, error_of, texts
 
 DATA = "<a>é\n<b/></a>".encode()

@@ -18,7 +18,7 @@ import pytest
 import tamis
 from tamis.core.errors import DocumentLimitError
 from tamis.core.limits import Limits
-from tamis.documents.projection import EVERYTHING, Projection
+from tamis.documents.vocabulary import EVERYTHING, Projection
 from tests.documents.parsing import batch_of, error_of
 
 GOOD = b"<good/>"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.documents.listing import expanded
+from tamis.documents.files import expanded
 
 FILES = ("1.xml", "x/2.xml", "x/y/3.xml", "x/y/z/4.xml", "w/y/5.xml", ".hidden/6.xml", "x/.7.xml")
 

@@ -9,8 +9,7 @@ from xml.parsers import expat
 import pytest
 
 import tamis
-from tamis.documents.projection import EVERYTHING
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tests.documents.parsing import batch_of, error_of, texts, values
 
 ALL = EVERYTHING._replace(lines=False)

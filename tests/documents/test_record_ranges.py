@@ -8,10 +8,8 @@ import pytest
 
 import tamis
 from tamis.core.limits import Limits
-from tamis.documents import record_batch
-from tamis.documents import record_ranges as record_ranges_module
-from tamis.documents.record_batch import StreamPlace
-from tamis.documents.record_ranges import RecordRange, record_ranges
+from tamis.documents import records as records_module
+from tamis.documents.records import RecordRange, StreamPosition, record_ranges
 
 RECORD = "<g xmlns:p='urn:{0}'>\n<r n='{0}'><p:a>{0}é</p:a></r>\n<!-- {0} --></g>\r\n"
 DOCUMENT = ("<all xmlns='u'>" + "".join(map(RECORD.format, range(50))) + "</all>").encode()
@@ -24,7 +22,7 @@ MATCHER = tamis.compile(
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(records_module, "BATCH_RECORDS", 3)
 
 
 Answer = tuple[int, list[int], object, object]
@@ -130,15 +128,15 @@ def test_ranges_are_the_same_whoever_finds_them(document: bytes) -> None:
 
 
 def test_parts_that_were_read_at_once_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[tuple[int, StreamPlace | None]] = []
-    one = record_ranges_module._Reader.read
+    read: list[tuple[int, StreamPosition | None]] = []
+    one = records_module._Reader.read
 
     def noted(*given: Any) -> Any:
         steps, met = one(*given)
         read.append((given[1], met))
         return steps, met
 
-    monkeypatch.setattr(record_ranges_module._Reader, "read", noted)
+    monkeypatch.setattr(records_module._Reader, "read", noted)
     found = ranges_of(FLAT, 4)
     first, *others, last = sorted(read, key=lambda each: each[0])
     assert first[0] == 0

@@ -14,14 +14,12 @@ from hypothesis import strategies as st
 from tamis.core.errors import UsageError
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
-from tamis.documents import record_batch
+from tamis.documents import records as records_module
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.expat_records import ExpatRecords
-from tamis.documents.projection import EVERYTHING, Projection
-from tamis.documents.record_batch import RecordBatch, StreamPlace
-from tamis.documents.records import parse_records
-from tamis.documents.streams import open_stream
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.records import RecordBatch, StreamPosition, parse_records
+from tamis.documents.source import open_stream
+from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
 from tests.documents.parsing import batch_of
 from tests.documents.test_positions import JUNK
 from tests.strategies import documents
@@ -140,7 +138,7 @@ def test_places(name: str, size: int) -> None:
     places = [
         (start, end)
         for found in batches
-        for start, end in zip(found.places.starts, found.places.ends, strict=True)
+        for start, end in zip(found.offsets.starts, found.offsets.ends, strict=True)
     ]
     assert [data[start:end] for start, end in places] == expected
     alone = [found_in(record, tag) for record in expected]
@@ -149,7 +147,7 @@ def test_places(name: str, size: int) -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 7, 64, 1 << 20])
 def test_chunks_change_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 3)
+    monkeypatch.setattr(records_module, "BATCH_RECORDS", 3)
     records = "".join(
         f"<a n='{n}'>é{n}&lt;<!--{n}-->\r\n<b xmlns:p='v{n}'><p:c>{n}</p:c></b></a>\n"
         for n in range(20)
@@ -159,14 +157,14 @@ def test_chunks_change_nothing(size: int, monkeypatch: pytest.MonkeyPatch) -> No
         list(ExpatRecords("a", Vocabulary(), EVERYTHING, Limits()).parse(chunks))
         for chunks in ([data], chunked(data, size))
     )
-    assert [each.places.first for each in found] == list(range(0, 21, 3))
+    assert [each.offsets.first for each in found] == list(range(0, 21, 3))
     whole_again = list(ExpatRecords("a", Vocabulary(), EVERYTHING, Limits()).parse([data]))
     for one, other in zip(whole_again, found, strict=True):
         for left, right in zip(one.batch, other.batch, strict=True):
             assert left.tolist() == right.tolist()
-        assert one.places.starts.tolist() == other.places.starts.tolist()
-        assert one.places.ends.tolist() == other.places.ends.tolist()
-        assert one.places.contexts == other.places.contexts
+        assert one.offsets.starts.tolist() == other.offsets.starts.tolist()
+        assert one.offsets.ends.tolist() == other.offsets.ends.tolist()
+        assert one.offsets.contexts == other.offsets.contexts
     assert whole.batch.lines[0] == 2
 
 
@@ -204,8 +202,8 @@ def test_entities_and_defaults() -> None:
         *records_of(found_in("<a d='1'>é<b/></a>", "a")),
         [(("", "a"), None), ("attribute", ("", "d"), b"1"), (None, None)],
     ]
-    assert found.places.contexts[0] == f"{SUBSET}<x>".encode()
-    assert found.places.context.tolist() == [0, 0]
+    assert found.offsets.contexts[0] == f"{SUBSET}<x>".encode()
+    assert found.offsets.context.tolist() == [0, 0]
 
 
 def test_external_entities_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
@@ -326,7 +324,7 @@ def test_limits_outside_of_records_end_the_stream(data: bytes, message: str) -> 
 def test_a_large_token_is_not_read_again_and_again() -> None:
     data = b"<x><a b='" + b"+" * (30 << 20) + b"'/></x>"
     (found,) = ExpatRecords("a", Vocabulary(), Projection(), Limits()).parse(chunked(data, 1000))
-    assert found.places.ends.tolist() == [len(data) - 4]
+    assert found.offsets.ends.tolist() == [len(data) - 4]
 
 
 @pytest.mark.parametrize(
@@ -356,7 +354,7 @@ def test_what_has_come_is_answered_before_more_is_waited_for(
     """Each record is there as soon as its last byte is."""
     data = PAUSING[name].encode()
     expected = found_in(data, "a", projection=projection)
-    ends = [end for batch in expected for end in batch.places.ends.tolist()]
+    ends = [end for batch in expected for end in batch.offsets.ends.tolist()]
     given = 0
 
     def pausing() -> Iterator[bytes]:
@@ -374,11 +372,11 @@ def test_what_has_come_is_answered_before_more_is_waited_for(
             assert found == [end for end in ends if end <= given]
         else:
             batches.append(batch)
-            found += batch.places.ends.tolist()
+            found += batch.offsets.ends.tolist()
     assert found == ends
     if projection is EVERYTHING:
         assert records_of(batches) == records_of(expected)
-    assert batches[0].places.start == expected[0].places.start
+    assert batches[0].offsets.start == expected[0].offsets.start
 
 
 def test_memory_is_bounded() -> None:
@@ -393,14 +391,14 @@ def test_memory_is_bounded() -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     records = 0
     for found in ExpatRecords("a", Vocabulary(), EVERYTHING, Limits()).parse(chunks()):
-        assert found.batch.documents <= record_batch.BATCH_RECORDS
+        assert found.batch.documents <= records_module.BATCH_RECORDS
         records += found.batch.documents
     assert records == 100_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 def test_names_are_forgotten_with_their_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(record_batch, "BATCH_RECORDS", 10)
+    monkeypatch.setattr(records_module, "BATCH_RECORDS", 10)
     data = b"<x>" + b"".join(b"<a><n%d/></a>" % n for n in range(100)) + b"</x>"
     base = Vocabulary()
     found = list(ExpatRecords("a", base, EVERYTHING, Limits()).parse([data]))
@@ -415,13 +413,13 @@ def test_the_rest_of_a_stream() -> None:
     begin = "<x xmlns='u'>\n <a/>é"
     rest = "<a/>\n<b><a>2</a>\n<a c='1' c=''/></b></x>"
     (whole,) = found_in(begin + rest, "a")
-    start = StreamPlace(1, len(begin.encode()), 2, len(" <a/>é") + 1)
+    start = StreamPosition(1, len(begin.encode()), 2, len(" <a/>é") + 1)
     context = b"<!DOCTYPE x SYSTEM\n'y'>\n<x xmlns='u'>"
     parser = ExpatRecords("a", Vocabulary(), EVERYTHING, Limits(), context=context, start=start)
     (found,) = parser.parse(chunked(rest.encode(), 3))
-    assert found.places.first == 1
-    assert found.places.starts.tolist() == whole.places.starts.tolist()[1:]
-    assert found.places.ends.tolist() == whole.places.ends.tolist()[1:]
+    assert found.offsets.first == 1
+    assert found.offsets.starts.tolist() == whole.offsets.starts.tolist()[1:]
+    assert found.offsets.ends.tolist() == whole.offsets.ends.tolist()[1:]
     assert str(found.errors[2]) == str(whole.errors[3])
     assert str(found.errors[2]).startswith("line 4, column 10: duplicate attribute")
     assert found.batch.lines.tolist() == whole.batch.lines.tolist()[2:]

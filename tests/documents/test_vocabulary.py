@@ -7,9 +7,8 @@ import threading
 
 import tamis
 from tamis.documents.parser import parse
-from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import UNKNOWN, Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, UNKNOWN, Vocabulary
 
 
 def test_ids_are_dense_and_stable() -> None:

@@ -9,9 +9,8 @@ import pytest
 import tamis
 from tamis.core.errors import UnsupportedExpression
 from tamis.documents.parser import parse as parse_documents
-from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import Source, read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tamis.language import entries, reading
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine

@@ -17,7 +17,7 @@ from lxml import etree
 import tamis
 from tamis.core.errors import SubscriptionError, UsageError
 from tamis.core.limits import Limits
-from tamis.documents import expat_places, offsets
+from tamis.documents import offsets
 from tamis.matching.engines.automaton.automaton import Automaton
 from tamis.matching.selection import Node, Selection
 from tamis_workload.observed.generator import draw_from_documents
@@ -270,7 +270,7 @@ def test_a_node_more_is_one_more_to_look_at(
             (module, name, Counting(getattr(module, name)))
             for module, name in (
                 *((offsets, name) for name in ("_TAG", "_CONTENT", "_ATTRIBUTE")),
-                (expat_places, "_PIECE"),
+                (offsets, "_PIECE"),
             )
         ]
         document = before + "".join(repeated.format(n) for n in range(times)) + behind

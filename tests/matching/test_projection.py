@@ -7,9 +7,8 @@ from hypothesis import HealthCheck, given, note, settings
 
 import tamis
 from tamis.documents.parser import parse as parse_documents
-from tamis.documents.projection import ALL_NAMES, EVERYTHING, NO_NAMES, Names
 from tamis.documents.source import read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import ALL_NAMES, EVERYTHING, NO_NAMES, Names, Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.projection import projection_of
 from tests.matching.replay import command

@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.documents.parser import parse as parse_documents
-from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tamis.language.model import Constant, Query
 from tamis.language.printer import print_query
 from tamis.language.xpath import parse

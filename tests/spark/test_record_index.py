@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tamis.core.limits import Limits
-from tamis.documents.record_ranges import RecordRange, record_ranges
+from tamis.documents.records import RecordRange, record_ranges
 from tamis.spark import record_index
 from tamis.spark.cache import cache_folder
 from tamis.spark.listing import Listed, list_files

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import Parser
-from tamis.documents.projection import Projection
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import parse_transformation
 from tamis.transform.shapes import Task, projection_of_task, task_of
 from tamis.transform.strategy import GroupReader, Groups

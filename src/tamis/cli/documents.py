@@ -20,7 +20,7 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from tamis.core.threads import Flush
-    from tamis.documents.listing import NameFilter
+    from tamis.documents.files import NameFilter
     from tamis.documents.source import Document
     from tamis.matching.matcher import CompiledMatcher, Match
 
@@ -72,7 +72,7 @@ class Choice(NamedTuple):
 
     def names(self) -> NameFilter:
         """Which files of folders are read."""
-        from tamis.documents.listing import NameFilter  # noqa: PLC0415 - keeps --help fast
+        from tamis.documents.files import NameFilter  # noqa: PLC0415 - keeps --help fast
 
         return NameFilter(tuple(self.globs or ()), self.recursive)
 
@@ -206,7 +206,7 @@ class Documents:
     # -- what arguments stand for ------------------------------------------------------------------
 
     def _found(self, argument: str) -> list[Target]:
-        from tamis.documents.listing import NO_SUCH_NAME, expanded  # noqa: PLC0415 - --help is fast
+        from tamis.documents.files import NO_SUCH_NAME, expanded  # noqa: PLC0415 - --help is fast
 
         if argument == "-":
             return [find_document(argument)]
@@ -216,7 +216,7 @@ class Documents:
         return [target for path in paths for target in self._of_path(path)]
 
     def _of_path(self, path: str) -> list[Target]:
-        from tamis.documents.listing import list_folder  # noqa: PLC0415 - keeps --help fast
+        from tamis.documents.files import list_folder  # noqa: PLC0415 - keeps --help fast
 
         if not os.path.isdir(path):
             return self._of_file(path)
@@ -233,7 +233,7 @@ class Documents:
         ]
 
     def _of_file(self, path: str) -> list[Target]:
-        from tamis.documents.archive import (  # noqa: PLC0415 - keeps --help fast
+        from tamis.documents.files import (  # noqa: PLC0415 - keeps --help fast
             is_packed_tar,
             is_tar,
             is_zip,
@@ -303,7 +303,7 @@ class Documents:
 
     def _members(self, target: Target) -> Iterator[Target | Flush]:
         """The documents of a compressed tar."""
-        from tamis.documents.archive import tar_documents  # noqa: PLC0415 - keeps --help fast
+        from tamis.documents.files import tar_documents  # noqa: PLC0415 - keeps --help fast
 
         left_out: list[str] = []
         with _opened(target.document, self._count_bytes, must_open=True) as file:
@@ -322,7 +322,7 @@ class Documents:
 
     def _data(self, file: Any) -> bytes | DocumentError:
         """What is in a member of an archive that may end inside of it."""
-        from tamis.documents.archive import reason  # noqa: PLC0415 - keeps --help fast
+        from tamis.documents.files import reason  # noqa: PLC0415 - keeps --help fast
 
         try:
             data: bytes = file.read(self.limits.document_bytes + 1)
@@ -355,7 +355,7 @@ def _size(document: object) -> int:
 
 
 def _is_packed_tar(target: Target) -> bool:
-    from tamis.documents.archive import is_packed_tar, is_tar  # noqa: PLC0415 - keeps --help fast
+    from tamis.documents.files import is_packed_tar, is_tar  # noqa: PLC0415 - keeps --help fast
 
     path = str(target.document) if isinstance(target.document, Path) else ""
     return is_tar(path) and is_packed_tar(path)

@@ -11,10 +11,8 @@ from tamis.core.errors import DocumentEncodingError, DocumentError, DocumentLimi
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
-from tamis.documents.projection import Projection
-from tamis.documents.source import Document, read
-from tamis.documents.streams import decompressed
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.source import Document, decompressed, read
+from tamis.documents.vocabulary import Projection, Vocabulary
 
 By = Literal["xml", "lines", "nul"]
 """Where a document ends: with its root element, with its line, or before a NUL byte."""

@@ -89,12 +89,12 @@ class Encoding(NamedTuple):
     """How to read the bytes of a document.
 
     Attributes:
-        mark: the size of the byte order mark, which is no part of the document.
+        base_offset: the size of the byte order mark, which is no part of the document.
         codec: what to decode them with first, or None where libexpat is to decode them.
         overrules: what libexpat is to take for the encoding, whatever is declared; or None.
     """
 
-    mark: int
+    base_offset: int
     codec: codecs.CodecInfo | None
     overrules: str | None
 
@@ -150,7 +150,7 @@ def _encoding_of(head: bytes) -> Encoding:
         return Encoding(0, None, "utf-8")
     found = _marked(head)
     if found is not None:
-        _check_agreement(head[found.mark :], found.codec.name if found.codec else "utf-8")
+        _check_agreement(head[found.base_offset :], found.codec.name if found.codec else "utf-8")
         return found
     codec = _declared_codec(head)
     if codec is None:
@@ -171,7 +171,7 @@ def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> It
     """
     assert codec.incrementaldecoder is not None, codec.name
     decoder = codec.incrementaldecoder("strict")
-    place = Place()
+    place = LineCounter()
     is_first = True
     for chunk, is_last in _with_end(chunks):
         state = decoder.getstate()
@@ -209,7 +209,7 @@ def in_utf8_of_text(chunks: Iterable[str]) -> Iterator[bytes]:
     Raises:
         DocumentEncodingError: some of it is no character.
     """
-    place = Place()
+    place = LineCounter()
     for text in chunks:
         try:
             data = text.encode()
@@ -262,19 +262,19 @@ def encoding_problem(data: bytes, encoding: str | None) -> str | None:
     return None
 
 
-class Place:
+class LineCounter:
     r"""Line and column, from 1, of the character after the text that was passed over.
 
-    >>> place = Place()
+    >>> place = LineCounter()
     >>> place.pass_over("a\n\r")
     >>> place.pass_over("\nbc")
     >>> place.line, place.column
     (3, 3)
     """
 
-    def __init__(self) -> None:
-        self.line = 1
-        self.column = 1
+    def __init__(self, line: int = 1, column: int = 1) -> None:
+        self.line = line
+        self.column = column
         self._is_after_return = False
 
     def pass_over(self, text: str) -> None:
@@ -344,6 +344,6 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
 
 def _place(text: str) -> tuple[int, int]:
     """Line and column of the character after ``text``."""
-    place = Place()
+    place = LineCounter()
     place.pass_over(text)
     return place.line, place.column

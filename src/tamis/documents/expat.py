@@ -27,9 +27,8 @@ from tamis.core.names import QNAME
 from tamis.documents.batch import BatchBuilder, DocumentBatch
 from tamis.documents.encodings import VERSION, encoding_problem
 from tamis.documents.offsets import settle_ends
-from tamis.documents.projection import Projection
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 
 log = logging.getLogger("tamis")
 
@@ -152,7 +151,7 @@ class ExpatParser:
         if self.projection.offsets:
             settle_ends(builder.offsets, builder.tags, handlers.first_event, source.data)
         builder.end_document()
-        handlers.warn_of_skipped(source.name)
+        handlers.log_skipped(source.name)
 
 
 def create_parser(encoding: str | None) -> expat.XMLParserType:
@@ -163,7 +162,7 @@ def create_parser(encoding: str | None) -> expat.XMLParserType:
     return parser
 
 
-def log_skipped(name: str, count: int, first_line: int) -> None:
+def warn_of_skipped(name: str, count: int, first_line: int) -> None:
     """Log that references to entities were left out of a document."""
     log.warning(
         "%s: entities that the document does not declare itself were left out: "
@@ -451,10 +450,10 @@ class Handlers:
         self.skipped += 1
         self.first_skipped_line = self.first_skipped_line or self.place()[0]
 
-    def warn_of_skipped(self, name: str) -> None:
+    def log_skipped(self, name: str) -> None:
         """Log what was left out of the document of this name, if anything."""
         if self.skipped:
-            log_skipped(name, self.skipped, self.first_skipped_line)
+            warn_of_skipped(name, self.skipped, self.first_skipped_line)
 
     def declare_entity(
         self, _name: str, _is_parameter: bool, value: str | None, *_: object

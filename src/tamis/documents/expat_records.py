@@ -6,6 +6,7 @@ import re
 from array import array
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain, starmap
+from typing import Any
 from xml.parsers import expat
 
 import numpy as np
@@ -15,20 +16,18 @@ from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
-from tamis.documents import record_batch
+from tamis.documents import records
 from tamis.documents.batch import BatchBuilder
-from tamis.documents.encodings import Place
+from tamis.documents.encodings import LineCounter
 from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
 from tamis.documents.offsets import Excerpt, settle_ends
-from tamis.documents.projection import Projection
-from tamis.documents.record_batch import (
+from tamis.documents.records import (
     RecordBatch,
-    RecordPlaces,
-    StreamPlace,
-    check_tag,
+    RecordOffsets,
+    RecordParser,
+    StreamPosition,
 )
-from tamis.documents.streams import CHUNK_BYTES
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.source import CHUNK_BYTES
 
 SMALL_BYTES = 1 << 18
 """So much is read anew wherever the stream pauses; more, only if it may be complete."""
@@ -37,36 +36,16 @@ SMALL_BYTES = 1 << 18
 _BEFORE_DOCTYPE = lazy_pattern(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 
 
-class ExpatRecords:
-    """A :class:`RecordParser` that is libexpat alone.
+class ExpatRecords(RecordParser):
+    """A :class:`RecordParser` that is libexpat alone."""
 
-    Args:
-        tag, vocabulary, projection, limits: as for :func:`parse_records`.
-        encoding: overrules what the document declares.
-        context: what has to be read before the rest of a stream: the DOCTYPE, if there is one, and
-            the start tags of the open elements, with the namespaces that they declare.
-        start: where the rest of the stream begins.
-    """
-
-    def __init__(
-        self,
-        tag: str,
-        vocabulary: Vocabulary,
-        projection: Projection,
-        limits: Limits,
-        *,
-        encoding: str | None = None,
-        context: bytes = b"",
-        start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
-    ) -> None:
-        self.context = context
-        self.limits = limits
-        self.encoding = encoding
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        encoding, context = self.encoding, self.context
         self.recent = b"", 0  # what was parsed last, and where it begins
         self.parser = create_parser((encoding or "utf-8") if context else encoding)
-        self.handlers = _RecordHandlers(
-            check_tag(tag), self.parser, ExpatParser(vocabulary, projection, limits), context, start
-        )
+        owner = ExpatParser(self.vocabulary, self.projection, self.limits)
+        self.handlers = _RecordHandlers(self.tag, self.parser, owner, context, self.start)
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
@@ -94,9 +73,9 @@ class ExpatRecords:
             handlers.close()
         yield from handlers.take_batches()
 
-    def warn_of_skipped(self, name: str) -> None:
-        """See :meth:`RecordParser.warn_of_skipped`."""
-        self.handlers.warn_of_skipped(name)
+    def log_skipped(self, name: str) -> None:
+        """See :meth:`RecordParser.log_skipped`."""
+        self.handlers.log_skipped(name)
 
     def _pieces(self, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
         """The chunks, in pieces that expat takes in linear time.
@@ -155,13 +134,13 @@ class _RecordHandlers(Handlers):
         parser: expat.XMLParserType,
         owner: ExpatParser,
         context: bytes,
-        start: StreamPlace,
+        start: StreamPosition,
     ) -> None:
         self.tag = tag
         self.base = owner.vocabulary
         self.context = context
         self.stream_start = start
-        self.context_end = Place()
+        self.context_end = LineCounter()
         self.context_end.pass_over(context.decode())
         self.fed = 0
         self.is_all_read = False
@@ -210,7 +189,7 @@ class _RecordHandlers(Handlers):
         freeze(starts, ends, contexts)
         first = self.next_record - len(starts)
         known = tuple(self.context_numbers)
-        places = RecordPlaces(first, starts, ends, contexts, known, self.first_place)
+        places = RecordOffsets(first, starts, ends, contexts, known, self.first_place)
         batch = self.builder.freeze()
         excerpt = None
         if self.projection.offsets:
@@ -346,7 +325,7 @@ class _RecordHandlers(Handlers):
             self.record_context = self.head + b"".join(starmap(start_tag, self.around))
         if not self.starts:
             offset = start + self.stream_start.offset - len(self.context)
-            self.first_place = StreamPlace(self.next_record, offset, *self.record_place)
+            self.first_place = StreamPosition(self.next_record, offset, *self.record_place)
         self.starts.append(start)
         known = self.context_numbers
         self.contexts.append(known.setdefault(self.record_context, len(known)))
@@ -388,10 +367,7 @@ class _RecordHandlers(Handlers):
         self.ends.append(end)
         self.next_record += 1
         self.count_from_here()
-        if (
-            len(self.starts) >= record_batch.BATCH_RECORDS
-            or end - self.starts[0] >= record_batch.BATCH_BYTES
-        ):
+        if len(self.starts) >= records.BATCH_RECORDS or end - self.starts[0] >= records.BATCH_BYTES:
             self.cut_batch()
 
     def refuse(self, message: str) -> None:

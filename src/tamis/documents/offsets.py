@@ -11,21 +11,14 @@ import re
 from array import array
 from functools import cached_property
 from typing import NamedTuple
+from xml.parsers import expat
 
 import numpy as np
 
 from tamis.core.arrays import Int64
+from tamis.core.errors import DocumentError
 from tamis.core.lazy import lazy_pattern
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.expat_places import (
-    CDATA,
-    CHARACTERS,
-    COMMENT,
-    PI,
-    REFERENCE,
-    NodePlaces,
-    node_places,
-)
 from tamis.documents.vocabulary import Vocabulary
 
 Range = tuple[int, int]
@@ -41,6 +34,9 @@ _REFERENCE_END = lazy_pattern(b";")
 _ATTRIBUTE = lazy_pattern(
     rb"""[ \t\r\n]([^ \t\r\n=/>"']++)[ \t\r\n]*+=[ \t\r\n]*+(?:"[^"]*+"|'[^']*+')"""
 )
+COMMENT, PI, CDATA = rb"<!--.*?-->", rb"<\?.*?\?>", rb"<!\[CDATA\[.*?\]\]>"
+REFERENCE, CHARACTERS = rb"&[^;]*+;", rb"[^<&]++"
+_PIECE = lazy_pattern(b"|".join((COMMENT, PI, CDATA, REFERENCE, CHARACTERS)), re.DOTALL)
 # What stands between two tags; a DOCTYPE also between the document's begin and the first one.
 _CONTENT = lazy_pattern(
     rb"(?P<misc>" + COMMENT + rb"|" + PI + rb")"
@@ -61,7 +57,7 @@ class Excerpt:
         data: the bytes, as they were parsed.
         encoding: theirs: one in which markup is ASCII.
         start: the number of bytes before them, of those that were parsed.
-        mark: the number of bytes of the document before all that was parsed.
+        base_offset: the number of bytes of the document before all that was parsed.
         line: the line that they begin in.
         head: what has to be read before any record of theirs, to read it alone; None where they
             are a document.
@@ -77,25 +73,25 @@ class Excerpt:
         encoding: str = "utf-8",
         *,
         start: int = 0,
-        mark: int = 0,
+        base_offset: int = 0,
         line: int = 1,
         head: bytes | None = None,
     ) -> None:
         self.data = data
         self.encoding = encoding
         self.start = start
-        self.mark = mark
+        self.base_offset = base_offset
         self.line = line
         self.head = head
 
     def lines(self, offsets: Int64) -> Int64:
         """The lines of places of the document."""
-        found = np.searchsorted(self._line_ends, offsets - (self.start + self.mark))
+        found = np.searchsorted(self._line_ends, offsets - (self.start + self.base_offset))
         return (found + self.line).astype(np.int64)
 
     def text(self, start: int, end: int) -> str:
         """What stands between two places of the document."""
-        before = self.start + self.mark
+        before = self.start + self.base_offset
         return bytes(self.data[max(0, start - before) : end - before]).decode(self.encoding)
 
     @cached_property
@@ -225,7 +221,7 @@ class Markup:
         return found.end()
 
     @cached_property
-    def _told(self) -> NodePlaces | None:
+    def _told(self) -> NodeOffsets | None:
         """What expat tells of the document, if there is an internal DTD subset."""
         head, start, end = self.excerpt.head, 0, len(self.data)
         if head is None:
@@ -234,9 +230,9 @@ class Markup:
             start, end, prolog = self._offset(self.first), self._offset(self.last - 1), head
         if b"<!DOCTYPE" not in prolog or b"[" not in prolog:
             return None
-        places = node_places(head + bytes(self.data[start:end]), self.excerpt.encoding)
+        places = node_offsets(head + bytes(self.data[start:end]), self.excerpt.encoding)
         before = start - len(head) + self.excerpt.start
-        return NodePlaces(places.text_event, *(column + before for column in places[1:]))
+        return NodeOffsets(places.text_event, *(column + before for column in places[1:]))
 
     def _gap(self, event: int) -> _Gap:
         """What stands between an event and the next one, where there is no internal DTD subset."""
@@ -346,3 +342,122 @@ def _tag_end(data: bytes | memoryview | mmap.mmap, start: int) -> int:
 def _last(data: bytes | memoryview | mmap.mmap, wanted: bytes, start: int, end: int) -> int:
     """Where something stands for the last time between two places; it does."""
     return start + bytes(data[start:end]).rindex(wanted)
+
+
+class NodeOffsets(NamedTuple):
+    """Where the text nodes, and the comments and PIs, of a document stand, each in their order.
+
+    Attributes:
+        text_event: int64[t]; the event before the text, from 0, the document's first one.
+        text_start, text_end: int64[t]; byte offsets.
+        misc_start, misc_end: int64[m], likewise.
+    """
+
+    text_event: Int64
+    text_start: Int64
+    text_end: Int64
+    misc_start: Int64
+    misc_end: Int64
+
+
+def node_offsets(data: bytes, encoding: str) -> NodeOffsets:
+    """Read a well-formed document: where its nodes stand.
+
+    What an entity holds stands where the reference to it does.
+
+    Raises:
+        DocumentError: it is not well-formed.
+
+    >>> document = b"<!DOCTYPE a [<!ENTITY e 'x<!--k-->y'>]><a>1&e;2<!--z--></a>"
+    >>> places = node_offsets(document, "utf-8")
+    >>> [document[i:j] for i, j in zip(places.text_start, places.text_end)]
+    [b'1&e;', b'&e;2']
+    >>> [document[i:j] for i, j in zip(places.misc_start, places.misc_end)]
+    [b'&e;', b'<!--z-->']
+    """
+    reader = _Reader(data, encoding)
+    try:
+        reader.parser.Parse(data, True)
+    except expat.ExpatError as error:
+        raise DocumentError(f"where its nodes stand cannot be told: {error}") from None
+    finally:
+        del reader.parser  # a cycle, which would keep it for a while
+    columns = (reader.text_event, *reader.texts, *reader.miscs)
+    return NodeOffsets(*(np.array(column, dtype=np.int64) for column in columns))
+
+
+class _Reader:
+    """The handlers of one document. They know the same nodes as those that made its events."""
+
+    def __init__(self, data: bytes, encoding: str) -> None:
+        self.data = data
+        self.event = -1
+        self.text_from = -1  # of the text node that is being read
+        self.piece_from = -1  # of the last piece of it
+        self.cdata_from = -1
+        self.text_event = array("q")
+        self.texts = array("q"), array("q")
+        self.miscs = array("q"), array("q")
+        self.parser = parser = expat.ParserCreate(encoding)
+        parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
+        parser.ExternalEntityRefHandler = self.skip_external
+        parser.SkippedEntityHandler = self.skip
+        parser.StartDoctypeDeclHandler = self.start_doctype
+        parser.EndDoctypeDeclHandler = self.handle_misc
+        parser.StartElementHandler = parser.EndElementHandler = self.tag
+        parser.CharacterDataHandler = self.text
+        parser.StartCdataSectionHandler = self.start_cdata
+        parser.EndCdataSectionHandler = self.end_cdata
+        self.handle_misc()
+
+    def handle_misc(self) -> None:
+        self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = self.misc
+
+    def start_doctype(self, *_: object) -> None:
+        """Comments and PIs of the DTD are not of the document."""
+        self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = None
+
+    def tag(self, *_: object) -> None:
+        self.end_text()
+        self.event += 1
+
+    def misc(self, *_: object) -> None:
+        self.end_text()
+        start = self.parser.CurrentByteIndex
+        self.miscs[0].append(start)
+        self.miscs[1].append(self.end_of(start))
+
+    def skip(self, _name: str, is_parameter_entity: bool) -> None:
+        if not is_parameter_entity:
+            self.end_text()
+
+    def skip_external(self, context: str | None, *_: object) -> int:
+        if context is not None:  # it is not of the DTD
+            self.end_text()
+        return 1
+
+    def text(self, _data: str) -> None:
+        is_cdata = self.cdata_from >= 0
+        self.piece_from = self.cdata_from if is_cdata else self.parser.CurrentByteIndex
+        if self.text_from < 0:
+            self.text_from = self.piece_from
+
+    def start_cdata(self) -> None:
+        self.cdata_from = self.parser.CurrentByteIndex
+
+    def end_cdata(self) -> None:
+        self.cdata_from = -1
+
+    def end_text(self) -> None:
+        if self.text_from >= 0:
+            self.text_event.append(self.event)
+            self.texts[0].append(self.text_from)
+            # Text comes in many pieces: only the end of the last one is looked for.
+            self.texts[1].append(self.end_of(self.piece_from))
+            self.text_from = -1
+
+    def end_of(self, start: int) -> int:
+        """The place behind what begins at a place: a reference, where an entity holds it."""
+        found = _PIECE.match(self.data, start)
+        assert found is not None
+        return found.end()

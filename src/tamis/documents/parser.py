@@ -11,9 +11,8 @@ from collections.abc import Iterable
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch, interleaved
-from tamis.documents.projection import Projection
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 
 NAMES_MAX = 1 << 15
 """Names that a parser's documents may bring, before it is better to begin anew."""
@@ -87,7 +86,7 @@ class Parser:
 
             source = documents[number]
             assert isinstance(source, Source)
-            expat.log_skipped(source.name, skipped.times, _line(source, skipped.first))
+            expat.warn_of_skipped(source.name, skipped.times, _line(source, skipped.first))
         left = [number for number in reading.declined if number not in errors]
         if not left:
             return reading.batch, errors

@@ -7,20 +7,133 @@ libexpat the rest. Memory is bounded by ``limits.document_bytes`` and the size o
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
-from typing import Protocol
+import re
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from threading import Event
+from typing import IO, NamedTuple
 
-from tamis.core.limits import Limits
+import numpy as np
+
+from tamis.core.arrays import Int32, Int64
+from tamis.core.errors import DocumentError, UsageError
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.names import QNAME
 from tamis.core.threads import Flush
-from tamis.documents.expat_records import ExpatRecords
-from tamis.documents.projection import Projection
-from tamis.documents.record_batch import RecordBatch, StreamPlace, check_tag
-from tamis.documents.streams import Stream
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.batch import DocumentBatch
+from tamis.documents.encodings import LineCounter
+from tamis.documents.offsets import Excerpt
+from tamis.documents.source import Stream, open_stream
+from tamis.documents.vocabulary import Projection, Vocabulary
+
+# A batch of records ends when it has so many, or was made of so many bytes of the stream.
+BATCH_RECORDS = 4096
+BATCH_BYTES = 4 << 20
+
+
+class StreamPosition(NamedTuple):
+    """A position in a stream, outside of records.
+
+    Attributes:
+        record: the number of the next record.
+        offset: in bytes of UTF-8, from 0.
+        line, column: from 1; columns are characters.
+    """
+
+    record: int = 0
+    offset: int = 0
+    line: int = 1
+    column: int = 1
+
+
+class RecordOffsets(NamedTuple):
+    """Where the records of a batch stand in their stream.
+
+    Attributes:
+        first: the number of the first one.
+        starts, ends: int64[d]; byte offsets in the stream. Of the error that ended the stream:
+            where its record began, or where it was noticed outside of records, and where it was
+            noticed.
+        context: int32[d]; the number in ``contexts`` of what each record has to be read with, to be
+            read alone.
+        contexts: the DOCTYPE, if there is one, and the start tags around records, with the
+            namespaces that they declare.
+        start: the position of the first record.
+    """
+
+    first: int
+    starts: Int64
+    ends: Int64
+    context: Int32
+    contexts: tuple[bytes, ...]
+    start: StreamPosition
+
+    def context_of(self, record: int) -> bytes:
+        """What has to be read before a record of the batch."""
+        return self.contexts[int(self.context[record])]
+
+
+class RecordBatch(NamedTuple):
+    """Some records of a stream, one after the other; each is a document of the batch.
+
+    Attributes:
+        batch: the events.
+        errors: by the number of the document in the batch; such a record has no events.
+        vocabulary: what the batch was parsed with. Later batches may share it, and add names to it
+            at any time; it never loses or changes one.
+        offsets: where the records stand.
+        stream_error: what ended the stream too early: the last of ``errors``; or None.
+        excerpt: the bytes from the first record to the end of the last one, where offsets are
+            projected; or None.
+    """
+
+    batch: DocumentBatch
+    errors: dict[int, DocumentError]
+    vocabulary: Vocabulary
+    offsets: RecordOffsets
+    stream_error: DocumentError | None
+    excerpt: Excerpt | None = None
+
+
+def check_tag(tag: object) -> str:
+    """The tag of records, if it can be one.
+
+    Raises:
+        UsageError: it cannot.
+
+    >>> check_tag("w:p")
+    'w:p'
+    """
+    if not isinstance(tag, str) or tag.startswith("xmlns:") or not QNAME.fullmatch(tag):
+        raise UsageError(f"{tag!r} is no tag: give it as documents write it, such as page or w:p")
+    return tag
+
+
+class RecordRange(NamedTuple):
+    """Some records of a document, one after the other.
+
+    Attributes:
+        start: where the first one begins.
+        end: the offset behind the last one; None where all that follows belongs to the range.
+        context: what has to be read before them: the DOCTYPE, if there is one, and the start tags
+            around the first of them. With that before it, a range is well-formed but for end tags.
+    """
+
+    start: StreamPosition = StreamPosition()
+    end: int | None = None
+    context: bytes = b""
+
+
+ALL_RECORDS = RecordRange()
 
 
 def parse_records(
-    stream: Stream, tag: str, vocabulary: Vocabulary, projection: Projection, limits: Limits
+    stream: Stream,
+    tag: str,
+    vocabulary: Vocabulary,
+    projection: Projection,
+    limits: Limits,
+    part: RecordRange = ALL_RECORDS,
 ) -> Generator[RecordBatch | Flush, None, None]:
     """Parse the records of a stream, in batches.
 
@@ -34,50 +147,69 @@ def parse_records(
     Args:
         tag: the name of the elements that are records, with its prefix, as the document writes it.
         vocabulary: the names to know; batches have forks of it.
+        part: which records; the stream then has only the bytes of that range.
 
     Raises:
         UsageError: ``tag`` cannot be one.
 
-    >>> from tamis.documents.streams import open_stream
     >>> stream = open_stream(b"<all><a/><b/><a><a/></a></all>")
     >>> (found,) = parse_records(stream, "a", Vocabulary(), Projection(), Limits())
-    >>> found.batch.document_starts, found.places.starts, found.places.ends
+    >>> found.batch.document_starts, found.offsets.starts, found.offsets.ends
     (array([0, 2, 6]), array([ 5, 13]), array([ 9, 24]))
     """
-    parser = record_parser(tag, vocabulary, projection, limits, encoding=stream.encoding)
-    found = parser.parse(stream.chunks)
+    from tamis.documents.expat_records import ExpatRecords  # noqa: PLC0415 - few have records
+
+    kind: type[RecordParser] = ExpatRecords
+    if not projection.lines:  # which only libexpat counts for each event
+        from tamis.documents.tokenizer.records import TokenizedRecords  # noqa: PLC0415 - kernels
+
+        kind = TokenizedRecords
+    parser = kind(
+        tag,
+        vocabulary,
+        projection,
+        limits,
+        encoding=stream.encoding,
+        context=part.context,
+        start=part.start,
+    )
+    found = parser.parse(stream.chunks, is_all=part.end is None)
     try:
         yield from found
     finally:
         found.close()
-        parser.warn_of_skipped(stream.name)
+        parser.log_skipped(stream.name)
 
 
-def record_parser(
-    tag: str,
-    vocabulary: Vocabulary,
-    projection: Projection,
-    limits: Limits,
-    *,
-    encoding: str | None = None,
-    context: bytes = b"",
-    start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
-) -> RecordParser:
-    """What parses a stream, or the rest of one; for the arguments see :class:`ExpatRecords`."""
-    check_tag(tag)
-    if projection.lines:  # which only libexpat counts for each event
-        kind: type[ExpatRecords | TokenizedRecords] = ExpatRecords
-    else:
-        from tamis.documents.tokenizer.records import TokenizedRecords  # noqa: PLC0415 - imports kernels
+class RecordParser:
+    """Parses the records of one stream, or of the rest of one from a position outside of records.
 
-        kind = TokenizedRecords
-    return kind(
-        tag, vocabulary, projection, limits, encoding=encoding, context=context, start=start
-    )
+    Args:
+        tag, vocabulary, projection, limits: as for :func:`parse_records`.
+        encoding: overrules what the document declares.
+        context: what has to be read before the rest of a stream: the DOCTYPE, if there is one, and
+            the start tags of the open elements, with the namespaces that they declare.
+        start: where the rest of the stream begins.
+    """
 
-
-class RecordParser(Protocol):
-    """Parses the records of one stream, or of the rest of one from a place outside of records."""
+    def __init__(
+        self,
+        tag: str,
+        vocabulary: Vocabulary,
+        projection: Projection,
+        limits: Limits,
+        *,
+        encoding: str | None = None,
+        context: bytes = b"",
+        start: StreamPosition = ALL_RECORDS.start,
+    ) -> None:
+        self.tag = check_tag(tag)
+        self.vocabulary = vocabulary
+        self.projection = projection
+        self.limits = limits
+        self.encoding = encoding
+        self.context = context
+        self.start = start
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
@@ -88,7 +220,173 @@ class RecordParser(Protocol):
             chunks: may raise a ``DocumentError``, which then ends the stream.
             is_all: whether the stream ends with them. If not, they must end with a record.
         """
-        ...
+        raise NotImplementedError
 
-    def warn_of_skipped(self, name: str) -> None:
-        """Log what was left out of the stream of this name, if anything."""
+    def log_skipped(self, name: str) -> None:
+        """Log which references were left out of the stream of this name, if any."""
+        raise NotImplementedError
+
+
+# -- ranges ----------------------------------------------------------------------------------------
+
+
+def record_ranges(
+    opened: Callable[[], IO[bytes]],
+    tag: str,
+    size: int,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int = 1,
+) -> list[RecordRange]:
+    """Divide a document into ranges of about so many bytes, in one pass over all of it.
+
+    The first begins where the document does, and the last one ends with it: in an error, if there
+    is one. What is compressed or not UTF-8 is one range, since its bytes cannot be read from the
+    middle on; and so is a document whose DTD declares something, since what its entities expand to
+    is counted for all records together.
+
+    Each thread reads a part of the document. All but the first begin at what looks like a record,
+    with the context of the first record of all. This is no guess that anything depends on: a part
+    counts if whoever read the one before it met a record there, in that context. Else that reader
+    goes on, and the part is thrown away.
+
+    Args:
+        opened: opens the document, for each thread; the file must be one to ``seek`` in.
+
+    Raises:
+        DocumentError: nothing of it can be read.
+        UsageError: ``tag`` cannot be one.
+
+    >>> from io import BytesIO
+    >>> record_ranges(lambda: BytesIO(b"<all><a/><b/><a>1</a></all>"), "a", 1 << 20)
+    [RecordRange(start=StreamPosition(record=0, offset=0, line=1, column=1), end=None, context=b'')]
+    """
+    ranges = [ALL_RECORDS]
+    with opened() as file:
+        stream = open_stream(file)
+        if stream.is_decoded or stream.base_offset:
+            return ranges
+        found = parse_records(stream, tag, Vocabulary(), Projection(), limits)
+        first = next((batch for batch in found if not isinstance(batch, Flush)), None)
+        context = b"" if first is None else first.offsets.context_of(0)
+        if first is None or first.stream_error is not None or _SUBSET.search(context):
+            return ranges
+        begins = _look_for_records(file, tag, size, threads)
+    end = 0
+    for step in _steps(_Reader(opened, tag, limits, context), begins):
+        if end and step.start.offset - ranges[-1].start.offset >= size:
+            ranges[-1] = ranges[-1]._replace(end=end)
+            ranges.append(step._replace(end=None))
+        assert step.end is not None
+        end = step.end
+    return ranges
+
+
+_SUBSET = lazy_pattern(rb"""<!DOCTYPE(?:"[^"]*"|'[^']*'|[^>\["'])*\[""")
+_LOOK_BYTES = 4 << 20
+
+
+def _look_for_records(file: IO[bytes], tag: str, size: int, threads: int) -> list[int]:
+    """Offsets where threads but the first may begin: of what looks like start tags of records."""
+    end = file.seek(0, 2)
+    parts = min(threads, end // size)
+    start_tag = re.compile(re.escape(b"<" + tag.encode()) + rb"[\s/>]")
+    found = set()
+    for part in range(1, parts):
+        offset = file.seek(part * end // parts)
+        match = start_tag.search(file.read(_LOOK_BYTES))
+        if match is not None:
+            found.add(offset + match.start())
+    return sorted(found)
+
+
+class _Reader(NamedTuple):
+    """Reads parts of a document, all but the first with ``context`` before them."""
+
+    opened: Callable[[], IO[bytes]]
+    tag: str
+    limits: Limits
+    context: bytes
+
+    def read(
+        self, start: int, later: Sequence[int], stopped: Event
+    ) -> tuple[list[RecordRange], StreamPosition | None]:
+        """The steps of a part: some records each, where a range may begin.
+
+        Their positions are counted as if the document began with the part.
+
+        Args:
+            start: an offset.
+            later: others, where parts may begin.
+
+        Returns:
+            Also the first of these where a record of the context began; None if there is none.
+        """
+        steps: list[RecordRange] = []
+        part = RecordRange(StreamPosition(offset=start), None, self.context if start else b"")
+        with self.opened() as file:
+            file.seek(start)
+            stream = open_stream(file)
+            for batch in parse_records(
+                stream, self.tag, Vocabulary(), Projection(), self.limits, part
+            ):
+                if isinstance(batch, Flush):
+                    continue
+                if batch.stream_error is not None or stopped.is_set():
+                    break
+                offsets = batch.offsets
+                met = self._met(offsets, later)
+                before = len(offsets.starts) if met is None else met
+                if before:
+                    end = int(offsets.ends[before - 1])
+                    steps.append(RecordRange(offsets.start, end, offsets.context_of(0)))
+                if met is not None:
+                    return steps, self._position(offsets, met)
+        return steps, None
+
+    def _met(self, offsets: RecordOffsets, later: Sequence[int]) -> int | None:
+        """The first record of a batch where a part may begin."""
+        for record in np.flatnonzero(np.isin(offsets.starts, np.asarray(later, np.int64))).tolist():
+            if offsets.context_of(record) == self.context:
+                return int(record)
+        return None
+
+    def _position(self, offsets: RecordOffsets, record: int) -> StreamPosition:
+        """Where a record of a batch begins."""
+        start, offset = offsets.start, int(offsets.starts[record])
+        with self.opened() as file:
+            file.seek(start.offset)
+            lines = LineCounter(start.line, start.column)
+            lines.pass_over(file.read(offset - start.offset).decode())
+        return StreamPosition(offsets.first + record, offset, lines.line, lines.column)
+
+
+def _steps(reader: _Reader, begins: Sequence[int]) -> Iterator[RecordRange]:
+    """The steps of a document, whose parts are read at the same time."""
+    stopped = Event()
+    begins = [0, *begins]
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few have ranges
+
+    with ThreadPoolExecutor(len(begins)) as pool:
+        parts = {
+            begin: pool.submit(reader.read, begin, begins[number:], stopped)
+            for number, begin in enumerate(begins, 1)
+        }
+        try:
+            position: StreamPosition | None = StreamPosition()
+            while position is not None:
+                steps, met = parts[position.offset].result()
+                for step in steps:
+                    yield step._replace(start=_moved(step.start, position))
+                position = None if met is None else _moved(met, position)
+        finally:
+            stopped.set()
+
+
+def _moved(position: StreamPosition, start: StreamPosition) -> StreamPosition:
+    """A position that was counted as if the document began at ``start``."""
+    return StreamPosition(
+        start.record + position.record,
+        position.offset,
+        start.line + position.line - 1,
+        position.column + (start.column - 1 if position.line == 1 else 0),
+    )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import codecs
 import io
 import mmap
 import os
 import select
 import stat
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from typing import IO, Any, NamedTuple
 
 from tamis.core.errors import (
@@ -18,7 +21,6 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.limits import Limits
-from tamis.documents.archive import Member, TarMember, ZipMember
 from tamis.documents.encodings import (
     HEAD_BYTES,
     DeclaredEncoding,
@@ -27,7 +29,7 @@ from tamis.documents.encodings import (
     in_utf8,
     in_utf8_of_text,
 )
-from tamis.documents.gzipped import MAGIC, gunzipped
+from tamis.documents.files import Member, TarMember, ZipMember
 
 Document = (
     bytes
@@ -54,14 +56,14 @@ class Source(NamedTuple):
         data: the bytes.
         encoding: the encoding that overrules the document's declaration, or None.
         name: what messages call it: the path of the file or member, or "".
-        mark: the size of the byte order mark that stood before them, where they are the document's
-            own bytes.
+        base_offset: the size of the byte order mark that stood before them, where they are the
+            document's own bytes.
     """
 
     data: bytes | memoryview | mmap.mmap
     encoding: str | None = None
     name: str = ""
-    mark: int = 0
+    base_offset: int = 0
 
 
 def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check") -> Source:
@@ -78,7 +80,7 @@ def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check
         UsageError: it is no document at all.
 
     >>> read("<a/>", Limits())
-    Source(data=b'<a/>', encoding='utf-8', name='', mark=0)
+    Source(data=b'<a/>', encoding='utf-8', name='', base_offset=0)
     """
     data = _content(document, limits)
     if isinstance(data, str):
@@ -87,12 +89,12 @@ def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check
     if data[: len(MAGIC)] == MAGIC:
         data = b"".join(_limited(gunzipped([memoryview(data)]), limits))
     encoding = encoding_of(bytes(data[:HEAD_BYTES]), declared)
-    if encoding.mark:
-        data = data[encoding.mark :]
+    if encoding.base_offset:
+        data = data[encoding.base_offset :]
     if encoding.codec is not None:
         data = b"".join(in_utf8([memoryview(data)], encoding.codec))
         return Source(data, encoding.overrules, name_of(document))
-    return Source(data, encoding.overrules, name_of(document), encoding.mark)
+    return Source(data, encoding.overrules, name_of(document), encoding.base_offset)
 
 
 def name_of(document: Document) -> str:
@@ -298,3 +300,191 @@ def _encoded(text: str, limits: Limits, declared: DeclaredEncoding) -> bytes:
     data = b"".join(in_utf8_of_text([text]))
     _check_size(len(data), limits)
     return data
+
+
+CHUNK_BYTES = 1 << 18
+"""What is read at a time."""
+
+
+class Stream(NamedTuple):
+    """A document that is being read.
+
+    Attributes:
+        chunks: its bytes: UTF-8 without a byte order mark, or what libexpat will refuse. Iterating
+            may raise ``UnreadableDocument`` and ``DocumentEncodingError``. A file is closed at the
+            end, or where the chunks are closed. An empty chunk stands where reading on may have to
+            wait.
+        encoding: the encoding that overrules the document's declaration, or None.
+        name: what messages call it: the path of the file or member, or "".
+        base_offset: the size of the byte order mark that stood before them, where they are the
+            document's own bytes.
+        is_decoded: whether the bytes are others than those of the document: they were decompressed,
+            or are of an encoding that cannot be read from the middle on.
+    """
+
+    chunks: Iterator[bytes | memoryview]
+    encoding: str | None
+    name: str
+    base_offset: int = 0
+    is_decoded: bool = False
+
+
+def open_stream(document: Document, declared: DeclaredEncoding = "check") -> Stream:
+    """Begin to read a document: gzip is decompressed, and other encodings are transcoded to UTF-8.
+
+    Args:
+        declared: whether the encoding that it declares counts.
+
+    Raises:
+        UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
+        MalformedDocument: it is packed, and not with gzip.
+        DocumentEncodingError: nobody knows the declared encoding.
+        DocumentLimitError: the XML declaration is too long.
+        UsageError: it is no document at all.
+
+    >>> stream = open_stream("<a/>".encode("utf-16"))
+    >>> b"".join(stream.chunks), stream.encoding
+    (b'<a/>', 'utf-8')
+    """
+    head, chunks = with_head(raw_chunks(document, CHUNK_BYTES))
+    if isinstance(head, str):
+        if isinstance(document, str):
+            check_markup(document)
+        check_text(head, declared)
+        chunks = _without(int(head.startswith("\ufeff")), chunks)
+        size = len("\ufeff".encode()) if head.startswith("\ufeff") else 0
+        return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document), size, True)
+    is_compressed = head[: len(MAGIC)] == MAGIC
+    if is_compressed:
+        head, chunks = with_head(gunzipped(chunks))
+    encoding = encoding_of(bytes(head[:HEAD_BYTES]), declared)
+    overrules, codec = encoding.overrules, encoding.codec
+    if overrules == "iso-8859-1":  # libexpat knows it, but then offsets would not be of UTF-8
+        overrules, codec = "utf-8", codecs.lookup(overrules)
+    chunks = _without(encoding.base_offset, chunks)
+    if codec is not None:
+        chunks = in_utf8(chunks, codec)
+    is_decoded = is_compressed or overrules not in (None, "utf-8") or codec is not None
+    base_offset = 0 if codec else encoding.base_offset
+    return Stream(chunks, overrules, name_of(document), base_offset, is_decoded)
+
+
+def decompressed(document: Document) -> Iterator[Any]:
+    """The bytes of a document, or its characters, in chunks; gzip is decompressed.
+
+    Raises:
+        UnreadableDocument: while iterating: it cannot be read, or is damaged gzip.
+        UsageError: it is no document at all.
+    """
+    head, chunks = with_head(raw_chunks(document, CHUNK_BYTES))
+    return gunzipped(chunks) if head[: len(MAGIC)] == MAGIC else chunks
+
+
+def with_head(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
+    """The beginning of a stream, which tells the encoding; and all chunks.
+
+    At least the first ``HEAD_BYTES``, if there are so many. A stream that pauses need not have
+    them all: what came has to be enough.
+    """
+    pieces: list[Any] = []
+    found = 0
+    for chunk in chunks:
+        pieces.append(chunk)
+        found += len(chunk)
+        if found >= HEAD_BYTES or (not chunk and _is_enough(_joined(pieces))):
+            break
+    head = pieces[0] if len(pieces) == 1 else _joined(pieces)
+    return head, chain([head, head[:0]] if pieces and not pieces[-1] else [head], chunks)
+
+
+def _joined(pieces: list[Any]) -> Any:
+    return ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
+
+
+def _is_enough(head: bytes | str) -> bool:
+    r"""Whether the beginning of a stream says how to read the rest, whatever that is.
+
+    >>> [_is_enough(head) for head in (b"<a", b"<?xml version='1.0'?>", b"<?xml ", b"\xff\xfe<")]
+    [True, True, False, False]
+    """
+    if isinstance(head, str):
+        head = head.encode("utf-8", "replace")
+    if head.startswith(MAGIC):
+        return True
+    plain = head.replace(b"\0", b"").lstrip(b"\xef\xbb\xbf\xfe\xff")
+    if plain[:2] == b"<?":
+        return b"?>" in plain
+    if plain[:2] == _EBCDIC_DECLARATION[:2]:
+        return _EBCDIC_DECLARATION[2:] in plain
+    return len(plain) >= (2 if plain[:1] == b"<" else _MAGIC_MAX)
+
+
+_EBCDIC_DECLARATION = "<??>".encode("cp037")
+_MAGIC_MAX = 6
+"""The size of the longest of the magic numbers that are looked for."""
+
+
+def _without(count: int, chunks: Iterable[Any]) -> Iterator[Any]:
+    for chunk in chunks:
+        yield chunk[count:]
+        count = 0
+
+
+MAGIC = b"\x1f\x8b"
+
+# What goes in at a time is small, since what follows a member in it is copied; what comes out at a
+# time is bounded, so that a bomb ends where the caller stops.
+_PIECE_IN = 1 << 14
+_PIECE_OUT = 1 << 20
+_WITH_HEADER = 31  # zlib's window bits for gzip
+
+
+def gunzipped(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    r"""Decompress gzip that is given in chunks of any size.
+
+    Zeros after a member are padding, as on tapes.
+
+    Yields:
+        Pieces of at most 1 MiB; an empty one for each empty chunk.
+
+    Raises:
+        UnreadableDocument: it is damaged, or ends too early.
+
+    >>> import gzip
+    >>> b"".join(gunzipped([gzip.compress(b"<a>"), gzip.compress(b"</a>") + b"\0\0"]))
+    b'<a></a>'
+    """
+    member = zlib.decompressobj(_WITH_HEADER)
+    is_between = False
+    for chunk in chunks:
+        if not chunk:
+            yield b""
+        for start in range(0, len(chunk), _PIECE_IN):
+            given = bytes(chunk[start : start + _PIECE_IN])
+            while given:
+                if is_between:
+                    given = given.lstrip(b"\0")
+                    if not given:
+                        break
+                    member = zlib.decompressobj(_WITH_HEADER)
+                    is_between = False
+                yield from _member(member, given)
+                is_between = member.eof
+                given = member.unused_data
+    if not is_between:
+        raise UnreadableDocument("damaged gzip: it ends too early")
+
+
+def _member(member: zlib._Decompress, given: bytes) -> Iterator[bytes]:
+    """What a member makes of ``given``; it may end before that does."""
+    while not member.eof:
+        try:
+            piece = member.decompress(given, _PIECE_OUT)
+        except zlib.error as error:
+            reason = str(error).rpartition(": ")[2]
+            raise UnreadableDocument(f"damaged gzip: {reason}") from None
+        if piece:
+            yield piece
+        given = member.unconsumed_tail
+        if not given and len(piece) < _PIECE_OUT:
+            return

@@ -23,8 +23,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import UsageError
 from tamis.core.index.matchset import MatchSet, Which, joined
 from tamis.documents.batch import DocumentBatch, only
-from tamis.documents.projection import Projection
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import expanded_name
 from tamis.matching.engine import Program, Searcher
 from tamis.matching.filters import ElementLabels

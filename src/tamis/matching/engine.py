@@ -7,8 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.projection import Projection
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.model import Query
 from tamis.schema.prune import Heuristics
 

@@ -10,8 +10,7 @@ import numpy as np
 from tamis.core.index.matchset import Explanation
 from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.projection import Name
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Name, Vocabulary
 from tamis.language.model import (
     DESCEND,
     And,

@@ -31,20 +31,21 @@ from tamis.core.index.matchset import (
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.documents import concatenated
-from tamis.documents.archive import TarMember, ZipMember
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
+from tamis.documents.files import TarMember, ZipMember
 from tamis.documents.parser import Parser, parse
-from tamis.documents.projection import ALL_NAMES, EVERYTHING, NO_NAMES, Projection
-from tamis.documents.record_batch import (
+from tamis.documents.records import (
+    ALL_RECORDS,
     RecordBatch,
-    RecordPlaces,
-    StreamPlace,
+    RecordOffsets,
+    RecordRange,
+    StreamPosition,
     check_tag,
+    parse_records,
 )
-from tamis.documents.source import Document, Source, file_size, read
-from tamis.documents.streams import open_stream
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.source import Document, Source, file_size, open_stream, read
+from tamis.documents.vocabulary import ALL_NAMES, EVERYTHING, NO_NAMES, Projection, Vocabulary
 from tamis.language.columns import Ids
 from tamis.language.subscriptions import (
     SubscriptionItems,
@@ -59,7 +60,6 @@ from tamis.matching.projection import projection_of_operand
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Explanation
     from tamis.documents.offsets import Excerpt
-    from tamis.documents.record_ranges import RecordRange
     from tamis.language.xpath import Operand
     from tamis.matching.conformance import Schema, SchemaFallback
     from tamis.matching.engines.lxml.slow import Selected, SlowDocument, SlowLane
@@ -482,8 +482,6 @@ class CompiledMatcher:
         Args:
             part: which of the records; then the document is these bytes of it alone.
         """
-        from tamis.documents.records import parse_records  # noqa: PLC0415 - few have records
-
         try:
             if isinstance(document, DocumentError):
                 raise document
@@ -492,15 +490,13 @@ class CompiledMatcher:
             yield Answers(match_set([_NO_NUMBERS], {0: error}), None, _NO_PLACES)
             return
         projection = self._projected(nodes, values, of_records=True)
-        if part is None:
-            parsed = parse_records(stream, tag, Vocabulary(), projection, self.limits)
-        else:
-            parsed = part.parse(stream, tag, Vocabulary(), projection, self.limits)
+        part = part or ALL_RECORDS
+        parsed = parse_records(stream, tag, Vocabulary(), projection, self.limits, part)
 
         def match_records(found: RecordBatch) -> Answers:
             self._of_records = found.vocabulary
             if found.excerpt is not None:
-                found.excerpt.mark = stream.mark
+                found.excerpt.base_offset = stream.base_offset
             with self._worker() as worker:
                 answers = self._match_events(
                     worker, found.batch, found.vocabulary, nodes, found.excerpt, values
@@ -513,7 +509,7 @@ class CompiledMatcher:
                     self._slow, answers, given, found.batch, found.vocabulary, nodes
                 )
             answers = answers.of(self._subscribers, found.errors)
-            return answers._replace(places=found.places)
+            return answers._replace(places=found.offsets)
 
         with (
             closing(parsed),
@@ -765,7 +761,7 @@ _FILES = (os.PathLike, ZipMember, TarMember)
 _READ = (Source, DocumentError)
 _NO_NUMBERS = np.zeros(0, dtype=np.int32)
 _NO_OFFSETS = np.zeros(0, dtype=np.int64)
-_NO_PLACES = RecordPlaces(0, _NO_OFFSETS, _NO_OFFSETS, _NO_NUMBERS, (), StreamPlace())
+_NO_PLACES = RecordOffsets(0, _NO_OFFSETS, _NO_OFFSETS, _NO_NUMBERS, (), StreamPosition())
 
 
 class Answers(NamedTuple):
@@ -778,7 +774,7 @@ class Answers(NamedTuple):
 
     matches: MatchSet
     nodes: BatchNodes | None
-    places: RecordPlaces = _NO_PLACES
+    places: RecordOffsets = _NO_PLACES
 
     def of(self, subscribers: Subscribers, errors: Mapping[int, DocumentError]) -> Answers:
         """The same, for those who ask, with the documents that were not answered."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tamis.documents.projection import ALL_NAMES, NO_NAMES, Names, Projection
+from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Names, Projection
 from tamis.language.model import (
     And,
     Axis,

@@ -335,9 +335,9 @@ class DocumentNodes:
         starts[are_elements], ends[are_elements] = self._markup.elements(numbers[are_elements])
         for index in np.flatnonzero(~are_elements).tolist():
             starts[index], ends[index] = self._range(int(kinds[index]), int(numbers[index]))
-        mark = self._excerpt.mark
-        starts += mark
-        ends += mark
+        base_offset = self._excerpt.base_offset
+        starts += base_offset
+        ends += base_offset
         return starts, ends
 
     def _range(self, kind: int, number: int) -> tuple[int, int]:
@@ -350,7 +350,7 @@ class DocumentNodes:
         if isinstance(self._found.excerpts, Excerpt):  # a record: from its first tag to its last
             offsets = self._found.batch.offsets[self._markup.first : self._markup.last]
             return int(offsets[0]), int(offsets[-1])
-        return -self._excerpt.mark, len(self._excerpt.data)
+        return -self._excerpt.base_offset, len(self._excerpt.data)
 
 
 class NodeValues:
@@ -404,4 +404,4 @@ def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int
         return excerpts
     source = excerpts[document]
     assert isinstance(source, Source)
-    return Excerpt(source.data, source.encoding or "utf-8", mark=source.mark)
+    return Excerpt(source.data, source.encoding or "utf-8", base_offset=source.base_offset)

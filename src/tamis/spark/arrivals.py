@@ -21,7 +21,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from tamis.documents.listing import NO_DOCUMENTS
+from tamis.documents.files import NO_DOCUMENTS
 from tamis.spark.listing import Listed, list_path
 from tamis.spark.output import to_disk
 

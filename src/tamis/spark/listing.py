@@ -16,7 +16,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from tamis.core.errors import UsageError
-from tamis.documents.listing import (
+from tamis.documents.files import (
     NO_DOCUMENTS,
     NO_SUCH_NAME,
     NameFilter,

@@ -19,7 +19,7 @@ from typing import IO, Any, Literal, NamedTuple
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.core.limits import Limits
 from tamis.core.threads import usable_cores
-from tamis.documents.archive import (
+from tamis.documents.files import (
     is_packed_tar,
     is_tar,
     is_zip,
@@ -27,7 +27,7 @@ from tamis.documents.archive import (
     tar_documents,
     tar_members,
 )
-from tamis.documents.record_ranges import RecordRange
+from tamis.documents.records import RecordRange
 from tamis.documents.source import Document
 from tamis.spark.listing import NAMES, Listed, opened, tell_left_out
 from tamis.spark.program import Program

@@ -10,8 +10,7 @@ from uuid import uuid4
 
 import tamis
 from tamis.core.limits import Limits
-from tamis.documents.record_batch import StreamPlace
-from tamis.documents.record_ranges import RecordRange, record_ranges
+from tamis.documents.records import RecordRange, StreamPosition, record_ranges
 from tamis.spark.cache import cache_folder, keep_newest
 from tamis.spark.listing import Listed, opened
 
@@ -65,4 +64,4 @@ def _row(part: RecordRange) -> list[object]:
 def _range(
     record: int, offset: int, line: int, column: int, end: int | None, context: str
 ) -> RecordRange:
-    return RecordRange(StreamPlace(record, offset, line, column), end, context.encode())
+    return RecordRange(StreamPosition(record, offset, line, column), end, context.encode())

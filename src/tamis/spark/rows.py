@@ -28,7 +28,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError, MessageError, SlowLaneError, UsageError
 from tamis.core.index.matchset import MatchSet, Which, checked_nodes
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
-from tamis.documents.record_batch import check_tag
+from tamis.documents.records import check_tag
 from tamis.matching.matcher import Answers, CompiledMatcher, Match
 from tamis.matching.selection import Node
 from tamis.spark.program import PROGRAMS_KEPT, Program

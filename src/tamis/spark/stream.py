@@ -18,7 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 
 from tamis.core.errors import TamisError, UsageError
 from tamis.documents.encodings import DeclaredEncoding
-from tamis.documents.listing import list_folder
+from tamis.documents.files import list_folder
 from tamis.spark.arrivals import LOG, ArrivalsSource
 from tamis.spark.files import AnswerPieces, Paths, path_list
 from tamis.spark.listing import Listed, listed, tell_left_out

@@ -1,7 +1,7 @@
 """The nodes of a document as text: each is serialised once, and shared by all messages.
 
-An element of a plain document (:mod:`tamis.documents.plain`) is a slice of its bytes. It only needs
-the declarations of namespaces that are in scope and stand further out.
+An element of a plain document (:mod:`tamis.documents.rewrite`) is a slice of its bytes. It only
+needs the declarations of namespaces that are in scope there and stand further out.
 """
 
 from __future__ import annotations
@@ -19,10 +19,9 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
 from tamis.documents.parser import parse
-from tamis.documents.plain import is_plain, plain
-from tamis.documents.projection import Projection
+from tamis.documents.rewrite import is_plain, plain
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.transform.strategy import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1

@@ -15,8 +15,7 @@ from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentLimitError, UnsupportedExpression, UsageError
 from tamis.core.index.planner import Choices
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.projection import Projection
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_task
 from tamis.transform.strategy import GroupReader, Groups, Strategy

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import NamedTuple, cast
 
-from tamis.documents.projection import ALL_NAMES, Names, Projection, Projections
+from tamis.documents.vocabulary import ALL_NAMES, Names, Projection, Projections
 from tamis.language.filters import ANY, Codes, Labels, is_open
 from tamis.language.flwr.model import Transformation
 from tamis.language.model import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.projection import Projection
+from tamis.documents.vocabulary import Projection
 from tamis.matching.filters import Filters
 
 

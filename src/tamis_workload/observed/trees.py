@@ -15,9 +15,8 @@ from tamis.core.errors import DocumentError, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import parse
-from tamis.documents.projection import ALL_NAMES, Projection
 from tamis.documents.source import Document, Source, read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import ALL_NAMES, Projection, Vocabulary
 
 Name = tuple[str, str]
 """An expanded name: namespace URI or "", and local name."""

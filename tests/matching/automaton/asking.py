@@ -13,9 +13,8 @@ import numpy as np
 from tamis.core.errors import SubscriptionError
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
-from tamis.documents.projection import ALL_NAMES, Projection
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import ALL_NAMES, Projection, Vocabulary
 from tamis.language.model import Query
 from tamis.language.plain.reader import PlainReader
 from tamis.language.printer import print_query

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tamis
-from tamis.documents.projection import Names, Projection
+from tamis.documents.vocabulary import Names, Projection
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries, refuses
 from tamis.matching.engines.automaton.building import DEPTH_MAX, FALSE, TRUE

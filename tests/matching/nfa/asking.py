@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import parse as parse_documents
-from tamis.documents.projection import EVERYTHING
 from tamis.documents.source import read
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.matching.engine import Searcher

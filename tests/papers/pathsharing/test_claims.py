@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tamis.core.errors import UsageError
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import parse as parse_documents
-from tamis.documents.projection import Projection
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Codes, Labels
 from tamis.language.xpath import parse
 from tamis.matching.engines.nfa.matching import NfaSearcher, PathTuples

@@ -10,9 +10,8 @@ import numpy as np
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import parse as parse_documents
-from tamis.documents.projection import Projection
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.schema.prune import Pruner

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from itertools import chain
+from typing import Any
 
 import numpy as np
 
 from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
-from tamis.core.limits import Limits
 from tamis.core.threads import Flush
-from tamis.documents import expat, record_batch
+from tamis.documents import expat, records
 from tamis.documents.batch import BatchBuilder, DocumentBatch, interleaved
 from tamis.documents.expat_records import (
     SMALL_BYTES,
@@ -19,14 +20,14 @@ from tamis.documents.expat_records import (
     start_tag,
     too_large,
 )
-from tamis.documents.projection import Projection
-from tamis.documents.record_batch import RecordBatch, RecordPlaces, StreamPlace
+from tamis.documents.offsets import Excerpt
+from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
+from tamis.documents.source import CHUNK_BYTES
 from tamis.documents.tokenizer.kernels import layout
-from tamis.documents.tokenizer.kernels.spans import begin_stream
-from tamis.documents.tokenizer.names import NameTable
-from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
-from tamis.documents.tokenizer.window import READ_BYTES, Window
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.tokenizer.kernels.layout import NEWLINE
+from tamis.documents.tokenizer.kernels.lookup import pass_over
+from tamis.documents.tokenizer.kernels.scan import begin_stream
+from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
 
 LOOKAHEAD = 8 << 20
 """What has to follow a place that the kernels decline, unless the stream ends: before that, what
@@ -38,28 +39,12 @@ _ZERO = np.zeros(1, np.int64)
 _NO_BYTES = np.zeros(1, np.uint8)
 
 
-class TokenizedRecords:
+class TokenizedRecords(RecordParser):
     """A :class:`RecordParser` that leaves to libexpat only what the kernels decline."""
 
-    def __init__(
-        self,
-        tag: str,
-        vocabulary: Vocabulary,
-        projection: Projection,
-        limits: Limits,
-        *,
-        encoding: str | None = None,
-        context: bytes = b"",
-        start: StreamPlace = StreamPlace(),  # noqa: B008 - it is immutable
-    ) -> None:
-        self.tag = tag
-        self.vocabulary = vocabulary
-        self.projection = projection
-        self.limits = limits
-        self.encoding = encoding
-        self.context = context
-        self.start = start
-        self.next_record = start.record
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.next_record = self.start.record
         self.skipped = 0
         self.first_skipped_line = 0
         self.is_standalone = False
@@ -83,7 +68,7 @@ class TokenizedRecords:
             self.expat = self._libexpat_from(window)
         yield from self.expat.parse(window.rest(rest), is_all=is_all)
 
-    def _libexpat(self, context: bytes, place: StreamPlace) -> ExpatRecords:
+    def _libexpat(self, context: bytes, place: StreamPosition) -> ExpatRecords:
         return ExpatRecords(
             self.tag,
             self.vocabulary,
@@ -102,14 +87,14 @@ class TokenizedRecords:
             context = head_of(b"", self.is_standalone) or b"\n"
         return self._libexpat(context, place)
 
-    def warn_of_skipped(self, name: str) -> None:
-        """See :meth:`RecordParser.warn_of_skipped`."""
+    def log_skipped(self, name: str) -> None:
+        """See :meth:`RecordParser.log_skipped`."""
         count, line = self.skipped, self.first_skipped_line
         if self.expat is not None:
             count += self.expat.handlers.skipped
             line = line or self.expat.handlers.first_skipped_line
         if count:
-            expat.log_skipped(name, count, line)
+            expat.warn_of_skipped(name, count, line)
 
     # -- beginning -----------------------------------------------------------------------------
 
@@ -126,8 +111,8 @@ class TokenizedRecords:
         state = self.scanner.state
         state[layout.IN_RECORDS] = 1
         state[layout.IS_FINAL] = 0
-        state[layout.RECORDS_MAX] = record_batch.BATCH_RECORDS
-        state[layout.EVENTS_MAX] = record_batch.BATCH_BYTES // 4
+        state[layout.RECORDS_MAX] = records.BATCH_RECORDS
+        state[layout.EVENTS_MAX] = records.BATCH_BYTES // 4
         begin_stream(state, declaration.end)
         status = self._scan(np.frombuffer(context + PADDING, np.uint8), len(context))
         self._position = 0
@@ -188,7 +173,7 @@ class TokenizedRecords:
         """Read records from where the state is, into an empty batch: why it stops."""
         if len(self.contexts) == layout.CONTEXTS_MAX:
             self._forget_contexts()
-        self.scanner.provide(end - self._position + layout.PADDING, record_batch.BATCH_RECORDS)
+        self.scanner.provide(end - self._position + layout.PADDING, records.BATCH_RECORDS)
         ends = np.array([end])
         parts = layout.Parts(_ZERO, _ZERO, ends, _NO_BYTES)
         text = layout.Text(data, data[:0], 0, len(data), 0, parts)
@@ -269,7 +254,7 @@ class TokenizedRecords:
         context = output.record_contexts[:count]
         freeze(starts, ends, context)
         start = window.place(int(output.record_starts[0]), self.next_record)
-        places = RecordPlaces(self.next_record, starts, ends, context, tuple(self.contexts), start)
+        places = RecordOffsets(self.next_record, starts, ends, context, tuple(self.contexts), start)
         self.next_record += count
         batch = self.scanner.batch()
         large = np.flatnonzero(ends - starts > self.limits.document_bytes).tolist()
@@ -336,3 +321,127 @@ def _empty(documents: int) -> DocumentBatch:
     for _ in range(documents):
         builder.end_document()
     return builder.freeze()
+
+
+READ_BYTES = 4 << 20
+"""What is read before it is looked at, if it comes in full chunks."""
+
+
+class Window:
+    """Some bytes of a stream in memory that is used again and again; and where in it they stand.
+
+    Args:
+        chunks: of the stream, of any size.
+        start: where they begin.
+        must_be_ascii: what is not is left to libexpat.
+
+    Attributes:
+        data: uint8, read-only; the bytes, with ``PADDING`` of NUL behind them.
+        start: where in the stream the first byte stands.
+        end: how many bytes there are.
+        is_final: nothing follows them.
+        is_paused: reading on may have to wait.
+        is_stuck: nothing more is to be read here: what follows is an error, or not ASCII.
+    """
+
+    def __init__(
+        self, chunks: Iterable[bytes | memoryview], start: StreamPosition, must_be_ascii: bool
+    ) -> None:
+        self.end = 0
+        self.is_final = False
+        self.is_paused = False
+        self.is_stuck = False
+        self._chunks = _sliced(chunks)
+        self._must_be_ascii = must_be_ascii
+        self.start = start.offset
+        self._lines = np.array([start.line, start.column, 0])  # see pass_over
+        self._counted = 0  # up to where
+        self._line = start.line  # of the first byte
+        self._provide(READ_BYTES)
+
+    def read(self, start: int, wanted: int) -> None:
+        """Forget what is before a place, and read on, up to where the stream pauses.
+
+        Args:
+            wanted: how many bytes to have then.
+        """
+        self._line = self.place(start).line
+        self._slide(start, wanted)
+        self.is_paused = False
+        while self.end < wanted and not (self.is_final or self.is_stuck or self.is_paused):
+            chunk = self._next()
+            self._memory[self.end : self.end + len(chunk)] = np.frombuffer(chunk, np.uint8)
+            self.end += len(chunk)
+        self._memory[self.end : self.end + layout.PADDING] = 0
+
+    def place(self, at: int, record: int = 0) -> StreamPosition:
+        """Where in the stream a place in the window is; later calls may not go back."""
+        pass_over(self.data, self._counted, at, self._lines)
+        self._counted = at
+        line, column, is_after_return = self._lines.tolist()
+        if is_after_return and self.data[at] == NEWLINE:  # whoever goes on counts it
+            line -= 1
+        return StreamPosition(record, self.start + at, line, column)
+
+    def line(self, at: int) -> int:
+        """The line of a place in the window."""
+        (line,) = (
+            Excerpt(self.data[: self.end].data, line=self._line).lines(np.array([at])).tolist()
+        )
+        return int(line)
+
+    def excerpt(self, start: int, end: int) -> Excerpt:
+        """A copy of the bytes between two places."""
+        data = self.data[start:end].tobytes()  # of records that need no DTD to be read
+        return Excerpt(data, start=self.start + start, line=self.line(start), head=b"")
+
+    def rest(self, start: int) -> Iterator[bytes | memoryview]:
+        """The stream from a place on, for another reader; this one is then done."""
+        unread = self.data[start : self.end].tobytes()
+        pause = [b""] if self.is_paused else []
+        return chain([unread] if unread else [], pause, self._chunks)
+
+    def _next(self) -> bytes | memoryview:
+        """The next chunk, empty if there is none, or none yet."""
+        try:
+            chunk = next(self._chunks, None)
+        except DocumentError as error:
+            self.is_stuck = True
+            self._chunks = _failing(error)
+            return b""
+        if chunk is None:
+            self.is_final = True
+            return b""
+        if self._must_be_ascii and not bytes(chunk).isascii():
+            self.is_stuck = True
+            self._chunks = chain([chunk], self._chunks)
+            return b""
+        self.is_paused = not chunk
+        return chunk
+
+    def _slide(self, start: int, wanted: int) -> None:
+        kept = self.data[start : self.end]
+        room = max(wanted, len(kept)) + CHUNK_BYTES + layout.PADDING
+        if not room <= len(self._memory) <= 4 * room:
+            self._provide(max(wanted, len(kept)))
+        self._memory[: len(kept)] = kept
+        self.end = len(kept)
+        self.start += start
+        self._counted -= start
+
+    def _provide(self, size: int) -> None:
+        self._memory = np.empty(size + CHUNK_BYTES + layout.PADDING, np.uint8)
+        self._memory[: layout.PADDING] = 0
+        self.data = self._memory[:]
+        self.data.flags.writeable = False
+
+
+def _sliced(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes | memoryview]:
+    for chunk in chunks:
+        for start in range(0, len(chunk) or 1, CHUNK_BYTES):
+            yield chunk[start : start + CHUNK_BYTES]
+
+
+def _failing(error: DocumentError) -> Iterator[bytes]:
+    yield from ()
+    raise error

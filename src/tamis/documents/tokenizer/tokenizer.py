@@ -10,13 +10,11 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
-from tamis.documents.projection import Projection
 from tamis.documents.source import Source
 from tamis.documents.tokenizer.kernels import layout
-from tamis.documents.tokenizer.kernels.spans import begin_document
-from tamis.documents.tokenizer.names import NameTable
-from tamis.documents.tokenizer.scanner import PADDING, Scanner, declaration_of
-from tamis.documents.vocabulary import Vocabulary
+from tamis.documents.tokenizer.kernels.scan import begin_document
+from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
+from tamis.documents.vocabulary import Projection, Vocabulary
 
 JOINED_BYTES = 1 << 18
 """Documents up to this size are read together, from one buffer; others where they are."""

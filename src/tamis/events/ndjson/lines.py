@@ -17,8 +17,7 @@ from tamis.core.errors import (
 )
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
-from tamis.documents.gzipped import MAGIC, gunzipped
-from tamis.documents.source import raw_chunks
+from tamis.documents.source import MAGIC, gunzipped, raw_chunks
 from tamis.events.ndjson.reader import too_long
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]

@@ -212,3 +212,25 @@ def at(state: Int64, place: int) -> int:
 def length_of(state: Int64, array: int) -> int:
     """The length of an array, by its place in the state."""
     return state[array + 1]
+
+
+LT, AMP, BRACKET_OPEN, BRACKET, SLASH, GT, EQUALS = (ord(c) for c in "<&[]/>=")
+BANG, QUESTION, HASH, SEMICOLON, COLON, DASH, DOT = (ord(c) for c in "!?#;:-.")
+QUOTE, APOSTROPHE, SPACE, TAB, NEWLINE, RETURN = (ord(c) for c in "\"' \t\n\r")
+EMPTY_END = SLASH | GT << 8
+PUBLIC = tuple(ord(c) for c in "=?!#@$_%")
+
+
+@inlined
+def is_space(character: int) -> bool:
+    """Whether a byte is whitespace."""
+    return character in (SPACE, NEWLINE, TAB, RETURN)
+
+
+@inlined
+def is_public_character(character: int) -> bool:
+    """Whether a character may be in a public identifier."""
+    letter = character | 0x20
+    if ord("a") <= letter <= ord("z") or ord("'") <= character <= ord(";"):
+        return True  # letters, digits, '()*+,-./:;
+    return character in (SPACE, RETURN, NEWLINE, *PUBLIC)

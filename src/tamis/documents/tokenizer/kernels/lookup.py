@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel.bits import first, last, ones
 from tamis.core.kernel.record import int64s, uint8s
 from tamis.documents.tokenizer.kernels.layout import (
     ASKED_AT,
@@ -12,6 +15,10 @@ from tamis.documents.tokenizer.kernels.layout import (
     ASKED_LENGTH,
     ASKED_SCOPE,
     ASKED_SLOT,
+    BODY,
+    CARRY,
+    INDEXED,
+    IS_FAULTY,
     KEY,
     MULTIPLIER,
     NAME_COLUMNS,
@@ -19,16 +26,33 @@ from tamis.documents.tokenizer.kernels.layout import (
     NECK,
     NEW_SCOPE,
     PARENT,
+    POSITION,
     SCOPE,
     SCOPE_COLUMNS,
     SLOT_BITS,
+    SPACE,
     SPELLED_FROM,
     SPELLED_TO,
+    SWITCH,
+    TAIL,
+    WORK,
+    Bytes,
     Int64,
     Words,
     at,
+    is_space,
 )
-from tamis.documents.tokenizer.vectors import ALL, ONE, ZERO, word
+from tamis.documents.tokenizer.vectors import (
+    ALL,
+    BLOCK,
+    ONE,
+    ZERO,
+    byte,
+    line_ends,
+    structure,
+    utf8_faults,
+    word,
+)
 
 GOLDEN = U(0x9E3779B97F4A7C15)
 # By the length of a name, up to 16: which of its first 8 bytes, and of the next 8, there are.
@@ -144,3 +168,129 @@ def ask(
     state[ASKED_KIND] = kind
     state[ASKED_SLOT] = slot
     return -status
+
+
+WINDOW = 1 << 13
+"""So many bytes are checked, and then read."""
+INDEX_SIZE = WINDOW + 2 * BLOCK
+BEYOND = 1 << 62
+"""More than any place."""
+ZEROS = np.zeros(BLOCK, np.uint8)
+
+
+@inlined
+def register(index: Int64, count: int, block: int, mask: np.uint64) -> int:
+    """Note the places of a mask, and return how many there are then.
+
+    Four at a time, some of them in vain: how many there are is what a processor cannot guess.
+    """
+    after = count + ones(mask)
+    while True:
+        for i in range(4):
+            index[U(count + i)] = block + first(mask)
+            mask &= mask - ONE
+        if mask == ZERO:
+            return after
+        count += 4
+
+
+@called
+def index_window(state: Int64, end: int) -> None:
+    """Check the next blocks of a document, and note the places where its structure is.
+
+    These are ``<``, ``&``, the second of two ``]``, and the end of the document. Behind the last is
+    ``BEYOND``. What may not be in a document ends the window, and is noted.
+    """
+    index = int64s(state, WORK.structure)
+    body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
+    zeros = np.int64(ZEROS.ctypes.data)
+    start = state[POSITION]
+    block = state[INDEXED]
+    stop = block + WINDOW
+    carry = U(state[CARRY])
+    count = 0
+    while block < stop and block <= end:
+        address = (body if block < switch else tail) + block
+        special, brackets, controls, high = structure(address)
+        special |= brackets & (brackets << ONE | carry & ONE)
+        valid = ALL
+        if end - block < BLOCK:
+            valid = (ONE << U(end - block)) - ONE
+            special = special & valid | ONE << U(end - block)
+            high &= valid
+            controls &= valid
+        if high | carry >> ONE:
+            before = block - BLOCK
+            before_address = (body if before < switch else tail) + before
+            if block == start:
+                before_address = zeros
+            controls |= utf8_faults(address, before_address) & valid
+        if controls:
+            state[IS_FAULTY] = 1
+            break
+        carry = brackets >> U(63) | high >> U(61) << ONE
+        count = register(index, count, block, special)
+        block += BLOCK
+    index[count] = BEYOND
+    state[INDEXED] = block
+    state[CARRY] = np.int64(carry)
+
+
+@called
+def is_sound(state: Int64, place: int, end: int) -> bool:
+    """Whether all before a place may be in a document; a tag may be read before that is known."""
+    while state[INDEXED] < place and not state[IS_FAULTY]:
+        index_window(state, end)
+    return not state[IS_FAULTY] or place <= state[INDEXED]
+
+
+@inlined
+def search(state: Int64, place: int, mask_of: Callable[..., np.uint64], *which: int) -> int:
+    """The first place from here on that is in a mask of its block.
+
+    Args:
+        mask_of: ``found``, ``name_ends`` or ``value_ends``, which all have NUL in their masks.
+        which: the byte or the quote that it is told to look for.
+    """
+    while True:
+        mask = mask_of(at(state, place), *which)
+        if mask:
+            return place + first(mask)
+        place += BLOCK
+
+
+@inlined
+def skip_space(state: Int64, place: int) -> int:
+    """The first place from here on that is not whitespace."""
+    while True:
+        character = byte(at(state, place))
+        if character > SPACE or not is_space(character):
+            return place
+        place += 1
+
+
+@kernel
+def pass_over(data: Bytes, start: int, end: int, place: Int64) -> None:
+    """Count lines and columns on from a place, over bytes with ``PADDING`` behind them.
+
+    Args:
+        place: int64[3]; line, column, and whether the last byte was a carriage return, so that a
+            newline begins no further line.
+    """
+    address = np.int64(data.ctypes.data)
+    line, column, carry = place[0], place[1], U(place[2])
+    for block in range(start, end, BLOCK):
+        size = min(BLOCK, end - block)
+        valid = ALL >> U(BLOCK - size)
+        newlines, carriage_returns, tails = line_ends(address + block)
+        newlines &= valid
+        carriage_returns &= valid
+        characters = ~tails & valid
+        line += ones(carriage_returns | newlines & ~(carriage_returns << ONE | carry))
+        ends = newlines | carriage_returns
+        if ends:
+            column = 1 + ones(characters >> U(last(ends)) >> ONE)
+        else:
+            column += ones(characters)
+        carry = carriage_returns >> U(size - 1)
+    place[0], place[1], place[2] = line, column, np.int64(carry)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from tamis.documents.projection import Projections
+from tamis.documents.vocabulary import Projections
 from tamis.language.model import (
     And,
     Axis,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.errors import UsageError
-from tamis.documents.projection import ALL_NAMES, Names, Projection
+from tamis.documents.vocabulary import ALL_NAMES, Names, Projection
 from tamis.matching.engines.automaton.builder import Builder, Test
 from tamis.matching.engines.automaton.building import (
     ALL_COVERED,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.projection import Projection
+from tamis.documents.vocabulary import Projection
 
 # Symbols that are there always; from FIRST_SYMBOL on come those of names and namespaces.
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)

@@ -25,8 +25,8 @@ from tamis.core.errors import (
 )
 from tamis.core.lazy import lazy_pattern
 from tamis.documents.batch import DOCUMENT
-from tamis.documents.record_batch import RecordBatch
-from tamis.documents.resolved import resolved
+from tamis.documents.records import RecordBatch
+from tamis.documents.rewrite import resolved
 from tamis.documents.source import Source
 from tamis.language.subscriptions import Subscriptions
 from tamis.matching.engines.lxml.nodes import TreeNodes
@@ -198,14 +198,14 @@ class SlowLane:
 
 def record_documents(found: RecordBatch) -> Iterator[SlowDocument | None]:
     """The records of a batch, to be read alone; None for one in error."""
-    excerpt, places = found.excerpt, found.places
+    excerpt, offsets = found.excerpt, found.offsets
     for number in range(found.batch.documents):
         if number in found.errors:
             yield None
             continue
         assert excerpt is not None, "the batch has offsets"
-        head = places.contexts[places.context[number]]
-        start, end = places.starts[number] - excerpt.start, places.ends[number] - excerpt.start
+        head = offsets.context_of(number)
+        start, end = offsets.starts[number] - excerpt.start, offsets.ends[number] - excerpt.start
         yield SlowDocument(
             Source(head + bytes(excerpt.data[start:end]), excerpt.encoding), len(head)
         )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
-from tamis.documents.projection import Projection, Projections
+from tamis.documents.vocabulary import Projection, Projections
 from tamis.language.filters import Codes, Labels
 from tamis.language.model import Constant, Query
 from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE, Conditions

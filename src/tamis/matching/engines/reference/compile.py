@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tamis.documents.projection import Projection, Projections
+from tamis.documents.vocabulary import Projection, Projections
 from tamis.language.model import Query
 from tamis.matching.projection import projection_of
 
