@@ -13,8 +13,8 @@ import pytest
 
 from benchmarks.programs.protocol import Digest
 from benchmarks.programs.rivals_events import RIVALS, constraints, read
-from tamis.events.building import TableBuilder
 from tamis.events.engines import reference
+from tamis.events.model import TableBuilder
 from tamis.language.constraints import Constraint
 from tests.events.drawing import answers
 

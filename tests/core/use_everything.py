@@ -164,8 +164,8 @@ def _use_events() -> None:
     """Ask every engine of events the same."""
     import pyarrow  # noqa: PLC0415
 
-    from tamis.events.building import TableBuilder  # noqa: PLC0415
     from tamis.events.encode import Encoder, encode  # noqa: PLC0415
+    from tamis.events.model import TableBuilder  # noqa: PLC0415
     from tamis.language.constraints import Constraint  # noqa: PLC0415
 
     operators: dict[str, Any] = {

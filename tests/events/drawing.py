@@ -6,10 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
-from tamis.events.engine import Engine
-from tamis.events.model import By, FilterTable
+from tamis.events.model import By, FilterTable, TableBuilder
+from tamis.events.planner import Engine
 from tamis.language.constraints import Constraint
 
 NAMES = [f"n{number}" for number in range(6)]

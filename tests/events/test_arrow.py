@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from tamis.core.errors import EventLimitError, MissingExtra, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
+from tamis.events import arrow
 from tamis.events.answers import EventMatch
-from tamis.events.arrow import rows
-from tamis.events.arrow.rows import read_rows
+from tamis.events.arrow import read_rows
 from tamis.events.encode import Encoder, encode
 from tamis.events.matcher import compile_events
 from tests.events.decoding import decoded
@@ -250,7 +250,7 @@ def test_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = said(MATCHER.match_arrow(table))
     assert [line for line, _ in expected] == list(range(1, 101))
     for name, size in (("ROWS", 7), ("_CELLS", 6)):
-        monkeypatch.setattr(rows, name, size)
+        monkeypatch.setattr(arrow, name, size)
         assert said(MATCHER.match_arrow(table, threads=2)) == expected
         assert max(rows.batch.num_rows for rows in read_rows(table)) == (7 if name == "ROWS" else 3)
 

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.events.building import TableBuilder
-from tamis.events.contradictions import contradictions
 from tamis.events.engines import reference
-from tamis.events.model import FilterTable
+from tamis.events.explain import contradictions
+from tamis.events.model import FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
 from tests.events.drawing import CONSTRAINTS, EVENTS, NUMBERS, answers, tables

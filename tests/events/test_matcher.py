@@ -36,11 +36,10 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
 from tamis.events.answers import EventAnswers, EventMatch
-from tamis.events.building import TableBuilder
-from tamis.events.contradictions import contradictions
 from tamis.events.encode import encode
+from tamis.events.explain import contradictions
 from tamis.events.matcher import EventMatcher, compile_events
-from tamis.events.model import By, FilterTable
+from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
@@ -376,7 +375,7 @@ def test_ndjson_from_everywhere(threads: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("by", BYS)
 def test_ndjson_in_many_chunks(threads: int, by: By, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.events.ndjson.lines.CHUNK_BYTES", 1_000)
+    monkeypatch.setattr("tamis.events.ndjson.CHUNK_BYTES", 1_000)
     data = b"".join(json.dumps(event).encode() + b"\n" for event in EVENTS_OF_ALL_KINDS)
     found = with_lines(MATCHER.match_ndjson(data, by=by, threads=threads))
     expected = said(MATCHER.match_many(EVENTS_OF_ALL_KINDS, by=by))

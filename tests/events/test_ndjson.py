@@ -19,9 +19,8 @@ from tamis.core.errors import EventLimitError, MalformedEvent, UnreadableEvents,
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.events.encode import Encoder
-from tamis.events.ndjson.kernels import DEPTH_MAX
-from tamis.events.ndjson.lines import Chunk, chunks
-from tamis.events.ndjson.reader import read_lines
+from tamis.events.kernels import DEPTH_MAX
+from tamis.events.ndjson import Chunk, chunks, read_lines
 from tests.events.decoding import canonical, decoded
 
 LIMITS = Limits(event_bytes=200, event_attributes=4, event_string_bytes=60)
@@ -233,7 +232,7 @@ def test_flat_objects_need_no_second_reading(lines: list[bytes]) -> None:
 
 
 def test_nested_ones_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tamis.events.ndjson.reader.read_line", None)
+    monkeypatch.setattr("tamis.events.ndjson.read_line", None)
     found = read_lines(b"\n".join(NESTED), 1, ASKED, LIMITS)
     assert found.events == [json.loads(line) for line in NESTED]
 

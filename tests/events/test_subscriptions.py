@@ -21,11 +21,10 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.limits import Limits
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference
 from tamis.events.matcher import compile_events
-from tamis.events.model import FilterTable
+from tamis.events.model import FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint, parse_filters, print_filters
 from tamis_workload import EventWorkload

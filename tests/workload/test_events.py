@@ -14,10 +14,19 @@ import pytest
 from numpy.typing import NDArray
 
 from tamis.core.errors import UsageError
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference
-from tamis.events.model import EQ, GT, LT, NE, OPERATORS, STRING, EventBatch, FilterTable
+from tamis.events.model import (
+    EQ,
+    GT,
+    LT,
+    NE,
+    OPERATORS,
+    STRING,
+    EventBatch,
+    FilterTable,
+    TableBuilder,
+)
 from tamis.language.constraints import Constraint
 from tamis_workload import EventWorkload
 from tamis_workload.events.text import event_lines, interface_lines, subscription_lines
@@ -121,7 +130,7 @@ def test_text_says_the_same() -> None:
 def matches(table: FilterTable, batch: EventBatch) -> list[list[int]]:
     """The filters of each event, of the reference."""
     engine = reference.ENGINE
-    found = engine.open(engine.compile(table), table.owners("filter"), 1).match(batch)
+    found = engine.searcher(engine.compile(table), table.owners("filter"), 1).match(batch)
     return [found.numbers(event).tolist() for event in range(batch.events)]
 
 

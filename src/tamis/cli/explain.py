@@ -143,8 +143,8 @@ def _of_transformation(
 
 def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
     from tamis.events.explain import explain as explain_event  # noqa: PLC0415
-    from tamis.events.ndjson.kernels import ODD  # noqa: PLC0415
-    from tamis.events.ndjson.reader import read_line  # noqa: PLC0415
+    from tamis.events.kernels import ODD  # noqa: PLC0415
+    from tamis.events.ndjson import read_line  # noqa: PLC0415
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
     from tamis.language.constraints import parse_filters, print_filters  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""What matched events: of many at a time, and of each by itself."""
+"""The matches of a batch of events, and of each event."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tamis.core.index.matchset import MatchSet, match_set
 from tamis.language.columns import Ids
 
 _WORTH_LISTING = 1 << 16
-"""So many matches of a batch at most are listed together, or as many as there are events."""
+"""A batch with at most so many matches, or one for each event, lists all of them together."""
 _NO_NUMBERS = np.zeros(0, np.int32)
 
 
 class EventMatch:
-    """What matched one event; indices and ids are made only when asked for.
+    """The matches of one event; indices and ids are made only when asked for.
 
-    An event in error has ``error``, and raises it when its matches are asked for, so that it cannot
-    pass for an event without matches.
+    An event in error has ``error``, and raises it when its matches are asked for, so that nobody
+    takes it for an event without matches.
 
     >>> import tamis
     >>> match = tamis.compile_events({"hot": "temp > 30", "cold": "temp < 5"}).match({"temp": 35})
@@ -42,13 +42,13 @@ class EventMatch:
 
     @property
     def line(self) -> int | None:
-        """The line or row that it is in, from 1; None where it is not of a file."""
+        """The line or row of the event, from 1; None where it does not come from a file."""
         lines = self._answers.lines
         return None if lines is None else int(lines[self._number])
 
     @property
     def indices(self) -> Int32:
-        """The numbers of what matched: int32, ascending, read-only."""
+        """The numbers of the matches: int32, ascending, read-only."""
         return self._answers.numbers(self._number)
 
     def __len__(self) -> int:
@@ -63,13 +63,13 @@ class EventMatch:
 
 
 class EventAnswers:
-    """What matched in a batch. To ask about an event in error raises its error.
+    """The matches of a batch. To ask about an event in error raises its error.
 
     Attributes:
         matches: document n is event n, and members are numbers of filters, subscriptions or
             interfaces.
         errors: by event number.
-        lines: int64[]; the line or row of each event, where they are of a file.
+        lines: int64[]; the line or row of each event, or None where they have none.
     """
 
     __slots__ = ("_found", "_ids", "_numbers", "_starts", "errors", "lines", "matches")
@@ -85,7 +85,7 @@ class EventAnswers:
         self.errors = errors
         self.lines = lines
         self._ids = ids
-        self._starts: list[int] | None = None  # [] if it is too much to be listed
+        self._starts: list[int] | None = None  # [] if there are too many to list
         self._numbers = _NO_NUMBERS
         self._found: list[SubscriptionId] | None = None
 
@@ -96,14 +96,14 @@ class EventAnswers:
         return map(EventMatch, repeat(self), range(len(self)))
 
     def count(self, event: int) -> int:
-        """How many matched an event."""
+        """The number of matches of an event."""
         if self.errors and event in self.errors:
             raise self.errors[event]
         starts = self._list() if self._starts is None else self._starts
         return starts[event + 1] - starts[event] if starts else len(self.matches.numbers(event))
 
     def numbers(self, event: int) -> Int32:
-        """What matched an event: ascending, each once, read-only."""
+        """The matches of an event: ascending, each once, read-only."""
         if self.errors and event in self.errors:
             raise self.errors[event]
         starts = self._list() if self._starts is None else self._starts
@@ -112,11 +112,11 @@ class EventAnswers:
         return self._numbers[starts[event] : starts[event + 1]]
 
     def ids(self, event: int) -> list[SubscriptionId]:
-        """The same as ids; of filters, as numbers."""
+        """The ids of an event's matches; filters have numbers."""
         starts = self._list() if self._starts is None else self._starts
         if self.errors or not starts:
             return self._named(self.numbers(event))
-        if self._found is None:  # of all events together: to take a few takes nearly as long
+        if self._found is None:  # of all events together: a few take nearly as long
             self._found = self._named(self._numbers)
         return self._found[starts[event] : starts[event + 1]]
 
@@ -125,7 +125,7 @@ class EventAnswers:
         return found if self._ids is None else self._ids.take(numbers)
 
     def _list(self) -> list[int]:
-        """Note what matched every event; where each begins in it, or [] if that is too much."""
+        """List all matches; where those of each event begin, or [] if there are too many."""
         matches = self.matches
         sizes = (
             matches.set_starts[matches.set_ids + np.int64(1)] - matches.set_starts[matches.set_ids]
@@ -139,7 +139,7 @@ class EventAnswers:
         return self._starts
 
     def lists(self) -> Iterator[list[int]]:
-        """The numbers that matched every event, none of those in error."""
+        """The matches of every event; an event in error has none."""
         starts = self._list() if self._starts is None else self._starts
         if starts:
             every = self._numbers.tolist()
@@ -149,5 +149,5 @@ class EventAnswers:
 
 
 def unread(line: int, error: EventError) -> EventAnswers:
-    """The answers of a line that could not even be read."""
+    """The error of a line or row that could not be read, as answers of one event."""
     return EventAnswers(match_set([_NO_NUMBERS], {}), {0: error}, None, np.array([line]))

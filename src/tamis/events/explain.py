@@ -1,29 +1,40 @@
-"""Why an event matches a subscription or not: which constraint of each filter fails first."""
+"""Why an event matches a subscription or not, and why no event can match one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 
+from tamis.core.arrays import Int64, distinct
 from tamis.core.errors import SubscriptionId
 from tamis.core.index.matchset import Explanation
-from tamis.events.model import BOOLEAN, EXISTS, FLOAT, IN, OPERATORS, STRING, FilterTable
-from tamis.events.values import Value, object_of
+from tamis.events import model as at
+from tamis.events.encode import Value, object_of
+from tamis.events.engines.reference import Constraint, compile_filters, constraint_of
+from tamis.events.model import FilterTable
 from tamis.language.constraints import print_name
+
+_PAIRS_MAX = 30
+"""Among so many constraints of a name at most, two that exclude each other are looked for."""
 
 
 def explain(
     table: FilterTable, subscription: int, id: SubscriptionId, event: Mapping[str, Value]
 ) -> Explanation:
-    """Explain a subscription's answer to an event whose values that filters name are plain."""
+    """Which constraint of each filter of a subscription fails first.
+
+    The values of the event that filters name are plain.
+    """
     lines: list[str] = []
     matched = False
     filters = np.flatnonzero(table.subscriptions == subscription).tolist()
     if filters:
-        of_filter = _explained(_part(table, filters[0], filters[-1] + 1), event)
-        for holds, text, details in of_filter:
+        explained = _explained(_part(table, filters[0], filters[-1] + 1), event)
+        for holds, text, details in explained:
             matched |= holds
             lines += [f"  {_truth(holds)}: {text}", *(f"    {line}" for line in details)]
     return Explanation(matched, (f"{_truth(matched)}: {id}", *lines))
@@ -47,56 +58,53 @@ def _explained(
     table: FilterTable, event: Mapping[str, Value]
 ) -> Iterator[tuple[bool, str, list[str]]]:
     """Of each filter: whether it matches, how it is written, and its constraints one by one."""
-    from tamis.events.engines.reference import compile_filters  # noqa: PLC0415 - seldom needed
-
     attributes = {
         number: value.encode() if isinstance(value, str) else value
         for number, name in enumerate(table.names)
         if (value := event.get(name)) is not None
     }
     for filter, constraints in enumerate(compile_filters(table).filters):
-        first, end = table.starts[filter : filter + 2].tolist()
-        texts = [written(table, place) for place in range(first, end)]
+        numbers = range(*table.starts[filter : filter + 2].tolist())
+        texts = [_written(table, number) for number in numbers]
         truths = [constraint.holds(attributes) for constraint in constraints]
         width = max(map(len, texts), default=0)
         details = []
-        for place, text, holds in zip(range(first, end), texts, truths, strict=True):
-            name = table.names[table.constraint_names[place]]
-            value = event.get(name)
-            found = _value(value) if name in event else _missing(name, event)
+        for constraint, text, holds in zip(constraints, texts, truths, strict=True):
+            name = table.names[constraint.name]
+            found = _shown(event.get(name)) if name in event else _missing(name, event)
             details.append(f"{text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
             if not holds:
                 break
         yield all(truths), " and ".join(texts) or "every event", details
 
 
-def written(table: FilterTable, place: int) -> str:
-    """A constraint, as it is written."""
-    name = print_name(table.names[table.constraint_names[place]])
-    operator = int(table.operators[place])
-    value = int(table.values[place])
-    if operator == EXISTS:
+def _written(table: FilterTable, number: int) -> str:
+    """A constraint of a table, as it is written."""
+    name = print_name(table.names[table.constraint_names[number]])
+    operator = int(table.operators[number])
+    value = int(table.values[number])
+    if operator == at.EXISTS:
         return f"{name} exists"
-    if operator == IN:
+    if operator == at.IN:
         items = range(*table.list_starts[value : value + 2].tolist())
         constants = [
             _constant(table, int(table.list_kinds[item]), int(table.list_values[item]))
             for item in items
         ]
         return f"{name} in ({', '.join(constants)})"
-    return f"{name} {OPERATORS[operator]} {_constant(table, int(table.kinds[place]), value)}"
+    return f"{name} {at.OPERATORS[operator]} {_constant(table, int(table.kinds[number]), value)}"
 
 
 def _constant(table: FilterTable, kind: int, value: int) -> str:
-    if kind == STRING:
+    if kind == at.STRING:
         start, end = table.string_starts[value : value + 2].tolist()
-        return _value(table.string_bytes[start:end].tobytes().decode())
-    if kind == FLOAT:
-        return _value(float(np.int64(value).view(np.float64)))
-    return _value(bool(value) if kind == BOOLEAN else value)
+        return _shown(table.string_bytes[start:end].tobytes().decode())
+    if kind == at.FLOAT:
+        return _shown(float(np.int64(value).view(np.float64)))
+    return _shown(bool(value) if kind == at.BOOLEAN else value)
 
 
-def _value(value: Value | None) -> str:
+def _shown(value: Value | None) -> str:
     """A value as constraints write it; long ones are cut."""
     text = json.dumps(value, ensure_ascii=False)
     return text if len(text) <= 80 else f"{text[:79]}…"
@@ -107,10 +115,156 @@ def _missing(name: str, event: Mapping[str, Value]) -> str:
     if found is None:
         return "no such attribute"
     return (
-        f"no such attribute; {_value(found)} is an object, but names are flat: flatten events "
+        f"no such attribute; {_shown(found)} is an object, but names are flat: flatten events "
         "first (docs/events.md)"
     )
 
 
 def _truth(holds: bool) -> str:
     return "true" if holds else "false"
+
+
+# -- contradictions ----------------------------------------------------------------------------
+
+
+def contradictions(table: FilterTable) -> dict[int, str]:
+    """The subscriptions all of whose filters contradict themselves, and how the first one does.
+
+    Whether one string can satisfy several ``suffix`` and ``contains`` is not examined.
+
+    >>> from tamis.events.subscriptions import EventSubscriptions
+    >>> found = EventSubscriptions({"a": "n > 3 and n < 2 and m = 1", "b": "n > 3 or n < 2"})
+    >>> contradictions(found.table)
+    {0: 'n > 3 and n < 2 exclude each other'}
+    """
+    cache = _Contradictions(table)
+    reasons = {
+        filter: reason
+        for filter in _suspects(table).tolist()
+        if (reason := cache.of_filter(filter)) is not None
+    }
+    if not reasons:
+        return {}
+    never, counts = np.unique(table.subscriptions[list(reasons)], return_counts=True)
+    totals = np.bincount(table.subscriptions, minlength=len(table.interfaces))[never]
+    found = dict.fromkeys(never[counts == totals].tolist(), "")
+    for filter, reason in reasons.items():
+        subscription = int(table.subscriptions[filter])
+        if found.get(subscription) == "":
+            found[subscription] = reason
+    return found
+
+
+def _suspects(table: FilterTable) -> Int64:
+    """The filters with several constraints on a name, or with one that nothing satisfies."""
+    names = len(table.names) or 1
+    owners = np.repeat(np.arange(table.filters), np.diff(table.starts))
+    pairs, counts = np.unique(owners * np.int64(names) + table.constraint_names, return_counts=True)
+    less = np.flatnonzero((table.operators == at.LT) & (table.kinds == at.STRING))
+    strings = table.values[less]
+    is_empty = table.string_starts[strings + 1] == table.string_starts[strings]
+    return distinct(np.concatenate([pairs[counts > 1] // names, owners[less[is_empty]]]))
+
+
+Key = tuple[int, ...]
+"""A constraint: its columns in the table."""
+
+
+class _Contradictions:
+    """Contradictions of filters; constraints that many filters share are examined once."""
+
+    def __init__(self, table: FilterTable) -> None:
+        self._table = table
+        self._constraints: dict[Key, Constraint] = {}
+        self._reasons: dict[tuple[Key, ...], str | None] = {}
+
+    def of_filter(self, filter: int) -> str | None:
+        """Which constraints of a filter exclude each other, or None."""
+        of_names: dict[int, list[int]] = {}
+        for number in range(*self._table.starts[filter : filter + 2].tolist()):
+            of_names.setdefault(int(self._table.constraint_names[number]), []).append(number)
+        reasons = map(self._reason, of_names.values())
+        return next((reason for reason in reasons if reason is not None), None)
+
+    def _reason(self, numbers: Sequence[int]) -> str | None:
+        """Which of some constraints on one name exclude each other, or None."""
+        keys = tuple(map(self._key, numbers))
+        if keys not in self._reasons:
+            self._reasons[keys] = self._found_reason(numbers, keys)
+        return self._reasons[keys]
+
+    def _key(self, number: int) -> Key:
+        table = self._table
+        columns = (table.constraint_names, table.operators, table.kinds, table.values)
+        return tuple(int(column[number]) for column in columns)
+
+    def _found_reason(self, numbers: Sequence[int], keys: Sequence[Key]) -> str | None:
+        for number, key in zip(numbers, keys, strict=True):
+            if key not in self._constraints:
+                self._constraints[key] = constraint_of(self._table, number)
+        known = {number: self._constraints[key] for number, key in zip(numbers, keys, strict=True)}
+        if _are_satisfiable(list(known.values())):
+            return None
+        if len(numbers) == 1:
+            return f"nothing is {_written(self._table, numbers[0])}"
+        pairs = combinations(numbers, 2) if len(numbers) <= _PAIRS_MAX else ()
+        excluding = (
+            pair for pair in pairs if not _are_satisfiable([known[number] for number in pair])
+        )
+        texts = [_written(self._table, number) for number in next(excluding, numbers)]
+        return f"{' and '.join(texts)} exclude each other"
+
+
+def _are_satisfiable(constraints: Sequence[Constraint]) -> bool:
+    """Whether a value satisfies constraints on one name, as far as this is examined."""
+    constraints = [one for one in constraints if one.operator != "exists"]
+    kinds = {one.kind for one in constraints}
+    if len(kinds) != 1:
+        return not kinds
+    suffixes = [one.constant for one in constraints if one.operator == "suffix"]
+    longest = max(suffixes, key=len, default=b"")
+    if not all(longest.endswith(suffix) for suffix in suffixes):
+        return False
+    naming = [one for one in constraints if one.operator in ("=", "in")]
+    if naming and kinds != {bool}:  # only a value that all of these name can satisfy them
+        sets = [set(one.constant) if one.operator == "in" else {one.constant} for one in naming]
+        constraints = [one for one in constraints if one.operator not in ("=", "in")]
+        values = iter(set.intersection(*sets))
+    elif kinds == {bool}:
+        values = iter((False, True))
+    elif kinds == {bytes}:
+        constraints = [one for one in constraints if one.operator not in ("suffix", "contains")]
+        values = _strings(constraints)
+    else:
+        values = _numbers(constraints)
+    return any(all(one.holds({one.name: value}) for one in constraints) for value in values)
+
+
+def _numbers(constraints: Sequence[Constraint]) -> Iterator[float]:
+    """Numbers, at least one of all that compare alike with the constants."""
+    yield -math.inf
+    for one in constraints:
+        yield one.constant
+        yield _next(one.constant)
+
+
+def _next(number: float) -> float:
+    """The least number above one, of integers within 64 bits and floats."""
+    if math.isinf(number):  # as arrays may have it
+        return math.nextafter(number, math.inf)
+    above = float(number)
+    while above <= number:
+        above = math.nextafter(above, math.inf)
+    whole = math.floor(number) + 1
+    return min(above, whole) if whole <= at.INT64_MAX else above
+
+
+def _strings(constraints: Sequence[Constraint]) -> Iterator[bytes]:
+    """The least string that may satisfy order and prefixes, and those right behind it."""
+    least = b""
+    for one in constraints:
+        if one.operator in (">", ">=", "prefix"):
+            least = max(least, one.constant + b"\0" * (one.operator == ">"))
+    for _ in range(len(constraints) + 1):  # each != may exclude one
+        yield least
+        least += b"\0"

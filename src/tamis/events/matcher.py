@@ -15,14 +15,11 @@ from tamis.core.index.matchset import MatchSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.events.answers import EventAnswers, EventMatch, unread
-from tamis.events.arrow.rows import Rows, read_rows
-from tamis.events.checking import check_batch
+from tamis.events.arrow import Rows, read_rows
 from tamis.events.encode import Encoder
-from tamis.events.engine import Searcher
-from tamis.events.model import By, EventBatch, FilterTable, Owners
-from tamis.events.ndjson.lines import Chunk, Source, chunks
-from tamis.events.pace import Pace
-from tamis.events.planner import choose
+from tamis.events.model import By, EventBatch, FilterTable, Owners, check_batch
+from tamis.events.ndjson import Chunk, Source, chunks
+from tamis.events.planner import Searcher, choose
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
@@ -33,7 +30,10 @@ if TYPE_CHECKING:
 GROUP_EVENTS = 1 << 10
 """Events are matched in groups of at most so many, since much of an engine's cost is per batch."""
 _EVENTS_MAX = 1 << 15
-"""The same, of those in files."""
+"""The events of a group from a file, at most."""
+MATCHES_MAX = 1 << 22
+"""The matches of one group of events that are aimed at, at most."""
+_AT_FIRST, _GROWTH = 64, 8
 
 
 class EventMatcher:
@@ -71,20 +71,20 @@ class EventMatcher:
 
     def memory_usage(self) -> dict[str, int]:
         """Bytes: of the "program", and of the "work" that threads do not use now."""
-        idle = [matching for found in self._idle.values() for matching in list(found)]
+        idle = [searcher for found in self._idle.values() for searcher in list(found)]
         return {
             "program": self._program.memory_usage(),
-            "work": sum(matching.memory_usage() for matching in idle),
+            "work": sum(searcher.memory_usage() for searcher in idle),
         }
 
     def match(self, event: Mapping[str, Any], *, by: By = "subscription") -> EventMatch:
         """Match one event.
 
         Args:
-            event: names and values: str, int within 64 bits, float, bool or None, which is as if
-                the name were not there. What no filter names may be anything.
-            by: what is reported: each "filter" by its number, each "subscription" by its id, or
-                each "interface" that has one that matches, which may take less work.
+            event: names and values: str, int within 64 bits, float, bool or None, which counts as
+                a missing name. Names that no filter has may have any value.
+            by: what to report: each "filter" by its number, each "subscription" by its id, or each
+                "interface" that has a subscription that matches, which may take less work.
 
         Raises:
             EventError: it cannot be answered.
@@ -107,10 +107,10 @@ class EventMatcher:
         by: By = "subscription",
         threads: int = 1,
     ) -> Iterator[EventMatch]:
-        """Match events, in their order; one in error carries it in its ``EventMatch``.
+        """Match events, in their order; the ``EventMatch`` of an event in error has the error.
 
-        Events are taken in groups of at most 1,024: one at a time, and with several threads at most
-        one more than there are threads.
+        Events are taken in groups of at most 1,024: one group at a time, and with several threads
+        at most one group more than there are threads.
 
         Raises:
             UsageError: ``events`` is itself an event, or ``threads`` is less than 1.
@@ -121,13 +121,13 @@ class EventMatcher:
         """
         check_many(events, "events", "match()")
         ids = self._ids(by)
-        pace = Pace(GROUP_EVENTS)
+        sizer = BatchSizer(GROUP_EVENTS)
 
         def match_group(group: list[Mapping[str, Any]]) -> EventAnswers:
             batch = self._encoder.events(group)
-            return EventAnswers(self._paced_match(batch, by, pace), batch.errors, ids)
+            return EventAnswers(self._sized_match(batch, by, sizer), batch.errors, ids)
 
-        groups = _groups(events, pace)
+        groups = _groups(events, sizer)
         return _matches(WorkerPool(check_threads(threads)).map_in_order(match_group, groups))
 
     def match_ndjson(
@@ -135,16 +135,16 @@ class EventMatcher:
     ) -> Iterator[EventMatch]:
         r"""Match the lines of a file or stream of any size, each a JSON object, in their order.
 
-        It is read while it is matched, some thousand lines at a time, or what a pipe has. Blank
-        lines are skipped, but counted. What begins as gzip does is decompressed. Where it cannot be
-        read any further, the last match carries the error.
+        The source is read while it is matched, some thousand lines at a time, or as many as a pipe
+        has. Blank lines are skipped, but counted. Sources that begin as gzip does are decompressed.
+        Where the source cannot be read any further, the last match has the error.
 
         Args:
             source: bytes, memoryview, :class:`pathlib.Path`, or a file that is open for bytes.
-            threads: how many match at once; the caller's reads.
+            threads: how many match at once; the caller's thread reads.
 
         Raises:
-            UsageError: it is no such source, or ``threads`` is less than 1.
+            UsageError: the source is none of these, or ``threads`` is less than 1.
 
         >>> matcher = compile_events({"hot": "temp > 30"})
         >>> lines = b'{"temp": 35}\n\n{"temp": [3]}\n{"temp": null}\n'
@@ -159,18 +159,18 @@ class EventMatcher:
     def ndjson_answers(
         self, source: Source, by: By = "subscription", threads: int = 1
     ) -> Generator[EventAnswers, None, None]:
-        """What :meth:`match_ndjson` says, many lines at a time."""
+        """The answers of :meth:`match_ndjson`, many lines at a time."""
         ids = self._ids(by)
-        pace = Pace(_EVENTS_MAX)
+        sizer = BatchSizer(_EVENTS_MAX)
 
         def match_chunk(chunk: Chunk) -> EventAnswers:
             if chunk.error is not None:
                 return unread(chunk.line, chunk.error)
             batch, lines = self._encoder.ndjson(chunk.data, chunk.line)
-            return EventAnswers(self._paced_match(batch, by, pace), batch.errors, ids, lines)
+            return EventAnswers(self._sized_match(batch, by, sizer), batch.errors, ids, lines)
 
-        paced = _parts(chunks(source, self.limits), pace)
-        return WorkerPool(check_threads(threads)).map_in_order(match_chunk, paced)
+        parts = _parts(chunks(source, self.limits), sizer)
+        return WorkerPool(check_threads(threads)).map_in_order(match_chunk, parts)
 
     def match_arrow(
         self, source: object, *, by: By = "subscription", threads: int = 1
@@ -178,16 +178,17 @@ class EventMatcher:
         """Match rows, whose columns are attributes; ``line`` is the row, from 1.
 
         Columns are integers, floats, booleans or strings, also by dictionaries. Where rows cannot
-        be read any further, the last match carries the error.
+        be read any further, the last match has the error.
 
         Args:
             source: a record batch, a table, a data set; record batches, as a reader or otherwise;
-                what else offers Arrow's stream, or the :class:`pathlib.Path` of a Parquet file.
+                an object that offers Arrow's stream, or the :class:`pathlib.Path` of a Parquet
+                file.
 
         Raises:
             MissingExtra: pyarrow is not installed.
             UsageError: there are two columns of a name, or one of a type that values cannot have;
-                it is no such source, or ``threads`` is less than 1.
+                the source is none of these, or ``threads`` is less than 1.
 
         >>> import pyarrow
         >>> rows = pyarrow.table({"temp": [35, None, 31.5], "area": ["a", "b", "c"]})
@@ -199,9 +200,9 @@ class EventMatcher:
     def arrow_answers(
         self, source: object, by: By = "subscription", threads: int = 1
     ) -> Generator[EventAnswers, None, None]:
-        """What :meth:`match_arrow` says, many rows at a time."""
+        """The answers of :meth:`match_arrow`, many rows at a time."""
         ids = self._ids(by)
-        pace = Pace(_EVENTS_MAX)
+        sizer = BatchSizer(_EVENTS_MAX)
 
         def match_rows(rows: Rows) -> EventAnswers:
             if rows.error is not None:
@@ -212,14 +213,14 @@ class EventMatcher:
                 event: type(error)(error.message, rows.row + event)
                 for event, error in batch.errors.items()
             }
-            return EventAnswers(self._paced_match(batch, by, pace), errors, ids, numbers)
+            return EventAnswers(self._sized_match(batch, by, sizer), errors, ids, numbers)
 
-        paced = _slices(read_rows(source), pace)
-        return WorkerPool(check_threads(threads)).map_in_order(match_rows, paced)
+        slices = _slices(read_rows(source), sizer)
+        return WorkerPool(check_threads(threads)).map_in_order(match_rows, slices)
 
-    def _paced_match(self, batch: EventBatch, by: By, pace: Pace) -> MatchSet:
+    def _sized_match(self, batch: EventBatch, by: By, sizer: BatchSizer) -> MatchSet:
         matches = self._match_batch(batch, by)
-        pace.note(batch.events, len(matches.set_ids))
+        sizer.adapt(batch.events, len(matches.set_ids))
         return matches
 
     def match_batch(self, batch: EventBatch, by: By = "subscription") -> MatchSet:
@@ -229,14 +230,14 @@ class EventMatcher:
         interfaces. Errors stay in the batch.
 
         Raises:
-            UsageError: it is no batch for these names.
+            UsageError: the arrays are no batch for these names.
         """
         check_batch(batch, len(self.table.names))
         return self._match_batch(batch, _check_by(by))
 
     def _match_batch(self, batch: EventBatch, by: By) -> MatchSet:
-        with self._matching(by) as matching:
-            return matching.match(batch)
+        with self._searcher(by) as searcher:
+            return searcher.match(batch)
 
     def explain(self, event: Mapping[str, Any], id: SubscriptionId) -> Explanation:
         """Which filters of a subscription match an event, and which constraint fails first.
@@ -262,21 +263,21 @@ class EventMatcher:
         return explain(self.table, number, id, self._encoder.checked(event))
 
     def _ids(self, by: By) -> Ids | None:
-        """What matches are called; filters have numbers alone."""
+        """The ids of matches; filters have numbers alone."""
         _check_by(by)
         return {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
 
     @contextmanager
-    def _matching(self, by: By) -> Iterator[Searcher]:
-        """What one thread matches with; where that raises, it is not used again."""
+    def _searcher(self, by: By) -> Iterator[Searcher]:
+        """A searcher for one thread; one that raises is not used again."""
         try:
-            matching = self._idle[by].pop()
+            searcher = self._idle[by].pop()
         except IndexError:
             if by not in self._owners:
                 self._owners[by] = self.table.owners(by)
-            matching = self._engine.searcher(self._program, self._owners[by], 1)
-        yield matching
-        self._idle[by].append(matching)
+            searcher = self._engine.searcher(self._program, self._owners[by], 1)
+        yield searcher
+        self._idle[by].append(searcher)
 
     def __reduce__(self) -> tuple[Any, ...]:
         arguments = self.ids, self.interface_ids, self.table, self.named_engine, self.limits
@@ -333,7 +334,33 @@ def _check_by(by: By) -> By:
     return by
 
 
-def _parts(found: Iterable[Chunk | Flush], pace: Pace) -> Iterator[Chunk | Flush]:
+# -- batches -----------------------------------------------------------------------------------
+
+
+class BatchSizer:
+    """How many events the next batch may have, by how much those before it matched.
+
+    Several threads may share one: it is an estimate.
+
+    >>> sizer = BatchSizer(events_max=1_000)
+    >>> sizer.events
+    64
+    >>> sizer.adapt(events=64, matches=64_000_000)  # each event matches a million filters
+    >>> sizer.events
+    4
+    """
+
+    def __init__(self, events_max: int) -> None:
+        self._events_max = events_max
+        self.events = min(_AT_FIRST, events_max)
+
+    def adapt(self, events: int, matches: int) -> None:
+        """So many events have had so many matches, all together."""
+        fitting = MATCHES_MAX * max(events, 1) // max(matches, 1)
+        self.events = max(1, min(fitting, _GROWTH * self.events, self._events_max))
+
+
+def _parts(found: Iterable[Chunk | Flush], sizer: BatchSizer) -> Iterator[Chunk | Flush]:
     """Chunks of lines, divided where they have too many."""
     for chunk in found:
         if isinstance(chunk, Flush) or chunk.error is not None:
@@ -342,14 +369,14 @@ def _parts(found: Iterable[Chunk | Flush], pace: Pace) -> Iterator[Chunk | Flush
         data, start, line = chunk.data, 0, chunk.line
         bytes_each = len(data) // max(1, data.count(b"\n")) + 1
         while start < len(data):
-            end = data.find(b"\n", min(start + pace.events * bytes_each, len(data)) - 1) + 1
+            end = data.find(b"\n", min(start + sizer.events * bytes_each, len(data)) - 1) + 1
             end = end or len(data)
             yield Chunk(data[start:end], line)
             line += data.count(b"\n", start, end)
             start = end
 
 
-def _slices(found: Iterable[Rows], pace: Pace) -> Iterator[Rows]:
+def _slices(found: Iterable[Rows], sizer: BatchSizer) -> Iterator[Rows]:
     """Rows, divided where there are too many."""
     for rows in found:
         if rows.error is not None:
@@ -357,18 +384,20 @@ def _slices(found: Iterable[Rows], pace: Pace) -> Iterator[Rows]:
             continue
         start = 0
         while start < rows.batch.num_rows:
-            size = pace.events
+            size = sizer.events
             yield Rows(rows.batch.slice(start, size), rows.row + start)
             start += size
 
 
-def _groups(events: Iterable[Mapping[str, Any]], pace: Pace) -> Iterator[list[Mapping[str, Any]]]:
+def _groups(
+    events: Iterable[Mapping[str, Any]], sizer: BatchSizer
+) -> Iterator[list[Mapping[str, Any]]]:
     """Events, many at a time; where taking one fails, those before it come first."""
     source = iter(events)
     group: list[Mapping[str, Any]] = []
     try:
         while True:
-            group.extend(islice(source, pace.events))
+            group.extend(islice(source, sizer.events))
             if not group:
                 return
             yield group

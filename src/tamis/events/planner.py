@@ -1,14 +1,54 @@
-"""Which engine answers: the only place that chooses one."""
+"""The contract that all engines of events keep, and the only place that chooses one."""
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from typing import Any, NamedTuple, Protocol
 
 from tamis.core.arguments import is_one_of
+from tamis.core.index.matchset import MatchSet
 from tamis.core.index.planner import Choices
-from tamis.events.engine import Engine
+from tamis.events.model import EventBatch, FilterTable, Owners
 
 log = logging.getLogger("tamis.events.planner")
+
+
+class Program(Protocol):
+    """Compiled filters, immutable, shared by threads; the rest is the engine's own."""
+
+    def memory_usage(self) -> int:
+        """Its size in bytes."""
+
+
+class Searcher(Protocol):
+    """Matches with a program. It belongs to one thread, and may use several of its own."""
+
+    def match(self, batch: EventBatch) -> MatchSet:
+        """The owners of filters that match each event.
+
+        Document n of the result is event n of the batch, and members of sets are numbers of owners;
+        ``subscribers`` is None, and ``errors`` empty: errors are the batch's.
+        """
+
+    def memory_usage(self) -> int:
+        """The bytes of its working memory."""
+
+
+class Engine(NamedTuple):
+    """One algorithm. All engines give the same answers, and take all filters.
+
+    Attributes:
+        name: what ``engine=`` and ``--engine`` call it.
+        compile: filters → program.
+        searcher: makes a searcher of a program, of the owners to report, and of the most threads
+            that it may use.
+    """
+
+    name: str
+    compile: Callable[[FilterTable], Program]
+    searcher: Callable[[Any, Owners, int], Searcher]
+
 
 DEFAULT = "signature"
 ENGINES = Choices(
@@ -22,7 +62,7 @@ def choose(name: str) -> Engine:
     """The engine of a name; ``auto`` is the default one.
 
     Raises:
-        EngineRefused: there is none of that name.
+        EngineRefused: no engine has this name.
     """
     chosen: Engine = ENGINES.named(DEFAULT if is_one_of(name, ("auto",)) else name)
     log.info("engine %s%s", chosen.name, ", the default" if name == "auto" else "")

@@ -19,9 +19,7 @@ from tamis.core.errors import (
 )
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.events.building import TableBuilder
-from tamis.events.checking import checked_table
-from tamis.events.model import FilterTable
+from tamis.events.model import FilterTable, TableBuilder, checked_table
 from tamis.language.columns import Ids
 from tamis.language.constraints import KEYWORDS, parse_filters
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries

@@ -34,9 +34,9 @@ import tamis
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import EventError, SubscriptionId, UsageError
 from tamis.events.answers import EventAnswers
+from tamis.events.encode import ObjectWarning
 from tamis.events.matcher import EventMatcher
 from tamis.events.model import By
-from tamis.events.values import ObjectWarning
 from tamis.spark.artifacts import send
 from tamis.spark.event_program import (
     EventProgram,

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from tamis.core.errors import EngineRefused, MissingExtra
-from tamis.events.engine import Engine
 from tamis.events.model import FilterTable, Owners
+from tamis.events.planner import Engine
 from tamis_papers.pcm.building import compile_filters
 from tamis_papers.pcm.matching import OcmSearcher
 from tamis_papers.pcm.tables import PcmOptions, PcmProgram

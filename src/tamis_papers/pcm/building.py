@@ -40,7 +40,7 @@ def compile_filters(table: FilterTable, options: PcmOptions | None = None) -> Pc
     Raises:
         UsageError: NameVectors cannot have so many bits.
 
-    >>> from tamis.events.building import TableBuilder
+    >>> from tamis.events.model import TableBuilder
     >>> from tamis.language.constraints import Constraint
     >>> builder = TableBuilder()
     >>> builder.add([[Constraint("area", "=", "area1"), Constraint("temp", ">", 30)]])

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
-from tamis.events.building import packed
 from tamis.events.model import (
     BOOLEAN,
     CONTAINS,
@@ -21,6 +20,7 @@ from tamis.events.model import (
     STRING,
     SUFFIX,
     FilterTable,
+    packed,
 )
 from tamis_papers.sff.kernels.building import (
     count_postings,
@@ -89,7 +89,7 @@ class _Items(NamedTuple):
 def compile_filters(table: FilterTable) -> SffProgram:
     """The index of all constraints.
 
-    >>> from tamis.events.building import TableBuilder
+    >>> from tamis.events.model import TableBuilder
     >>> from tamis.language.constraints import Constraint
     >>> builder = TableBuilder()
     >>> builder.add([[Constraint("temp", ">", 30), Constraint("wind", ">", 20)]])

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import freeze
 from tamis.core.errors import UsageError
-from tamis.events.building import packed
-from tamis.events.model import OPERATORS, STRING, EventBatch, FilterTable
+from tamis.events.model import OPERATORS, STRING, EventBatch, FilterTable, packed
 from tamis_workload.draws import Draws
 from tamis_workload.values import Values
 from tamis_workload.words import pseudo_word

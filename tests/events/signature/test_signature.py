@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference, signature
 from tamis.events.engines.signature import compile as compiling
 from tamis.events.engines.signature import matching as working
 from tamis.events.engines.signature.layout import LEFT, OWNERS
 from tamis.events.engines.signature.program import DENSE, HASHED, IS_WIDE, SEARCHED
-from tamis.events.model import By, EventBatch, FilterTable
+from tamis.events.model import By, EventBatch, FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
 from tamis_workload import EventWorkload

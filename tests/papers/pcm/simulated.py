@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference
-from tamis.events.model import By, FilterTable
+from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.language.constraints import Constraint
 from tamis_papers.pcm import PcmOptions, ccm, has_gpu
 from tamis_papers.pcm import cuda as at_work

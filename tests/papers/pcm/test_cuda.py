@@ -12,7 +12,7 @@ import pytest
 
 import tamis
 from tamis.core.errors import EngineRefused, MissingExtra
-from tamis.events.building import TableBuilder
+from tamis.events.model import TableBuilder
 from tamis_papers import pcm
 
 SOURCES = Path(tamis.__file__).parents[1]
@@ -50,7 +50,7 @@ def test_no_gpu() -> None:
         "-c",
         "from tamis.core.errors import EngineRefused\n"
         "from tamis_papers import pcm\n"
-        "from tamis.events.building import TableBuilder\n"
+        "from tamis.events.model import TableBuilder\n"
         "try:\n"
         "    pcm.CCM.compile(TableBuilder().freeze())\n"
         "except EngineRefused as error:\n"

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference
-from tamis.events.model import By, FilterTable
+from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.language.constraints import Constraint
 from tamis_papers.pcm import PcmOptions, compile_filters, ocm
 from tests.events.drawing import EVENTS, answers, tables

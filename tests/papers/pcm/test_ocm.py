@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from tamis.core.errors import MalformedEvent, UsageError
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference
-from tamis.events.model import FilterTable
+from tamis.events.model import FilterTable, TableBuilder
 from tamis.language.constraints import Constraint
 from tamis_papers.pcm import OcmSearcher, PcmOptions, compile_filters, ocm
 from tests.events.drawing import answers

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.core.errors import MalformedEvent
-from tamis.events.building import TableBuilder
 from tamis.events.encode import encode
 from tamis.events.engines import reference
-from tamis.events.model import By, FilterTable
+from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.language.constraints import Constraint, Filter
 from tamis_papers import sff
 from tamis_papers.sff import SffSearcher

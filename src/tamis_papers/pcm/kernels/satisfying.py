@@ -32,7 +32,7 @@ def sat_with(compiled: Callable[..., Any]) -> Callable[..., bool]:
     order_of_numbers = compiled(kernels.order_of_numbers)
     order_of_strings = compiled(kernels.order_of_strings)
     has_part = compiled(kernels.has_part)
-    is_so = compiled(kernels.is_so)
+    satisfies = compiled(kernels.satisfies)
 
     def sat(
         code: int,
@@ -66,13 +66,13 @@ def sat_with(compiled: Callable[..., Any]) -> Callable[..., bool]:
             return False
         if operator != IN:
             if kind <= FLOAT:
-                return is_so(operator, order_of_numbers(kind, value, constant_kind, constant))
+                return satisfies(operator, order_of_numbers(kind, value, constant_kind, constant))
             if kind == BOOLEAN:
-                return is_so(operator, value - constant)
+                return satisfies(operator, value - constant)
             first, last = constant_starts[constant], constant_starts[constant + 1]
             if operator <= GE:
                 order = order_of_strings(strings, start, end, constant_bytes, first, last)
-                return is_so(operator, order)
+                return satisfies(operator, order)
             return has_part(operator, strings, start, end, constant_bytes, first, last)
         for item in range(list_starts[constant], list_starts[constant + 1]):
             one = list_values[item]
@@ -84,7 +84,7 @@ def sat_with(compiled: Callable[..., Any]) -> Callable[..., bool]:
                 order = order_of_strings(strings, start, end, constant_bytes, first, last)
             elif value == one:
                 order = np.int64(0)
-            if is_so(EQ, order):
+            if satisfies(EQ, order):
                 return True
         return False
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.events.engine import Engine
 from tamis.events.engines.signature.compile import compile_filters
 from tamis.events.engines.signature.matching import SignatureSearcher
+from tamis.events.planner import Engine
 
 ENGINE = Engine("signature", compile_filters, SignatureSearcher)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct
-from tamis.events.building import packed
 from tamis.events.engines.signature.kernels.constants import fill_tables, intern_constants
 from tamis.events.engines.signature.kernels.filters import HOLE_WIDTH, WORD
 from tamis.events.engines.signature.program import (
@@ -42,6 +41,7 @@ from tamis.events.model import (
     STRING,
     SUFFIX,
     FilterTable,
+    packed,
 )
 
 _ACCEPTS = np.array([NUMBERS, NUMBERS, STRINGS, BOOLEANS], np.int32)

@@ -10,19 +10,9 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int64, distinct
 from tamis.core.index.matchset import MatchSet, match_set
-from tamis.events.engine import Engine
-from tamis.events.model import (
-    BOOLEAN,
-    EXISTS,
-    FLOAT,
-    IN,
-    INTEGER,
-    OPERATORS,
-    STRING,
-    EventBatch,
-    FilterTable,
-    Owners,
-)
+from tamis.events import model as at
+from tamis.events.model import EventBatch, FilterTable, Owners
+from tamis.events.planner import Engine
 
 Value = bytes | int | float | bool
 
@@ -65,7 +55,7 @@ class Constraint(NamedTuple):
 
 
 class ReferenceProgram(NamedTuple):
-    """Constraints as Python's objects, of each filter."""
+    """The constraints of each filter."""
 
     filters: list[list[Constraint]]
 
@@ -75,26 +65,25 @@ class ReferenceProgram(NamedTuple):
 
 
 class ReferenceSearcher:
-    """Holds every filter against every event."""
+    """Holds every filter against every event, in one thread."""
 
-    def __init__(self, program: ReferenceProgram, owners: Owners, threads: int) -> None:
-        del threads
+    def __init__(self, program: ReferenceProgram, owners: Owners, _threads: int) -> None:
         self.program = program
         self.owners = owners
 
     def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
         found = []
-        for number in range(batch.events):
-            first, end = batch.event_starts[number : number + 2].tolist()
+        for event in range(batch.events):
+            first, end = batch.event_starts[event : event + 2].tolist()
             attributes = {
-                int(batch.names[place]): _value(batch, batch.kinds, batch.values, place)
-                for place in range(first, end)
+                int(batch.names[i]): _value(batch, batch.kinds, batch.values, i)
+                for i in range(first, end)
             }
             matched = [
                 filter
                 for filter, constraints in enumerate(self.program.filters)
-                if number not in batch.errors and all(c.holds(attributes) for c in constraints)
+                if event not in batch.errors and all(c.holds(attributes) for c in constraints)
             ]
             found.append(distinct(self.owners.of[matched]))
         return match_set(found, {})
@@ -105,27 +94,25 @@ class ReferenceSearcher:
 
 
 def compile_filters(table: FilterTable) -> ReferenceProgram:
-    """Python's objects for the constraints."""
-    constraints = [constraint_of(table, place) for place in range(len(table.values))]
+    """The constraints of each filter, with Python's own values."""
+    constraints = [constraint_of(table, number) for number in range(len(table.values))]
     starts = table.starts.tolist()
     return ReferenceProgram([constraints[starts[i] : starts[i + 1]] for i in range(table.filters)])
 
 
-def constraint_of(table: FilterTable, place: int) -> Constraint:
-    """The constraint at a place of a table."""
-    code = int(table.operators[place])
+def constraint_of(table: FilterTable, number: int) -> Constraint:
+    """A constraint of a table, by its number."""
+    code = int(table.operators[number])
     constant: Any = None
     kind: type = bool
-    if code == IN:
-        first, end = table.list_starts[table.values[place] :][:2].tolist()
-        constant = [
-            _value(table, table.list_kinds, table.list_values, item) for item in range(first, end)
-        ]
+    if code == at.IN:
+        items = range(*table.list_starts[table.values[number] :][:2].tolist())
+        constant = [_value(table, table.list_kinds, table.list_values, item) for item in items]
         kind = _kind(constant[0])
-    elif code != EXISTS:
-        constant = _value(table, table.kinds, table.values, place)
+    elif code != at.EXISTS:
+        constant = _value(table, table.kinds, table.values, number)
         kind = _kind(constant)
-    return Constraint(int(table.constraint_names[place]), OPERATORS[code], kind, constant)
+    return Constraint(int(table.constraint_names[number]), at.OPERATORS[code], kind, constant)
 
 
 def _kind(value: Value) -> type:
@@ -133,16 +120,16 @@ def _kind(value: Value) -> type:
     return float if type(value) is int else type(value)
 
 
-def _value(of: FilterTable | EventBatch, kinds: Bytes, values: Int64, place: int) -> Value:
-    """What kind and bits stand for."""
-    kind, value = int(kinds[place]), int(values[place])
-    if kind == INTEGER:
+def _value(of: FilterTable | EventBatch, kinds: Bytes, values: Int64, number: int) -> Value:
+    """The value that a kind and its bits stand for."""
+    kind, value = int(kinds[number]), int(values[number])
+    if kind == at.INTEGER:
         return value
-    if kind == FLOAT:
-        return float(values[place : place + 1].view(np.float64)[0])
-    if kind == BOOLEAN:
+    if kind == at.FLOAT:
+        return float(values[number : number + 1].view(np.float64)[0])
+    if kind == at.BOOLEAN:
         return bool(value)
-    assert kind == STRING
+    assert kind == at.STRING
     return of.string_bytes[of.string_starts[value] : of.string_starts[value + 1]].tobytes()
 
 

@@ -1,19 +1,26 @@
-"""Columns of Arrow → ``EventBatch``: each is an attribute, each row an event."""
+"""Events as rows of Arrow: a source is divided into ``Rows``, whose columns are attributes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
-from tamis.core.errors import EventError, MalformedEvent, UsageError
+from tamis.core.errors import EventError, MalformedEvent, MissingExtra, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
-from tamis.events.arrow.kernels import find_ones, join_columns
-from tamis.events.model import BOOLEAN, INT64_MAX, INTEGER, STRING, EventBatch, numbers
-from tamis.events.values import oversized, shown, string_too_long, too_many
+from tamis.events import model as at
+from tamis.events.encode import oversized, shown, string_too_long, too_many
+from tamis.events.kernels import find_ones, join_columns
+from tamis.events.model import EventBatch
+
+ROWS = 1 << 15
+"""So many rows at most are encoded at once."""
+_CELLS = 1 << 22
+"""So many cells at most are encoded at once, nulls included."""
 
 _ADVICE = {
     "binary": "cast it to a string",
@@ -28,17 +35,101 @@ _ADVICE = {
     "struct": "make its fields columns of their own",
     "time": "cast it to an integer or a string",
 }
-"""What to do about types, by what their names begin with, but for ``large_``."""
+"""What to do about a type, by the beginning of its name without ``large_``."""
+
+_NO_BYTES = np.zeros(0, np.uint8)
+_NO_ROWS = np.zeros(0, np.int64)
+_NO_STRINGS = np.zeros(1, np.int64)
+
+
+class Rows(NamedTuple):
+    """Some rows.
+
+    Attributes:
+        batch: a record batch of pyarrow's, or None where they could not be read.
+        row: the number of the first one, from 1.
+        error: why they could not be read.
+    """
+
+    batch: Any
+    row: int
+    error: EventError | None = None
+
+
+def _pyarrow() -> Any:
+    """The package.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        import pyarrow  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise MissingExtra("arrow", "pyarrow") from None
+    return pyarrow
+
+
+def read_rows(source: object) -> Iterator[Rows]:
+    """The rows of a source, at most ``ROWS`` at a time, and fewer of very wide ones.
+
+    Where the source cannot be read any further, the last rows have the error.
+
+    Args:
+        source: a record batch, a table, a data set; record batches, as a reader or otherwise; an
+            object that offers Arrow's stream, or the path of a Parquet file.
+
+    Raises:
+        MissingExtra: pyarrow is not installed.
+        UsageError: the source is none of these.
+    """
+    pa = _pyarrow()
+    row = 1
+    try:
+        for batch in _batches(source, pa):
+            if not isinstance(batch, pa.RecordBatch):
+                raise UsageError(
+                    "events are record batches of pyarrow's, a table, a data set or the "
+                    f"pathlib.Path of a Parquet file, not {type(batch).__name__}"
+                )
+            size = max(1, min(ROWS, _CELLS // max(1, batch.num_columns)))
+            for start in range(0, batch.num_rows, size):
+                yield Rows(batch.slice(start, size), row + start)
+            row += int(batch.num_rows)
+    except (pa.ArrowException, OSError, ValueError) as error:  # a NUL in the path
+        name = f"{os.fspath(source)}: " if isinstance(source, os.PathLike) else "them: "
+        reason = " ".join((getattr(error, "strerror", None) or str(error)).split())[:200]
+        yield Rows(None, row, UnreadableEvents(f"cannot read {name}{reason}", row))
+
+
+def _batches(source: Any, pa: Any) -> Iterator[Any]:
+    if isinstance(source, os.PathLike):
+        from pyarrow import parquet  # noqa: PLC0415 - an extra
+
+        os.stat(source)  # says better why it cannot be read
+        with parquet.ParquetFile(source) as file:
+            yield from file.iter_batches(batch_size=ROWS)
+    elif isinstance(source, pa.RecordBatch):
+        yield source
+    elif hasattr(source, "__arrow_c_stream__"):
+        yield from pa.RecordBatchReader.from_stream(source)
+    elif hasattr(source, "to_batches"):
+        yield from source.to_batches()
+    else:
+        is_many = isinstance(source, Iterable) and not isinstance(source, str | bytes)
+        yield from source if is_many else [source]
+
+
+# -- columns → EventBatch ----------------------------------------------------------------------
 
 
 class _Column(NamedTuple):
-    """What is not null in a column.
+    """The values of a column that are not null.
 
     Attributes:
-        rows: int64[n]; where it is, ascending.
-        kinds: uint8[n], bits: int64[n]; the values; of strings, their numbers in the column.
+        rows: int64[n]; the row of each, ascending.
+        kinds: uint8[n], bits: int64[n]; the values; a string is its number in the column.
         string_starts, string_bytes: the column's strings, as in a batch.
-        errors: of values.
+        errors: by the number of a value.
     """
 
     rows: Int64
@@ -49,11 +140,11 @@ class _Column(NamedTuple):
     errors: Mapping[int, EventError]
 
 
-def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> EventBatch:
+def encode_columns(batch: Any, numbers: Mapping[str, int], limits: Limits) -> EventBatch:
     """Encode a record batch.
 
     Args:
-        places: of the names in the filter table. Nobody looks at other columns.
+        numbers: of the names in the filter table. Other columns are not read.
 
     Raises:
         UsageError: there are two columns of a name, or one of these is of a type that values cannot
@@ -61,14 +152,18 @@ def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> Eve
     """
     errors: dict[int, EventError] = {}
     if batch.num_columns > limits.event_attributes:
-        count = sum(map(_are_there, batch.columns), start=np.zeros(batch.num_rows, np.int64))
+        count = sum(map(_is_valid, batch.columns), start=np.zeros(batch.num_rows, np.int64))
         for row in np.flatnonzero(count > limits.event_attributes).tolist():
             errors[row] = too_many(int(count[row]), limits)
+    given: list[str] = batch.schema.names
+    if len(set(given)) < len(given):
+        twice = next(name for index, name in enumerate(given) if name in given[:index])
+        raise UsageError(f"there are several columns {shown(twice)}: rename all but one")
     names, columns = [], []
-    for place, name in enumerate(_checked_names(batch.schema)):
-        if name in places:
-            column = _column(name, batch.column(place), limits.event_string_bytes)
-            names.append(places[name])
+    for index, name in enumerate(given):
+        if name in numbers:
+            column = _column(name, batch.column(index), limits.event_string_bytes)
+            names.append(numbers[name])
             columns.append(column)
             for value, error in column.errors.items():
                 errors.setdefault(int(column.rows[value]), error)
@@ -76,30 +171,20 @@ def encode_columns(batch: Any, places: Mapping[str, int], limits: Limits) -> Eve
 
 
 def structs(schema: Any) -> dict[str, dict[str, Any]]:
-    """The columns that have fields, as an event has them: objects."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
+    """The columns that have fields, as objects of an event."""
+    pa = _pyarrow()
     return {field.name: {} for field in schema if pa.types.is_struct(field.type)}
 
 
-def _are_there(values: Any) -> Int64:
+def _is_valid(values: Any) -> Int64:
     """1 where a column is not null."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    if pa.types.is_dictionary(values.type):  # pyarrow crashes where the dictionary is of nulls
-        if pa.types.is_null(values.type.value_type):
+    types = _pyarrow().types
+    if types.is_dictionary(values.type):  # pyarrow crashes where the dictionary is of nulls
+        if types.is_null(values.type.value_type):
             return np.zeros(len(values), np.int64)
         values = values.indices
     found: Int64 = values.is_valid().to_numpy(zero_copy_only=False).astype(np.int64)
     return found
-
-
-def _checked_names(schema: Any) -> list[str]:
-    names: list[str] = schema.names
-    if len(set(names)) < len(names):
-        twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise UsageError(f"there are several columns {shown(twice)}: rename all but one")
-    return names
 
 
 def _joined(
@@ -146,52 +231,56 @@ def _joined(
     return batch
 
 
-_NO_BYTES = np.zeros(0, np.uint8)
-_NO_ROWS = np.zeros(0, np.int64)
-_NO_STRINGS = np.zeros(1, np.int64)
-
-
 def _column(name: str, values: Any, string_max: int) -> _Column:
     """Read a column.
 
     Raises:
         UsageError: values cannot have its type, or it is damaged.
     """
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
+    pa = _pyarrow()
     kind = values.type
     if pa.types.is_dictionary(kind):
-        return _coded(name, values, string_max)
+        return _dictionary_column(name, values, string_max)
     if _is_string(kind):
-        return _strings(name, values, string_max)
+        return _string_column(name, values, string_max)
     rows = _rows(values)
-    kinds = np.full(len(rows), INTEGER, np.uint8)
+    kinds = np.full(len(rows), at.INTEGER, np.uint8)
     errors: dict[int, EventError] = {}
     if pa.types.is_null(kind):
         bits = _NO_ROWS
     elif pa.types.is_boolean(kind):
-        kinds[:] = BOOLEAN
+        kinds[:] = at.BOOLEAN
         bits = values.drop_null().to_numpy(zero_copy_only=False).astype(np.int64)
     elif pa.types.is_integer(kind):
         given = _numbers(values)[rows]
         if kind == pa.uint64():
-            for value in np.flatnonzero(given > INT64_MAX).tolist():
-                errors[value] = oversized(name)
+            errors = dict.fromkeys(np.flatnonzero(given > at.INT64_MAX).tolist(), oversized(name))
         bits = given.astype(np.int64, copy=False)
     elif pa.types.is_floating(kind):
-        kinds, bits = numbers(_numbers(values)[rows].astype(np.float64, copy=False))
+        kinds, bits = at.numbers(_numbers(values)[rows].astype(np.float64, copy=False))
     else:
-        raise _unusable(name, kind)
+        text = str(kind)
+        word = text.removeprefix("large_")
+        found = (advice for prefix, advice in _ADVICE.items() if word.startswith(prefix))
+        advice = next(found, "make it numbers, strings or booleans, or leave it out")
+        shortened = text if len(text) <= 80 else f"{text[:79]}…"
+        raise UsageError(
+            f"the column {shown(name)} is of type {shortened}, which values cannot be: {advice}"
+        )
     return _Column(rows, kinds, bits, _NO_STRINGS, _NO_BYTES, errors)
 
 
 def _numbers(values: Any) -> NDArray[Any]:
     """Numbers of whatever width; anything where they are null."""
     dtype = np.dtype(values.type.to_pandas_dtype())
-    buffer = values.buffers()[1]
-    if not len(values):  # it may have no buffer
+    return _items(values, values.buffers()[1], dtype, len(values))
+
+
+def _items(values: Any, buffer: Any, dtype: np.dtype[Any], count: int) -> NDArray[Any]:
+    """Items of a buffer, from the array's offset on; none of an empty array, which may lack it."""
+    if not len(values):
         return np.zeros(0, dtype)
-    return np.frombuffer(buffer, dtype, len(values), values.offset * dtype.itemsize)
+    return np.frombuffer(buffer, dtype, count, values.offset * dtype.itemsize)
 
 
 def _rows(values: Any) -> Int64:
@@ -203,21 +292,17 @@ def _rows(values: Any) -> Int64:
         return _NO_ROWS
     rows = np.empty(len(values), np.int64)
     bitmap = np.frombuffer(values.buffers()[0], np.uint8)
-    bitmap.flags.writeable = False  # as kernels want it, and some are not
+    bitmap.flags.writeable = False  # kernels take read-only arrays, and some are not
     return rows[: find_ones(bitmap, values.offset, rows)]
 
 
 def _is_string(kind: Any) -> bool:
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    types = pa.types
+    types = _pyarrow().types
     return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
 
 
-def _strings(name: str, values: Any, string_max: int) -> _Column:
-    """A column of strings."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
+def _string_column(name: str, values: Any, string_max: int) -> _Column:
+    pa = _pyarrow()
     rows = _rows(values)
     values, is_text = _checked_strings(name, values)
     if pa.types.is_binary_view(values.type):
@@ -226,10 +311,8 @@ def _strings(name: str, values: Any, string_max: int) -> _Column:
     _, starts_buffer, bytes_buffer = values.buffers()
     starts, every = _NO_STRINGS, _NO_BYTES
     if rows.size:  # or there may be no buffer
-        is_wide = values.type == pa.large_binary()
-        dtype = np.dtype(np.int64 if is_wide else np.int32)
-        starts = np.frombuffer(starts_buffer, dtype, len(rows) + 1, values.offset * dtype.itemsize)
-        starts = starts.astype(np.int64)
+        dtype = np.dtype(np.int64 if values.type == pa.large_binary() else np.int32)
+        starts = _items(values, starts_buffer, dtype, len(rows) + 1).astype(np.int64)
     if bytes_buffer is not None:
         every = np.frombuffer(bytes_buffer, np.uint8)
     sizes = np.diff(starts)
@@ -237,12 +320,14 @@ def _strings(name: str, values: Any, string_max: int) -> _Column:
         value: string_too_long(name, int(sizes[value]), string_max)
         for value in np.flatnonzero(sizes > string_max).tolist()
     }
-    not_text = [] if is_text else _not_text(values)
-    for value in not_text:
-        errors.setdefault(value, MalformedEvent(f"the attribute {shown(name)} is no UTF-8"))
+    for value, data in enumerate(() if is_text else values.to_pylist()):
+        try:
+            data.decode()
+        except UnicodeDecodeError:
+            errors.setdefault(value, MalformedEvent(f"the attribute {shown(name)} is no UTF-8"))
     return _Column(
         rows,
-        np.full(len(rows), STRING, np.uint8),
+        np.full(len(rows), at.STRING, np.uint8),
         np.arange(len(rows)),
         starts - starts[0],
         every[starts[0] : starts[-1]],
@@ -250,8 +335,8 @@ def _strings(name: str, values: Any, string_max: int) -> _Column:
     )
 
 
-def _coded(name: str, values: Any, string_max: int) -> _Column:
-    """A column by numbers of a dictionary.
+def _dictionary_column(name: str, values: Any, string_max: int) -> _Column:
+    """A column of numbers of words in a dictionary.
 
     Raises:
         UsageError: values cannot have its type, or it is damaged.
@@ -261,9 +346,9 @@ def _coded(name: str, values: Any, string_max: int) -> _Column:
     if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(values.dictionary):
         raise UsageError(f"the column {shown(name)} is damaged: its dictionary is too small")
     dictionary = values.dictionary
-    if len(dictionary) > len(values):  # which would be read again for each few rows
+    if len(dictionary) > len(values):  # or it would be read again for each few rows
         used, codes = np.unique(codes, return_inverse=True)
-        dictionary = _taken(name, dictionary, used)
+        dictionary = _words(name, dictionary, used)
     words = _column(name, dictionary, string_max)
     if len(words.rows) < len(dictionary):  # some of it is null
         of_words = np.full(len(dictionary), -1, np.int64)
@@ -277,14 +362,13 @@ def _coded(name: str, values: Any, string_max: int) -> _Column:
     )
 
 
-def _taken(name: str, dictionary: Any, used: Int64) -> Any:
+def _words(name: str, dictionary: Any, used: Int64) -> Any:
     """The words of a dictionary with some numbers, which are in it.
 
     Raises:
-        UsageError: they are damaged. Of strings only these are looked at.
+        UsageError: they are damaged. Other strings are not read.
     """
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
+    pa = _pyarrow()
     kind = dictionary.type
     if pa.types.is_null(kind):
         return pa.nulls(len(used))
@@ -298,16 +382,15 @@ def _taken(name: str, dictionary: Any, used: Int64) -> Any:
     size = bytes_buffer.size if bytes_buffer is not None else 0
     offsets = np.zeros(0, dtype)
     if len(used):
-        place = dictionary.offset * dtype.itemsize
-        offsets = np.frombuffer(starts_buffer, dtype, len(dictionary) + 1, place)
+        offsets = _items(dictionary, starts_buffer, dtype, len(dictionary) + 1)
     starts, ends = offsets[used].astype(np.int64), offsets[used + 1].astype(np.int64)
     if len(used) and not (starts.min() >= 0 and (starts <= ends).all() and ends.max() <= size):
         raise UsageError(f"the column {shown(name)} is damaged: its strings are not where it says")
     data = memoryview(bytes_buffer) if bytes_buffer is not None else memoryview(b"")
-    there = dictionary.is_valid().to_numpy(zero_copy_only=False)[used]
+    is_valid = dictionary.is_valid().to_numpy(zero_copy_only=False)[used]
     words = [
-        data[start:end].tobytes() if is_there else None
-        for start, end, is_there in zip(starts.tolist(), ends.tolist(), there.tolist(), strict=True)
+        data[start:end].tobytes() if valid else None
+        for start, end, valid in zip(starts.tolist(), ends.tolist(), is_valid.tolist(), strict=True)
     ]
     return pa.array(words, pa.large_binary()).view(pa.large_string())
 
@@ -318,8 +401,7 @@ def _checked_strings(name: str, values: Any) -> tuple[Any, bool]:
     Raises:
         UsageError: they are damaged otherwise.
     """
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
+    pa = _pyarrow()
     if pa.types.is_string_view(values.type):
         raw = values.cast(pa.binary_view())
     else:
@@ -333,25 +415,3 @@ def _checked_strings(name: str, values: Any) -> tuple[Any, bool]:
     except pa.ArrowInvalid:
         return raw, False
     return raw, True
-
-
-def _not_text(values: Any) -> list[int]:
-    """The values that are not UTF-8."""
-    found = []
-    for value, data in enumerate(values.to_pylist()):
-        try:
-            data.decode()
-        except UnicodeDecodeError:
-            found.append(value)
-    return found
-
-
-def _unusable(name: str, kind: Any) -> UsageError:
-    text = str(kind)
-    word = text.removeprefix("large_")
-    found = (advice for prefix, advice in _ADVICE.items() if word.startswith(prefix))
-    advice = next(found, "make it numbers, strings or booleans, or leave it out")
-    shortened = text if len(text) <= 80 else f"{text[:79]}…"
-    return UsageError(
-        f"the column {shown(name)} is of type {shortened}, which values cannot be: {advice}"
-    )

@@ -1,1 +1,0 @@
-"""Events as rows of Arrow: ``rows`` divides what is read, ``columns`` encodes what is not null."""

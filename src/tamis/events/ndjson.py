@@ -1,0 +1,312 @@
+"""Events as lines of JSON: a source is cut into chunks of whole lines, which are read at once."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.errors import (
+    EventError,
+    EventLimitError,
+    MalformedEvent,
+    UnreadableDocument,
+    UnreadableEvents,
+    UsageError,
+)
+from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
+from tamis.core.threads import Flush
+from tamis.documents.source import MAGIC, gunzipped, raw_chunks
+from tamis.events.encode import checked, duplicate
+from tamis.events.kernels import BLANK, ODD, join_lines
+
+Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]
+"""What lines may be read from. Sources that begin as gzip does are decompressed."""
+
+CHUNK_BYTES = 1 << 18
+"""The bytes that are read at a time."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_IS_PARQUET = "this is Parquet: name it *.parquet, or give it to match_arrow()"
+_IS_ARRAY = (
+    "an event is an object of names and values, and this is a list: write one object a line; "
+    "jq -c '.[]' makes lines of an array"
+)
+_KINDS = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"}
+_STRING_OR_BRACKET = lazy_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[][{}]')
+
+
+class Chunk(NamedTuple):
+    """Lines, or an error instead of a line.
+
+    Attributes:
+        data: whole lines, each with its newline; the last line of all may lack it.
+        line: the number of the first one, from 1.
+        error: why that line cannot be read; then there is no data.
+    """
+
+    data: bytes
+    line: int
+    error: EventError | None = None
+
+
+def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
+    r"""Read lines, as many as there are each time, so that a slow pipe is answered at once.
+
+    Lines that are too long are passed over and not kept. Where the source cannot be read any
+    further, the last chunk has the error. ``FLUSH`` comes before a read that may wait.
+
+    Raises:
+        UsageError: lines cannot be read from such a source.
+
+    >>> list(chunks(b'{"a": 1}\n{"a": 2}', Limits()))
+    [Chunk(data=b'{"a": 1}\n', line=1, error=None), Chunk(data=b'{"a": 2}', line=2, error=None)]
+    """
+    if isinstance(source, str | io.TextIOBase):
+        raise UsageError(
+            "events are read from bytes, a pathlib.Path or a file that is open for bytes, not from "
+            f"{type(source).__name__}"
+        )
+    if not isinstance(source, os.PathLike):
+        yield from _recognised(_whole_lines(_pieces(source), limits))
+        return
+    try:
+        file = open(source, "rb", buffering=0)  # noqa: SIM115 - it is closed below
+    except (OSError, ValueError) as error:  # a NUL in the path
+        reason = getattr(error, "strerror", None) or error
+        message = f"cannot read {os.fspath(source)}: {reason}"
+        yield Chunk(b"", 1, UnreadableEvents(message, 1))
+        return
+    with file:
+        yield from _recognised(_whole_lines(_pieces(file), limits))
+
+
+def _recognised(found: Iterator[Chunk | Flush]) -> Iterator[Chunk | Flush]:
+    """Lines; where they are Parquet, or begin as an array does, the error says what to do."""
+    for chunk in found:
+        if isinstance(chunk, Flush) or chunk.line > 1:
+            yield chunk
+        elif chunk.data.startswith(b"PAR1"):
+            yield Chunk(b"", 1, UnreadableEvents(_IS_PARQUET, 1))
+            return
+        elif chunk.data.startswith(b"["):
+            yield Chunk(b"", 1, MalformedEvent(_IS_ARRAY, 1))
+            _, _, others = chunk.data.partition(b"\n")
+            if others:
+                yield Chunk(others, 2)
+        else:
+            yield chunk
+
+
+def _pieces(source: Any) -> Iterator[bytes]:
+    """The bytes of a source, decompressed, without a byte order mark."""
+    head, pieces = _with_head(map(_bytes, raw_chunks(source, CHUNK_BYTES)), MAGIC)
+    if head == MAGIC:
+        pieces = gunzipped(pieces)
+    head, pieces = _with_head(pieces, _BYTE_ORDER_MARK)
+    if head == _BYTE_ORDER_MARK:
+        yield next(pieces)[len(_BYTE_ORDER_MARK) :]
+    yield from pieces
+
+
+def _bytes(piece: bytes | memoryview | str) -> bytes:
+    if isinstance(piece, str):
+        raise UnreadableDocument("cannot read the stream: it gives str, so open it for bytes")
+    return bytes(piece)
+
+
+def _with_head(pieces: Iterator[bytes], expected: bytes) -> tuple[bytes, Iterator[bytes]]:
+    """The first bytes of pieces, as many as are expected; and all pieces."""
+    head = b""
+    for piece in pieces:
+        head += piece
+        if len(head) >= len(expected) or not expected.startswith(head):
+            break
+    return head[: len(expected)], chain([head] if head else [], pieces)
+
+
+def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Chunk | Flush]:
+    """Pieces that begin and end anywhere, as whole lines."""
+    line = 1
+    held = bytearray()  # of a line whose end was not read yet
+    is_passing = False  # over the rest of a line that was too long
+    while True:
+        try:
+            piece = next(pieces, None)
+        except UnreadableDocument as error:
+            yield Chunk(b"", line, UnreadableEvents(error.message, line))
+            return
+        if piece is None:
+            break
+        if not piece:
+            yield Flush.FLUSH
+        if is_passing:
+            _, newline, piece = piece.partition(b"\n")
+            if not newline:
+                continue
+            is_passing = False
+            line += 1
+        end = piece.rfind(b"\n") + 1
+        if end:
+            data = bytes(held) + piece[:end]
+            yield Chunk(data, line)
+            line += data.count(b"\n")
+            held.clear()
+        held += piece[end:]
+        if len(held) > limits.event_bytes:
+            yield Chunk(b"", line, _too_long(limits, line))
+            held.clear()
+            is_passing = True
+    if held:
+        yield Chunk(bytes(held), line)
+
+
+def _too_long(limits: Limits, line: int | None = None) -> EventLimitError:
+    return EventLimitError(f"longer than the limit event_bytes = {limits.event_bytes:,}", line)
+
+
+# -- lines → events ----------------------------------------------------------------------------
+
+
+class Lines(NamedTuple):
+    """Events that were read.
+
+    Attributes:
+        events: the attributes of each; none of those in error. Values of the wanted names are
+            plain, or lists and dicts, which the caller has to refuse. Other attributes may be
+            missing.
+        lines: int64[]; the line of each event.
+        errors: by event number.
+    """
+
+    events: list[dict[str, Any]]
+    lines: Int64
+    errors: dict[int, EventError]
+
+
+def read_lines(data: bytes, first_line: int, names: Container[str], limits: Limits) -> Lines:
+    r"""Read lines, each an object; blank ones are skipped, and the last one may lack its newline.
+
+    Args:
+        names: the wanted attributes. Others may have any value.
+
+    >>> data = b'{"a": 1, "b": [{}]}\n\n{"b": 1, "b": 2}\n{"a": [1]}'
+    >>> found = read_lines(data, 1, ["a"], Limits())
+    >>> found.events, found.lines
+    ([{'a': 1, 'b': [{}]}, {}, {'a': [1]}], array([1, 3, 4]))
+    >>> print(found.errors[1])
+    line 3: there are several attributes 'b': give each name once
+    """
+    total = data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
+    starts, counts = np.empty(total + 1, np.int64), np.empty(total, np.int32)
+    joined = np.empty(len(data) + 2, np.uint8)
+    line_max = min(limits.event_bytes, limits.event_string_bytes)
+    size = join_lines(
+        np.frombuffer(data, np.uint8), line_max, limits.event_attributes, starts, counts, joined
+    )
+    present = np.flatnonzero(counts != BLANK)
+    starts, ends, counts = starts[present], starts[present + 1], counts[present]
+    events, suspects = _read_joined(joined[:size].data, counts)
+    errors: dict[int, EventError] = {}
+    for number in suspects:
+        line = data[starts[number] : ends[number]].removesuffix(b"\n")
+        try:
+            events[number] = read_line(line, int(counts[number]), names, limits)
+        except EventError as error:
+            events[number] = {}
+            errors[number] = type(error)(error.message, first_line + int(present[number]))
+    lines = present + first_line
+    freeze(lines)
+    return Lines(events, lines, errors)
+
+
+def _read_joined(joined: memoryview, counts: Int32) -> tuple[list[dict[str, Any]], Sequence[int]]:
+    """The events of lines, and the numbers of those that have to be read by themselves."""
+    try:
+        found = orjson.loads(joined)
+    except orjson.JSONDecodeError:
+        return [{}] * len(counts), range(len(counts))
+    is_odd = counts == ODD
+    if is_odd.any():
+        others = iter(found)
+        found = [{} if odd else next(others) for odd in is_odd.tolist()]
+    sizes = np.fromiter(map(len, found), np.int64, len(found))
+    return found, np.flatnonzero(sizes != counts).tolist()
+
+
+def read_line(line: bytes, count: int, names: Container[str], limits: Limits) -> dict[str, Any]:
+    """One event, as it is in ``Lines``.
+
+    Args:
+        count: the number of names that it has if it is an object; or ODD.
+        names: the wanted attributes.
+
+    Raises:
+        MalformedEvent: it is no object, has a name twice, or a wanted value is not plain.
+        EventLimitError: it is beyond a limit.
+    """
+    if len(line) > limits.event_bytes:
+        raise _too_long(limits)
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError as error:
+        raise _malformed(line, error) from None
+    if not isinstance(found, dict):
+        kind = _KINDS.get(type(found), "a number")
+        raise MalformedEvent(f"an event is an object of names and values, and this is {kind}")
+    if len(found) == count:
+        return found
+    # orjson keeps one of two equal names, and makes floats of large integers.
+    found = json.loads(_emptied(line), object_pairs_hook=_object, parse_int=_integer)
+    return checked(found, names, limits)
+
+
+def _emptied(line: bytes) -> bytes:
+    """An object of JSON without the contents of its lists and objects, however deep they are.
+
+    >>> _emptied(b'{"a": [1, {"b": 2}], "c": {"}": 1}, "d": "[1]"}')
+    b'{"a": [], "c": {}, "d": "[1]"}'
+    """
+    pieces = []
+    depth = copied = 0
+    for found in _STRING_OR_BRACKET.finditer(line):
+        bracket = found[0]
+        if bracket in (b"{", b"["):
+            depth += 1
+            if depth == 2:
+                pieces.append(line[copied : found.end()])
+        elif bracket in (b"}", b"]"):
+            if depth == 2:
+                copied = found.start()
+            depth -= 1
+    return b"".join([*pieces, line[copied:]])
+
+
+def _malformed(line: bytes, error: orjson.JSONDecodeError) -> MalformedEvent:
+    try:
+        line.decode()
+    except UnicodeDecodeError as not_text:
+        return MalformedEvent(f"not UTF-8, at byte {not_text.start + 1}")
+    return MalformedEvent(f"not JSON: {error.msg}, at character {error.pos + 1}")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise duplicate(name)
+        found[name] = value
+    return found
+
+
+def _integer(digits: str) -> int:
+    """An integer; if it has very many digits, another one that is beyond 64 bits too."""
+    return int(digits[:40])
