@@ -18,8 +18,8 @@ from tamis.core import array_file
 from tamis.core.errors import DamagedProgram, OtherVersion, ProgramError, UnreadableProgram
 from tamis.core.limits import Limits
 from tamis.matching import saved
-from tamis.matching.engines.automaton.cache import COUNT
-from tamis.matching.engines.automaton.saved import PROGRAM_VERSION
+from tamis.matching.engines.automaton.layout import COUNT
+from tamis.matching.engines.automaton.save import PROGRAM_VERSION
 from tests.cases.table import cases
 from tests.documents.processes import output, start
 

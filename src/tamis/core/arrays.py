@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 Int32 = NDArray[np.int32]
 Int64 = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
+Words = NDArray[np.uint64]
+Floats = NDArray[np.float64]
 Item = TypeVar("Item", bound=np.generic)
 
 

@@ -27,9 +27,9 @@ from tamis.language.subscriptions import Columns, Subscriptions
 from tamis.matching.engine import Searcher
 from tamis.matching.engines.automaton import ENGINE as AUTOMATON
 from tamis.matching.engines.automaton import compile_queries, open_automaton
-from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.engines.automaton.program import AutomatonProgram
-from tamis.matching.engines.automaton.saved import (
+from tamis.matching.engines.automaton.save import (
     SavedProgram,
     load_cache,
     load_program,

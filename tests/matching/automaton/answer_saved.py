@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from tamis.matching.engines.automaton import open_automaton
-from tamis.matching.engines.automaton.cache import COUNT
-from tamis.matching.engines.automaton.saved import load_cache, load_program
+from tamis.matching.engines.automaton.layout import COUNT
+from tamis.matching.engines.automaton.save import load_cache, load_program
 from tests.matching.automaton.hostile import said, sample
 
 

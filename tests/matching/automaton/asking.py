@@ -22,8 +22,9 @@ from tamis.language.queries import Queries
 from tamis.language.xpath import parse
 from tamis.matching.engine import Searcher
 from tamis.matching.engines import reference
-from tamis.matching.engines.automaton import compile_queries, freezing, grids, refuses, sparse
-from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton import compile_queries, refuses
+from tamis.matching.engines.automaton.compile import freeze, rules
+from tamis.matching.engines.automaton.execute import Automaton
 
 STRUCTURE = Projection(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
 """More than any query asks for that the automaton answers."""
@@ -133,12 +134,12 @@ class Asking:
         self.true += sum(map(len, expected))
         program = compile_queries(queries)
         with (
-            patch.object(freezing, "MANY_RULES", 0),
-            patch.multiple(grids, GRID_RULES=1, SPARSEST=1 << 40),
+            patch.object(freeze, "MANY_RULES", 0),
+            patch.multiple(rules, GRID_RULES=1, SPARSEST=1 << 40),
         ):
             bulk, numbers = in_bulk(queries)
             indexed = compile_queries(bulk)
-        with patch.multiple(sparse, MANY_CONSTANTS=1, POPULAR=1 << 30):
+        with patch.multiple(rules, MANY_CONSTANTS=1, POPULAR=1 << 30):
             sparse_program = compile_queries(bulk)
         programs = dict(zip(PROGRAMS, (program, indexed, sparse_program), strict=True))
         self.sliced += len(indexed.arrays.sliced)

@@ -29,12 +29,13 @@ from tamis.documents.expat import parse as parse_documents
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
-from tamis.matching.engines.automaton import compile_queries, constants, freezing, grids, sparse
-from tamis.matching.engines.automaton.automaton import Automaton
-from tamis.matching.engines.automaton.cache import CacheArrays
+from tamis.matching.engines.automaton import compile_queries
+from tamis.matching.engines.automaton.check import fault_of_cache, fault_of_program
+from tamis.matching.engines.automaton.compile import freeze, rules, values
+from tamis.matching.engines.automaton.execute import Automaton
+from tamis.matching.engines.automaton.layout import CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.engines.automaton.saved import cache_of, named_arrays
-from tamis.matching.engines.automaton.validate import fault_of_cache, fault_of_program
+from tamis.matching.engines.automaton.save import cache_of, named_arrays
 from tests.matching.automaton.asking import STRUCTURE
 from tests.matching.automaton.trees import NAMESPACES
 
@@ -96,10 +97,10 @@ def sample() -> Sample:
     """A small program with something in all of its arrays."""
     queries = [parse(text, NAMESPACES) for text in EXPRESSIONS]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(freezing, "MANY_RULES", 3)
-        patch.setattr(sparse, "MANY_CONSTANTS", 8)
-        patch.setattr(grids, "GRID_RULES", 12)
-        patch.setattr(constants, "SEARCHED_CELLS", 60)
+        patch.setattr(freeze, "MANY_RULES", 3)
+        patch.setattr(rules, "MANY_CONSTANTS", 8)
+        patch.setattr(rules, "GRID_RULES", 12)
+        patch.setattr(values, "SEARCHED_CELLS", 60)
         program = compile_queries(queries)
     vocabulary = Vocabulary()  # and expat, for which nothing is compiled
     sources = [Source(text.encode()) for text in DOCUMENTS]

@@ -16,9 +16,9 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engines import reference
-from tamis.matching.engines.automaton import automaton as automaton_module
 from tamis.matching.engines.automaton import compile_queries, layout
-from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton import execute as automaton_module
+from tamis.matching.engines.automaton.execute import Automaton
 from tests.matching.automaton.asking import STRUCTURE, answers
 
 UNLIMITED = 1 << 40

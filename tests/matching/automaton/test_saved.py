@@ -24,17 +24,18 @@ from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
-from tamis.matching.engines.automaton import compile_queries, saved
-from tamis.matching.engines.automaton.automaton import Automaton
-from tamis.matching.engines.automaton.cache import COUNT, CacheArrays
+from tamis.matching.engines.automaton import compile_queries
+from tamis.matching.engines.automaton import save as saved
+from tamis.matching.engines.automaton.check import CACHE_PARTS, PARTS, fault_of_program
+from tamis.matching.engines.automaton.execute import Automaton
+from tamis.matching.engines.automaton.layout import COUNT, CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.engines.automaton.saved import (
+from tamis.matching.engines.automaton.save import (
     load_cache,
     load_program,
     save_cache,
     save_program,
 )
-from tamis.matching.engines.automaton.validate import CACHE_PARTS, PARTS, fault_of_program
 from tests.documents.processes import CHECKED, output, start
 from tests.matching.automaton.asking import answers
 from tests.matching.automaton.compare import drawn

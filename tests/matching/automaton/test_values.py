@@ -18,7 +18,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries
-from tamis.matching.engines.automaton.automaton import Automaton
+from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.engines.automaton.kernels.values import parse_number
 from tests.matching.automaton.asking import STRUCTURE, answers
 from tests.matching.automaton.test_cache import UNLIMITED, asked

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis.matching.engine import Engine
-from tamis.matching.engines.automaton.compile import compile_queries, refuses
-from tamis.matching.engines.automaton.locating import locates
+from tamis.matching.engines.automaton.compile.queries import compile_queries
+from tamis.matching.engines.automaton.compile.refusals import locates, refuses
 from tamis.matching.engines.automaton.program import AutomatonProgram
 from tamis.schema.prune import Heuristics
 
 if TYPE_CHECKING:
-    from tamis.matching.engines.automaton.automaton import Automaton
-    from tamis.matching.engines.automaton.cache import CacheArrays
+    from tamis.matching.engines.automaton.execute import Automaton
+    from tamis.matching.engines.automaton.layout import CacheArrays
 
 __all__ = ["ENGINE", "compile_queries", "locates", "open_automaton", "refuses"]
 
@@ -21,7 +21,7 @@ def open_automaton(
     program: AutomatonProgram, bytes_max: int, cache: CacheArrays | None = None
 ) -> Automaton:
     """What matches with a program, for one thread at a time, perhaps from what was learned."""
-    from tamis.matching.engines.automaton.automaton import Automaton  # noqa: PLC0415 - imports kernels
+    from tamis.matching.engines.automaton.execute import Automaton  # noqa: PLC0415 - imports kernels
 
     return Automaton(program, bytes_max, cache)
 

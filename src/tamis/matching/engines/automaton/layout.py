@@ -1,17 +1,167 @@
-"""Where kernels find numbers and arrays: places in one array (tamis.core.kernel.record)."""
+"""The arrays of a cache, and the fields of the state by which kernels find all arrays and numbers.
+
+See ``tamis.core.kernel.record`` for states. The arrays of a program are in ``program``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any, NamedTuple, get_type_hints
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tamis.core.arrays import Bytes, Int32, Int64
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
 from tamis.core.kernel.record import fields
-from tamis.matching.engines.automaton.cache import CacheArrays, FactSets, Lists, Pairs, Scratch
 from tamis.matching.engines.automaton.program import ProgramArrays
+
+# Numbers that mean something. A table is zero where nothing is known; set 0 has no members.
+UNKNOWN, DEAD, START = range(3)
+EMPTY = 0
+NOTHING = -1
+"""No answer."""
+NO_RESULT = -2
+"""A result that is not known yet."""
+
+# Columns of ``state_info``.
+ANSWER, SURE_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN, READS = range(8)
+STATE_COLUMNS = 8
+# Columns of ``pending_info``.
+AROUND, TOTAL, NEEDED, PENDING_COLUMNS = range(4)
+# Places in ``Lists.counts``, and in ``FactSets.counts``.
+COUNT, USED = range(2)
+
+
+class Lists(NamedTuple):
+    """Lists of numbers, each stored once; those that are sets are in no order.
+
+    Attributes:
+        starts: int64[n + 1]; list i is ``members[starts[i]:starts[i + 1]]``.
+        members: int32[].
+        hashes: uint64[n].
+        slots: int32[2**k], a hash table with open addressing: 1 and the number of a list, or 0.
+        counts: int64[2]; COUNT, how many lists there are, and USED, how many members.
+    """
+
+    starts: Int64
+    members: Int32
+    hashes: Words
+    slots: Int32
+    counts: Int64
+
+
+class FactSets(NamedTuple):
+    """Sets of facts, each stored once: words of 64 bits, but for those that are 0.
+
+    Attributes:
+        starts: int64[n + 1]; set i is ``words[starts[i]:starts[i + 1]]``.
+        places: int32[]; which word each of them is, ascending.
+        words: uint64[].
+        hashes, slots, counts: as in ``Lists``.
+    """
+
+    starts: Int64
+    places: Int32
+    words: Words
+    hashes: Words
+    slots: Int32
+    counts: Int64
+
+
+class Pairs(NamedTuple):
+    """A table by pairs of numbers, with open addressing.
+
+    Attributes:
+        keys: uint64[2**k]; the first number from bit 32 on, and the second. 0: nothing is here.
+        values: int64[2**k].
+        counts: int64[1]; how many there are.
+    """
+
+    keys: Words
+    values: Int64
+    counts: Int64
+
+
+class CacheArrays(NamedTuple):
+    """What is known of a program, so far; it only grows.
+
+    A *state* is what the tags of the open elements decide: the nodes of the trie that the innermost
+    one reaches, and the *pending* nodes, around it, of which descendants are sought. Of what the
+    children of an open element tell, the facts are *gathered*; what it tells itself, at its end, is
+    its *result*. Both are sets of facts. An *answer* is a set of queries.
+
+    Attributes:
+        states: the nodes that each state reaches, but for those at which nothing more can come of
+            it: first the ones that have rules.
+        state_info: int32[s * STATE_COLUMNS]; of each state: its ANSWER at the start of an element;
+            the facts that hold as soon as it is reached (SURE_FACTS); RESULT and RESULT_ANSWER
+            where nothing was gathered; how many nodes have rules (RULED); which nodes are pending
+            around it (INHERITED), and inside (OWN); and whether a rule READS the string value.
+        table: int32[s * symbols]; the state of a child, by its symbol.
+        pendings: nodes that are pending inside of an element and not around it.
+        pending_info: int64[p * PENDING_COLUMNS]; the pending nodes AROUND it, how many there are
+            with these (TOTAL), and the set of the facts of descendants that its nodes may ask for
+            and those around do not (NEEDED).
+        facts: sets of facts.
+        answers: sets of queries.
+        constant_sets, class_sets: int32[]; 1 and the set of what is true of a constant, or of a
+            class of numbers, or 0.
+        query_answers: int32[queries]; 1 and the answer of one query alone, or 0.
+        reached: by a state, or from PENDING on pending nodes, and a node: whether it is among them.
+        closes: by state and what was gathered: the result, and from bit 32 on 1 and the answer.
+        merges: by what was gathered and a child's result, or a set of facts about the node's value,
+            of which results have none: what is gathered then.
+    """
+
+    states: Lists
+    state_info: Int32
+    table: Int32
+    pendings: Lists
+    pending_info: Int64
+    facts: FactSets
+    answers: Lists
+    constant_sets: Int32
+    class_sets: Int32
+    query_answers: Int32
+    reached: Pairs
+    closes: Pairs
+    merges: Pairs
+
+
+class Scratch(NamedTuple):
+    """Room for the work of one thread.
+
+    Bits say which numbers were noted. Whoever sets bits takes them away again, but for those of
+    pending nodes, which stay for the next event.
+
+    Attributes:
+        nodes, members, others, sources, answers, rules: int32; room for what is noted.
+        node_bits, answer_bits: uint8; a bit for each.
+        pending_bits: uint8; the nodes that are pending at the place that was looked at last.
+        needed: uint64; the facts that these need.
+        gathered: uint64; the facts that hold.
+        told, told_words: uint64; the facts that follow, and which words of these are not 0.
+        set_places: int32, set_words: uint64; a set of facts that may be new.
+        counter_values: int32; 0 between uses.
+        spent: uint64; the sparse facts from which nothing more follows in this document, as bits;
+            spent_facts: int32; the same, as numbers.
+    """
+
+    nodes: Int32
+    members: Int32
+    others: Int32
+    sources: Int32
+    answers: Int32
+    rules: Int32
+    node_bits: Bytes
+    answer_bits: Bytes
+    pending_bits: Bytes
+    needed: Words
+    gathered: Words
+    told: Words
+    told_words: Words
+    set_places: Int32
+    set_words: Words
+    counter_values: Int32
+    spent: Words
+    spent_facts: Int32
 
 
 class Events(NamedTuple):
@@ -63,7 +213,7 @@ class Progress(NamedTuple):
     symbols: Int32
     outer_texts: Int64
     text: Bytes
-    number: NDArray[np.float64]
+    number: Floats
     found_starts: Int64
     found: Int32
     seen: Int64

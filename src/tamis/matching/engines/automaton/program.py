@@ -9,11 +9,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from tamis.core.arrays import Int32, Int64
-from tamis.documents.vocabulary import Projection
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
+from tamis.documents.projection import Projection
 
 # Symbols that are there always; from FIRST_SYMBOL on come those of names and namespaces.
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
@@ -153,11 +150,11 @@ class ProgramArrays(NamedTuple):
 
     nodes: Int32
     tests: Int32
-    wildcards: NDArray[np.uint8]
+    wildcards: Bytes
     accepts: Int32
     sure: Int32
     rules: Int32
-    watch_words: NDArray[np.uint64]
+    watch_words: Words
     watch_places: Int32
     watch_ranks: Int32
     runs: Int32
@@ -165,37 +162,37 @@ class ProgramArrays(NamedTuple):
     grid_rows: Int32
     grid_cells: Int32
     sliced: Int32
-    sparse: NDArray[np.uint64]
+    sparse: Words
     sparse_starts: Int32
     sparse_rules: Int32
-    sparse_nodes: NDArray[np.uint8]
+    sparse_nodes: Bytes
     needs: Int32
     formula_starts: Int64
     formula_code: Int32
-    formula_kinds: NDArray[np.uint8]
+    formula_kinds: Bytes
     fact_ends: Int64
     fact_counters: Int32
     counter_bases: Int32
     counter_limits: Int32
     groups: Int32
-    constant_slots: NDArray[np.uint64]
+    constant_slots: Words
     constants: Int32
-    constant_bytes: NDArray[np.uint8]
+    constant_bytes: Bytes
     prefix_lengths: Int32
-    prefix_bits: NDArray[np.uint64]
-    gram_bits: NDArray[np.uint64]
+    prefix_bits: Words
+    gram_bits: Words
     gram_slots: Int32
     grams: Int32
-    gram_bytes: NDArray[np.uint8]
-    searched_letters: NDArray[np.uint8]
+    gram_bytes: Bytes
+    searched_letters: Bytes
     searched_rows: Int32
-    searched_keys: NDArray[np.uint64]
+    searched_keys: Words
     searched_values: Int32
     searched_failures: Int32
     searched_outputs: Int32
     searched_shorter: Int32
     searched_facts: Int32
-    thresholds: NDArray[np.float64]
+    thresholds: Floats
     comparisons: Int32
     chain_starts: Int64
     chain_numbers: Int32

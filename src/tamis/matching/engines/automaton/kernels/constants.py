@@ -4,39 +4,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.arrays import Bytes, Int32, Int64
+from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, kernel
-from tamis.matching.engines.automaton.cache import Words
-from tamis.matching.engines.automaton.kernels.tables import slot_of
-from tamis.matching.engines.automaton.kernels.values import (
-    GRAM_BYTES,
-    TAG,
-    bit_of,
-    hash_gram,
-    hashed,
-    seed,
-)
-from tamis.matching.engines.automaton.program import (
-    ASKED_OF,
-    CONSTANT_ROW,
-    FIRST_BYTE,
-    GRAM,
-    GRAM_ROW,
-    GROUP,
-)
-
-__all__ = ["GRAM_BYTES", "add_searched", "fill_grams", "fill_rows", "fill_slots", "link_searched"]
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels.facts import slot_of
+from tamis.matching.engines.automaton.kernels.values import TAG, bit_of, hash_gram, hashed, seed
 
 
 @kernel
 def fill_slots(constants: Int32, texts: Bytes, slots: Words, bits: Words) -> None:
     """Put constants into an empty hash table, and prefixes into bits, as ``read_string`` looks."""
     mask = U(len(slots) - 1)
-    for number in range(len(constants) // CONSTANT_ROW - 1):
-        row = number * CONSTANT_ROW
-        group = np.int64(constants[row + ASKED_OF])
+    for number in range(len(constants) // pr.CONSTANT_ROW - 1):
+        row = number * pr.CONSTANT_ROW
+        group = np.int64(constants[row + pr.ASKED_OF])
         hash = seed(group & ~1)
-        for place in range(constants[row + FIRST_BYTE], constants[row + CONSTANT_ROW + FIRST_BYTE]):
+        for place in range(
+            constants[row + pr.FIRST_BYTE], constants[row + pr.CONSTANT_ROW + pr.FIRST_BYTE]
+        ):
             hash = hashed(hash, texts[place])
         if group & 1:
             bit = bit_of(hash, bits)
@@ -51,17 +36,17 @@ def fill_slots(constants: Int32, texts: Bytes, slots: Words, bits: Words) -> Non
 def fill_grams(grams: Int32, bits: Words, slots: Int32) -> None:
     """Put the grams of strings into empty tables, as ``search_grams`` looks for them."""
     mask = U(len(slots) - 1)
-    for number in range(len(grams) // GRAM_ROW - 1):
-        row = number * GRAM_ROW
-        gram = U(np.uint32(grams[row + GRAM]))
+    for number in range(len(grams) // pr.GRAM_ROW - 1):
+        row = number * pr.GRAM_ROW
+        gram = U(np.uint32(grams[row + pr.GRAM]))
         bit = bit_of(gram, bits)
         bits[bit >> U(6)] |= U(1) << (bit & U(63))
         is_known = number > 0 and (
-            grams[row + GRAM] == grams[row - GRAM_ROW + GRAM]
-            and grams[row + GROUP] == grams[row - GRAM_ROW + GROUP]
+            grams[row + pr.GRAM] == grams[row - pr.GRAM_ROW + pr.GRAM]
+            and grams[row + pr.GROUP] == grams[row - pr.GRAM_ROW + pr.GROUP]
         )
         if not is_known:
-            slot = hash_gram(gram, grams[row + GROUP]) & mask
+            slot = hash_gram(gram, grams[row + pr.GROUP]) & mask
             while slots[slot] != 0:
                 slot = (slot + U(1)) & mask
             slots[slot] = number + 1

@@ -1,4 +1,7 @@
-"""The end of an element: what it tells the one around it, and which queries are true by it."""
+"""The end of an element: what it derives for the one around it, and which queries are true by it.
+
+Counters, whose values are facts, and the chains of stages that positions are, belong to that.
+"""
 
 from __future__ import annotations
 
@@ -6,80 +9,27 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import U, called, inlined
-from tamis.core.kernel.bits import ones
+from tamis.core.kernel.bits import first, ones
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
-from tamis.matching.engines.automaton.cache import (
-    EMPTY,
-    INHERITED,
-    NO_RESULT,
-    NOTHING,
-    RESULT,
-    RESULT_ANSWER,
-    RULED,
-    STATE_COLUMNS,
-    SURE_FACTS,
-)
-from tamis.matching.engines.automaton.kernels.counting import (
-    forget_counts,
-    merge_counts,
-    set_counts,
-    tell_count,
-)
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels.answers import intern_answer, take_slices
 from tamis.matching.engines.automaton.kernels.facts import (
     add_set,
     holds_fact,
+    is_crowded,
+    is_set,
     known_told,
+    pair,
+    put,
+    remove_set,
+    set_bit,
+    slot_of,
     tell,
     tell_word,
     union,
 )
-from tamis.matching.engines.automaton.kernels.grids import intern_answer, take_slices
-from tamis.matching.engines.automaton.kernels.pending import turn_to
-from tamis.matching.engines.automaton.kernels.tables import (
-    is_crowded,
-    is_set,
-    pair,
-    put,
-    set_bit,
-    slot_of,
-)
-from tamis.matching.engines.automaton.layout import (
-    CACHE,
-    DONE,
-    FULL_ANSWERS,
-    FULL_CLOSES,
-    FULL_FACTS,
-    FULL_MERGES,
-    HAS_COUNTERS,
-    PROGRAM,
-    SCRATCH,
-    TAKEN,
-)
-from tamis.matching.engines.automaton.program import (
-    ACCEPTS,
-    ACTION,
-    ALSO,
-    AND,
-    CONJUNCTION,
-    COUNTS,
-    FORMULA,
-    NODE_COLUMNS,
-    NOT,
-    OF_CHILD,
-    OF_DESCENDANT,
-    OF_ITSELF,
-    OR,
-    RULE_COLUMNS,
-    RULES,
-    SOURCE,
-    TARGET,
-    THIRD,
-    WATCHED,
-    WATCHES,
-)
-from tamis.matching.engines.automaton.program import (
-    COUNT as COUNT_OPERATOR,
-)
+from tamis.matching.engines.automaton.kernels.starts import turn_to
 
 SEARCH = 8
 """To search for a word costs about as much as to look at so many."""
@@ -88,66 +38,66 @@ SEARCH = 8
 @called
 def close(state: Int64, current: int, gathered: int) -> int:
     """The result and answer of an element, which become known: DONE, or a status, negated."""
-    if is_crowded(state, CACHE.closes):
-        return -FULL_CLOSES
-    info = int32s(state, CACHE.state_info)
-    row = current * STATE_COLUMNS
-    state[TAKEN] = 0
-    facts = uint64s(state, SCRATCH.gathered)
+    if is_crowded(state, at.CACHE.closes):
+        return -at.FULL_CLOSES
+    info = int32s(state, at.CACHE.state_info)
+    row = current * at.STATE_COLUMNS
+    state[at.TAKEN] = 0
+    facts = uint64s(state, at.SCRATCH.gathered)
     add_set(state, facts, gathered)
-    if state[HAS_COUNTERS]:
+    if state[at.HAS_COUNTERS]:
         set_counts(state, gathered)
-    tell_sure(state, np.int64(info[row + SURE_FACTS]))
+    tell_sure(state, np.int64(info[row + at.SURE_FACTS]))
     follow_rules(state, current, gathered)
-    queries = taken = state[TAKEN]
-    if gathered != EMPTY and len(int32s(state, PROGRAM.sliced)):
+    queries = taken = state[at.TAKEN]
+    if gathered != at.EMPTY and len(int32s(state, at.PROGRAM.sliced)):
         taken = take_slices(state, current, taken)
-    if gathered != EMPTY:
-        pass_on(state, gathered, np.int64(info[row + INHERITED]))
+    if gathered != at.EMPTY:
+        pass_on(state, gathered, np.int64(info[row + at.INHERITED]))
     forget_facts(state, gathered)
-    forget_facts(state, np.int64(info[row + SURE_FACTS]))
-    if state[HAS_COUNTERS]:
+    forget_facts(state, np.int64(info[row + at.SURE_FACTS]))
+    if state[at.HAS_COUNTERS]:
         forget_counts(state, gathered)
-    result, answer = known_told(state), NOTHING
+    result, answer = known_told(state), at.NOTHING
     if taken:
         answer = intern_answer(state, queries, taken)
         if answer < 0:
-            return -FULL_ANSWERS
+            return -at.FULL_ANSWERS
     if result < 0:
-        return -FULL_FACTS
-    if gathered == EMPTY:
-        info[row + RESULT] = result
-        info[row + RESULT_ANSWER] = answer
+        return -at.FULL_FACTS
+    if gathered == at.EMPTY:
+        info[row + at.RESULT] = result
+        info[row + at.RESULT_ANSWER] = answer
     else:
-        put(state, CACHE.closes, pair(current, gathered), result | (answer + 1) << 32)
-    return DONE
+        put(state, at.CACHE.closes, pair(current, gathered), result | (answer + 1) << 32)
+    return at.DONE
 
 
 @called
 def closed(state: Int64, current: int, gathered: int) -> int:
     """The result of an element, and from bit 32 on 1 and its answer; or a status, negated."""
-    if gathered == EMPTY:
-        info, row = int32s(state, CACHE.state_info), current * STATE_COLUMNS
-        if info[row + RESULT] == NO_RESULT:
+    if gathered == at.EMPTY:
+        info, row = int32s(state, at.CACHE.state_info), current * at.STATE_COLUMNS
+        if info[row + at.RESULT] == at.NO_RESULT:
             status = close(state, current, gathered)
             if status < 0:
                 return status
-        return np.int64(info[row + RESULT]) | (np.int64(info[row + RESULT_ANSWER]) + 1) << 32
-    keys, key = uint64s(state, CACHE.closes.keys), pair(current, gathered)
+        return np.int64(info[row + at.RESULT]) | (np.int64(info[row + at.RESULT_ANSWER]) + 1) << 32
+    keys, key = uint64s(state, at.CACHE.closes.keys), pair(current, gathered)
     slot = slot_of(keys, key)
     if keys[slot] == U(0):
         status = close(state, current, gathered)
         if status < 0:
             return status
         slot = slot_of(keys, key)
-    return int64s(state, CACHE.closes.values)[slot]
+    return int64s(state, at.CACHE.closes.values)[slot]
 
 
 @called
 def forget_facts(state: Int64, number: int) -> None:
     """Clear the words of the facts that hold, where a set has some."""
-    offsets, places = int64s(state, CACHE.facts.starts), int32s(state, CACHE.facts.places)
-    facts = uint64s(state, SCRATCH.gathered)
+    offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
+    facts = uint64s(state, at.SCRATCH.gathered)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] = U(0)
 
@@ -155,9 +105,12 @@ def forget_facts(state: Int64, number: int) -> None:
 @called
 def tell_sure(state: Int64, sure: int) -> None:
     """Tell what is sure; facts about the element itself are not told, but hold there."""
-    offsets = int64s(state, CACHE.facts.starts)
-    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
-    facts, end = uint64s(state, SCRATCH.gathered), int64s(state, PROGRAM.fact_ends)[OF_ITSELF]
+    offsets = int64s(state, at.CACHE.facts.starts)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    facts, end = (
+        uint64s(state, at.SCRATCH.gathered),
+        int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF],
+    )
     for i in range(offsets[sure], offsets[sure + 1]):
         if places[i] < end:
             facts[U(places[i])] = words[i]
@@ -168,15 +121,15 @@ def tell_sure(state: Int64, sure: int) -> None:
 @called
 def pass_on(state: Int64, gathered: int, inherited: int) -> None:
     """Tell the gathered facts of descendants that pending nodes need."""
-    offsets, ends = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)
-    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
-    needed = uint64s(state, SCRATCH.needed)
+    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    needed = uint64s(state, at.SCRATCH.needed)
     i, end = offsets[gathered], offsets[gathered + 1]
-    while i < end and places[i] < ends[OF_CHILD]:
+    while i < end and places[i] < ends[pr.OF_CHILD]:
         i += 1
     if i < end:
         turn_to(state, inherited)
-    while i < end and places[i] < ends[OF_DESCENDANT]:
+    while i < end and places[i] < ends[pr.OF_DESCENDANT]:
         word = words[i] & needed[U(places[i])]
         if word != U(0):
             tell_word(state, np.int64(places[i]), word)
@@ -193,30 +146,33 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
     Which of them hold is what a processor cannot guess, so all are written down first, in vain
     where they do not.
     """
-    offsets, members = int64s(state, CACHE.states.starts), int32s(state, CACHE.states.members)
-    nodes, rules = int32s(state, PROGRAM.nodes), int32s(state, PROGRAM.rules)
-    facts = uint64s(state, SCRATCH.gathered)
+    offsets, members = int64s(state, at.CACHE.states.starts), int32s(state, at.CACHE.states.members)
+    nodes, rules = int32s(state, at.PROGRAM.nodes), int32s(state, at.PROGRAM.rules)
+    facts = uint64s(state, at.SCRATCH.gathered)
     start = offsets[current]
-    end = start + int32s(state, CACHE.state_info)[current * STATE_COLUMNS + RULED]
-    passed = int32s(state, SCRATCH.rules)
+    end = start + int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.RULED]
+    passed = int32s(state, at.SCRATCH.rules)
     count = 0
     for i in range(start, end):
-        row = members[i] * NODE_COLUMNS
-        rule, rule_end = np.int64(nodes[row + RULES]), np.int64(nodes[row + NODE_COLUMNS + RULES])
-        while rule < rule_end and rules[rule * RULE_COLUMNS + WATCHED] < 0:
-            follow(state, rules, rule * RULE_COLUMNS)
+        row = members[i] * pr.NODE_COLUMNS
+        rule, rule_end = (
+            np.int64(nodes[row + pr.RULES]),
+            np.int64(nodes[row + pr.NODE_COLUMNS + pr.RULES]),
+        )
+        while rule < rule_end and rules[rule * pr.RULE_COLUMNS + pr.WATCHED] < 0:
+            follow(state, rules, rule * pr.RULE_COLUMNS)
             rule += 1
-        if gathered == EMPTY:
+        if gathered == at.EMPTY:
             continue
-        if nodes[row + WATCHES] < nodes[row + NODE_COLUMNS + WATCHES]:
+        if nodes[row + pr.WATCHES] < nodes[row + pr.NODE_COLUMNS + pr.WATCHES]:
             count = pass_watched(state, row, gathered, count)
             continue
-        for place in range(rule * RULE_COLUMNS, rule_end * RULE_COLUMNS, RULE_COLUMNS):
+        for place in range(rule * pr.RULE_COLUMNS, rule_end * pr.RULE_COLUMNS, pr.RULE_COLUMNS):
             passed[U(count)] = place
             count += (
-                holds_fact(facts, rules[U(place + WATCHED)])
-                & holds_fact(facts, rules[U(place + ALSO)])
-                & holds_fact(facts, rules[U(place + THIRD)])
+                holds_fact(facts, rules[U(place + pr.WATCHED)])
+                & holds_fact(facts, rules[U(place + pr.ALSO)])
+                & holds_fact(facts, rules[U(place + pr.THIRD)])
             )
     for i in range(count):
         follow(state, rules, np.int64(passed[i]))
@@ -229,11 +185,11 @@ def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
     What its rules watch are words of facts, as what was gathered is. Where that is few words, each
     is searched for among those that are watched.
     """
-    nodes, offsets = int32s(state, PROGRAM.nodes), int64s(state, CACHE.facts.starts)
-    places, found = int32s(state, PROGRAM.watch_places), int32s(state, CACHE.facts.places)
-    facts = uint64s(state, SCRATCH.gathered)
-    low = np.int64(nodes[node_row + WATCHES])
-    end = np.int64(nodes[node_row + NODE_COLUMNS + WATCHES])
+    nodes, offsets = int32s(state, at.PROGRAM.nodes), int64s(state, at.CACHE.facts.starts)
+    places, found = int32s(state, at.PROGRAM.watch_places), int32s(state, at.CACHE.facts.places)
+    facts = uint64s(state, at.SCRATCH.gathered)
+    low = np.int64(nodes[node_row + pr.WATCHES])
+    end = np.int64(nodes[node_row + pr.NODE_COLUMNS + pr.WATCHES])
     total = count
     if SEARCH * (offsets[gathered + 1] - offsets[gathered]) > end - low:
         for i in range(low, end):
@@ -255,9 +211,12 @@ def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
 @inlined
 def pass_word(state: Int64, number: int, gathered: np.uint64, count: int) -> int:
     """What ``pass_watched`` does for one word of what is watched."""
-    rules, runs = int32s(state, PROGRAM.rules), int32s(state, PROGRAM.runs)
-    facts, passed = uint64s(state, SCRATCH.gathered), int32s(state, SCRATCH.rules)
-    watched, rank = uint64s(state, PROGRAM.watch_words)[number], int32s(state, PROGRAM.watch_ranks)
+    rules, runs = int32s(state, at.PROGRAM.rules), int32s(state, at.PROGRAM.runs)
+    facts, passed = uint64s(state, at.SCRATCH.gathered), int32s(state, at.SCRATCH.rules)
+    watched, rank = (
+        uint64s(state, at.PROGRAM.watch_words)[number],
+        int32s(state, at.PROGRAM.watch_ranks),
+    )
     left = watched & gathered
     total = count
     while left != U(0):
@@ -265,10 +224,10 @@ def pass_word(state: Int64, number: int, gathered: np.uint64, count: int) -> int
         left ^= lowest
         run = rank[number] + ones(watched & (lowest - U(1)))
         for rule in range(runs[run], runs[run + 1]):
-            place = rule * RULE_COLUMNS
+            place = rule * pr.RULE_COLUMNS
             passed[U(total)] = place
-            total += holds_fact(facts, rules[place + ALSO]) & holds_fact(
-                facts, rules[place + THIRD]
+            total += holds_fact(facts, rules[place + pr.ALSO]) & holds_fact(
+                facts, rules[place + pr.THIRD]
             )
     return total
 
@@ -276,17 +235,17 @@ def pass_word(state: Int64, number: int, gathered: np.uint64, count: int) -> int
 @inlined
 def follow(state: Int64, rules: Int32, row: int) -> None:
     """Do what a rule says, unless there is more to its formula, and that does not hold."""
-    formula = rules[row + FORMULA]
+    formula = rules[row + pr.FORMULA]
     if formula < 0 or holds(state, formula):
-        action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
-        if action == ACCEPTS:
-            bits = uint8s(state, SCRATCH.answer_bits)
+        action, target = rules[row + pr.ACTION], np.int64(rules[row + pr.TARGET])
+        if action == pr.ACCEPTS:
+            bits = uint8s(state, at.SCRATCH.answer_bits)
             if not is_set(bits, target):
                 set_bit(bits, target)
-                int32s(state, SCRATCH.answers)[state[TAKEN]] = target
-                state[TAKEN] += 1
-        elif action == COUNTS:
-            tell_count(state, target, rules[row + SOURCE])
+                int32s(state, at.SCRATCH.answers)[state[at.TAKEN]] = target
+                state[at.TAKEN] += 1
+        elif action == pr.COUNTS:
+            tell_count(state, target, rules[row + pr.SOURCE])
         else:
             tell(state, target)
 
@@ -294,10 +253,10 @@ def follow(state: Int64, rules: Int32, row: int) -> None:
 @called
 def holds(state: Int64, formula: int) -> bool:
     """Whether a formula holds of the facts that hold."""
-    code, offsets = int32s(state, PROGRAM.formula_code), int64s(state, PROGRAM.formula_starts)
-    facts = uint64s(state, SCRATCH.gathered)
+    code, offsets = int32s(state, at.PROGRAM.formula_code), int64s(state, at.PROGRAM.formula_starts)
+    facts = uint64s(state, at.SCRATCH.gathered)
     i, end = offsets[formula], offsets[formula + 1]
-    if uint8s(state, PROGRAM.formula_kinds)[formula] == CONJUNCTION:
+    if uint8s(state, at.PROGRAM.formula_kinds)[formula] == pr.CONJUNCTION:
         while i < end and holds_fact(facts, code[i]):
             i += 1
         return i == end
@@ -307,14 +266,14 @@ def holds(state: Int64, formula: int) -> bool:
         i += 1
         if operator >= 0:
             stack = stack << U(1) | U(holds_fact(facts, operator))
-        elif operator == NOT:
+        elif operator == pr.NOT:
             stack ^= U(1)
-        elif operator == AND:
+        elif operator == pr.AND:
             stack = stack >> U(1) & (stack | ~U(1))
-        elif operator == OR:
+        elif operator == pr.OR:
             stack = stack >> U(1) | stack & U(1)
-        elif operator == COUNT_OPERATOR:
-            value = int32s(state, SCRATCH.counter_values)[code[i]]
+        elif operator == pr.COUNT:
+            value = int32s(state, at.SCRATCH.counter_values)[code[i]]
             stack = stack << U(1) | U(code[i + 1] <= value <= code[i + 2])
             i += 3
         else:
@@ -332,22 +291,174 @@ def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
     Args:
         is_plain: whether nothing is counted.
     """
-    if is_plain and gathered in (EMPTY, result):
+    if is_plain and gathered in (at.EMPTY, result):
         return result
-    known = uint64s(state, CACHE.merges.keys)
+    known = uint64s(state, at.CACHE.merges.keys)
     slot = slot_of(known, pair(gathered, result))
     if known[slot]:
-        return int64s(state, CACHE.merges.values)[slot]
+        return int64s(state, at.CACHE.merges.values)[slot]
     return merge(state, gathered, result, is_plain)
 
 
 @called
 def merge(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
     """What ``gather`` returns, which becomes known."""
-    if is_crowded(state, CACHE.merges):
-        return -FULL_MERGES
+    if is_crowded(state, at.CACHE.merges):
+        return -at.FULL_MERGES
     merged = union(state, gathered, result) if is_plain else merge_counts(state, gathered, result)
     if merged < 0:
-        return -FULL_FACTS
-    put(state, CACHE.merges, pair(gathered, result), merged)
+        return -at.FULL_FACTS
+    put(state, at.CACHE.merges, pair(gathered, result), merged)
     return merged
+
+
+# -- counting and positions ----------------------------------------
+
+
+@inlined
+def counter_of(state: Int64, fact: int) -> int:
+    """The counter whose value a fact says."""
+    start = 64 * int64s(state, at.PROGRAM.fact_ends)[pr.OF_DESCENDANT]
+    return np.int64(int32s(state, at.PROGRAM.fact_counters)[fact - start])
+
+
+@called
+def set_counts(state: Int64, number: int) -> None:
+    """Add what the facts of a set say to their counters, up to the limits."""
+    offsets, start = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    values, limits = (
+        int32s(state, at.SCRATCH.counter_values),
+        int32s(state, at.PROGRAM.counter_limits),
+    )
+    bases = int32s(state, at.PROGRAM.counter_bases)
+    for i in range(offsets[number], offsets[number + 1]):
+        word = words[i] if places[i] >= start[pr.OF_DESCENDANT] else U(0)
+        while word != U(0):
+            fact = 64 * np.int64(places[i]) + first(word)
+            word &= word - U(1)
+            counter = counter_of(state, fact)
+            value = values[counter] + fact - bases[counter]
+            values[counter] = min(value, np.int64(limits[counter]))
+
+
+@called
+def forget_counts(state: Int64, number: int) -> None:
+    """Set the counters of which a set says something to 0."""
+    offsets, start = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    values = int32s(state, at.SCRATCH.counter_values)
+    for i in range(offsets[number], offsets[number + 1]):
+        word = words[i] if places[i] >= start[pr.OF_DESCENDANT] else U(0)
+        while word != U(0):
+            values[counter_of(state, 64 * np.int64(places[i]) + first(word))] = 0
+            word &= word - U(1)
+
+
+@called
+def tell_count(state: Int64, counter: int, source: int) -> None:
+    """Note the fact that says how much an element adds to a counter, if it does."""
+    value = np.int64(1)
+    if source >= 0:
+        value = np.int64(int32s(state, at.SCRATCH.counter_values)[source])
+    if value:
+        limit = np.int64(int32s(state, at.PROGRAM.counter_limits)[counter])
+        tell(state, int32s(state, at.PROGRAM.counter_bases)[counter] + min(value, limit))
+
+
+@called
+def merge_counts(state: Int64, gathered: int, result: int) -> int:
+    """The set of what is gathered with a child's result where something is counted, or -1."""
+    facts = uint64s(state, at.SCRATCH.gathered)
+    set_counts(state, gathered)
+    set_counts(state, result)
+    add_set(state, facts, result)
+    lead_through_chains(state, result, True)
+    remove_set(state, facts, result)
+    collect(state, gathered)
+    collect(state, result)
+    forget_counts(state, gathered)
+    forget_counts(state, result)
+    lead_through_chains(state, result, False)
+    return known_told(state)
+
+
+@called
+def collect(state: Int64, number: int) -> None:
+    """Tell the facts of a set, counters with their present value, but not the stages."""
+    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    values, bases = (
+        int32s(state, at.SCRATCH.counter_values),
+        int32s(state, at.PROGRAM.counter_bases),
+    )
+    for i in range(offsets[number], offsets[number + 1]):
+        place, word = np.int64(places[i]), words[i]
+        if place >= ends[pr.OF_DESCENDANT]:
+            while word != U(0):
+                counter = counter_of(state, 64 * place + first(word))
+                tell(state, np.int64(bases[counter]) + values[counter])
+                word &= word - U(1)
+        elif place >= ends[pr.OF_STAGE]:
+            tell_word(state, place, word)
+
+
+@called
+def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
+    """Lead a child through the chains that begin with one of its facts, or set these back to 0."""
+    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    starts, numbers = (
+        int64s(state, at.PROGRAM.chain_starts),
+        int32s(state, at.PROGRAM.chain_numbers),
+    )
+    for i in range(offsets[result], offsets[result + 1]):
+        word = words[i] if ends[pr.OF_VALUE] <= places[i] < ends[pr.OF_STAGE] else U(0)
+        while word != U(0):
+            fact = 64 * (places[i] - ends[pr.OF_VALUE]) + first(word)
+            word &= word - U(1)
+            for j in range(starts[fact], starts[fact + 1]):
+                if not is_forward:
+                    set_back(state, numbers[j])
+                elif lead(state, numbers[j]):
+                    tell_numbered(state, result, numbers[j])
+
+
+@called
+def lead(state: Int64, chain: int) -> bool:
+    """Lead a child through the stages of a chain: whether it passes them all."""
+    offsets, stages = int64s(state, at.PROGRAM.stage_starts), int32s(state, at.PROGRAM.stages)
+    facts, values = uint64s(state, at.SCRATCH.gathered), int32s(state, at.SCRATCH.counter_values)
+    for i in range(offsets[chain], offsets[chain + 1]):
+        fact, counter, number = stages[3 * i], stages[3 * i + 1], stages[3 * i + 2]
+        if not holds_fact(facts, fact) or values[counter] >= number:
+            return False
+        values[counter] += 1
+        tell(state, int32s(state, at.PROGRAM.counter_bases)[counter] + values[counter])
+        if values[counter] < number:
+            return False
+    return True
+
+
+@called
+def tell_numbered(state: Int64, result: int, chain: int) -> None:
+    """Tell what follows of a child that passed a chain, by what else it told."""
+    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    starts, lasts = int64s(state, at.PROGRAM.last_starts), int32s(state, at.PROGRAM.lasts)
+    for i in range(offsets[result], offsets[result + 1]):
+        word = words[i] if ends[pr.OF_VALUE] <= places[i] < ends[pr.OF_STAGE] else U(0)
+        while word != U(0):
+            fact = 64 * (places[i] - ends[pr.OF_VALUE]) + first(word)
+            word &= word - U(1)
+            for j in range(starts[fact], starts[fact + 1]):
+                if lasts[2 * j] == chain:
+                    tell(state, np.int64(lasts[2 * j + 1]))
+
+
+@called
+def set_back(state: Int64, chain: int) -> None:
+    """Set the counters of a chain to 0."""
+    offsets, stages = int64s(state, at.PROGRAM.stage_starts), int32s(state, at.PROGRAM.stages)
+    for i in range(offsets[chain], offsets[chain + 1]):
+        int32s(state, at.SCRATCH.counter_values)[stages[3 * i + 1]] = 0

@@ -1,16 +1,206 @@
-"""Sets of facts: in the cache, words of bits with their places; at work, all words of a program."""
+"""Sets that are stored once, above all sets of facts, and tables by pairs of numbers.
+
+In the cache, a set of facts is words of bits with their indices. At work, it is all words of a
+program.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from tamis.core.arrays import Int32, Int64
+import numpy as np
+from numpy.typing import NDArray
+
+from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint64s
-from tamis.matching.engines.automaton.cache import USED, Words
-from tamis.matching.engines.automaton.kernels.tables import GOLDEN, MIXER, add_list, has_room
-from tamis.matching.engines.automaton.layout import CACHE, SCRATCH
+from tamis.matching.engines.automaton import layout as at
+
+GOLDEN = U(0x9E3779B97F4A7C15)
+MIXER = U(0xBF58476D1CE4E5B9)
+UNSLICED = U((1 << 63) - 1)
+"""The bits of hashes of sets; lists with slices have one more (see ``grids.py``)."""
+
+
+# -- pairs -----------------------------------------------------------------------------------------
+
+
+@inlined
+def pair(first: int, second: int) -> np.uint64:
+    """The key of two numbers."""
+    return U(first) << U(32) | U(second)
+
+
+@inlined
+def slot_of(keys: Words, key: np.uint64) -> int:
+    """Where a key is, or would be."""
+    mask = U(len(keys) - 1)
+    hash = key * GOLDEN
+    slot = (hash ^ hash >> U(29)) & mask
+    while keys[slot] != U(0) and keys[slot] != key:
+        slot = (slot + U(1)) & mask
+    return np.int64(slot)
+
+
+@inlined
+def is_crowded(state: Int64, pairs: Any) -> bool:
+    """Whether no more pairs can be added."""
+    return 2 * int64s(state, pairs.counts)[0] >= len(uint64s(state, pairs.keys))
+
+
+@called
+def put(state: Int64, pairs: Any, key: np.uint64, value: int) -> None:
+    """Add a key that is not there; there must be room."""
+    slot = slot_of(uint64s(state, pairs.keys), key)
+    uint64s(state, pairs.keys)[slot] = key
+    int64s(state, pairs.values)[slot] = value
+    int64s(state, pairs.counts)[0] += 1
+
+
+@kernel
+def copy_pairs(keys: Words, values: Int64, into_keys: Words, into_values: Int64) -> None:
+    """Put pairs into an empty table, which must be larger."""
+    for i in range(len(keys)):
+        if keys[i] != U(0):
+            slot = slot_of(into_keys, keys[i])
+            into_keys[slot] = keys[i]
+            into_values[slot] = values[i]
+
+
+# -- bits ------------------------------------------------------------------------------------------
+
+
+@inlined
+def is_set(bits: Bytes, number: int) -> bool:
+    """Whether the bit of a number is set."""
+    return bits[number >> 3] >> (number & 7) & 1 != 0
+
+
+@inlined
+def set_bit(bits: Bytes, number: int) -> None:
+    """Set the bit of a number."""
+    bits[number >> 3] |= np.uint8(1 << (number & 7))
+
+
+@inlined
+def clear_bit(bits: Bytes, number: int) -> None:
+    """Take the bit of a number away."""
+    bits[number >> 3] &= np.uint8(~(1 << (number & 7)) & 0xFF)
+
+
+@inlined
+def all_set(bits: Bytes, numbers: Int32, start: int, end: int) -> bool:
+    """Whether the bits of some numbers are all set."""
+    i = start
+    while i < end and is_set(bits, numbers[i]):
+        i += 1
+    return i == end
+
+
+@called
+def clear(bits: Bytes, numbers: Int32, start: int, end: int) -> None:
+    """Take the bits of some numbers away; no others are set."""
+    for i in range(start, end):
+        bits[numbers[i] >> 3] = 0
+
+
+@inlined
+def joined(hash: np.uint64, number: int) -> np.uint64:
+    """The hash of a list with one more number."""
+    hash = (hash ^ U(number)) * GOLDEN
+    return hash ^ hash >> U(29)
+
+
+# -- sets of numbers -------------------------------------------------------------------------------
+
+
+@inlined
+def mixed(number: int) -> np.uint64:
+    """A hash; sums of these are hashes of sets."""
+    value = (U(number) + U(1)) * GOLDEN
+    value = (value ^ value >> U(32)) * MIXER
+    return value ^ value >> U(29)
+
+
+@inlined
+def has_room(state: Int64, lists: Any, members: NDArray[Any], count: int) -> bool:
+    """Whether one more list can be added, of so many members."""
+    used = int64s(state, lists.counts)
+    has_number = used[at.COUNT] < len(uint64s(state, lists.hashes))
+    return has_number and used[at.USED] + count <= len(members)
+
+
+@inlined
+def add_list(state: Int64, lists: Any, count: int, hash: np.uint64) -> int:
+    """The number of one more list, whose members the caller puts at its start."""
+    used = int64s(state, lists.counts)
+    number = used[at.COUNT]
+    end = used[at.USED] + count
+    int64s(state, lists.starts)[number + 1] = end
+    uint64s(state, lists.hashes)[number] = hash
+    used[at.COUNT] = number + 1
+    used[at.USED] = end
+    table = int32s(state, lists.slots)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        slot = (slot + U(1)) & mask
+    table[slot] = number + 1
+    return number
+
+
+@called
+def append(state: Int64, lists: Any, source: Int32, count: int, hash: np.uint64) -> int:
+    """Add a list; there must be room."""
+    into, start = int32s(state, lists.members), int64s(state, lists.counts)[at.USED]
+    for i in range(count):
+        into[start + i] = source[i]
+    return add_list(state, lists, count, hash)
+
+
+@called
+def intern(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -> int:
+    """The number of a set, of which just the members have their bits set; -1 if there is no room.
+
+    The bits are then cleared.
+    """
+    number = find_set(state, lists, source, count, bits)
+    clear(bits, source, 0, count)
+    return number
+
+
+@called
+def find_set(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -> int:
+    """What ``intern`` does, but for the bits."""
+    hash = U(0)
+    for i in range(count):
+        hash += mixed(source[i])
+    hash &= UNSLICED
+    table, offsets = int32s(state, lists.slots), int64s(state, lists.starts)
+    numbers, hashes = int32s(state, lists.members), uint64s(state, lists.hashes)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        number = np.int64(table[slot] - 1)
+        start, end = offsets[number], offsets[number + 1]
+        if hashes[number] == hash and end - start == count and all_set(bits, numbers, start, end):
+            return number
+        slot = (slot + U(1)) & mask
+    if not has_room(state, lists, numbers, count):
+        return -1
+    return append(state, lists, source, count, hash)
+
+
+@kernel
+def rehash(hashes: Words, count: int, slots: Int32) -> None:
+    """Fill the empty slots of lists that have grown."""
+    mask = U(len(slots) - 1)
+    for number in range(count):
+        slot = hashes[number] & mask
+        while slots[slot]:
+            slot = (slot + U(1)) & mask
+        slots[slot] = number + 1
 
 
 @inlined
@@ -28,8 +218,8 @@ def add_fact(facts: Words, fact: int) -> None:
 @called
 def add_set(state: Int64, facts: Words, number: int) -> None:
     """Add the facts of a set to those of all words."""
-    offsets = int64s(state, CACHE.facts.starts)
-    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
+    offsets = int64s(state, at.CACHE.facts.starts)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] |= words[i]
 
@@ -37,8 +227,8 @@ def add_set(state: Int64, facts: Words, number: int) -> None:
 @called
 def remove_set(state: Int64, facts: Words, number: int) -> None:
     """Take the facts of a set from those of all words."""
-    offsets = int64s(state, CACHE.facts.starts)
-    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
+    offsets = int64s(state, at.CACHE.facts.starts)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] &= ~words[i]
 
@@ -46,15 +236,15 @@ def remove_set(state: Int64, facts: Words, number: int) -> None:
 @inlined
 def tell(state: Int64, fact: int) -> None:
     """Add a fact to those that follow."""
-    add_fact(uint64s(state, SCRATCH.told), fact)
-    add_fact(uint64s(state, SCRATCH.told_words), fact >> 6)
+    add_fact(uint64s(state, at.SCRATCH.told), fact)
+    add_fact(uint64s(state, at.SCRATCH.told_words), fact >> 6)
 
 
 @inlined
 def tell_word(state: Int64, place: int, word: np.uint64) -> None:
     """Add some facts, a word that is not 0, to those that follow."""
-    uint64s(state, SCRATCH.told)[U(place)] |= word
-    add_fact(uint64s(state, SCRATCH.told_words), place)
+    uint64s(state, at.SCRATCH.told)[U(place)] |= word
+    add_fact(uint64s(state, at.SCRATCH.told_words), place)
 
 
 @inlined
@@ -71,8 +261,8 @@ def known_told(state: Int64) -> int:
 
     It is then empty.
     """
-    told, summary = uint64s(state, SCRATCH.told), uint64s(state, SCRATCH.told_words)
-    places, words = int32s(state, SCRATCH.set_places), uint64s(state, SCRATCH.set_words)
+    told, summary = uint64s(state, at.SCRATCH.told), uint64s(state, at.SCRATCH.told_words)
+    places, words = int32s(state, at.SCRATCH.set_places), uint64s(state, at.SCRATCH.set_words)
     count = 0
     hash = U(0)
     for i in range(len(summary)):
@@ -92,9 +282,12 @@ def known_told(state: Int64) -> int:
 @called
 def union(state: Int64, one: int, other: int) -> int:
     """The number of the set of the facts of two, -1 if there is no room."""
-    offsets = int64s(state, CACHE.facts.starts)
-    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
-    into_places, into_words = int32s(state, SCRATCH.set_places), uint64s(state, SCRATCH.set_words)
+    offsets = int64s(state, at.CACHE.facts.starts)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    into_places, into_words = (
+        int32s(state, at.SCRATCH.set_places),
+        uint64s(state, at.SCRATCH.set_words),
+    )
     i, end = offsets[one], offsets[one + 1]
     j, other_end = offsets[other], offsets[other + 1]
     count = 0
@@ -120,10 +313,13 @@ def union(state: Int64, one: int, other: int) -> int:
 @called
 def known(state: Int64, count: int, hash: np.uint64) -> int:
     """The number of the set that may be new, -1 if there is no room."""
-    new_places, new_words = int32s(state, SCRATCH.set_places), uint64s(state, SCRATCH.set_words)
-    table, offsets = int32s(state, CACHE.facts.slots), int64s(state, CACHE.facts.starts)
-    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
-    hashes = uint64s(state, CACHE.facts.hashes)
+    new_places, new_words = (
+        int32s(state, at.SCRATCH.set_places),
+        uint64s(state, at.SCRATCH.set_words),
+    )
+    table, offsets = int32s(state, at.CACHE.facts.slots), int64s(state, at.CACHE.facts.starts)
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    hashes = uint64s(state, at.CACHE.facts.hashes)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
@@ -140,13 +336,13 @@ def known(state: Int64, count: int, hash: np.uint64) -> int:
             if i == count:
                 return number
         slot = (slot + U(1)) & mask
-    if not has_room(state, CACHE.facts, words, count):
+    if not has_room(state, at.CACHE.facts, words, count):
         return -1
-    start = int64s(state, CACHE.facts.counts)[USED]
+    start = int64s(state, at.CACHE.facts.counts)[at.USED]
     for i in range(count):
         places[start + i] = new_places[i]
         words[start + i] = new_words[i]
-    return add_list(state, CACHE.facts, count, hash)
+    return add_list(state, at.CACHE.facts, count, hash)
 
 
 @kernel

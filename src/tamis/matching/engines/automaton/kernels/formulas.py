@@ -11,55 +11,30 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
-from tamis.matching.engines.automaton.building import (
-    AT,
-    DEPTH_MAX,
-    FACT_FORMULA,
-    FACT_ROW,
-    FALSE,
-    KIND,
-    TRUE,
-)
-from tamis.matching.engines.automaton.kernels.interning import add_formula
-from tamis.matching.engines.automaton.program import (
-    AND,
-    CONJUNCTION,
-    CONSTANT_TRUE,
-    COUNT,
-    GENERAL,
-    NOT,
-    OF_ITSELF,
-    OR,
-)
-
-
-@called
-def fact_holds(state: Int64, fact: int) -> int:
-    """The formula of: a fact holds."""
-    work = int32s(state, AT.work)
-    work[0] = fact
-    return add_formula(state, CONJUNCTION, work, 1, 1)
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.compile import layout as at
+from tamis.matching.engines.automaton.kernels.build import add_formula
 
 
 @called
 def all_hold(state: Int64, first: int, last: int) -> int:
     """The formula of: all of some pending formulas hold."""
-    pending, kinds = int32s(state, AT.pending), uint8s(state, AT.formula_kinds)
+    pending, kinds = int32s(state, at.TABLES.pending), uint8s(state, at.TABLES.formula_kinds)
     if last - first == 1:
         return np.int64(pending[first])
-    starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
-    work, others = int32s(state, AT.work), int32s(state, AT.others)
+    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
+    work, others = int32s(state, at.TABLES.work), int32s(state, at.TABLES.others)
     facts = several = 0
     for i in range(first, last):
         formula = np.int64(pending[i])
-        if formula == FALSE:
-            return FALSE
-        if kinds[formula] == CONJUNCTION:
+        if formula == at.FALSE:
+            return at.FALSE
+        if kinds[formula] == pr.CONJUNCTION:
             for place in range(starts[formula], starts[formula + 1]):
                 facts = insert(work, facts, code[place])
         else:
             several = insert(others, several, formula)
-    conjunction = add_formula(state, CONJUNCTION, work, facts, min(facts, 2) if facts else 1)
+    conjunction = add_formula(state, pr.CONJUNCTION, work, facts, min(facts, 2) if facts else 1)
     if several == 0:
         return conjunction
     if facts == 0 and several == 1:
@@ -67,42 +42,42 @@ def all_hold(state: Int64, first: int, last: int) -> int:
     deepest_first(state, several)
     if facts > 0:
         # A conjunction in front can be watched, but takes a place on the stack from all others.
-        depths = uint8s(state, AT.formula_depths)
-        place = 0 if depths[np.int64(others[0])] < DEPTH_MAX // 2 else several
+        depths = uint8s(state, at.TABLES.formula_depths)
+        place = 0 if depths[np.int64(others[0])] < at.DEPTH_MAX // 2 else several
         for i in range(several, place, -1):
             others[i] = others[i - 1]
         others[place] = conjunction
         several += 1
-    return join(state, several, AND)
+    return join(state, several, pr.AND)
 
 
 @called
 def some_hold(state: Int64, first: int, last: int) -> int:
     """The formula of: one of some pending formulas holds, or several."""
-    pending, others = int32s(state, AT.pending), int32s(state, AT.others)
+    pending, others = int32s(state, at.TABLES.pending), int32s(state, at.TABLES.others)
     several = 0
     for i in range(first, last):
-        if pending[i] == TRUE:
-            return TRUE
-        if pending[i] != FALSE:
+        if pending[i] == at.TRUE:
+            return at.TRUE
+        if pending[i] != at.FALSE:
             several = insert(others, several, pending[i])
     if several == 0:
-        return FALSE
+        return at.FALSE
     if several == 1:
         return np.int64(others[0])
     deepest_first(state, several)
-    return join(state, several, OR)
+    return join(state, several, pr.OR)
 
 
 @called
 def negation(state: Int64, formula: int) -> int:
     """The formula of: another does not hold."""
-    if formula in (TRUE, FALSE):
-        return FALSE if formula == TRUE else TRUE
-    work = int32s(state, AT.work)
+    if formula in (at.TRUE, at.FALSE):
+        return at.FALSE if formula == at.TRUE else at.TRUE
+    work = int32s(state, at.TABLES.work)
     length = write(state, formula, work, 0)
-    work[length] = NOT
-    return add_formula(state, GENERAL, work, length + 1, depth(work, length + 1))
+    work[length] = pr.NOT
+    return add_formula(state, pr.GENERAL, work, length + 1, depth(work, length + 1))
 
 
 @called
@@ -125,7 +100,7 @@ def deepest_first(state: Int64, several: int) -> None:
 
     They ascend, and go on to where they are equally deep.
     """
-    others, depths = int32s(state, AT.others), uint8s(state, AT.formula_depths)
+    others, depths = int32s(state, at.TABLES.others), uint8s(state, at.TABLES.formula_depths)
     for i in range(1, several):
         formula = np.int64(others[i])
         place = i
@@ -138,29 +113,29 @@ def deepest_first(state: Int64, several: int) -> None:
 @called
 def join(state: Int64, several: int, operator: int) -> int:
     """The formula of others, with an operator between."""
-    work, others = int32s(state, AT.work), int32s(state, AT.others)
+    work, others = int32s(state, at.TABLES.work), int32s(state, at.TABLES.others)
     length = write(state, others[0], work, 0)
     for i in range(1, several):
         length = write(state, others[i], work, length)
         work[length] = operator
         length += 1
-    return add_formula(state, GENERAL, work, length, depth(work, length))
+    return add_formula(state, pr.GENERAL, work, length, depth(work, length))
 
 
 @called
 def write(state: Int64, formula: int, into: Int32, end: int) -> int:
     """Write a formula as a program for a stack behind others: where it ends."""
-    starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
+    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
     first, last = starts[formula], starts[formula + 1]
     if first == last:
-        into[end] = CONSTANT_TRUE
+        into[end] = pr.CONSTANT_TRUE
         return end + 1
-    is_conjunction = uint8s(state, AT.formula_kinds)[formula] == CONJUNCTION
+    is_conjunction = uint8s(state, at.TABLES.formula_kinds)[formula] == pr.CONJUNCTION
     for place in range(first, last):
         into[end] = code[place]
         end += 1
         if is_conjunction and place > first:
-            into[end] = AND
+            into[end] = pr.AND
             end += 1
     return end
 
@@ -171,12 +146,12 @@ def depth(code: Int32, length: int) -> int:
     now = most = place = 0
     while place < length:
         operator = code[place]
-        if operator in (AND, OR):
+        if operator in (pr.AND, pr.OR):
             now -= 1
-        elif operator != NOT:
+        elif operator != pr.NOT:
             now += 1
         most = max(most, now)
-        place += 4 if operator == COUNT else 1
+        place += 4 if operator == pr.COUNT else 1
     return most
 
 
@@ -204,7 +179,7 @@ def negation_of(state: Int64, formula: int) -> int:
 @kernel
 def formula_of(state: Int64, kind: int, length: int) -> int:
     """The number of the formula that is written as work."""
-    work = int32s(state, AT.work)
+    work = int32s(state, at.TABLES.work)
     return add_formula(state, kind, work, length, depth(work, length))
 
 
@@ -214,13 +189,13 @@ def formula_of(state: Int64, kind: int, length: int) -> int:
 @kernel
 def weigh(state: Int64, weights: Int64) -> None:
     """By fact: how many facts it rests on. Those that it rests on have smaller numbers."""
-    kinds, starts = uint8s(state, AT.formula_kinds), int64s(state, AT.formula_starts)
-    facts, code = int32s(state, AT.facts), int32s(state, AT.formula_code)
+    kinds, starts = uint8s(state, at.TABLES.formula_kinds), int64s(state, at.TABLES.formula_starts)
+    facts, code = int32s(state, at.TABLES.facts), int32s(state, at.TABLES.formula_code)
     for fact in range(len(weights)):
-        formula = np.int64(facts[fact * FACT_ROW + FACT_FORMULA])
-        if facts[fact * FACT_ROW + KIND] == OF_ITSELF:
+        formula = np.int64(facts[fact * at.FACT_ROW + at.FACT_FORMULA])
+        if facts[fact * at.FACT_ROW + at.KIND] == pr.OF_ITSELF:
             weights[fact] = 0
-        elif formula < 0 or kinds[formula] != CONJUNCTION:
+        elif formula < 0 or kinds[formula] != pr.CONJUNCTION:
             weights[fact] = 1
         else:
             total = 1
@@ -233,7 +208,7 @@ def weigh(state: Int64, weights: Int64) -> None:
 def count_uses(kinds: Bytes, starts: Int64, code: Int32, uses: Int64) -> None:
     """By fact: in how many conjunctions it is."""
     for formula in range(len(kinds)):
-        if kinds[formula] == CONJUNCTION:
+        if kinds[formula] == pr.CONJUNCTION:
             for place in range(starts[formula], starts[formula + 1]):
                 uses[np.int64(code[place])] += 1
 
@@ -258,7 +233,7 @@ def finish(
     """
     for formula in range(len(kinds)):
         start, end = starts[formula], starts[formula + 1]
-        is_conjunction = kinds[formula] == CONJUNCTION
+        is_conjunction = kinds[formula] == pr.CONJUNCTION
         if is_conjunction:
             sort_by_rank(code, start, end, ranks)
         watched = -1
@@ -269,7 +244,7 @@ def finish(
             watched = -1
         place = start
         while place < end:
-            if code[place] == COUNT:
+            if code[place] == pr.COUNT:
                 place += 4
                 continue
             if code[place] >= 0:
@@ -278,7 +253,7 @@ def finish(
         row = 4 * formula
         if watched < 0:
             watches[row] = watches[row + 1] = watches[row + 2] = -1
-            watches[row + 3] = -1 if formula == TRUE else formula
+            watches[row + 3] = -1 if formula == at.TRUE else formula
         elif not is_conjunction:
             watches[row] = watches[row + 1] = watches[row + 2] = code[start]
             watches[row + 3] = formula
@@ -307,14 +282,14 @@ def needs_first(code: Int32, start: int, end: int) -> bool:
     depth, place = 0, start
     while place < end:
         operator = code[place]
-        if operator == COUNT:
+        if operator == pr.COUNT:
             depth, place = depth + 1, place + 4
             continue
-        if operator in (AND, OR):
+        if operator in (pr.AND, pr.OR):
             depth -= 1
-            if depth == 1 and operator != AND:
+            if depth == 1 and operator != pr.AND:
                 return False
-        elif operator == NOT:
+        elif operator == pr.NOT:
             if depth == 1:
                 return False
         else:

@@ -9,60 +9,29 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.arrays import Int64
+from tamis.core.arrays import Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
-from tamis.matching.engines.automaton.cache import (
-    AROUND,
-    INHERITED,
-    PENDING_COLUMNS,
-    RULED,
-    STATE_COLUMNS,
-    SURE_FACTS,
-    Words,
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels.answers import can_report, report_sized
+from tamis.matching.engines.automaton.kernels.ends import (
+    forget_counts,
+    forget_facts,
+    holds,
+    set_counts,
 )
-from tamis.matching.engines.automaton.kernels.counting import forget_counts, set_counts
-from tamis.matching.engines.automaton.kernels.ends import forget_facts, holds
-from tamis.matching.engines.automaton.kernels.facts import add_fact, add_set, holds_fact
-from tamis.matching.engines.automaton.kernels.reporting import can_report, report_sized
-from tamis.matching.engines.automaton.kernels.tables import (
+from tamis.matching.engines.automaton.kernels.facts import (
+    add_fact,
+    add_set,
+    holds_fact,
     intern,
     is_crowded,
     pair,
     put,
     set_bit,
     slot_of,
-)
-from tamis.matching.engines.automaton.layout import (
-    CACHE,
-    DONE,
-    FULL_ANSWERS,
-    FULL_FOUND,
-    FULL_OVERLAY,
-    FULL_REACHED,
-    HAS_COUNTERS,
-    OVERLAID,
-    PROGRAM,
-    PROGRESS,
-    SCRATCH,
-    SPENT,
-)
-from tamis.matching.engines.automaton.program import (
-    ACCEPTS,
-    ACTION,
-    ALSO,
-    FORMULA,
-    OF_ITSELF,
-    OF_STAGE,
-    OF_VALUE,
-    PASSES,
-    RULE_COLUMNS,
-    SOURCE,
-    SPENDS,
-    TARGET,
-    THIRD,
-    WATCHED,
 )
 
 PENDING = 1 << 31
@@ -72,30 +41,30 @@ PENDING = 1 << 31
 @inlined
 def is_overlaid(state: Int64, level: int) -> bool:
     """Whether an element has sparse facts, the innermost one that is open, at a level."""
-    count = state[OVERLAID]
-    return count > 0 and int32s(state, PROGRESS.overlay_levels)[count - 1] == level
+    count = state[at.OVERLAID]
+    return count > 0 and int32s(state, at.PROGRESS.overlay_levels)[count - 1] == level
 
 
 @inlined
 def is_sparse(state: Int64, fact: int) -> bool:
     """Whether a fact stays outside of sets."""
-    sparse = uint64s(state, PROGRAM.sparse)
+    sparse = uint64s(state, at.PROGRAM.sparse)
     return len(sparse) > 0 and holds_fact(sparse, fact) != 0
 
 
 @inlined
 def lay_over(state: Int64, level: int, fact: int) -> int:
     """Put a sparse fact on the overlay of an element, unless it is spent: DONE, or a status."""
-    if holds_fact(uint64s(state, SCRATCH.spent), fact):
-        return DONE
-    count = state[OVERLAID]
-    facts = int32s(state, PROGRESS.overlay_facts)
+    if holds_fact(uint64s(state, at.SCRATCH.spent), fact):
+        return at.DONE
+    count = state[at.OVERLAID]
+    facts = int32s(state, at.PROGRESS.overlay_facts)
     if count == len(facts):
-        return FULL_OVERLAY
+        return at.FULL_OVERLAY
     facts[count] = fact
-    int32s(state, PROGRESS.overlay_levels)[count] = level
-    state[OVERLAID] = count + 1
-    return DONE
+    int32s(state, at.PROGRESS.overlay_levels)[count] = level
+    state[at.OVERLAID] = count + 1
+    return at.DONE
 
 
 @called
@@ -104,9 +73,9 @@ def lay_told(state: Int64, level: int) -> int:
 
     Where there is no room, that is the status, and no facts follow.
     """
-    sparse = uint64s(state, PROGRAM.sparse)
-    told, summary = uint64s(state, SCRATCH.told), uint64s(state, SCRATCH.told_words)
-    status = DONE
+    sparse = uint64s(state, at.PROGRAM.sparse)
+    told, summary = uint64s(state, at.SCRATCH.told), uint64s(state, at.SCRATCH.told_words)
+    status = at.DONE
     for i in range(len(summary) if len(sparse) else 0):
         which = summary[i]
         while which != U(0):
@@ -142,9 +111,12 @@ def close_overlay(
         around: what the element around it gathered before.
         result: what it tells that.
     """
-    facts, levels = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRESS.overlay_levels)
-    known, told = uint64s(state, SCRATCH.gathered), uint64s(state, SCRATCH.told)
-    end = state[OVERLAID]
+    facts, levels = (
+        int32s(state, at.PROGRESS.overlay_facts),
+        int32s(state, at.PROGRESS.overlay_levels),
+    )
+    known, told = uint64s(state, at.SCRATCH.gathered), uint64s(state, at.SCRATCH.told)
+    end = state[at.OVERLAID]
     start = end
     while start > 0 and levels[start - 1] == level:
         start -= 1
@@ -154,21 +126,21 @@ def close_overlay(
             add_fact(known, facts[i])
             facts[last] = facts[i]
             last += 1
-    state[OVERLAID] = last
+    state[at.OVERLAID] = last
     status = follow_sparse(state, start, last, current, gathered, around, result)
     for i in range(start, last):
         known[facts[i] >> 6] = U(0)
-    count = state[OVERLAID] - last
+    count = state[at.OVERLAID] - last
     for i in range(last, last + count):
         told[facts[i] >> 6] = U(0)
     if status:
-        state[OVERLAID] = last
+        state[at.OVERLAID] = last
         return status
     for i in range(count):
         facts[start + i] = facts[last + i]
         levels[start + i] = level - 1
-    state[OVERLAID] = start + count
-    return DONE
+    state[at.OVERLAID] = start + count
+    return at.DONE
 
 
 @called
@@ -179,37 +151,40 @@ def follow_sparse(
 
     What an element tells follows behind what is on the overlay; each fact once.
     """
-    facts, starts = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRAM.sparse_starts)
-    rules, info = int32s(state, PROGRAM.sparse_rules), int32s(state, CACHE.state_info)
-    row_of_state = current * STATE_COLUMNS
+    facts, starts = (
+        int32s(state, at.PROGRESS.overlay_facts),
+        int32s(state, at.PROGRAM.sparse_starts),
+    )
+    rules, info = int32s(state, at.PROGRAM.sparse_rules), int32s(state, at.CACHE.state_info)
+    row_of_state = current * at.STATE_COLUMNS
     is_loaded = False
-    status = DONE
+    status = at.DONE
     i = start
     while i < end and not status:
         fact = np.int64(facts[i])
         i += 1
         rule, rule_end = np.int64(starts[fact]), np.int64(starts[fact + 1])
         while rule < rule_end and not status:
-            row = rule * RULE_COLUMNS
+            row = rule * pr.RULE_COLUMNS
             rule += 1
-            action, target = rules[row + ACTION], np.int64(rules[row + TARGET])
-            if rules[row + FORMULA] >= 0 or rules[row + WATCHED] != rules[row + ALSO]:
+            action, target = rules[row + pr.ACTION], np.int64(rules[row + pr.TARGET])
+            if rules[row + pr.FORMULA] >= 0 or rules[row + pr.WATCHED] != rules[row + pr.ALSO]:
                 if not is_loaded:
                     load(state, current, gathered)
                     is_loaded = True
                 if not does_hold(state, row):
                     continue
-            if action == PASSES:
-                where = PENDING | np.int64(info[row_of_state + INHERITED])
+            if action == pr.PASSES:
+                where = PENDING | np.int64(info[row_of_state + at.INHERITED])
             else:
                 where = np.int64(current)
-            is_here = reaches(state, where, np.int64(rules[row + SOURCE]))
+            is_here = reaches(state, where, np.int64(rules[row + pr.SOURCE]))
             if is_here <= 0:
                 status = -is_here
                 continue
-            if action == ACCEPTS:
+            if action == pr.ACCEPTS:
                 status = accept(state, target)
-                if rules[row + SPENDS] and not status:
+                if rules[row + pr.SPENDS] and not status:
                     spend(state, fact)
             else:
                 status = tell_sparse(state, target, around, result)
@@ -221,31 +196,31 @@ def follow_sparse(
 @inlined
 def spend(state: Int64, fact: int) -> None:
     """Note that the only query that a fact makes true is true of the document by now."""
-    spent = uint64s(state, SCRATCH.spent)
+    spent = uint64s(state, at.SCRATCH.spent)
     if not holds_fact(spent, fact):
         add_fact(spent, fact)
-        int32s(state, SCRATCH.spent_facts)[state[SPENT]] = fact
-        state[SPENT] += 1
+        int32s(state, at.SCRATCH.spent_facts)[state[at.SPENT]] = fact
+        state[at.SPENT] += 1
 
 
 @called
 def begin_overlay(state: Int64) -> None:
     """Begin a document: nothing is on the overlay, and no fact is spent."""
-    spent, facts = uint64s(state, SCRATCH.spent), int32s(state, SCRATCH.spent_facts)
-    for i in range(state[SPENT]):
+    spent, facts = uint64s(state, at.SCRATCH.spent), int32s(state, at.SCRATCH.spent_facts)
+    for i in range(state[at.SPENT]):
         spent[facts[i] >> 6] = U(0)
-    state[SPENT] = state[OVERLAID] = 0
+    state[at.SPENT] = state[at.OVERLAID] = 0
 
 
 @inlined
 def does_hold(state: Int64, row: int) -> bool:
     """Whether all that a sparse rule asks for holds."""
-    rules, known = int32s(state, PROGRAM.sparse_rules), uint64s(state, SCRATCH.gathered)
-    watched, formula = np.int64(rules[row + WATCHED]), np.int64(rules[row + FORMULA])
+    rules, known = int32s(state, at.PROGRAM.sparse_rules), uint64s(state, at.SCRATCH.gathered)
+    watched, formula = np.int64(rules[row + pr.WATCHED]), np.int64(rules[row + pr.FORMULA])
     if watched >= 0 and not (
         holds_fact(known, watched)
-        and holds_fact(known, rules[row + ALSO])
-        and holds_fact(known, rules[row + THIRD])
+        and holds_fact(known, rules[row + pr.ALSO])
+        and holds_fact(known, rules[row + pr.THIRD])
     ):
         return False
     return formula < 0 or holds(state, formula)
@@ -254,19 +229,22 @@ def does_hold(state: Int64, row: int) -> bool:
 @called
 def load(state: Int64, current: int, gathered: int) -> None:
     """Have the bits of all facts set that hold, and counters."""
-    known = uint64s(state, SCRATCH.gathered)
+    known = uint64s(state, at.SCRATCH.gathered)
     add_set(state, known, gathered)
-    sure = np.int64(int32s(state, CACHE.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    sure = np.int64(int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.SURE_FACTS])
     add_own(state, known, sure)
-    if state[HAS_COUNTERS]:
+    if state[at.HAS_COUNTERS]:
         set_counts(state, gathered)
 
 
 @called
 def add_own(state: Int64, known: Words, sure: int) -> None:
     """Add those of the facts that are sure that are about the element itself."""
-    offsets, end = int64s(state, CACHE.facts.starts), int64s(state, PROGRAM.fact_ends)[OF_ITSELF]
-    places, words = int32s(state, CACHE.facts.places), uint64s(state, CACHE.facts.words)
+    offsets, end = (
+        int64s(state, at.CACHE.facts.starts),
+        int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF],
+    )
+    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     i = offsets[sure]
     while i < offsets[sure + 1] and places[i] < end:
         known[U(places[i])] |= words[i]
@@ -277,35 +255,35 @@ def add_own(state: Int64, known: Words, sure: int) -> None:
 def unload(state: Int64, current: int, gathered: int) -> None:
     """Take all away that was loaded."""
     forget_facts(state, gathered)
-    sure = np.int64(int32s(state, CACHE.state_info)[current * STATE_COLUMNS + SURE_FACTS])
+    sure = np.int64(int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.SURE_FACTS])
     forget_facts(state, sure)
-    if state[HAS_COUNTERS]:
+    if state[at.HAS_COUNTERS]:
         forget_counts(state, gathered)
 
 
 @inlined
 def accept(state: Int64, query: int) -> int:
     """Report an answer of one query: DONE, or a status."""
-    known = int32s(state, CACHE.query_answers)
+    known = int32s(state, at.CACHE.query_answers)
     if known[query] == 0:
-        bits, answers = uint8s(state, SCRATCH.answer_bits), int32s(state, SCRATCH.answers)
+        bits, answers = uint8s(state, at.SCRATCH.answer_bits), int32s(state, at.SCRATCH.answers)
         set_bit(bits, query)
         answers[0] = query
-        answer = intern(state, CACHE.answers, answers, 1, bits)
+        answer = intern(state, at.CACHE.answers, answers, 1, bits)
         if answer < 0:
-            return FULL_ANSWERS
+            return at.FULL_ANSWERS
         known[query] = answer + 1
     if not can_report(state):
-        return FULL_FOUND
+        return at.FULL_FOUND
     report_sized(state, np.int64(known[query] - 1), 1)
-    return DONE
+    return at.DONE
 
 
 @called
 def tell_sparse(state: Int64, fact: int, around: int, result: int) -> int:
     """Tell the element around a sparse fact, once: DONE, or a status."""
-    ends = int64s(state, PROGRAM.fact_ends)
-    if ends[OF_VALUE] <= fact >> 6 < ends[OF_STAGE]:
+    ends = int64s(state, at.PROGRAM.fact_ends)
+    if ends[pr.OF_VALUE] <= fact >> 6 < ends[pr.OF_STAGE]:
         return tell_last(state, fact, around, result)
     return tell_once(state, fact)
 
@@ -317,11 +295,11 @@ def tell_once(state: Int64, fact: int) -> int:
     Facts are marked as told just where they are there: ``close_overlay`` takes the marks of these
     away again.
     """
-    told, before = uint64s(state, SCRATCH.told), state[OVERLAID]
+    told, before = uint64s(state, at.SCRATCH.told), state[at.OVERLAID]
     if holds_fact(told, fact):
-        return DONE
+        return at.DONE
     status = lay_over(state, -1, fact)
-    if state[OVERLAID] > before:
+    if state[at.OVERLAID] > before:
         add_fact(told, fact)
     return status
 
@@ -332,12 +310,12 @@ def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
 
     Chains of several stages have no sparse facts.
     """
-    ends = int64s(state, PROGRAM.fact_ends)
-    starts, lasts = int64s(state, PROGRAM.last_starts), int32s(state, PROGRAM.lasts)
-    of_chain, stages = int64s(state, PROGRAM.stage_starts), int32s(state, PROGRAM.stages)
-    bases = int32s(state, PROGRAM.counter_bases)
-    number = stage - 64 * ends[OF_VALUE]
-    status = DONE
+    ends = int64s(state, at.PROGRAM.fact_ends)
+    starts, lasts = int64s(state, at.PROGRAM.last_starts), int32s(state, at.PROGRAM.lasts)
+    of_chain, stages = int64s(state, at.PROGRAM.stage_starts), int32s(state, at.PROGRAM.stages)
+    bases = int32s(state, at.PROGRAM.counter_bases)
+    number = stage - 64 * ends[pr.OF_VALUE]
+    status = at.DONE
     for i in range(starts[number], starts[number + 1]):
         chain, fact = np.int64(lasts[2 * i]), np.int64(lasts[2 * i + 1])
         kind, counter = stages[3 * of_chain[chain]], stages[3 * of_chain[chain] + 1]
@@ -350,7 +328,7 @@ def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
 @inlined
 def in_set(state: Int64, number: int, fact: int) -> bool:
     """Whether a fact is in a set."""
-    offsets, places = int64s(state, CACHE.facts.starts), int32s(state, CACHE.facts.places)
+    offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
     place = fact >> 6
     low, high = offsets[number], offsets[number + 1]
     end = high
@@ -362,7 +340,7 @@ def in_set(state: Int64, number: int, fact: int) -> bool:
             high = middle
     if low == end or places[low] != place:
         return False
-    return uint64s(state, CACHE.facts.words)[low] >> (U(fact) & U(63)) & U(1) != U(0)
+    return uint64s(state, at.CACHE.facts.words)[low] >> (U(fact) & U(63)) & U(1) != U(0)
 
 
 # -- where rules are -------------------------------------------------------------------------------
@@ -371,52 +349,58 @@ def in_set(state: Int64, number: int, fact: int) -> bool:
 @inlined
 def reaches(state: Int64, where: int, node: int) -> int:
     """1 if a state reaches a node, or pending nodes have it; 0 if not; or a status, negated."""
-    keys, key = uint64s(state, CACHE.reached.keys), pair(where, node)
+    keys, key = uint64s(state, at.CACHE.reached.keys), pair(where, node)
     slot = slot_of(keys, key)
     if keys[slot] != U(0):
-        return int64s(state, CACHE.reached.values)[slot]
+        return int64s(state, at.CACHE.reached.values)[slot]
     return find_reached(state, where, node)
 
 
 @called
 def find_reached(state: Int64, where: int, node: int) -> int:
     """What ``reaches`` returns, which becomes known."""
-    if is_crowded(state, CACHE.reached):
-        return -FULL_REACHED
+    if is_crowded(state, at.CACHE.reached):
+        return -at.FULL_REACHED
     is_here = False
     if where & PENDING:
         offsets, members = (
-            int64s(state, CACHE.pendings.starts),
-            int32s(state, CACHE.pendings.members),
+            int64s(state, at.CACHE.pendings.starts),
+            int32s(state, at.CACHE.pendings.members),
         )
         pending = where ^ PENDING
         while pending:
             for i in range(offsets[pending], offsets[pending + 1]):
                 is_here |= members[i] == node
-            pending = int64s(state, CACHE.pending_info)[pending * PENDING_COLUMNS + AROUND]
+            pending = int64s(state, at.CACHE.pending_info)[pending * at.PENDING_COLUMNS + at.AROUND]
     else:
-        offsets, members = int64s(state, CACHE.states.starts), int32s(state, CACHE.states.members)
-        ruled = np.int64(int32s(state, CACHE.state_info)[where * STATE_COLUMNS + RULED])
+        offsets, members = (
+            int64s(state, at.CACHE.states.starts),
+            int32s(state, at.CACHE.states.members),
+        )
+        ruled = np.int64(int32s(state, at.CACHE.state_info)[where * at.STATE_COLUMNS + at.RULED])
         for i in range(offsets[where], offsets[where] + ruled):
             is_here |= members[i] == node
-    put(state, CACHE.reached, pair(where, node), np.int64(is_here))
+    put(state, at.CACHE.reached, pair(where, node), np.int64(is_here))
     return np.int64(is_here)
 
 
 @kernel
 def compact_overlay(state: Int64) -> None:
     """Drop what is twice on the overlay of an element."""
-    facts, levels = int32s(state, PROGRESS.overlay_facts), int32s(state, PROGRESS.overlay_levels)
-    told = uint64s(state, SCRATCH.told)
-    last = at = 0
-    while at < state[OVERLAID]:
-        level, start = levels[at], last
-        while at < state[OVERLAID] and levels[at] == level:
-            if not holds_fact(told, facts[at]):
-                add_fact(told, facts[at])
-                facts[last], levels[last] = facts[at], level
+    facts, levels = (
+        int32s(state, at.PROGRESS.overlay_facts),
+        int32s(state, at.PROGRESS.overlay_levels),
+    )
+    told = uint64s(state, at.SCRATCH.told)
+    last = index = 0
+    while index < state[at.OVERLAID]:
+        level, start = levels[index], last
+        while index < state[at.OVERLAID] and levels[index] == level:
+            if not holds_fact(told, facts[index]):
+                add_fact(told, facts[index])
+                facts[last], levels[last] = facts[index], level
                 last += 1
-            at += 1
+            index += 1
         for i in range(start, last):
             told[facts[i] >> 6] = U(0)
-    state[OVERLAID] = last
+    state[at.OVERLAID] = last

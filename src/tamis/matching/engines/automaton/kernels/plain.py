@@ -19,30 +19,8 @@ from tamis.language.plain import (
     STEP,
     TEST_SHIFT,
 )
-from tamis.matching.engines.automaton.building import (
-    ACCEPT_ROW,
-    ACCEPTS,
-    ALL_COVERED,
-    AT,
-    CHAIN_ROW,
-    CHAINS,
-    CODE,
-    FACT_ROW,
-    FACTS,
-    FORMULAS,
-    LAST_ROW,
-    LASTS,
-    LIMITS,
-    NODE_ROW,
-    NODES,
-    RULE_ROW,
-    RULES,
-    TEXT_NODE,
-    TRUE,
-    VALUE_ROW,
-    VALUES,
-)
-from tamis.matching.engines.automaton.kernels.adding import (
+from tamis.matching.engines.automaton.compile import layout as at
+from tamis.matching.engines.automaton.kernels.build import (
     accept_if,
     chain_of,
     node_behind,
@@ -93,16 +71,16 @@ def add_plain(
 def has_room(state: Int64, room: int, code_room: int) -> bool:
     """Whether every table has room for some more."""
     return (
-        (state[NODES] + room) * NODE_ROW <= len(int32s(state, AT.nodes))
-        and (state[FACTS] + room) * FACT_ROW <= len(int32s(state, AT.facts))
-        and (state[VALUES] + room) * VALUE_ROW <= len(int32s(state, AT.values))
-        and (state[CHAINS] + room) * CHAIN_ROW <= len(int32s(state, AT.chains))
-        and (state[LASTS] + room) * LAST_ROW <= len(int32s(state, AT.lasts))
-        and (state[RULES] + room) * RULE_ROW <= len(int32s(state, AT.rules))
-        and (state[ACCEPTS] + room) * ACCEPT_ROW <= len(int32s(state, AT.accepts))
-        and state[FORMULAS] + room < len(uint8s(state, AT.formula_kinds))
-        and state[LIMITS] + room <= len(int32s(state, AT.limits))
-        and state[CODE] + code_room <= len(int32s(state, AT.formula_code))
+        (state[at.NODES] + room) * at.NODE_ROW <= len(int32s(state, at.TABLES.nodes))
+        and (state[at.FACTS] + room) * at.FACT_ROW <= len(int32s(state, at.TABLES.facts))
+        and (state[at.VALUES] + room) * at.VALUE_ROW <= len(int32s(state, at.TABLES.values))
+        and (state[at.CHAINS] + room) * at.CHAIN_ROW <= len(int32s(state, at.TABLES.chains))
+        and (state[at.LASTS] + room) * at.LAST_ROW <= len(int32s(state, at.TABLES.lasts))
+        and (state[at.RULES] + room) * at.RULE_ROW <= len(int32s(state, at.TABLES.rules))
+        and (state[at.ACCEPTS] + room) * at.ACCEPT_ROW <= len(int32s(state, at.TABLES.accepts))
+        and state[at.FORMULAS] + room < len(uint8s(state, at.TABLES.formula_kinds))
+        and state[at.LIMITS] + room <= len(int32s(state, at.TABLES.limits))
+        and state[at.CODE] + code_room <= len(int32s(state, at.TABLES.formula_code))
     )
 
 
@@ -110,7 +88,7 @@ def has_room(state: Int64, room: int, code_room: int) -> bool:
 def add_query(
     state: Int64,
     code: Int32,
-    at: int,
+    index: int,
     end: int,
     tests: Int32,
     strings: Int32,
@@ -118,22 +96,22 @@ def add_query(
     query: int,
 ) -> None:
     """Add one query: a stack of its open levels, and one of the formulas that wait in them."""
-    levels, pending = int32s(state, AT.levels), int32s(state, AT.pending)
-    covers = int32s(state, AT.test_covers)
-    end, depth = anchored(code, at, end)
+    levels, pending = int32s(state, at.TABLES.levels), int32s(state, at.TABLES.pending)
+    covers = int32s(state, at.TABLES.test_covers)
+    end, depth = anchored(code, index, end)
     level = held = node = 0
-    cover = ALL_COVERED
-    while at < end:
-        word = np.int64(code[at])
+    cover = at.ALL_COVERED
+    while index < end:
+        word = np.int64(code[index])
         kind = word & (1 << KIND_BITS) - 1
-        at += 1
+        index += 1
         if kind == ASKS:
-            literal = np.int64(code[at])
-            at += 1
+            literal = np.int64(code[index])
+            index += 1
             number = strings[literal] if literal >= 0 else -1 - np.int64(numbers[-1 - literal])
             pending[held] = asked(state, node, word >> KIND_BITS, number)
             held += 1
-            uint8s(state, AT.reads_text)[cover] = 1
+            uint8s(state, at.TABLES.reads_text)[cover] = 1
         elif kind != END:
             row = level * LEVEL_ROW
             levels[row + BEGUN], levels[row + AROUND] = word, node
@@ -142,8 +120,8 @@ def add_query(
             if kind == STEP:
                 test = np.int64(tests[word >> KIND_BITS + TEST_SHIFT])
                 node = node_behind(state, node, word >> KIND_BITS & BELOW, test)
-                if uint8s(state, AT.test_kinds)[test] == TEXT_NODE:
-                    uint8s(state, AT.reads_text)[cover] = 1
+                if uint8s(state, at.TABLES.test_kinds)[test] == at.TEXT_NODE:
+                    uint8s(state, at.TABLES.reads_text)[cover] = 1
                 if covers[test] >= 0:
                     cover = np.int64(covers[test])
         else:
@@ -159,19 +137,19 @@ def add_query(
 
 
 @inlined
-def anchored(code: Int32, at: int, end: int) -> tuple[int, int]:
+def anchored(code: Int32, index: int, end: int) -> tuple[int, int]:
     """Where a query ends, and how many levels there are around its anchor.
 
     The anchor moves on to a step that is all that is asked of it: where ``//a[b]`` is true, so is
     ``//a/b``, and what is true of b need not be told to a.
     """
     depth = 0
-    while not code[at] >> KIND_BITS & ANCHOR:
+    while not code[index] >> KIND_BITS & ANCHOR:
         depth += 1
-        at += 1
-    while is_step(code[at + 1]) and end_of(code, at + 1) == end - 2:
+        index += 1
+    while is_step(code[index + 1]) and end_of(code, index + 1) == end - 2:
         depth += 1
-        at += 1
+        index += 1
         end -= 1
     return end, depth
 
@@ -183,20 +161,20 @@ def is_step(word: int) -> bool:
 
 
 @inlined
-def end_of(code: Int32, at: int) -> int:
+def end_of(code: Int32, index: int) -> int:
     """Where the level ends that begins somewhere."""
     depth = 0
     while True:
-        kind = code[at] & (1 << KIND_BITS) - 1
+        kind = code[index] & (1 << KIND_BITS) - 1
         if kind == ASKS:
-            at += 1
+            index += 1
         elif kind == END:
             depth -= 1
             if depth == 0:
-                return at
+                return index
         else:
             depth += 1
-        at += 1
+        index += 1
 
 
 @inlined
@@ -212,7 +190,7 @@ def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
         return negation(state, holds)
     flags = begun >> KIND_BITS
     if flags & FIRST:
-        return passed(state, node, chain_of(state, stage(state, node, TRUE)), holds)
+        return passed(state, node, chain_of(state, stage(state, node, at.TRUE)), holds)
     return told(state, node, flags & BELOW, holds)
 
 

@@ -11,62 +11,18 @@ from tamis.documents.batch import ATTRIBUTE, ELEMENT, KIND_BITS
 from tamis.documents.batch import DOCUMENT as OF_DOCUMENT
 from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
-from tamis.matching.engines.automaton.cache import (
-    ANSWER,
-    DEAD,
-    EMPTY,
-    NO_RESULT,
-    READS,
-    RESULT,
-    RESULT_ANSWER,
-    START,
-    STATE_COLUMNS,
-    UNKNOWN,
-)
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels.answers import can_report, note_place, report
 from tamis.matching.engines.automaton.kernels.ends import close, closed, gather
+from tamis.matching.engines.automaton.kernels.facts import pair, slot_of
 from tamis.matching.engines.automaton.kernels.overlay import (
     begin_overlay,
     close_overlay,
     is_overlaid,
 )
-from tamis.matching.engines.automaton.kernels.reporting import can_report, note_place, report
 from tamis.matching.engines.automaton.kernels.starts import advance, begin
-from tamis.matching.engines.automaton.kernels.tables import pair, slot_of
 from tamis.matching.engines.automaton.kernels.values import read_value
-from tamis.matching.engines.automaton.layout import (
-    ATTRIBUTE_AT,
-    CACHE,
-    COUNTED_FROM,
-    CURRENT,
-    DEPTH,
-    DOCUMENT,
-    DOCUMENT_TEXT,
-    DONE,
-    EVENT,
-    EVENTS,
-    FOUND_COUNT,
-    FULL_DEPTH,
-    FULL_FOUND,
-    GATHERED,
-    HAS_COUNTERS,
-    HAS_LEAVES,
-    IS_OPEN,
-    IS_SETTLED,
-    LEVEL,
-    LOOK_AT,
-    MET_COUNT,
-    MISC_AT,
-    NOTES,
-    NOTES_ALL,
-    PROGRESS,
-    QUERIES,
-    REGAINED,
-    STAMP,
-    TEXT_AT,
-    TRUE_AT_MOST,
-    WIDTH,
-)
-from tamis.matching.engines.automaton.program import MISC, TEXT
 
 NEVER = 1 << 62
 """More queries than there are."""
@@ -82,19 +38,19 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
         start, end: where.
     """
     if not can_report(state):
-        return FULL_FOUND
-    current = state[CURRENT]
-    next = np.int64(int32s(state, CACHE.table)[current * state[WIDTH] + symbol])
-    if next == UNKNOWN:
+        return at.FULL_FOUND
+    current = state[at.CURRENT]
+    next = np.int64(int32s(state, at.CACHE.table)[current * state[at.WIDTH] + symbol])
+    if next == at.UNKNOWN:
         next = advance(state, current, symbol)
         if next < 0:
             return -next
-    if next == DEAD:
-        return DONE
-    info = int32s(state, CACHE.state_info)
-    own = EMPTY
-    state[LEVEL] = state[DEPTH] + 1
-    if info[next * STATE_COLUMNS + READS]:
+    if next == at.DEAD:
+        return at.DONE
+    info = int32s(state, at.CACHE.state_info)
+    own = at.EMPTY
+    state[at.LEVEL] = state[at.DEPTH] + 1
+    if info[next * at.STATE_COLUMNS + at.READS]:
         own = read_value(state, next, own, buffer, start, end)
         if own < 0:
             return -own
@@ -102,82 +58,88 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
     if value < 0:
         return -value
     result = value & 0xFFFFFFFF
-    gathered = state[GATHERED]
-    if result != EMPTY:
-        gathered = gather(state, gathered, result, state[HAS_COUNTERS] == 0)
+    gathered = state[at.GATHERED]
+    if result != at.EMPTY:
+        gathered = gather(state, gathered, result, state[at.HAS_COUNTERS] == 0)
         if gathered < 0:
             return -gathered
-    if is_overlaid(state, state[LEVEL]):
-        status = close_overlay(state, next, own, state[GATHERED], result, state[LEVEL])
+    if is_overlaid(state, state[at.LEVEL]):
+        status = close_overlay(state, next, own, state[at.GATHERED], result, state[at.LEVEL])
         if status:
             return status
-    state[GATHERED] = gathered
-    answer = np.int64(info[next * STATE_COLUMNS + ANSWER])
+    state[at.GATHERED] = gathered
+    answer = np.int64(info[next * at.STATE_COLUMNS + at.ANSWER])
     note_place(state, answer, place)
     report(state, answer)
     report(state, (value >> 32) - 1)
-    return DONE
+    return at.DONE
 
 
 @called
 def leaves(state: Int64) -> int:
     """Match the attributes of the event before, and the leaves behind it: DONE, or a status."""
-    event = state[EVENT] - 1
-    events, names = int64s(state, EVENTS.attribute_event), int32s(state, EVENTS.attribute_name)
-    symbols = int32s(state, EVENTS.attributes)
-    starts, ends = int64s(state, EVENTS.value_start), int64s(state, EVENTS.value_end)
-    while state[ATTRIBUTE_AT] < len(events) and events[state[ATTRIBUTE_AT]] <= event:
-        if events[state[ATTRIBUTE_AT]] == event:
-            at = state[ATTRIBUTE_AT]
-            start, end = starts[at], ends[at]
-            symbol, buffer = np.int64(symbols[names[at]]), EVENTS.attribute_values
-            status = leaf(state, at << KIND_BITS | ATTRIBUTE, symbol, buffer, start, end)
+    event = state[at.EVENT] - 1
+    events, names = (
+        int64s(state, at.EVENTS.attribute_event),
+        int32s(state, at.EVENTS.attribute_name),
+    )
+    symbols = int32s(state, at.EVENTS.attributes)
+    starts, ends = int64s(state, at.EVENTS.value_start), int64s(state, at.EVENTS.value_end)
+    while state[at.ATTRIBUTE_AT] < len(events) and events[state[at.ATTRIBUTE_AT]] <= event:
+        if events[state[at.ATTRIBUTE_AT]] == event:
+            index = state[at.ATTRIBUTE_AT]
+            start, end = starts[index], ends[index]
+            symbol, buffer = np.int64(symbols[names[index]]), at.EVENTS.attribute_values
+            status = leaf(state, index << KIND_BITS | ATTRIBUTE, symbol, buffer, start, end)
             if status:
                 return status
-        state[ATTRIBUTE_AT] += 1
-    texts, miscs = int64s(state, EVENTS.text_event), int64s(state, EVENTS.misc_event)
-    misc_end = int64s(state, EVENTS.misc_starts)[state[DOCUMENT] + 1]
-    status = DONE
+        state[at.ATTRIBUTE_AT] += 1
+    texts, miscs = int64s(state, at.EVENTS.text_event), int64s(state, at.EVENTS.misc_event)
+    misc_end = int64s(state, at.EVENTS.misc_starts)[state[at.DOCUMENT] + 1]
+    status = at.DONE
     while True:
-        text, misc = state[TEXT_AT], state[MISC_AT]
+        text, misc = state[at.TEXT_AT], state[at.MISC_AT]
         has_text = text < len(texts) and texts[text] <= event
         has_misc = misc < misc_end and miscs[misc] <= event
         if has_misc and has_text:
-            has_text = int64s(state, EVENTS.misc_text)[misc] > text
+            has_text = int64s(state, at.EVENTS.misc_text)[misc] > text
             has_misc = not has_text
         if has_misc:
             if miscs[misc] == event:
-                start = int64s(state, EVENTS.misc_start)[misc]
-                end = int64s(state, EVENTS.misc_end)[misc]
+                start = int64s(state, at.EVENTS.misc_start)[misc]
+                end = int64s(state, at.EVENTS.misc_end)[misc]
                 place = misc << KIND_BITS | OF_MISC
-                status = leaf(state, place, MISC, EVENTS.misc_values, start, end)
+                status = leaf(state, place, pr.MISC, at.EVENTS.misc_values, start, end)
         elif has_text:
             if texts[text] == event:
-                start = int64s(state, EVENTS.text_start)[text]
-                end = int64s(state, EVENTS.text_end)[text]
+                start = int64s(state, at.EVENTS.text_start)[text]
+                end = int64s(state, at.EVENTS.text_end)[text]
                 place = text << KIND_BITS | OF_TEXT
-                status = leaf(state, place, TEXT, EVENTS.text_values, start, end)
+                status = leaf(state, place, pr.TEXT, at.EVENTS.text_values, start, end)
         else:
-            return DONE
+            return at.DONE
         if status:
             return status
-        state[MISC_AT] += has_misc
-        state[TEXT_AT] += has_text
+        state[at.MISC_AT] += has_misc
+        state[at.TEXT_AT] += has_text
 
 
 @called
 def begin_again(state: Int64) -> int:
     """Find the states of the elements that are open, in a new cache: DONE, or a status."""
-    outer_states, symbols = int32s(state, PROGRESS.outer_states), int32s(state, PROGRESS.symbols)
-    while state[REGAINED] < state[DEPTH]:
-        level = state[REGAINED]
-        outer_states[level] = state[CURRENT]
-        next = advance(state, state[CURRENT], symbols[level])
+    outer_states, symbols = (
+        int32s(state, at.PROGRESS.outer_states),
+        int32s(state, at.PROGRESS.symbols),
+    )
+    while state[at.REGAINED] < state[at.DEPTH]:
+        level = state[at.REGAINED]
+        outer_states[level] = state[at.CURRENT]
+        next = advance(state, state[at.CURRENT], symbols[level])
         if next < 0:
             return -next
-        state[CURRENT] = next
-        state[REGAINED] = level + 1
-    return DONE
+        state[at.CURRENT] = next
+        state[at.REGAINED] = level + 1
+    return at.DONE
 
 
 @kernel
@@ -186,44 +148,44 @@ def scan(state: Int64) -> int:
     status = begin(state)
     if not status:
         status = begin_again(state)
-    documents = int64s(state, EVENTS.document_starts)
-    while not status and state[DOCUMENT] < len(documents) - 1:
-        document = state[DOCUMENT]
+    documents = int64s(state, at.EVENTS.document_starts)
+    while not status and state[at.DOCUMENT] < len(documents) - 1:
+        document = state[at.DOCUMENT]
         start, end = documents[document], documents[document + 1]
         if start < end:
-            if not state[IS_OPEN]:
+            if not state[at.IS_OPEN]:
                 if not can_report(state):
-                    return FULL_FOUND
+                    return at.FULL_FOUND
                 open_document(state, start)
             status = scan_document(state, end)
         if not status:
-            state[IS_OPEN] = 0
-            state[REGAINED] = state[DEPTH] = 0
-            state[DOCUMENT] = document + 1
-            int64s(state, PROGRESS.found_starts)[document + 1] = state[FOUND_COUNT]
-            int64s(state, PROGRESS.met_starts)[document + 1] = state[MET_COUNT]
+            state[at.IS_OPEN] = 0
+            state[at.REGAINED] = state[at.DEPTH] = 0
+            state[at.DOCUMENT] = document + 1
+            int64s(state, at.PROGRESS.found_starts)[document + 1] = state[at.FOUND_COUNT]
+            int64s(state, at.PROGRESS.met_starts)[document + 1] = state[at.MET_COUNT]
     return status
 
 
 @called
 def open_document(state: Int64, start: int) -> None:
     """Begin a document, whose first event is at ``start``; what is true of all is reported."""
-    document, texts = state[DOCUMENT], int64s(state, EVENTS.text_event)
-    while state[TEXT_AT] < len(texts) and texts[state[TEXT_AT]] < start:
-        state[TEXT_AT] += 1  # those of a document that was left early
-    state[IS_OPEN] = 1
-    state[EVENT] = start
-    state[DEPTH] = 0
-    state[CURRENT] = START
-    state[GATHERED] = EMPTY
-    state[MISC_AT] = int64s(state, EVENTS.misc_starts)[document]
-    state[STAMP] += 1
+    document, texts = state[at.DOCUMENT], int64s(state, at.EVENTS.text_event)
+    while state[at.TEXT_AT] < len(texts) and texts[state[at.TEXT_AT]] < start:
+        state[at.TEXT_AT] += 1  # those of a document that was left early
+    state[at.IS_OPEN] = 1
+    state[at.EVENT] = start
+    state[at.DEPTH] = 0
+    state[at.CURRENT] = at.START
+    state[at.GATHERED] = at.EMPTY
+    state[at.MISC_AT] = int64s(state, at.EVENTS.misc_starts)[document]
+    state[at.STAMP] += 1
     begin_overlay(state)
-    state[DOCUMENT_TEXT] = state[TEXT_AT]
-    state[COUNTED_FROM] = state[FOUND_COUNT]
-    state[TRUE_AT_MOST] = state[IS_SETTLED] = 0
-    state[LOOK_AT] = NEVER if state[NOTES] == NOTES_ALL else state[QUERIES]
-    answer = np.int64(int32s(state, CACHE.state_info)[START * STATE_COLUMNS + ANSWER])
+    state[at.DOCUMENT_TEXT] = state[at.TEXT_AT]
+    state[at.COUNTED_FROM] = state[at.FOUND_COUNT]
+    state[at.TRUE_AT_MOST] = state[at.IS_SETTLED] = 0
+    state[at.LOOK_AT] = NEVER if state[at.NOTES] == at.NOTES_ALL else state[at.QUERIES]
+    answer = np.int64(int32s(state, at.CACHE.state_info)[at.START * at.STATE_COLUMNS + at.ANSWER])
     note_place(state, answer, document << KIND_BITS | OF_DOCUMENT)
     report(state, answer)
 
@@ -237,81 +199,84 @@ def scan_document(state: Int64, end: int) -> int:
     the end of the document itself. What follows once all queries are true is left out, but where
     all nodes that they select are to be noted.
     """
-    tags, elements = int32s(state, EVENTS.tags), int32s(state, EVENTS.elements)
-    table, info = int32s(state, CACHE.table), int32s(state, CACHE.state_info)
+    tags, elements = int32s(state, at.EVENTS.tags), int32s(state, at.EVENTS.elements)
+    table, info = int32s(state, at.CACHE.table), int32s(state, at.CACHE.state_info)
     close_keys, close_values = (
-        uint64s(state, CACHE.closes.keys),
-        int64s(state, CACHE.closes.values),
+        uint64s(state, at.CACHE.closes.keys),
+        int64s(state, at.CACHE.closes.values),
     )
     outer_states, outer_gathered = (
-        int32s(state, PROGRESS.outer_states),
-        int32s(state, PROGRESS.outer_gathered),
+        int32s(state, at.PROGRESS.outer_states),
+        int32s(state, at.PROGRESS.outer_gathered),
     )
-    symbols, outer_texts = int32s(state, PROGRESS.symbols), int64s(state, PROGRESS.outer_texts)
-    width = state[WIDTH]
-    has_leaves = state[HAS_LEAVES] != 0
-    is_plain = state[HAS_COUNTERS] == 0
-    event, depth = state[EVENT], state[DEPTH]
-    current, gathered = state[CURRENT], state[GATHERED]
+    symbols, outer_texts = (
+        int32s(state, at.PROGRESS.symbols),
+        int64s(state, at.PROGRESS.outer_texts),
+    )
+    width = state[at.WIDTH]
+    has_leaves = state[at.HAS_LEAVES] != 0
+    is_plain = state[at.HAS_COUNTERS] == 0
+    event, depth = state[at.EVENT], state[at.DEPTH]
+    current, gathered = state[at.CURRENT], state[at.GATHERED]
     depth_max = len(outer_states)
-    status = DONE
+    status = at.DONE
     while True:
         if has_leaves:
-            state[EVENT], state[DEPTH] = event, depth
-            state[CURRENT], state[GATHERED] = current, gathered
+            state[at.EVENT], state[at.DEPTH] = event, depth
+            state[at.CURRENT], state[at.GATHERED] = current, gathered
             status = leaves(state)
-            gathered = state[GATHERED]  # some leaves may be matched already
-            if status or state[IS_SETTLED]:
+            gathered = state[at.GATHERED]  # some leaves may be matched already
+            if status or state[at.IS_SETTLED]:
                 break
         tag = tags[event] if event < end else -1
         if tag >= 0:
             symbol = np.int64(elements[U(tag)])
             next = np.int64(table[U(current * width + symbol)])
-            if next <= DEAD:
-                if next == UNKNOWN:
+            if next <= at.DEAD:
+                if next == at.UNKNOWN:
                     next = advance(state, current, symbol)
                     if next < 0:
                         status = -next
                         break
-                if next == DEAD:
+                if next == at.DEAD:
                     event = skip_element(tags, event)
                     continue
             if depth >= depth_max:
-                status = FULL_DEPTH
+                status = at.FULL_DEPTH
                 break
-            answer = np.int64(info[U(next * STATE_COLUMNS + ANSWER)])
+            answer = np.int64(info[U(next * at.STATE_COLUMNS + at.ANSWER)])
             if answer >= 0:
                 if not can_report(state):
-                    status = FULL_FOUND
+                    status = at.FULL_FOUND
                     break
                 note_place(state, answer, event << KIND_BITS | ELEMENT)
                 report(state, answer)
-                if state[IS_SETTLED]:
+                if state[at.IS_SETTLED]:
                     break
             outer_states[U(depth)] = current
             outer_gathered[U(depth)] = gathered
             symbols[U(depth)] = symbol
-            outer_texts[U(depth)] = state[TEXT_AT]
+            outer_texts[U(depth)] = state[at.TEXT_AT]
             depth += 1
             event += 1
             current = next
-            gathered = EMPTY
+            gathered = at.EMPTY
             continue
         own = gathered
-        if info[U(current * STATE_COLUMNS + READS)]:
-            text = outer_texts[U(depth - 1)] if depth else state[DOCUMENT_TEXT]
-            state[LEVEL] = depth
+        if info[U(current * at.STATE_COLUMNS + at.READS)]:
+            text = outer_texts[U(depth - 1)] if depth else state[at.DOCUMENT_TEXT]
+            state[at.LEVEL] = depth
             own = read_element(state, current, gathered, text)
             if own < 0:
                 status = -own
                 break
-        if own == EMPTY:
-            if info[U(current * STATE_COLUMNS + RESULT)] == NO_RESULT:
+        if own == at.EMPTY:
+            if info[U(current * at.STATE_COLUMNS + at.RESULT)] == at.NO_RESULT:
                 status = -close(state, current, own)
                 if status:
                     break
-            result = np.int64(info[U(current * STATE_COLUMNS + RESULT)])
-            answer = np.int64(info[U(current * STATE_COLUMNS + RESULT_ANSWER)])
+            result = np.int64(info[U(current * at.STATE_COLUMNS + at.RESULT)])
+            answer = np.int64(info[U(current * at.STATE_COLUMNS + at.RESULT_ANSWER)])
         else:
             key = pair(current, own)
             slot = slot_of(close_keys, key)
@@ -324,15 +289,15 @@ def scan_document(state: Int64, end: int) -> int:
             result = value & 0xFFFFFFFF
             answer = (value >> 32) - 1
         if (answer >= 0 or event == end) and not can_report(state):
-            status = FULL_FOUND
+            status = at.FULL_FOUND
             break
         if event == end:
             report(state, answer)
             if is_overlaid(state, 0):
-                status = close_overlay(state, current, own, EMPTY, EMPTY, 0)
+                status = close_overlay(state, current, own, at.EMPTY, at.EMPTY, 0)
             break
         outer = np.int64(outer_gathered[U(depth - 1)])
-        if result != EMPTY:
+        if result != at.EMPTY:
             outer = gather(state, outer, result, is_plain)
             if outer < 0:
                 status = -outer
@@ -344,14 +309,14 @@ def scan_document(state: Int64, end: int) -> int:
             status = close_overlay(state, current, own, gathered_around, result, depth)
             if status:
                 break
-        if state[IS_SETTLED]:
+        if state[at.IS_SETTLED]:
             break
         depth -= 1
         event += 1
         current = np.int64(outer_states[U(depth)])
         gathered = outer
-    state[EVENT], state[DEPTH], state[REGAINED] = event, depth, depth
-    state[CURRENT], state[GATHERED] = current, gathered
+    state[at.EVENT], state[at.DEPTH], state[at.REGAINED] = event, depth, depth
+    state[at.CURRENT], state[at.GATHERED] = current, gathered
     return status
 
 
@@ -363,10 +328,10 @@ def read_element(state: Int64, current: int, gathered: int, text: int) -> int:
         text: how many text nodes there were before it.
     """
     start = end = 0
-    if text < state[TEXT_AT]:
-        start = int64s(state, EVENTS.text_start)[text]
-        end = int64s(state, EVENTS.text_end)[state[TEXT_AT] - 1]
-    return read_value(state, current, gathered, EVENTS.text_values, start, end)
+    if text < state[at.TEXT_AT]:
+        start = int64s(state, at.EVENTS.text_start)[text]
+        end = int64s(state, at.EVENTS.text_end)[state[at.TEXT_AT] - 1]
+    return read_value(state, current, gathered, at.EVENTS.text_values, start, end)
 
 
 @called

@@ -7,30 +7,8 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
-from tamis.matching.engines.automaton.building import (
-    AT,
-    FACT_FORMULA,
-    FACT_ROW,
-    FACTS,
-    FORMULAS,
-    KIND,
-    LAST_ROW,
-    LAST_STAGE,
-    RULE_ACTION,
-    RULE_FORMULA,
-    RULE_ROW,
-    RULES,
-)
-from tamis.matching.engines.automaton.program import (
-    ACCEPTS,
-    AND,
-    CONJUNCTION,
-    COUNT,
-    COUNTS,
-    NOT,
-    OF_STAGE,
-    OR,
-)
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.compile import layout as at
 
 DENSE, LARGE, SMALL, SPARSE, PURE, QUIET = 1, 2, 4, 8, 16, 32
 """What is known of a fact: it has to be in sets; it is about one of many constants, or of a few; it
@@ -48,21 +26,21 @@ def classify(state: Int64, flags: Bytes) -> None:
     Args:
         flags: by fact; DENSE and LARGE are given.
     """
-    begins = int32s(state, AT.others)
-    for formula in range(state[FORMULAS]):
+    begins = int32s(state, at.TABLES.others)
+    for formula in range(state[at.FORMULAS]):
         force_denied(state, formula, begins, flags)
-    rules = int32s(state, AT.rules)
-    for row in range(0, state[RULES] * RULE_ROW, RULE_ROW):
-        if rules[row + RULE_ACTION] == COUNTS:
-            force_formula(state, np.int64(rules[row + RULE_FORMULA]), flags)
-    for fact in range(state[FACTS] - 1, -1, -1):
+    rules = int32s(state, at.TABLES.rules)
+    for row in range(0, state[at.RULES] * at.RULE_ROW, at.RULE_ROW):
+        if rules[row + at.RULE_ACTION] == pr.COUNTS:
+            force_formula(state, np.int64(rules[row + at.RULE_FORMULA]), flags)
+    for fact in range(state[at.FACTS] - 1, -1, -1):
         if flags[fact] & DENSE:
             stage, formula = rests_on(state, fact)
             if stage >= 0:
                 flags[stage] |= np.uint8(DENSE)
             elif formula >= 0:
                 force_formula(state, formula, flags)
-    for fact in range(state[FACTS]):
+    for fact in range(state[at.FACTS]):
         if flags[fact] & DENSE == 0:
             stage, formula = rests_on(state, fact)
             if flags[fact] & LARGE:
@@ -84,7 +62,7 @@ def add_companions(state: Int64, flags: Bytes) -> None:
     Args:
         flags: by fact; SMALL is given, and what ``classify`` found.
     """
-    for fact in range(state[FACTS]):
+    for fact in range(state[at.FACTS]):
         if flags[fact] & (DENSE | SPARSE) == 0:
             stage, formula = rests_on(state, fact)
             if (
@@ -93,18 +71,18 @@ def add_companions(state: Int64, flags: Bytes) -> None:
                 or (formula >= 0 and has_any(state, formula, flags, QUIET))
             ):
                 flags[fact] |= np.uint8(QUIET)
-    rules = int32s(state, AT.rules)
-    for row in range(0, state[RULES] * RULE_ROW, RULE_ROW):
-        if rules[row + RULE_ACTION] == ACCEPTS:
-            ask_for(state, np.int64(rules[row + RULE_FORMULA]), flags)
-    for fact in range(state[FACTS] - 1, -1, -1):
+    rules = int32s(state, at.TABLES.rules)
+    for row in range(0, state[at.RULES] * at.RULE_ROW, at.RULE_ROW):
+        if rules[row + at.RULE_ACTION] == pr.ACCEPTS:
+            ask_for(state, np.int64(rules[row + at.RULE_FORMULA]), flags)
+    for fact in range(state[at.FACTS] - 1, -1, -1):
         if flags[fact] & QUIET == 0:
             stage, formula = rests_on(state, fact)
             if stage >= 0 and flags[stage] & SPARSE == 0:
                 flags[stage] &= np.uint8(~QUIET & 0xFF)
             if stage < 0 and formula >= 0:
                 ask_for(state, formula, flags)
-    for fact in range(state[FACTS]):
+    for fact in range(state[at.FACTS]):
         if flags[fact] & QUIET:
             stage, formula = rests_on(state, fact)
             if flags[fact] & SMALL:
@@ -120,12 +98,15 @@ def add_companions(state: Int64, flags: Bytes) -> None:
 def ask_for(state: Int64, formula: int, flags: Bytes) -> None:
     """Note that whoever looks at a formula has to be told, unless it has other sparse facts."""
     if holds_without(state, formula, flags, PURE):
-        starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
+        starts, code = (
+            int64s(state, at.TABLES.formula_starts),
+            int32s(state, at.TABLES.formula_code),
+        )
         place, end = starts[formula], starts[formula + 1]
         while place < end:
             if code[place] >= 0:
                 flags[np.int64(code[place])] &= np.uint8(~QUIET & 0xFF)
-            place += 4 if code[place] == COUNT else 1
+            place += 4 if code[place] == pr.COUNT else 1
 
 
 @inlined
@@ -134,14 +115,14 @@ def rests_on(state: Int64, fact: int) -> tuple[int, int]:
 
     All that a fact rests on has smaller numbers, so to go through facts once, up or down, will do.
     """
-    facts, lasts = int32s(state, AT.facts), int32s(state, AT.lasts)
-    kind = facts[fact * FACT_ROW + KIND]
-    formula = np.int64(facts[fact * FACT_ROW + FACT_FORMULA])
+    facts, lasts = int32s(state, at.TABLES.facts), int32s(state, at.TABLES.lasts)
+    kind = facts[fact * at.FACT_ROW + at.KIND]
+    formula = np.int64(facts[fact * at.FACT_ROW + at.FACT_FORMULA])
     stage = np.int64(-1)
-    if kind < OF_STAGE:
+    if kind < pr.OF_STAGE:
         formula = np.int64(-1)
     elif formula < 0:
-        stage = np.int64(lasts[(-2 - formula) * LAST_ROW + LAST_STAGE])
+        stage = np.int64(lasts[(-2 - formula) * at.LAST_ROW + at.LAST_STAGE])
     return stage, formula
 
 
@@ -152,26 +133,26 @@ def force_denied(state: Int64, formula: int, begins: Int32, flags: Bytes) -> Non
     Args:
         begins: room for where the operands begin that are on the stack.
     """
-    if uint8s(state, AT.formula_kinds)[formula] == CONJUNCTION:
+    if uint8s(state, at.TABLES.formula_kinds)[formula] == pr.CONJUNCTION:
         return
-    starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
+    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
     top, place = -1, starts[formula]
     while place < starts[formula + 1]:
         operator = code[place]
-        if operator == NOT:
+        if operator == pr.NOT:
             force(code, np.int64(begins[top]), place, flags)
-        elif operator in (AND, OR):
+        elif operator in (pr.AND, pr.OR):
             top -= 1
         else:
             top += 1
             begins[top] = place
-        place += 4 if operator == COUNT else 1
+        place += 4 if operator == pr.COUNT else 1
 
 
 @called
 def force_formula(state: Int64, formula: int, flags: Bytes) -> None:
     """Note that the facts of a formula have to be in sets."""
-    starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
+    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
     force(code, starts[formula], starts[formula + 1], flags)
 
 
@@ -179,7 +160,7 @@ def force_formula(state: Int64, formula: int, flags: Bytes) -> None:
 def force(code: Int32, place: int, end: int, flags: Bytes) -> None:
     """Likewise those of a part of a program."""
     while place < end:
-        if code[place] == COUNT:
+        if code[place] == pr.COUNT:
             place += 4
             continue
         if code[place] >= 0:
@@ -190,12 +171,12 @@ def force(code: Int32, place: int, end: int, flags: Bytes) -> None:
 @called
 def has_any(state: Int64, formula: int, flags: Bytes, flag: int) -> bool:
     """Whether there is a fact in a formula of which something is known."""
-    starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
+    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
     place, end = starts[formula], starts[formula + 1]
     while place < end:
         if code[place] >= 0 and flags[np.int64(code[place])] & flag:
             return True
-        place += 4 if code[place] == COUNT else 1
+        place += 4 if code[place] == pr.COUNT else 1
     return False
 
 
@@ -206,9 +187,9 @@ def holds_without(state: Int64, formula: int, flags: Bytes, mask: int) -> bool:
     Args:
         mask: PURE; or with QUIET, where just those facts do not hold that are PURE and not QUIET.
     """
-    starts, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
+    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
     place, end = starts[formula], starts[formula + 1]
-    if uint8s(state, AT.formula_kinds)[formula] == CONJUNCTION:
+    if uint8s(state, at.TABLES.formula_kinds)[formula] == pr.CONJUNCTION:
         while place < end and flags[np.int64(code[place])] & mask != PURE:
             place += 1
         return place == end
@@ -217,15 +198,15 @@ def holds_without(state: Int64, formula: int, flags: Bytes, mask: int) -> bool:
         operator = code[place]
         if operator >= 0:
             stack = stack << U(1) | U(flags[np.int64(operator)] & mask != PURE)
-        elif operator == NOT:
+        elif operator == pr.NOT:
             stack |= U(1)
-        elif operator == AND:
+        elif operator == pr.AND:
             stack = stack >> U(1) & (stack | ~U(1))
-        elif operator == OR:
+        elif operator == pr.OR:
             stack = stack >> U(1) | stack & U(1)
         else:
             stack = stack << U(1) | U(1)
-        place += 4 if operator == COUNT else 1
+        place += 4 if operator == pr.COUNT else 1
     return stack & U(1) != U(0)
 
 
@@ -248,16 +229,16 @@ def find_triggers(
         starts, triggers: filled.
         is_only: filled; whether the formula does not hold without them.
     """
-    offsets, code = int64s(state, AT.formula_starts), int32s(state, AT.formula_code)
-    kinds = uint8s(state, AT.formula_kinds)
+    offsets, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
+    kinds = uint8s(state, at.TABLES.formula_kinds)
     count = 0
-    for formula in range(state[FORMULAS]):
+    for formula in range(state[at.FORMULAS]):
         starts[formula] = count
         is_only[formula] = not holds_without(state, formula, flags, PURE)
         mask = wanted = PURE if is_only[formula] else SPARSE
         if not holds_without(state, formula, flags, PURE | QUIET):
             mask = PURE | QUIET
-        is_one_enough = is_only[formula] and kinds[formula] == CONJUNCTION
+        is_one_enough = is_only[formula] and kinds[formula] == pr.CONJUNCTION
         place, end = offsets[formula], offsets[formula + 1]
         while place < end:
             fact = np.int64(code[place])
@@ -269,5 +250,5 @@ def find_triggers(
                     count += 1
                 elif uses[fact] < uses[np.int64(triggers[count - 1])]:
                     triggers[count - 1] = fact
-            place += 4 if fact == COUNT else 1
-    starts[state[FORMULAS]] = count
+            place += 4 if fact == pr.COUNT else 1
+    starts[state[at.FORMULAS]] = count

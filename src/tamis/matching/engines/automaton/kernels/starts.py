@@ -1,66 +1,34 @@
-"""The start of an element: which nodes it reaches, and the state that this is."""
+"""The start of an element: which nodes it reaches, the state that this is, and what is pending.
+
+*Pending* nodes are those around an element of which descendants are sought.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
-from tamis.matching.engines.automaton.cache import (
-    ANSWER,
-    AROUND,
-    COUNT,
-    DEAD,
-    EMPTY,
-    INHERITED,
-    NO_RESULT,
-    NOTHING,
-    OWN,
-    PENDING_COLUMNS,
-    READS,
-    RESULT,
-    RESULT_ANSWER,
-    RULED,
-    START,
-    STATE_COLUMNS,
-    SURE_FACTS,
-    Bytes,
-)
-from tamis.matching.engines.automaton.kernels.facts import known_told, tell
-from tamis.matching.engines.automaton.kernels.pending import find_pending
-from tamis.matching.engines.automaton.kernels.tables import (
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels.facts import (
     MIXER,
     add_list,
+    add_set,
     all_set,
     append,
     clear,
+    clear_bit,
     has_room,
+    holds_fact,
     intern,
     is_set,
+    known_told,
     mixed,
+    remove_set,
     set_bit,
-)
-from tamis.matching.engines.automaton.layout import (
-    CACHE,
-    DONE,
-    FULL_ANSWERS,
-    FULL_FACTS,
-    FULL_STATES,
-    PROGRAM,
-    SCRATCH,
-    WIDTH,
-)
-from tamis.matching.engines.automaton.program import (
-    ACCEPTED,
-    CHILDREN,
-    DESCENDANTS,
-    GRIDS,
-    NODE_COLUMNS,
-    OF_GROUP,
-    OF_ITSELF,
-    RULES,
-    SURE,
+    tell,
 )
 
 
@@ -71,13 +39,13 @@ def advance(state: Int64, outer: int, symbol: int) -> int:
     Args:
         outer: the state of its parent.
     """
-    inherited = np.int64(int32s(state, CACHE.state_info)[outer * STATE_COLUMNS + OWN])
+    inherited = np.int64(int32s(state, at.CACHE.state_info)[outer * at.STATE_COLUMNS + at.OWN])
     count = note_reached(state, outer, inherited, symbol)
-    next = DEAD
+    next = at.DEAD
     if count or inherited:
         next = find_state(state, count, inherited)
     if next >= 0:
-        int32s(state, CACHE.table)[outer * state[WIDTH] + symbol] = next
+        int32s(state, at.CACHE.table)[outer * state[at.WIDTH] + symbol] = next
     return next
 
 
@@ -87,25 +55,28 @@ def note_reached(state: Int64, outer: int, inherited: int, symbol: int) -> int:
 
     Each is behind one step from one node, so no two ways lead to it.
     """
-    tests, nodes = int32s(state, PROGRAM.tests), int32s(state, PROGRAM.nodes)
-    wildcards = uint8s(state, PROGRAM.wildcards)
-    row = len(wildcards) // state[WIDTH]
+    tests, nodes = int32s(state, at.PROGRAM.tests), int32s(state, at.PROGRAM.nodes)
+    wildcards = uint8s(state, at.PROGRAM.wildcards)
+    row = len(wildcards) // state[at.WIDTH]
     passed = wildcards[symbol * row : (symbol + 1) * row]
-    noted = int32s(state, SCRATCH.nodes)
+    noted = int32s(state, at.SCRATCH.nodes)
     count = 0
-    offsets, members = int64s(state, CACHE.states.starts), int32s(state, CACHE.states.members)
+    offsets, members = int64s(state, at.CACHE.states.starts), int32s(state, at.CACHE.states.members)
     for i in range(offsets[outer], offsets[outer + 1]):
-        row = members[i] * NODE_COLUMNS
-        start, end = nodes[row + CHILDREN], nodes[row + DESCENDANTS]
+        row = members[i] * pr.NODE_COLUMNS
+        start, end = nodes[row + pr.CHILDREN], nodes[row + pr.DESCENDANTS]
         count = reach(tests, start, end, symbol, passed, noted, count)
-    offsets, members = int64s(state, CACHE.pendings.starts), int32s(state, CACHE.pendings.members)
+    offsets, members = (
+        int64s(state, at.CACHE.pendings.starts),
+        int32s(state, at.CACHE.pendings.members),
+    )
     pending = inherited
     while pending:
         for i in range(offsets[pending], offsets[pending + 1]):
-            row = members[i] * NODE_COLUMNS
-            start, end = nodes[row + DESCENDANTS], nodes[row + NODE_COLUMNS + CHILDREN]
+            row = members[i] * pr.NODE_COLUMNS
+            start, end = nodes[row + pr.DESCENDANTS], nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]
             count = reach(tests, start, end, symbol, passed, noted, count)
-        pending = int64s(state, CACHE.pending_info)[pending * PENDING_COLUMNS + AROUND]
+        pending = int64s(state, at.CACHE.pending_info)[pending * at.PENDING_COLUMNS + at.AROUND]
     return count
 
 
@@ -142,39 +113,39 @@ def reach(
 def find_state(state: Int64, count: int, inherited: int) -> int:
     """The state that reaches the nodes that were noted; or a status, negated."""
     answer = accepted_at_once(state, count)
-    if answer < NOTHING:
-        return -FULL_ANSWERS
-    members, others = int32s(state, SCRATCH.members), int32s(state, SCRATCH.others)
-    bits = uint8s(state, SCRATCH.node_bits)
-    nodes, noted = int32s(state, PROGRAM.nodes), int32s(state, SCRATCH.nodes)
-    facts, sparse = int32s(state, PROGRAM.sure), uint8s(state, PROGRAM.sparse_nodes)
+    if answer < at.NOTHING:
+        return -at.FULL_ANSWERS
+    members, others = int32s(state, at.SCRATCH.members), int32s(state, at.SCRATCH.others)
+    bits = uint8s(state, at.SCRATCH.node_bits)
+    nodes, noted = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
+    facts, sparse = int32s(state, at.PROGRAM.sure), uint8s(state, at.PROGRAM.sparse_nodes)
     ruled = unruled = sources = 0
     hash = U(0)
     for i in range(count):
         node = noted[i]
-        row = node * NODE_COLUMNS
-        for j in range(nodes[row + SURE], nodes[row + NODE_COLUMNS + SURE]):
+        row = node * pr.NODE_COLUMNS
+        for j in range(nodes[row + pr.SURE], nodes[row + pr.NODE_COLUMNS + pr.SURE]):
             tell(state, facts[j])
         if (
-            nodes[row + RULES] < nodes[row + NODE_COLUMNS + RULES]
-            or nodes[row + GRIDS] < nodes[row + NODE_COLUMNS + GRIDS]
+            nodes[row + pr.RULES] < nodes[row + pr.NODE_COLUMNS + pr.RULES]
+            or nodes[row + pr.GRIDS] < nodes[row + pr.NODE_COLUMNS + pr.GRIDS]
             or is_set(sparse, node)
         ):
             members[ruled] = node
             ruled += 1
-        elif nodes[row + CHILDREN] < nodes[row + NODE_COLUMNS + CHILDREN]:
+        elif nodes[row + pr.CHILDREN] < nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]:
             others[unruled] = node
             unruled += 1
         else:
             continue
         hash += mixed(node)
         set_bit(bits, node)
-        int32s(state, SCRATCH.sources)[sources] = node
-        sources += nodes[row + DESCENDANTS] < nodes[row + NODE_COLUMNS + CHILDREN]
+        int32s(state, at.SCRATCH.sources)[sources] = node
+        sources += nodes[row + pr.DESCENDANTS] < nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]
     for i in range(unruled):
         members[ruled + i] = others[i]
     sure = known_told(state)
-    next = -FULL_FACTS
+    next = -at.FULL_FACTS
     if sure >= 0:
         hash += (mixed(inherited) ^ mixed(answer + 1) * MIXER) * MIXER + mixed(sure) * MIXER
         next = known_state(state, ruled + unruled, hash, inherited, sure, answer)
@@ -190,23 +161,23 @@ def known_state(
 ) -> int:
     """The state of the members whose bits are set, or -1."""
     table, offsets, members = (
-        int32s(state, CACHE.states.slots),
-        int64s(state, CACHE.states.starts),
-        int32s(state, CACHE.states.members),
+        int32s(state, at.CACHE.states.slots),
+        int64s(state, at.CACHE.states.starts),
+        int32s(state, at.CACHE.states.members),
     )
-    info = int32s(state, CACHE.state_info)
+    info = int32s(state, at.CACHE.state_info)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
         number = np.int64(table[slot] - 1)
-        start, end, row = offsets[number], offsets[number + 1], number * STATE_COLUMNS
+        start, end, row = offsets[number], offsets[number + 1], number * at.STATE_COLUMNS
         if (
-            uint64s(state, CACHE.states.hashes)[number] == hash
+            uint64s(state, at.CACHE.states.hashes)[number] == hash
             and end - start == count
-            and info[row + INHERITED] == inherited
-            and info[row + SURE_FACTS] == sure
-            and info[row + ANSWER] == answer
-            and all_set(uint8s(state, SCRATCH.node_bits), members, start, end)
+            and info[row + at.INHERITED] == inherited
+            and info[row + at.SURE_FACTS] == sure
+            and info[row + at.ANSWER] == answer
+            and all_set(uint8s(state, at.SCRATCH.node_bits), members, start, end)
         ):
             return number
         slot = (slot + U(1)) & mask
@@ -225,68 +196,187 @@ def add_state(
     answer: int,
 ) -> int:
     """Add the state of the members that were noted; or a status, negated."""
-    members = int32s(state, SCRATCH.members)
+    members = int32s(state, at.SCRATCH.members)
     count = ruled + unruled
-    if not has_room(state, CACHE.states, int32s(state, CACHE.states.members), count):
-        return -FULL_STATES
+    if not has_room(state, at.CACHE.states, int32s(state, at.CACHE.states.members), count):
+        return -at.FULL_STATES
     own = find_pending(state, sources, inherited)
     if own < 0:
         return own
-    row = append(state, CACHE.states, members, count, hash) * STATE_COLUMNS
-    info = int32s(state, CACHE.state_info)
-    needs_no_close = ruled == 0 and int64s(state, PROGRAM.fact_ends)[OF_ITSELF] == 0
-    info[row + ANSWER] = answer
-    info[row + SURE_FACTS] = sure
-    info[row + RESULT] = sure if needs_no_close else NO_RESULT
-    info[row + RESULT_ANSWER] = NOTHING
-    info[row + RULED] = ruled
-    info[row + INHERITED] = inherited
-    info[row + OWN] = own
-    facts = int64s(state, CACHE.facts.starts)
-    info[row + READS] = (
+    row = append(state, at.CACHE.states, members, count, hash) * at.STATE_COLUMNS
+    info = int32s(state, at.CACHE.state_info)
+    needs_no_close = ruled == 0 and int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF] == 0
+    info[row + at.ANSWER] = answer
+    info[row + at.SURE_FACTS] = sure
+    info[row + at.RESULT] = sure if needs_no_close else at.NO_RESULT
+    info[row + at.RESULT_ANSWER] = at.NOTHING
+    info[row + at.RULED] = ruled
+    info[row + at.INHERITED] = inherited
+    info[row + at.OWN] = own
+    facts = int64s(state, at.CACHE.facts.starts)
+    info[row + at.READS] = (
         facts[sure] < facts[sure + 1]
-        and int32s(state, CACHE.facts.places)[facts[sure]]
-        < int64s(state, PROGRAM.fact_ends)[OF_GROUP]
+        and int32s(state, at.CACHE.facts.places)[facts[sure]]
+        < int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
     )
-    return row // STATE_COLUMNS
+    return row // at.STATE_COLUMNS
 
 
 @called
 def accepted_at_once(state: Int64, count: int) -> int:
     """The answer of the nodes that were noted, NOTHING, or less if there is no room."""
-    nodes, noted = int32s(state, PROGRAM.nodes), int32s(state, SCRATCH.nodes)
-    accepted, answers = int32s(state, PROGRAM.accepts), int32s(state, SCRATCH.answers)
-    bits = uint8s(state, SCRATCH.answer_bits)
+    nodes, noted = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
+    accepted, answers = int32s(state, at.PROGRAM.accepts), int32s(state, at.SCRATCH.answers)
+    bits = uint8s(state, at.SCRATCH.answer_bits)
     found = 0
     for i in range(count):
-        row = noted[i] * NODE_COLUMNS
-        for j in range(nodes[row + ACCEPTED], nodes[row + NODE_COLUMNS + ACCEPTED]):
+        row = noted[i] * pr.NODE_COLUMNS
+        for j in range(nodes[row + pr.ACCEPTED], nodes[row + pr.NODE_COLUMNS + pr.ACCEPTED]):
             if not is_set(bits, accepted[j]):
                 set_bit(bits, accepted[j])
                 answers[found] = accepted[j]
                 found += 1
     if found == 0:
-        return NOTHING
-    number = intern(state, CACHE.answers, answers, found, bits)
-    return number if number >= 0 else NOTHING - 1
+        return at.NOTHING
+    number = intern(state, at.CACHE.answers, answers, found, bits)
+    return number if number >= 0 else at.NOTHING - 1
 
 
 @called
 def begin(state: Int64) -> int:
     """Put into an empty cache what is always there: DONE, or a status."""
-    noted = int32s(state, SCRATCH.nodes)
-    info = int32s(state, CACHE.state_info)
-    if int64s(state, CACHE.facts.counts)[COUNT] == 0:
-        add_list(state, CACHE.facts, 0, U(EMPTY))
-    if int64s(state, CACHE.states.counts)[COUNT] == 0:
-        append(state, CACHE.pendings, noted, 0, U(0))
-        append(state, CACHE.states, noted, 0, U(0))  # UNKNOWN
-        append(state, CACHE.states, noted, 0, U(0))  # DEAD
-        info[DEAD * STATE_COLUMNS + ANSWER] = NOTHING
-        info[DEAD * STATE_COLUMNS + RESULT_ANSWER] = NOTHING
-    if int64s(state, CACHE.states.counts)[COUNT] == START:
+    noted = int32s(state, at.SCRATCH.nodes)
+    info = int32s(state, at.CACHE.state_info)
+    if int64s(state, at.CACHE.facts.counts)[at.COUNT] == 0:
+        add_list(state, at.CACHE.facts, 0, U(at.EMPTY))
+    if int64s(state, at.CACHE.states.counts)[at.COUNT] == 0:
+        append(state, at.CACHE.pendings, noted, 0, U(0))
+        append(state, at.CACHE.states, noted, 0, U(0))  # UNKNOWN
+        append(state, at.CACHE.states, noted, 0, U(0))  # DEAD
+        info[at.DEAD * at.STATE_COLUMNS + at.ANSWER] = at.NOTHING
+        info[at.DEAD * at.STATE_COLUMNS + at.RESULT_ANSWER] = at.NOTHING
+    if int64s(state, at.CACHE.states.counts)[at.COUNT] == at.START:
         noted[0] = 0
         next = find_state(state, 1, 0)
         if next < 0:
             return -next
-    return DONE
+    return at.DONE
+
+
+@called
+def turn_to(state: Int64, pending: int) -> None:
+    """Have the bits of some pending nodes set, and of the facts that they need, and no others.
+
+    From what was set before: documents go up and down by one element at a time.
+    """
+    info, before = int64s(state, at.CACHE.pending_info), state[at.TURNED_TO]
+    mine, its = before, pending
+    while mine != its:  # those around have smaller numbers
+        if mine > its:
+            mine = info[mine * at.PENDING_COLUMNS + at.AROUND]
+        else:
+            its = info[its * at.PENDING_COLUMNS + at.AROUND]
+    offsets, nodes = (
+        int64s(state, at.CACHE.pendings.starts),
+        int32s(state, at.CACHE.pendings.members),
+    )
+    bits, needed = uint8s(state, at.SCRATCH.pending_bits), uint64s(state, at.SCRATCH.needed)
+    number = before
+    while number != mine:
+        for i in range(offsets[number], offsets[number + 1]):
+            clear_bit(bits, nodes[i])
+        remove_set(state, needed, info[number * at.PENDING_COLUMNS + at.NEEDED])
+        number = info[number * at.PENDING_COLUMNS + at.AROUND]
+    number = pending
+    while number != mine:
+        for i in range(offsets[number], offsets[number + 1]):
+            set_bit(bits, nodes[i])
+        add_set(state, needed, info[number * at.PENDING_COLUMNS + at.NEEDED])
+        number = info[number * at.PENDING_COLUMNS + at.AROUND]
+    state[at.TURNED_TO] = pending
+
+
+@called
+def find_pending(state: Int64, count: int, inherited: int) -> int:
+    """What is pending inside of an element that reaches some sources; or a status, negated.
+
+    Args:
+        count: how many sources were noted: nodes with steps to descendants.
+        inherited: what is pending around it.
+    """
+    turn_to(state, inherited)
+    sources, bits = int32s(state, at.SCRATCH.sources), uint8s(state, at.SCRATCH.pending_bits)
+    hash = uint64s(state, at.CACHE.pendings.hashes)[inherited]
+    added = 0
+    for i in range(count):
+        node = sources[i]
+        if not is_set(bits, node):
+            sources[added] = node
+            added += 1
+            hash += mixed(node)
+    if added == 0:
+        return inherited
+    for i in range(added):
+        set_bit(bits, sources[i])
+    total = int64s(state, at.CACHE.pending_info)[inherited * at.PENDING_COLUMNS + at.TOTAL] + added
+    found = known_pending(state, total, hash)
+    for i in range(added):
+        clear_bit(bits, sources[i])
+    if found < 0:
+        found = add_pending(state, added, total, hash, inherited)
+    return found
+
+
+@called
+def known_pending(state: Int64, total: int, hash: np.uint64) -> int:
+    """The pending nodes whose bits are set, or -1."""
+    table, info = int32s(state, at.CACHE.pendings.slots), int64s(state, at.CACHE.pending_info)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        number = np.int64(table[slot] - 1)
+        if (
+            uint64s(state, at.CACHE.pendings.hashes)[number] == hash
+            and info[number * at.PENDING_COLUMNS + at.TOTAL] == total
+            and all_have_bits(state, number)
+        ):
+            return number
+        slot = (slot + U(1)) & mask
+    return -1
+
+
+@called
+def all_have_bits(state: Int64, pending: int) -> bool:
+    """Whether the bits of all pending nodes are set."""
+    offsets, nodes = (
+        int64s(state, at.CACHE.pendings.starts),
+        int32s(state, at.CACHE.pendings.members),
+    )
+    bits = uint8s(state, at.SCRATCH.pending_bits)
+    number = pending
+    while number and all_set(bits, nodes, offsets[number], offsets[number + 1]):
+        number = int64s(state, at.CACHE.pending_info)[number * at.PENDING_COLUMNS + at.AROUND]
+    return number == 0
+
+
+@called
+def add_pending(state: Int64, added: int, total: int, hash: np.uint64, inherited: int) -> int:
+    """Add the sources that were noted to those around them; or a status, negated."""
+    sources, nodes = int32s(state, at.SCRATCH.sources), int32s(state, at.PROGRAM.nodes)
+    if not has_room(state, at.CACHE.pendings, int32s(state, at.CACHE.pendings.members), added):
+        return -at.FULL_PENDINGS
+    needs, around = int32s(state, at.PROGRAM.needs), uint64s(state, at.SCRATCH.needed)
+    for i in range(added):
+        row = sources[i] * pr.NODE_COLUMNS
+        for j in range(nodes[row + pr.NEEDS], nodes[row + pr.NODE_COLUMNS + pr.NEEDS]):
+            if not holds_fact(around, needs[j]):
+                tell(state, needs[j])
+    needed = known_told(state)
+    if needed < 0:
+        return -at.FULL_FACTS
+    number = append(state, at.CACHE.pendings, sources, added, hash)
+    info, row = int64s(state, at.CACHE.pending_info), number * at.PENDING_COLUMNS
+    info[row + at.AROUND] = inherited
+    info[row + at.TOTAL] = total
+    info[row + at.NEEDED] = needed
+    return number

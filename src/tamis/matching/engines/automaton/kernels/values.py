@@ -8,66 +8,23 @@ itself; they join what was gathered there.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from tamis.core.arrays import Int32, Int64
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
-from tamis.matching.engines.automaton.cache import EMPTY, STATE_COLUMNS, SURE_FACTS, Bytes, Words
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.ends import gather
-from tamis.matching.engines.automaton.kernels.facts import holds_fact, known_told, tell
+from tamis.matching.engines.automaton.kernels.facts import (
+    GOLDEN,
+    MIXER,
+    holds_fact,
+    known_told,
+    slot_of,
+    tell,
+)
 from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_over, lay_told
-from tamis.matching.engines.automaton.kernels.tables import GOLDEN, MIXER, slot_of
-from tamis.matching.engines.automaton.layout import (
-    ASKS_NUMBER,
-    CACHE,
-    DONE,
-    FULL_FACTS,
-    FULL_TEXT,
-    LEVEL,
-    NUMBER_BUFFER,
-    NUMBER_END,
-    NUMBER_START,
-    OVERLAID,
-    PROGRAM,
-    PROGRESS,
-    SCRATCH,
-    TEXT_NEEDED,
-)
-from tamis.matching.engines.automaton.program import (
-    ASKED_OF,
-    BEGIN,
-    CLASSES,
-    COMPARISON_COLUMNS,
-    COMPARISONS,
-    CONSTANT_ROW,
-    EQUAL,
-    FACT,
-    FIRST_BYTE,
-    FUNCTION,
-    GRAM,
-    GRAM_ROW,
-    GROUP,
-    GROUP_COLUMNS,
-    HAS_GRAMS,
-    LENGTH,
-    LENGTHS,
-    LESS,
-    LONGEST,
-    MEANS,
-    MORE,
-    NORMALIZED,
-    OF_GROUP,
-    OFFSET,
-    OPERATOR,
-    ROOT,
-    SAYS,
-    THRESHOLD,
-    THRESHOLDS,
-)
-
-Float64 = NDArray[np.float64]
 
 EXACT = U(1 << 53)
 """Whole numbers below are exact as doubles, and so are the powers of ten below 10 ** 23."""
@@ -85,34 +42,34 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
         buffer: the place of the buffer that it is in.
         start, end: where.
     """
-    overlaid = state[OVERLAID]
-    offsets, places = int64s(state, CACHE.facts.starts), int32s(state, CACHE.facts.places)
-    sure = np.int64(int32s(state, CACHE.state_info)[current * STATE_COLUMNS + SURE_FACTS])
-    last = int64s(state, PROGRAM.fact_ends)[OF_GROUP]
+    overlaid = state[at.OVERLAID]
+    offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
+    sure = np.int64(int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.SURE_FACTS])
+    last = int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
     i = offsets[sure]
     while gathered >= 0 and i < offsets[sure + 1] and places[i] < last:
-        groups = uint64s(state, CACHE.facts.words)[i]
+        groups = uint64s(state, at.CACHE.facts.words)[i]
         while gathered >= 0 and groups != U(0):
             group = 64 * np.int64(places[i]) + first(groups)
             groups &= groups - U(1)
-            gathered = read_function(state, group * GROUP_COLUMNS, gathered, buffer, start, end)
+            gathered = read_function(state, group * pr.GROUP_COLUMNS, gathered, buffer, start, end)
         i += 1
     if gathered < 0:
-        state[OVERLAID] = overlaid  # all is read again
+        state[at.OVERLAID] = overlaid  # all is read again
     return gathered
 
 
 @called
 def read_function(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
     """What was gathered, with what is true of a function of a value; or a status, negated."""
-    function = np.int64(int32s(state, PROGRAM.groups)[row + FUNCTION])
-    if function & NORMALIZED:
-        if end - start > len(uint8s(state, PROGRESS.text)):
-            state[TEXT_NEEDED] = end - start
-            return -FULL_TEXT
-        end = normalize(uint8s(state, buffer), start, end, uint8s(state, PROGRESS.text))
-        buffer, start = PROGRESS.text, 0
-    if function & LENGTH:
+    function = np.int64(int32s(state, at.PROGRAM.groups)[row + pr.FUNCTION])
+    if function & pr.NORMALIZED:
+        if end - start > len(uint8s(state, at.PROGRESS.text)):
+            state[at.TEXT_NEEDED] = end - start
+            return -at.FULL_TEXT
+        end = normalize(uint8s(state, buffer), start, end, uint8s(state, at.PROGRESS.text))
+        buffer, start = at.PROGRESS.text, 0
+    if function & pr.LENGTH:
         length = np.float64(count_characters(uint8s(state, buffer), start, end))
         return find_class(state, row, gathered, length)
     gathered = read_string(state, row, gathered, buffer, start, end)
@@ -169,22 +126,22 @@ def seed(group: int) -> np.uint64:
 @called
 def read_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
     """What was gathered, with the constants of a group that a value is or begins with."""
-    groups, lengths = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.prefix_lengths)
-    longest = np.int64(groups[row + LONGEST])
+    groups, lengths = int32s(state, at.PROGRAM.groups), int32s(state, at.PROGRAM.prefix_lengths)
+    longest = np.int64(groups[row + pr.LONGEST])
     if longest < 0:
         return gathered
     values = uint8s(state, buffer)
-    group = 2 * (row // GROUP_COLUMNS)
-    at, last = groups[row + LENGTHS], groups[row + GROUP_COLUMNS + LENGTHS]
-    bits = uint64s(state, PROGRAM.prefix_bits)
+    group = 2 * (row // pr.GROUP_COLUMNS)
+    index, last = groups[row + pr.LENGTHS], groups[row + pr.GROUP_COLUMNS + pr.LENGTHS]
+    bits = uint64s(state, at.PROGRAM.prefix_bits)
     hash = seed(group)
     place = start
     while gathered >= 0:
-        if at < last and place - start == lengths[at]:
+        if index < last and place - start == lengths[index]:
             bit = bit_of(hash, bits)
             if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0):
                 gathered = with_constant(state, group + 1, gathered, hash, values, start, place)
-            at += 1
+            index += 1
         if place == end or place - start == longest:
             break
         hash = hashed(hash, values[place])
@@ -199,20 +156,23 @@ def with_constant(
     state: Int64, group: int, gathered: int, hash: np.uint64, values: Bytes, start: int, end: int
 ) -> int:
     """What was gathered, with the constant that some bytes are, if they are one."""
-    slots, texts = uint64s(state, PROGRAM.constant_slots), uint8s(state, PROGRAM.constant_bytes)
-    constants = int32s(state, PROGRAM.constants)
+    slots, texts = (
+        uint64s(state, at.PROGRAM.constant_slots),
+        uint8s(state, at.PROGRAM.constant_bytes),
+    )
+    constants = int32s(state, at.PROGRAM.constants)
     mask = U(len(slots) - 1)
     slot = (hash ^ hash >> U(29)) & mask
     while slots[slot] != U(0):
-        row = (np.int64(slots[slot] & ~TAG) - 1) * CONSTANT_ROW
-        if (slots[slot] ^ hash) & TAG == U(0) and constants[row + ASKED_OF] == group:
-            at = np.int64(constants[row + FIRST_BYTE])
-            last = np.int64(constants[row + CONSTANT_ROW + FIRST_BYTE])
-            is_equal = last - at == end - start
+        row = (np.int64(slots[slot] & ~TAG) - 1) * pr.CONSTANT_ROW
+        if (slots[slot] ^ hash) & TAG == U(0) and constants[row + pr.ASKED_OF] == group:
+            index = np.int64(constants[row + pr.FIRST_BYTE])
+            last = np.int64(constants[row + pr.CONSTANT_ROW + pr.FIRST_BYTE])
+            is_equal = last - index == end - start
             place = start
-            while is_equal and at < last:
-                is_equal = texts[at] == values[place]
-                at += 1
+            while is_equal and index < last:
+                is_equal = texts[index] == values[place]
+                index += 1
                 place += 1
             if is_equal:
                 return with_fact(state, row, gathered)
@@ -223,23 +183,23 @@ def with_constant(
 @inlined
 def with_fact(state: Int64, row: int, gathered: int) -> int:
     """What was gathered, with what is true of a constant; or a status, negated."""
-    fact = np.int64(int32s(state, PROGRAM.constants)[row + MEANS])
+    fact = np.int64(int32s(state, at.PROGRAM.constants)[row + pr.MEANS])
     if is_sparse(state, fact):
-        status = lay_over(state, state[LEVEL], fact)
+        status = lay_over(state, state[at.LEVEL], fact)
         return -status if status else gathered
-    facts = constant_set(state, row // CONSTANT_ROW, fact)
+    facts = constant_set(state, row // pr.CONSTANT_ROW, fact)
     return gather(state, gathered, facts, True) if facts >= 0 else facts
 
 
 @called
 def constant_set(state: Int64, number: int, fact: int) -> int:
     """The set of what is true of a constant; or a status, negated."""
-    sets = int32s(state, CACHE.constant_sets)
+    sets = int32s(state, at.CACHE.constant_sets)
     if not sets[number]:
         tell(state, fact)
         found = known_told(state)
         if found < 0:
-            return -FULL_FACTS
+            return -at.FULL_FACTS
         sets[number] = found + 1
     return np.int64(sets[number] - 1)
 
@@ -247,21 +207,21 @@ def constant_set(state: Int64, number: int, fact: int) -> int:
 @called
 def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
     """What was gathered, with the constants of a group that a value contains."""
-    groups = int32s(state, PROGRAM.groups)
+    groups = int32s(state, at.PROGRAM.groups)
     is_found = False
-    if groups[row + HAS_GRAMS]:
-        is_found = search_grams(state, row // GROUP_COLUMNS, buffer, start, end)
-    if groups[row + ROOT]:
-        is_found |= search_trie(state, np.int64(groups[row + ROOT]), buffer, start, end)
+    if groups[row + pr.HAS_GRAMS]:
+        is_found = search_grams(state, row // pr.GROUP_COLUMNS, buffer, start, end)
+    if groups[row + pr.ROOT]:
+        is_found |= search_trie(state, np.int64(groups[row + pr.ROOT]), buffer, start, end)
     if not is_found:
         return gathered
-    status = lay_told(state, state[LEVEL])
+    status = lay_told(state, state[at.LEVEL])
     if status:
         return -status
     contained = known_told(state)
-    if contained == EMPTY:
+    if contained == at.EMPTY:
         return gathered
-    return gather(state, gathered, contained, True) if contained >= 0 else -FULL_FACTS
+    return gather(state, gathered, contained, True) if contained >= 0 else -at.FULL_FACTS
 
 
 @inlined
@@ -285,49 +245,49 @@ def search_grams(state: Int64, group: int, buffer: int, start: int, end: int) ->
     others have; only where there is one, strings are compared. A filter in front of hashes of
     parts, as in Muth and Manber, "Approximate multiple string search" (CPM 1996).
     """
-    values, bits = uint8s(state, buffer), uint64s(state, PROGRAM.gram_bits)
+    values, bits = uint8s(state, buffer), uint64s(state, at.PROGRAM.gram_bits)
     gram = U(0)
     is_found = False
     for place in range(start, end):
         gram = gram >> U(8) | U(values[place]) << U(24)
         bit = bit_of(gram, bits)
         if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0) and place - start >= GRAM_BYTES - 1:
-            at = place - GRAM_BYTES + 1
-            is_found |= tell_gram(state, group, gram, buffer, start, at, end)
+            index = place - GRAM_BYTES + 1
+            is_found |= tell_gram(state, group, gram, buffer, start, index, end)
     return is_found
 
 
 @called
 def tell_gram(
-    state: Int64, group: int, gram: np.uint64, buffer: int, start: int, at: int, end: int
+    state: Int64, group: int, gram: np.uint64, buffer: int, start: int, index: int, end: int
 ) -> bool:
     """Tell which strings with a gram a value has around a place: whether there are any."""
-    grams, slots = int32s(state, PROGRAM.grams), int32s(state, PROGRAM.gram_slots)
+    grams, slots = int32s(state, at.PROGRAM.grams), int32s(state, at.PROGRAM.gram_slots)
     wanted = np.int64(np.int32(np.uint32(gram)))
     mask = U(len(slots) - 1)
     slot = hash_gram(gram, group) & mask
     row = -1
     while slots[slot] != 0 and row < 0:
-        found = (np.int64(slots[slot]) - 1) * GRAM_ROW
-        if grams[found + GRAM] == wanted and grams[found + GROUP] == group:
+        found = (np.int64(slots[slot]) - 1) * pr.GRAM_ROW
+        if grams[found + pr.GRAM] == wanted and grams[found + pr.GROUP] == group:
             row = found
         slot = (slot + U(1)) & mask
     is_found = False
     if row < 0:
         return is_found
-    values, texts = uint8s(state, buffer), uint8s(state, PROGRAM.gram_bytes)
-    last = len(grams) - GRAM_ROW
-    while row < last and grams[row + GRAM] == wanted and grams[row + GROUP] == group:
-        begin, place = np.int64(grams[row + BEGIN]), at - grams[row + OFFSET]
-        length = grams[row + GRAM_ROW + BEGIN] - begin
+    values, texts = uint8s(state, buffer), uint8s(state, at.PROGRAM.gram_bytes)
+    last = len(grams) - pr.GRAM_ROW
+    while row < last and grams[row + pr.GRAM] == wanted and grams[row + pr.GROUP] == group:
+        begin, place = np.int64(grams[row + pr.BEGIN]), index - grams[row + pr.OFFSET]
+        length = grams[row + pr.GRAM_ROW + pr.BEGIN] - begin
         if place >= start and length <= end - place:
             i = 0
             while i < length and values[place + i] == texts[begin + i]:
                 i += 1
             if i == length:
-                tell(state, np.int64(grams[row + SAYS]))
+                tell(state, np.int64(grams[row + pr.SAYS]))
                 is_found = True
-        row += GRAM_ROW
+        row += pr.GRAM_ROW
     return is_found
 
 
@@ -337,8 +297,11 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
 
     The automaton of Aho and Corasick (CACM 18, 1975).
     """
-    values, letters = uint8s(state, buffer), uint8s(state, PROGRAM.searched_letters)
-    rows, outputs = int32s(state, PROGRAM.searched_rows), int32s(state, PROGRAM.searched_outputs)
+    values, letters = uint8s(state, buffer), uint8s(state, at.PROGRAM.searched_letters)
+    rows, outputs = (
+        int32s(state, at.PROGRAM.searched_rows),
+        int32s(state, at.PROGRAM.searched_outputs),
+    )
     width = np.int64(letters[256])
     near = len(rows) // width
     node = root
@@ -356,11 +319,14 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
 @called
 def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
     """Where a byte leads from a node; or one of the first nodes, where it leads the same way."""
-    keys, failures = uint64s(state, PROGRAM.searched_keys), int32s(state, PROGRAM.searched_failures)
+    keys, failures = (
+        uint64s(state, at.PROGRAM.searched_keys),
+        int32s(state, at.PROGRAM.searched_failures),
+    )
     while node >= near:
         slot = slot_of(keys, U(node) << U(8) | U(byte))
         if keys[slot] != U(0):
-            return np.int64(int32s(state, PROGRAM.searched_values)[slot])
+            return np.int64(int32s(state, at.PROGRAM.searched_values)[slot])
         node = np.int64(failures[node])
     return node
 
@@ -368,8 +334,11 @@ def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
 @called
 def tell_searched(state: Int64, node: int) -> bool:
     """Tell of a constant, and of those that it ends with: whether the first was not told before."""
-    facts, shorter = int32s(state, PROGRAM.searched_facts), int32s(state, PROGRAM.searched_shorter)
-    told = uint64s(state, SCRATCH.told)
+    facts, shorter = (
+        int32s(state, at.PROGRAM.searched_facts),
+        int32s(state, at.PROGRAM.searched_shorter),
+    )
+    told = uint64s(state, at.SCRATCH.told)
     is_new = not holds_fact(told, np.int64(facts[node]))
     # What one that was told ends with was told with it.
     while node != 0 and not holds_fact(told, np.int64(facts[node])):
@@ -384,22 +353,26 @@ def tell_searched(state: Int64, node: int) -> bool:
 @called
 def read_number(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
     """What was gathered, with the comparisons of a group that are true of a value as a number."""
-    groups = int32s(state, PROGRAM.groups)
-    if groups[row + THRESHOLDS] == groups[row + GROUP_COLUMNS + THRESHOLDS]:
+    groups = int32s(state, at.PROGRAM.groups)
+    if groups[row + pr.THRESHOLDS] == groups[row + pr.GROUP_COLUMNS + pr.THRESHOLDS]:
         return gathered
-    number = float64s(state, PROGRESS.number)
-    if state[NUMBER_BUFFER] != buffer or state[NUMBER_START] != start or state[NUMBER_END] != end:
-        state[NUMBER_BUFFER], state[NUMBER_START], state[NUMBER_END] = buffer, start, end
+    number = float64s(state, at.PROGRESS.number)
+    if (
+        state[at.NUMBER_BUFFER] != buffer
+        or state[at.NUMBER_START] != start
+        or state[at.NUMBER_END] != end
+    ):
+        state[at.NUMBER_BUFFER], state[at.NUMBER_START], state[at.NUMBER_END] = buffer, start, end
         if not parse_number(uint8s(state, buffer), start, end, number):
-            return -ASKS_NUMBER
+            return -at.ASKS_NUMBER
     return find_class(state, row, gathered, number[0])
 
 
 @called
 def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int:
     """What was gathered, with the comparisons of a group that are true of the number."""
-    groups, thresholds = int32s(state, PROGRAM.groups), float64s(state, PROGRAM.thresholds)
-    low, high = groups[row + THRESHOLDS], groups[row + GROUP_COLUMNS + THRESHOLDS]
+    groups, thresholds = int32s(state, at.PROGRAM.groups), float64s(state, at.PROGRAM.thresholds)
+    low, high = groups[row + pr.THRESHOLDS], groups[row + pr.GROUP_COLUMNS + pr.THRESHOLDS]
     begin, count = low, high - low
     while low < high:
         middle = (low + high) // 2
@@ -422,18 +395,20 @@ def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int
 @called
 def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
     """The set of what is true of a class of numbers in a group; or a status, negated."""
-    groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
-    sets = int32s(state, CACHE.class_sets)
-    number = groups[row + CLASSES] + which
+    groups, comparisons = int32s(state, at.PROGRAM.groups), int32s(state, at.PROGRAM.comparisons)
+    sets = int32s(state, at.CACHE.class_sets)
+    number = groups[row + pr.CLASSES] + which
     if not sets[number]:
-        start, end = groups[row + COMPARISONS], groups[row + GROUP_COLUMNS + COMPARISONS]
-        for i in range(start * COMPARISON_COLUMNS, end * COMPARISON_COLUMNS, COMPARISON_COLUMNS):
-            fact = np.int64(comparisons[i + FACT])
+        start, end = groups[row + pr.COMPARISONS], groups[row + pr.GROUP_COLUMNS + pr.COMPARISONS]
+        for i in range(
+            start * pr.COMPARISON_COLUMNS, end * pr.COMPARISON_COLUMNS, pr.COMPARISON_COLUMNS
+        ):
+            fact = np.int64(comparisons[i + pr.FACT])
             if is_true(comparisons, i, which, no_number) and not is_sparse(state, fact):
                 tell(state, fact)
         found = known_told(state)
         if found < 0:
-            return -FULL_FACTS
+            return -at.FULL_FACTS
         sets[number] = found + 1
     return np.int64(sets[number] - 1)
 
@@ -441,26 +416,26 @@ def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
 @called
 def lay_class(state: Int64, row: int, which: int, no_number: int) -> int:
     """Lay over the sparse facts that are true of a class of numbers: DONE, or a status."""
-    groups, comparisons = int32s(state, PROGRAM.groups), int32s(state, PROGRAM.comparisons)
-    i = np.int64(groups[row + COMPARISONS]) * COMPARISON_COLUMNS
-    end = np.int64(groups[row + GROUP_COLUMNS + COMPARISONS]) * COMPARISON_COLUMNS
-    status = DONE
-    while i < end and is_sparse(state, np.int64(comparisons[i + FACT])) and not status:
+    groups, comparisons = int32s(state, at.PROGRAM.groups), int32s(state, at.PROGRAM.comparisons)
+    i = np.int64(groups[row + pr.COMPARISONS]) * pr.COMPARISON_COLUMNS
+    end = np.int64(groups[row + pr.GROUP_COLUMNS + pr.COMPARISONS]) * pr.COMPARISON_COLUMNS
+    status = at.DONE
+    while i < end and is_sparse(state, np.int64(comparisons[i + pr.FACT])) and not status:
         if is_true(comparisons, i, which, no_number):
-            status = lay_over(state, state[LEVEL], np.int64(comparisons[i + FACT]))
-        i += COMPARISON_COLUMNS
+            status = lay_over(state, state[at.LEVEL], np.int64(comparisons[i + pr.FACT]))
+        i += pr.COMPARISON_COLUMNS
     return status
 
 
 @inlined
 def is_true(comparisons: Int32, row: int, which: int, no_number: int) -> bool:
     """Whether a comparison is true of a class of numbers."""
-    operator, at = comparisons[row + OPERATOR], 2 * comparisons[row + THRESHOLD] + 1
+    operator, index = comparisons[row + pr.OPERATOR], 2 * comparisons[row + pr.THRESHOLD] + 1
     if which == no_number:
-        return operator == LESS | MORE
-    if which == at:
-        return operator & EQUAL != 0
-    return operator & (LESS if which < at else MORE) != 0
+        return operator == pr.LESS | pr.MORE
+    if which == index:
+        return operator & pr.EQUAL != 0
+    return operator & (pr.LESS if which < index else pr.MORE) != 0
 
 
 @inlined
@@ -470,7 +445,7 @@ def is_space(byte: int) -> bool:
 
 
 @called
-def parse_number(values: Bytes, start: int, end: int, number: Float64) -> bool:
+def parse_number(values: Bytes, start: int, end: int, number: Floats) -> bool:
     """XPath's number() of a string, NaN for what is none; False for one of too many digits."""
     place, last = start, end
     while place < last and is_space(values[place]):

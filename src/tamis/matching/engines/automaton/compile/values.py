@@ -7,43 +7,18 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, distinct
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct
 from tamis.core.errors import UsageError
 from tamis.language.plain import OPERATORS as NAMES
+from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.constants import (
-    GRAM_BYTES,
     add_searched,
     fill_grams,
     fill_rows,
     fill_slots,
     link_searched,
 )
-from tamis.matching.engines.automaton.program import (
-    ASKED_OF,
-    BEGIN,
-    CLASSES,
-    COMPARISON_COLUMNS,
-    COMPARISONS,
-    CONSTANT_ROW,
-    FACT,
-    FIRST_BYTE,
-    FUNCTION,
-    GRAM,
-    GRAM_ROW,
-    GROUP,
-    GROUP_COLUMNS,
-    HAS_GRAMS,
-    LENGTHS,
-    LONGEST,
-    MEANS,
-    OFFSET,
-    OPERATOR,
-    OPERATORS,
-    ROOT,
-    SAYS,
-    THRESHOLD,
-    THRESHOLDS,
-)
+from tamis.matching.engines.automaton.kernels.values import GRAM_BYTES
 
 BITS_OF_PREFIX = 16
 """So that one in so many strings, at most, seems to be a prefix that is none."""
@@ -54,7 +29,7 @@ SEARCHED_CELLS = 1 << 18
 _BYTES_MAX = (1 << 31) - 1
 """Places in them are int32."""
 _STARTS_WITH, _CONTAINS = NAMES.index("starts-with"), NAMES.index("contains")
-_BITS = np.array([OPERATORS.get(name, 0) for name in NAMES], np.int32)
+_BITS = np.array([pr.OPERATORS.get(name, 0) for name in NAMES], np.int32)
 
 
 class Asked(NamedTuple):
@@ -82,7 +57,7 @@ def value_arrays(
     asked: Asked,
     starts: Int64,
     texts: Bytes,
-    numbers: NDArray[np.float64],
+    numbers: Floats,
     is_sparse: NDArray[np.bool_],
 ) -> dict[str, NDArray[Any]]:
     """The arrays of a program that are about values.
@@ -92,8 +67,8 @@ def value_arrays(
         starts, texts: the strings.
         is_sparse: by number of a fact.
     """
-    rows = np.zeros((len(functions) + 1, GROUP_COLUMNS), np.int32)
-    rows[:-1, FUNCTION] = functions
+    rows = np.zeros((len(functions) + 1, pr.GROUP_COLUMNS), np.int32)
+    rows[:-1, pr.FUNCTION] = functions
     is_string = asked.literals >= 0
     is_searched = is_string & (asked.operators == _CONTAINS)
     return {
@@ -113,15 +88,15 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
             "the strings that values are compared with take more than 2 GiB: compile them in parts"
         )
     lengths = np.diff(own_starts)
-    rows[:, LONGEST] = -1
-    np.maximum.at(rows[:, LONGEST], asked.groups, lengths)
+    rows[:, pr.LONGEST] = -1
+    np.maximum.at(rows[:, pr.LONGEST], asked.groups, lengths)
     prefixes = distinct(asked.groups[is_prefix].astype(np.int64) << 32 | lengths[is_prefix])
-    rows[:, LENGTHS] = np.searchsorted(prefixes >> 32, np.arange(len(rows)))
+    rows[:, pr.LENGTHS] = np.searchsorted(prefixes >> 32, np.arange(len(rows)))
     groups = (2 * asked.groups + is_prefix).astype(np.int32)
-    constants = np.zeros((len(groups) + 1, CONSTANT_ROW), np.int32)
-    constants[:-1, ASKED_OF] = groups
-    constants[:, FIRST_BYTE] = own_starts
-    constants[:-1, MEANS] = asked.facts
+    constants = np.zeros((len(groups) + 1, pr.CONSTANT_ROW), np.int32)
+    constants[:-1, pr.ASKED_OF] = groups
+    constants[:, pr.FIRST_BYTE] = own_starts
+    constants[:-1, pr.MEANS] = asked.facts
     slots = np.zeros(1 << (2 * len(groups)).bit_length(), np.uint64)
     count = int(np.count_nonzero(is_prefix))
     bits = np.zeros(1 << (BITS_OF_PREFIX * count // 64).bit_length(), np.uint64)
@@ -175,7 +150,7 @@ def _rarest(firsts: Int64, lengths: Int64, texts: Bytes) -> tuple[NDArray[np.uin
 def _grams(
     rows: Int32,
     asked: Asked,
-    which: NDArray[np.int64],
+    which: Int64,
     grams: NDArray[np.uint32],
     offsets: Int64,
     starts: Int64,
@@ -183,13 +158,13 @@ def _grams(
 ) -> dict[str, NDArray[Any]]:
     """The strings with a gram, sorted by group and gram."""
     own_starts, own_texts = _gathered(asked.literals[which], starts, texts)
-    table = np.zeros((len(which) + 1, GRAM_ROW), np.int32)
-    table[:-1, GROUP] = asked.groups[which]
-    table[:-1, GRAM] = grams.view(np.int32)
-    table[:-1, OFFSET] = offsets
-    table[:, BEGIN] = own_starts
-    table[:-1, SAYS] = asked.facts[which]
-    rows[asked.groups[which], HAS_GRAMS] = 1
+    table = np.zeros((len(which) + 1, pr.GRAM_ROW), np.int32)
+    table[:-1, pr.GROUP] = asked.groups[which]
+    table[:-1, pr.GRAM] = grams.view(np.int32)
+    table[:-1, pr.OFFSET] = offsets
+    table[:, pr.BEGIN] = own_starts
+    table[:-1, pr.SAYS] = asked.facts[which]
+    rows[asked.groups[which], pr.HAS_GRAMS] = 1
     bits = np.zeros(1 << min(max(len(which).bit_length(), 7), 17), np.uint64)
     slots = np.zeros(1 << (2 * len(which)).bit_length(), np.int32)
     fill_grams(table.reshape(-1), bits, slots)
@@ -210,14 +185,14 @@ def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[st
     """The strings that values contain: a trie for each group, in one numbering of nodes."""
     groups = distinct(asked.groups)
     roots = len(groups)
-    rows[groups, ROOT] = np.arange(1, roots + 1)
+    rows[groups, pr.ROOT] = np.arange(1, roots + 1)
     most = 1 + roots + int(np.sum(starts[asked.literals + 1] - starts[asked.literals]))
     # By node: the one before it, the byte between, how far from the root it is, and the fact.
     before, byte, depth = (np.zeros(most, np.int32) for _ in range(3))
     facts = np.full(most, -1, np.int32)
     keys, values = _table(most)
     count = add_searched(
-        rows[asked.groups, ROOT], asked.literals, asked.facts, starts, texts,
+        rows[asked.groups, pr.ROOT], asked.literals, asked.facts, starts, texts,
         keys, values, facts, before, byte, depth, roots + 1,
     )  # fmt: skip
     depth[0] = -1
@@ -247,14 +222,14 @@ def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[st
     }
 
 
-def _table(count: int) -> tuple[NDArray[np.uint64], Int32]:
+def _table(count: int) -> tuple[Words, Int32]:
     """An empty hash table, by nodes and bytes, of more than so many nodes."""
     size = 1 << (2 * count).bit_length()
     return np.zeros(size, np.uint64), np.zeros(size, np.int32)
 
 
 def _comparisons(
-    rows: Int32, asked: Asked, numbers: NDArray[np.float64], is_sparse: NDArray[np.bool_]
+    rows: Int32, asked: Asked, numbers: Floats, is_sparse: NDArray[np.bool_]
 ) -> dict[str, NDArray[Any]]:
     """The numbers that values are compared with."""
     wanted = numbers[-1 - asked.literals]
@@ -263,12 +238,12 @@ def _comparisons(
     is_new = np.ones(len(order), bool)
     is_new[1:] = (groups[1:] != groups[:-1]) | (wanted[1:] != wanted[:-1])
     every = np.arange(len(rows))
-    rows[:, THRESHOLDS] = np.searchsorted(groups[is_new], every)
-    rows[:, COMPARISONS] = np.searchsorted(groups, every)
-    rows[:, CLASSES] = 2 * (rows[:, THRESHOLDS] + every)
-    compared = np.zeros((len(order), COMPARISON_COLUMNS), np.int32)
-    compared[:, OPERATOR] = _BITS[asked.operators[order]]
-    compared[:, THRESHOLD] = np.cumsum(is_new) - 1 - rows[groups, THRESHOLDS]
-    compared[:, FACT] = asked.facts[order]
+    rows[:, pr.THRESHOLDS] = np.searchsorted(groups[is_new], every)
+    rows[:, pr.COMPARISONS] = np.searchsorted(groups, every)
+    rows[:, pr.CLASSES] = 2 * (rows[:, pr.THRESHOLDS] + every)
+    compared = np.zeros((len(order), pr.COMPARISON_COLUMNS), np.int32)
+    compared[:, pr.OPERATOR] = _BITS[asked.operators[order]]
+    compared[:, pr.THRESHOLD] = np.cumsum(is_new) - 1 - rows[groups, pr.THRESHOLDS]
+    compared[:, pr.FACT] = asked.facts[order]
     sparse_first = np.lexsort((~is_sparse[asked.facts[order]], groups))
     return {"thresholds": wanted[is_new], "comparisons": compared[sparse_first]}

@@ -32,21 +32,17 @@ from numpy.typing import NDArray
 
 from tamis.core.array_file import ArrayFile, open_arrays, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, UnreadableProgram
-from tamis.documents.vocabulary import Name, Names, Projection
-from tamis.matching.engines.automaton.cache import CacheArrays
-from tamis.matching.engines.automaton.program import (
-    FIRST_SYMBOL,
-    AutomatonProgram,
-    ProgramArrays,
-    Symbols,
-)
-from tamis.matching.engines.automaton.validate import (
+from tamis.documents.projection import Name, Names, Projection
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.check import (
     COLUMNS,
     PARTS_OF_CACHES,
     dtypes,
     fault_of_cache,
     fault_of_program,
 )
+from tamis.matching.engines.automaton.layout import CacheArrays
+from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols
 
 log = logging.getLogger("tamis")
 
@@ -126,7 +122,7 @@ def load_program(path: Path) -> SavedProgram:
         projection, symbols = _projection_heard(said["projection"]), _symbols_heard(said["names"])
     except _NotSaid:
         raise DamagedProgram("its metadata are not those of a program", str(path)) from None
-    count = FIRST_SYMBOL + sum(len(kind) for both in symbols for kind in both)
+    count = pr.FIRST_SYMBOL + sum(len(kind) for both in symbols for kind in both)
     fault = fault_of_program(own, queries, count)
     if fault is not None:
         raise DamagedProgram(f"{fault} cannot be right", str(path))
@@ -177,7 +173,7 @@ def _symbols_said(program: AutomatonProgram) -> list[list[Any]]:
         said |= {symbol: [kind, *name] for name, symbol in names.items()}
         said |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
         said |= {symbol: [kind, None, local] for local, symbol in locals.items()}
-    return [said[symbol] for symbol in range(FIRST_SYMBOL, len(program.arrays.wildcards))]
+    return [said[symbol] for symbol in range(pr.FIRST_SYMBOL, len(program.arrays.wildcards))]
 
 
 def _projection_heard(said: Any) -> Projection:
@@ -203,7 +199,7 @@ def _name(said: Any) -> Name:
 def _symbols_heard(said: Any) -> tuple[Symbols, Symbols]:
     """The symbols of elements, and of attributes."""
     both = Symbols({}, {}, {}), Symbols({}, {}, {})
-    for symbol, row in enumerate(_is(list, said), FIRST_SYMBOL):
+    for symbol, row in enumerate(_is(list, said), pr.FIRST_SYMBOL):
         kind, namespace, local = _several(row, 3)
         if _is(int, kind) not in (0, 1) or namespace is local is None:
             raise _NotSaid

@@ -9,24 +9,10 @@ import numpy as np
 from tamis.core.arrays import Int32
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import OPERATORS, PlainQueries
-from tamis.matching.engines.automaton.building import (
-    ANY_CHILD,
-    ATTRIBUTE,
-    BELOW,
-    DOCUMENT,
-    ELEMENT,
-    FALSE,
-    FIRST_COVER,
-    NODE_ROW,
-    NOTHING_COVERED,
-    PARENT,
-    TEST,
-    TEXT_NODE,
-    TRUE,
-)
-from tamis.matching.engines.automaton.formulas import Formulas
-from tamis.matching.engines.automaton.growing import CODE_ROOM, ROOM, Tables
-from tamis.matching.engines.automaton.kernels.adding import (
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.compile import layout as at
+from tamis.matching.engines.automaton.compile.tables import CODE_ROOM, ROOM, Formulas, Tables
+from tamis.matching.engines.automaton.kernels.build import (
     add_accept,
     add_chain,
     add_counter,
@@ -36,12 +22,12 @@ from tamis.matching.engines.automaton.kernels.adding import (
     add_passed,
     add_rule,
     add_stage,
+    add_strings,
     add_told,
     add_value,
+    put_string,
 )
-from tamis.matching.engines.automaton.kernels.interning import add_strings, put_string
 from tamis.matching.engines.automaton.kernels.plain import add_plain
-from tamis.matching.engines.automaton.program import COUNTS, OF_ITSELF, TELLS
 
 Test = tuple[int, str | None, str | None]
 """What a node test lets pass: a kind of nodes, a namespace and a local name (None: any)."""
@@ -70,7 +56,7 @@ class Builder:
         self.chains: list[list[tuple[int, int, int]]] = []
         self._chains: dict[tuple[tuple[int, int], ...], int] = {}
         self._counters: dict[tuple[int, int, int | None, int], int] = {}
-        document = self._test((DOCUMENT, None, None))
+        document = self._test((at.DOCUMENT, None, None))
         add_node(self.tables.step(), -1, False, document)
 
     # -- tests ----------------------------------------------------------------------------------
@@ -82,12 +68,12 @@ class Builder:
         if number is None:
             match test:
                 case NameTest(namespace, local):
-                    kind = ATTRIBUTE if is_attribute else ELEMENT
+                    kind = at.ATTRIBUTE if is_attribute else at.ELEMENT
                     number = self._test((kind, namespace, local))
                 case KindTest.TEXT:
-                    number = self._test((TEXT_NODE, None, None))
+                    number = self._test((at.TEXT_NODE, None, None))
                 case _:
-                    kind = ATTRIBUTE if is_attribute else ANY_CHILD
+                    kind = at.ATTRIBUTE if is_attribute else at.ANY_CHILD
                     number = self._test((kind, None, None))
             self._by_model[key] = number
         return number
@@ -106,7 +92,7 @@ class Builder:
             answered = np.arange(len(plain), dtype=np.int32)
         tables = self.tables
         tests = np.array([self.test(test, of) for of, test in plain.tests], np.int32)
-        self.plain_attributes = [int(n) for n in tests if self.tests[n][0] == ATTRIBUTE]
+        self.plain_attributes = [int(n) for n in tests if self.tests[n][0] == at.ATTRIBUTE]
         self._tell_tests()
         strings = np.zeros(len(plain.string_starts) - 1, np.int32)
         tables.reserve_strings(len(strings), len(plain.string_bytes))
@@ -134,10 +120,10 @@ class Builder:
     def _tell_tests(self) -> None:
         """Let kernels know all tests."""
         covers = [
-            NOTHING_COVERED
-            if kind == ATTRIBUTE
-            else FIRST_COVER + number
-            if kind == ELEMENT and None not in (namespace, local)
+            at.NOTHING_COVERED
+            if kind == at.ATTRIBUTE
+            else at.FIRST_COVER + number
+            if kind == at.ELEMENT and None not in (namespace, local)
             else -1
             for number, (kind, namespace, local) in enumerate(self.tests)
         ]
@@ -150,24 +136,24 @@ class Builder:
         return int(add_node(self.tables.step(), node, is_below, test))
 
     def _of(self, node: int, column: int) -> int:
-        return int(self.tables["nodes"][node * NODE_ROW + column])
+        return int(self.tables["nodes"][node * at.NODE_ROW + column])
 
     def has_children(self, node: int) -> bool:
         """Whether what a node stands for can have children or attributes."""
-        return self.tests[self._of(node, TEST)][0] not in (ATTRIBUTE, TEXT_NODE)
+        return self.tests[self._of(node, at.TEST)][0] not in (at.ATTRIBUTE, at.TEXT_NODE)
 
     def is_itself(self, node: int, test: NodeTest) -> int:
         """The formula of: what a node stands for passes another test, on the self axis."""
-        own = self.tests[self._of(node, TEST)]
+        own = self.tests[self._of(node, at.TEST)]
         narrowed = _narrowed(own, test)
         if narrowed is None:
-            return FALSE
+            return at.FALSE
         if narrowed == own:
-            return TRUE
+            return at.TRUE
         number = self._test(narrowed)
-        child = self.edge(self._of(node, PARENT), bool(self._of(node, BELOW)), number)
-        fact = int(add_fact(self.tables.step(), OF_ITSELF, number, TRUE))
-        self.rule(child, TRUE, TELLS, fact)
+        child = self.edge(self._of(node, at.PARENT), bool(self._of(node, at.BELOW)), number)
+        fact = int(add_fact(self.tables.step(), pr.OF_ITSELF, number, at.TRUE))
+        self.rule(child, at.TRUE, pr.TELLS, fact)
         return self.formulas.fact(fact)
 
     def value(self, node: int, function: int, operator: str, literal: str | float) -> int:
@@ -212,8 +198,8 @@ class Builder:
             stages: for each a formula and n.
             last: a formula that holds for what is left.
         """
-        if last == FALSE or any(formula == FALSE for formula, _ in stages):
-            return FALSE
+        if last == at.FALSE or any(formula == at.FALSE for formula, _ in stages):
+            return at.FALSE
         facts = [int(add_stage(self.tables.step(), node, formula)) for formula, _ in stages]
         key = tuple(zip(facts, (n for _, n in stages), strict=True))
         if len(key) == 1 and key[0][1] == 1:
@@ -232,11 +218,11 @@ class Builder:
             inner: a counter of the node; its value is added instead of 1.
             limit: counting stops here.
         """
-        key = (self._of(node, TEST), formula, inner, limit)
+        key = (self._of(node, at.TEST), formula, inner, limit)
         if key not in self._counters:
             self._counters[key] = self._new_counter(limit)
         number = self._counters[key]
-        self.rule(node, formula, COUNTS, number, -1 if inner is None else inner)
+        self.rule(node, formula, pr.COUNTS, number, -1 if inner is None else inner)
         return number
 
     def _new_counter(self, limit: int) -> int:
@@ -248,11 +234,11 @@ def _narrowed(own: Test, test: NodeTest) -> Test | None:
     if test is KindTest.NODE:
         return own
     if test is KindTest.TEXT:
-        return (TEXT_NODE, None, None) if own[0] in (TEXT_NODE, ANY_CHILD) else None
+        return (at.TEXT_NODE, None, None) if own[0] in (at.TEXT_NODE, at.ANY_CHILD) else None
     assert isinstance(test, NameTest)
-    if own[0] == ANY_CHILD:
-        return (ELEMENT, test.namespace, test.local)
-    if own[0] != ELEMENT:
+    if own[0] == at.ANY_CHILD:
+        return (at.ELEMENT, test.namespace, test.local)
+    if own[0] != at.ELEMENT:
         return None
     _, namespace, local = own
     if None not in (namespace, test.namespace) and namespace != test.namespace:
@@ -260,7 +246,7 @@ def _narrowed(own: Test, test: NodeTest) -> Test | None:
     if None not in (local, test.local) and local != test.local:
         return None
     return (
-        ELEMENT,
+        at.ELEMENT,
         test.namespace if namespace is None else namespace,
         test.local if local is None else local,
     )

@@ -13,41 +13,20 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import dtype_of
+from tamis.core.arrays import Int64, dtype_of
 from tamis.core.kernel.record import register
-from tamis.matching.engines.automaton.cache import (
-    PENDING_COLUMNS,
-    STATE_COLUMNS,
-    CacheArrays,
-    FactSets,
-    Lists,
-    Pairs,
-)
-from tamis.matching.engines.automaton.kernels import cache_checks, checks
-from tamis.matching.engines.automaton.layout import CACHE, PROGRAM, QUERIES, STATE_SIZE, WIDTH
-from tamis.matching.engines.automaton.program import (
-    CLASSES,
-    COMPARISON_COLUMNS,
-    CONSTANT_ROW,
-    GRAM_ROW,
-    GRID_COLUMNS,
-    GROUP_COLUMNS,
-    NODE_COLUMNS,
-    OF_COUNTER,
-    OF_DESCENDANT,
-    OF_GROUP,
-    OF_STAGE,
-    OF_VALUE,
-    RULE_COLUMNS,
-    ProgramArrays,
-)
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels import checks
+from tamis.matching.engines.automaton.layout import CacheArrays, FactSets, Lists, Pairs
+from tamis.matching.engines.automaton.program import ProgramArrays
 
 PARTS = (
     "the facts", "the nodes", "the tests", "the lists of nodes", "the formulas", "the rules",
     "the index of rules", "the grids", "the chains", "the sparse rules", "the groups",
     "the constants", "the grams", "the searched strings",
 )  # fmt: skip
-"""Of a program: what ``checks.faulty_part`` may find faulty."""
+"""Of a program: what ``checks.program_fault`` may find faulty."""
 CACHE_PARTS = (
     "the sets of facts", "the answers", "the pending nodes", "the states",
     "what is known of states", "the table", "the sets of constants", "the sets of classes",
@@ -55,16 +34,16 @@ CACHE_PARTS = (
 )  # fmt: skip
 """Likewise of a cache."""
 COLUMNS = {
-    "nodes": NODE_COLUMNS,
+    "nodes": pr.NODE_COLUMNS,
     "wildcards": -1,
-    "rules": RULE_COLUMNS,
-    "sparse_rules": RULE_COLUMNS,
-    "grids": GRID_COLUMNS,
-    "constants": CONSTANT_ROW,
-    "grams": GRAM_ROW,
+    "rules": pr.RULE_COLUMNS,
+    "sparse_rules": pr.RULE_COLUMNS,
+    "grids": pr.GRID_COLUMNS,
+    "constants": pr.CONSTANT_ROW,
+    "grams": pr.GRAM_ROW,
     "searched_rows": -1,
-    "groups": GROUP_COLUMNS,
-    "comparisons": COMPARISON_COLUMNS,
+    "groups": pr.GROUP_COLUMNS,
+    "comparisons": pr.COMPARISON_COLUMNS,
     "stages": 3,
     "lasts": 2,
 }
@@ -104,7 +83,7 @@ def fault_of_program(arrays: Arrays, queries: int, symbols: int) -> str | None:
     if not 0 <= queries < _NUMBERS_MAX or not all(_program_lengths(program, symbols)):
         return "the lengths of its arrays"
     state = _state_of(program, queries)
-    part = checks.faulty_part(state, np.zeros(len(program.searched_facts), np.int32))
+    part = checks.program_fault(state, np.zeros(len(program.searched_facts), np.int32))
     return None if part < 0 else PARTS[part]
 
 
@@ -113,19 +92,19 @@ def fault_of_cache(cache: CacheArrays, program: ProgramArrays, queries: int) -> 
     if not all(_cache_lengths(cache, program, queries)):
         return "the lengths of its arrays"
     state = _state_of(program, queries)
-    register(state, CACHE.states.starts, cache)
+    register(state, at.CACHE.states.starts, cache)
     stamps = np.zeros(max(len(program.tests), queries), np.int32)
     children, siblings = (np.zeros(len(cache.pendings.hashes), np.int32) for _ in range(2))
-    part = cache_checks.faulty_part(state, stamps, children, siblings)
+    part = checks.cache_fault(state, stamps, children, siblings)
     return None if part < 0 else CACHE_PARTS[part]
 
 
-def _state_of(program: ProgramArrays, queries: int) -> NDArray[np.int64]:
+def _state_of(program: ProgramArrays, queries: int) -> Int64:
     """A state that has just the program."""
-    state = np.zeros(STATE_SIZE, np.int64)
-    state[WIDTH] = len(program.wildcards)
-    state[QUERIES] = queries
-    register(state, PROGRAM.nodes, program)
+    state = np.zeros(at.STATE_SIZE, np.int64)
+    state[at.WIDTH] = len(program.wildcards)
+    state[at.QUERIES] = queries
+    register(state, at.PROGRAM.nodes, program)
     return state
 
 
@@ -149,7 +128,7 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
     ends = program.fact_ends
     yield 0 < len(program.tests) == len(program.nodes) - 1
     yield symbols == len(program.wildcards)
-    yield len(program.rules) * RULE_COLUMNS < _NUMBERS_MAX
+    yield len(program.rules) * pr.RULE_COLUMNS < _NUMBERS_MAX
     yield len(program.watch_words) == len(program.watch_places) == len(program.watch_ranks)
     yield len(program.formula_starts) == len(program.formula_kinds) + 1
     yield len(program.counter_bases) == len(program.counter_limits)
@@ -158,17 +137,19 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
     yield len(program.constants) > 0
     yield _is_table(len(program.constant_slots)) and _is_table(len(program.prefix_bits))
     yield len(program.sparse_nodes) > len(program.tests) // 8
-    yield len(program.sparse_rules) * RULE_COLUMNS < _NUMBERS_MAX
+    yield len(program.sparse_rules) * pr.RULE_COLUMNS < _NUMBERS_MAX
     yield from _searched_lengths(program)
     yield len(program.stage_starts) > 0
     # Ends first: what follows from them could be any number.
-    yield len(ends) == OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _told_at_most(program)
+    yield (
+        len(ends) == pr.OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _told_at_most(program)
+    )
     yield len(program.sparse) in (0, ends[-1])
     yield len(program.sparse_starts) == 64 * len(program.sparse) + 1
-    stages = 64 * int(ends[OF_STAGE] - ends[OF_VALUE]) + 1
+    stages = 64 * int(ends[pr.OF_STAGE] - ends[pr.OF_VALUE]) + 1
     yield len(program.chain_starts) == len(program.last_starts) == stages
-    yield ends[OF_GROUP] == -(-(len(program.groups) - 1) // 64)
-    counted = int(ends[OF_COUNTER] - ends[OF_DESCENDANT])
+    yield ends[pr.OF_GROUP] == -(-(len(program.groups) - 1) // 64)
+    counted = int(ends[pr.OF_COUNTER] - ends[pr.OF_DESCENDANT])
     yield counted == -(-len(program.fact_counters) // 64)
 
 
@@ -194,7 +175,7 @@ def _told_at_most(program: ProgramArrays) -> int:
         program.sparse_rules,
     )  # fmt: skip
     facts = sum(map(len, told))
-    return min(facts // 64 + OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)
+    return min(facts // 64 + pr.OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)
 
 
 def _cache_lengths(cache: CacheArrays, program: ProgramArrays, queries: int) -> Iterator[bool]:
@@ -205,12 +186,12 @@ def _cache_lengths(cache: CacheArrays, program: ProgramArrays, queries: int) -> 
         yield len(lists.starts) == size + 1 and len(lists.counts) == 2
     yield len(cache.facts.places) == len(cache.facts.words)
     states, pendings = len(cache.states.hashes), len(cache.pendings.hashes)
-    yield len(cache.state_info) == states * STATE_COLUMNS
+    yield len(cache.state_info) == states * at.STATE_COLUMNS
     yield len(cache.table) == states * len(program.wildcards)
-    yield len(cache.pending_info) == pendings * PENDING_COLUMNS
+    yield len(cache.pending_info) == pendings * at.PENDING_COLUMNS
     yield len(cache.constant_sets) == len(program.constants) - 1
     yield len(cache.query_answers) == (queries if len(program.sparse) else 0)
-    yield len(cache.class_sets) == program.groups[-1, CLASSES]
+    yield len(cache.class_sets) == program.groups[-1, pr.CLASSES]
     for pairs in (cache.reached, cache.closes, cache.merges):
         yield _is_table(len(pairs.keys)) and len(pairs.keys) == len(pairs.values)
         yield len(pairs.counts) == 1

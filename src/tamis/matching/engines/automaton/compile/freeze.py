@@ -9,89 +9,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct, freeze
 from tamis.core.errors import UsageError
-from tamis.documents.vocabulary import ALL_NAMES, Names, Projection
-from tamis.matching.engines.automaton.builder import Builder, Test
-from tamis.matching.engines.automaton.building import (
-    ALL_COVERED,
-    ANY_CHILD,
-    ATTRIBUTE,
-    BELOW,
-    CHAIN_COUNTER,
-    CHAIN_STAGE,
-    CODE,
-    ELEMENT,
-    FACT_FORMULA,
-    FACT_TEST,
-    FIRST_COVER,
-    FORMULAS,
-    KIND,
-    LAST_CHAIN,
-    LAST_FACT,
-    LAST_STAGE,
-    PARENT,
-    RULE_ACTION,
-    RULE_FORMULA,
-    RULE_NODE,
-    RULE_SOURCE,
-    RULE_TARGET,
-    STRINGS,
-    TEST,
-    TEXT_NODE,
-    TRUE,
-    VALUE_FACT,
-    VALUE_GROUP,
-    VALUE_LITERAL,
-    VALUE_OPERATOR,
-)
-from tamis.matching.engines.automaton.constants import Asked, value_arrays
-from tamis.matching.engines.automaton.grids import grid_arrays
-from tamis.matching.engines.automaton.growing import Tables
+from tamis.documents.projection import ALL_NAMES, Names, Projection
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.compile import layout as at
+from tamis.matching.engines.automaton.compile.builder import Builder, Test
+from tamis.matching.engines.automaton.compile.rules import SparseFacts, grid_arrays
+from tamis.matching.engines.automaton.compile.tables import Tables
+from tamis.matching.engines.automaton.compile.values import Asked, value_arrays
 from tamis.matching.engines.automaton.kernels.formulas import count_uses, finish, weigh
-from tamis.matching.engines.automaton.program import (
-    ACCEPTED,
-    ACTION,
-    CHILDREN,
-    COUNTS,
-    DESCENDANTS,
-    FIRST_SYMBOL,
-    FORMULA,
-    GRIDS,
-    MISC,
-    NEEDS,
-    NODE_COLUMNS,
-    OF_CHILD,
-    OF_COUNTER,
-    OF_DESCENDANT,
-    OF_GROUP,
-    OF_ITSELF,
-    OF_STAGE,
-    OF_VALUE,
-    OTHER_ATTRIBUTE,
-    OTHER_ELEMENT,
-    PASSES,
-    RULE_COLUMNS,
-    RULES,
-    SOURCE,
-    SURE,
-    TARGET,
-    TELLS,
-    TEXT,
-    WATCHED,
-    WATCHES,
-    AutomatonProgram,
-    ProgramArrays,
-    Symbols,
-)
-from tamis.matching.engines.automaton.sparse import SparseFacts
+from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols
 
 MOST_WORDS = (1 << 31) // 64 - 1
 """Words of facts: their numbers have 32 bits."""
 MANY_RULES = 16
 """A node of more rules has them indexed by what they watch."""
-_ALL_ELEMENTS: Test = (ELEMENT, None, None)
-_ALL_ATTRIBUTES: Test = (ATTRIBUTE, None, None)
+_ALL_ELEMENTS: Test = (at.ELEMENT, None, None)
+_ALL_ATTRIBUTES: Test = (at.ATTRIBUTE, None, None)
 
 
 def freeze_program(builder: Builder, queries: int, projection: Projection) -> AutomatonProgram:
@@ -104,7 +39,11 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
     tables = builder.tables
     symbols = _SymbolTable(builder.tests)
     rows = tables.rows("nodes")
-    parents, below, codes = rows[:, PARENT], rows[:, BELOW] != 0, symbols.codes[rows[:, TEST]]
+    parents, below, codes = (
+        rows[:, at.PARENT],
+        rows[:, at.BELOW] != 0,
+        symbols.codes[rows[:, at.TEST]],
+    )
     order = _breadth_first(parents, below, codes)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order), dtype=np.int32)
@@ -127,15 +66,15 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
     )
     of_rules, rules = of_rules[~is_sliced], rules[~is_sliced]
     rule_starts = np.searchsorted(of_rules, np.arange(len(order) + 1))
-    nodes = np.zeros((len(order) + 1, NODE_COLUMNS), np.int32)
-    nodes[:, CHILDREN] = children
-    nodes[:-1, DESCENDANTS] = descendants
-    nodes[:, ACCEPTED] = accept_starts
-    nodes[:, SURE] = sure_starts
-    nodes[:, RULES] = rule_starts
-    nodes[:, NEEDS] = np.searchsorted(needs >> 32, np.arange(len(order) + 1))
-    nodes[:, WATCHES], watches = _watches(rule_starts, rules[:, WATCHED])
-    nodes[:, GRIDS] = np.searchsorted(grid_starts, np.arange(len(order) + 1))
+    nodes = np.zeros((len(order) + 1, pr.NODE_COLUMNS), np.int32)
+    nodes[:, pr.CHILDREN] = children
+    nodes[:-1, pr.DESCENDANTS] = descendants
+    nodes[:, pr.ACCEPTED] = accept_starts
+    nodes[:, pr.SURE] = sure_starts
+    nodes[:, pr.RULES] = rule_starts
+    nodes[:, pr.NEEDS] = np.searchsorted(needs >> 32, np.arange(len(order) + 1))
+    nodes[:, pr.WATCHES], watches = _watches(rule_starts, rules[:, pr.WATCHED])
+    nodes[:, pr.GRIDS] = np.searchsorted(grid_starts, np.arange(len(order) + 1))
     arrays = ProgramArrays(
         nodes=nodes,
         tests=codes[order],
@@ -169,9 +108,11 @@ def _projection(builder: Builder) -> Projection:
     reads = np.flatnonzero(builder.tables["reads_text"])
     text = (
         ALL_NAMES
-        if ALL_COVERED in reads
+        if at.ALL_COVERED in reads
         else Names(
-            _name(builder.tests[cover - FIRST_COVER]) for cover in reads if cover >= FIRST_COVER
+            _name(builder.tests[cover - at.FIRST_COVER])
+            for cover in reads
+            if cover >= at.FIRST_COVER
         )
     )
     attributes = [builder.tests[number] for number in builder.plain_attributes]
@@ -197,9 +138,9 @@ def _numbered_facts(tables: Tables) -> tuple[Int32, dict[str, NDArray[Any]]]:
     element tells few words of facts then.
     """
     rows = tables.rows("facts")
-    kinds = rows[:, KIND]
-    order = np.lexsort((_value_ranks(tables), rows[:, FACT_TEST], kinds))
-    counts = np.bincount(kinds, minlength=OF_COUNTER)[:OF_COUNTER]
+    kinds = rows[:, at.KIND]
+    order = np.lexsort((_value_ranks(tables), rows[:, at.FACT_TEST], kinds))
+    counts = np.bincount(kinds, minlength=pr.OF_COUNTER)[: pr.OF_COUNTER]
     limits = tables.rows("limits")[:, 0]
     ends = np.cumsum([-(-count // 64) for count in [*counts.tolist(), int(limits.sum())]])
     if ends[-1] > MOST_WORDS:
@@ -225,19 +166,21 @@ def _value_ranks(tables: Tables) -> Int32:
     """By fact about a value: its rank; what is true of one value is in few words then."""
     ranks = np.zeros(len(tables.rows("facts")), np.int32)
     values = tables.rows("values")
-    literals = values[:, VALUE_LITERAL]
+    literals = values[:, at.VALUE_LITERAL]
     is_string = literals >= 0
     numbers = np.zeros(len(values))
     numbers[~is_string] = _numbers(tables)[-1 - literals[~is_string]]
     begins = np.zeros((len(values), 2), np.uint64)
     begins[is_string] = _begins(tables)[literals[is_string]]
-    keys = (begins[:, 1], begins[:, 0], numbers, values[:, VALUE_OPERATOR], is_string)
+    keys = (begins[:, 1], begins[:, 0], numbers, values[:, at.VALUE_OPERATOR], is_string)
     order = np.lexsort(keys)
-    ranks[values[order, VALUE_FACT]] = np.arange(len(values), dtype=np.int32)
+    ranks[values[order, at.VALUE_FACT]] = np.arange(len(values), dtype=np.int32)
     # What is told of just that follows suit.
     facts = tables.rows("facts")
-    told = np.flatnonzero((facts[:, KIND] == OF_CHILD) & (facts[:, FACT_FORMULA] > TRUE))
-    formulas = facts[told, FACT_FORMULA]
+    told = np.flatnonzero(
+        (facts[:, at.KIND] == pr.OF_CHILD) & (facts[:, at.FACT_FORMULA] > at.TRUE)
+    )
+    formulas = facts[told, at.FACT_FORMULA]
     starts = tables["formula_starts"]
     asked = tables["formula_code"][starts[formulas]]
     is_one = (starts[formulas + 1] - starts[formulas] == 1) & (asked >= 0)
@@ -245,14 +188,14 @@ def _value_ranks(tables: Tables) -> Int32:
     return ranks
 
 
-def _numbers(tables: Tables) -> NDArray[np.float64]:
+def _numbers(tables: Tables) -> Floats:
     """The numbers that values are compared with."""
     return np.ascontiguousarray(tables.rows("numbers")).view(np.float64)[:, 0]
 
 
-def _begins(tables: Tables) -> NDArray[np.uint64]:
+def _begins(tables: Tables) -> Words:
     """How each string begins, as two words that sort as it does."""
-    count = int(tables.state[STRINGS])
+    count = int(tables.state[at.STRINGS])
     starts, data = tables["string_starts"][: count + 1], tables["string_bytes"]
     places = starts[:-1, None] + np.arange(16)
     is_inside = places < starts[1:, None]
@@ -268,23 +211,25 @@ def _ruled(
 ) -> tuple[Int64, Int32, Int32, Int32, Int32, dict[str, NDArray[Any]]]:
     """What is sure by node; by node, the rules and the numbers of their formulas; the formulas."""
     given = tables.rows("rules")
-    formulas, actions = given[:, RULE_FORMULA], given[:, RULE_ACTION]
-    nodes, targets = rank[given[:, RULE_NODE]], given[:, RULE_TARGET].copy()
-    told = actions == TELLS
+    formulas, actions = given[:, at.RULE_FORMULA], given[:, at.RULE_ACTION]
+    nodes, targets = rank[given[:, at.RULE_NODE]], given[:, at.RULE_TARGET].copy()
+    told = actions == pr.TELLS
     targets[told] = facts[targets[told]]
-    is_sure = (formulas == TRUE) & (told | (actions == COUNTS) & (given[:, RULE_SOURCE] < 0))
+    is_sure = (formulas == at.TRUE) & (
+        told | (actions == pr.COUNTS) & (given[:, at.RULE_SOURCE] < 0)
+    )
     counted = is_sure & ~told
     targets[counted] = counter_bases[targets[counted]] + 1
     sure_starts, sure_order = _grouped(nodes[is_sure], len(rank))
     sure = targets[is_sure][sure_order]
     watches, arrays = _formula_arrays(tables, facts)
     nodes = nodes[~is_sure]
-    rows = np.zeros((len(nodes), RULE_COLUMNS), np.int32)
-    rows[:, : FORMULA + 1] = watches[formulas[~is_sure]]
-    rows[:, ACTION] = actions[~is_sure]
-    rows[:, TARGET] = targets[~is_sure]
-    rows[:, SOURCE] = given[~is_sure, RULE_SOURCE]
-    order = np.lexsort((rows[:, WATCHED], nodes))
+    rows = np.zeros((len(nodes), pr.RULE_COLUMNS), np.int32)
+    rows[:, : pr.FORMULA + 1] = watches[formulas[~is_sure]]
+    rows[:, pr.ACTION] = actions[~is_sure]
+    rows[:, pr.TARGET] = targets[~is_sure]
+    rows[:, pr.SOURCE] = given[~is_sure, at.RULE_SOURCE]
+    order = np.lexsort((rows[:, pr.WATCHED], nodes))
     return sure_starts, sure, nodes[order], rows[order], formulas[~is_sure][order], arrays
 
 
@@ -292,8 +237,8 @@ def _numbered_tests(tables: Tables, facts: Int32, words: int) -> Int32:
     """By number of a fact that children tell: the test of the children, from 1 on; 0 for others."""
     rows = tables.rows("facts")
     result = np.zeros(64 * words, np.int32)
-    told = rows[:, KIND] == OF_CHILD
-    result[facts[told]] = rows[told, FACT_TEST] + 1
+    told = rows[:, at.KIND] == pr.OF_CHILD
+    result[facts[told]] = rows[told, at.FACT_TEST] + 1
     return result
 
 
@@ -304,17 +249,17 @@ def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDAr
     ones that few others ask for. What an element notes about itself is not watched: it was not
     gathered.
     """
-    count = int(tables.state[FORMULAS])
+    count = int(tables.state[at.FORMULAS])
     kinds: Bytes = tables["formula_kinds"][:count].copy()
     starts: Int64 = tables["formula_starts"][: count + 1].copy()
-    code: Int32 = tables["formula_code"][: int(tables.state[CODE])].copy()
+    code: Int32 = tables["formula_code"][: int(tables.state[at.CODE])].copy()
     weights, uses = np.zeros(len(facts), np.int64), np.zeros(len(facts), np.int64)
     weigh(tables.state, weights)
     count_uses(kinds, starts, code, uses)
     ranks = np.empty(len(facts), np.int32)
     ranks[np.lexsort((uses, -weights))] = np.arange(len(facts), dtype=np.int32)
-    is_gathered = (tables.rows("facts")[:, KIND] != OF_ITSELF).astype(np.uint8)
-    watches = np.empty((count, FORMULA + 1), np.int32)
+    is_gathered = (tables.rows("facts")[:, at.KIND] != pr.OF_ITSELF).astype(np.uint8)
+    watches = np.empty((count, pr.FORMULA + 1), np.int32)
     finish(kinds, starts, code, facts, is_gathered, ranks, watches.reshape(-1))
     return watches, {"formula_starts": starts, "formula_code": code, "formula_kinds": kinds}
 
@@ -322,18 +267,18 @@ def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDAr
 def _node_bits(rules: Int32, nodes: int) -> Bytes:
     """Bits of the nodes of sparse rules."""
     bits = np.zeros(nodes + 1, np.uint8)
-    bits[rules[rules[:, ACTION] != PASSES, SOURCE]] = 1
+    bits[rules[rules[:, pr.ACTION] != pr.PASSES, pr.SOURCE]] = 1
     return np.packbits(bits, bitorder="little")
 
 
 def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
     """Nodes, from bit 32 on, and the facts of descendants that are told to them: ascending."""
     rules = tables.rows("rules")
-    kinds = tables.rows("facts")[:, KIND]
-    told = rules[rules[:, RULE_ACTION] == TELLS]
-    told = told[kinds[told[:, RULE_TARGET]] == OF_DESCENDANT]
-    around = rank[tables.rows("nodes")[told[:, RULE_NODE], PARENT]].astype(np.int64)
-    return distinct(around << 32 | facts[told[:, RULE_TARGET]])
+    kinds = tables.rows("facts")[:, at.KIND]
+    told = rules[rules[:, at.RULE_ACTION] == pr.TELLS]
+    told = told[kinds[told[:, at.RULE_TARGET]] == pr.OF_DESCENDANT]
+    around = rank[tables.rows("nodes")[told[:, at.RULE_NODE], at.PARENT]].astype(np.int64)
+    return distinct(around << 32 | facts[told[:, at.RULE_TARGET]])
 
 
 def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:
@@ -344,15 +289,15 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
         else [
             (facts[fact], of_stage, number) for fact, of_stage, number in builder.chains[-1 - first]
         ]
-        for first, counter in chains[:, [CHAIN_STAGE, CHAIN_COUNTER]].tolist()
+        for first, counter in chains[:, [at.CHAIN_STAGE, at.CHAIN_COUNTER]].tolist()
     ]
-    first, of_stages = 64 * ends[OF_VALUE], 64 * int(ends[OF_STAGE] - ends[OF_VALUE])
+    first, of_stages = 64 * ends[pr.OF_VALUE], 64 * int(ends[pr.OF_STAGE] - ends[pr.OF_VALUE])
     begins = np.array([chain[0][0] for chain in stages], np.int32)
     chain_starts, order = _grouped(begins - first, of_stages)
     lasts = builder.tables.rows("lasts")
-    told = facts[lasts[:, LAST_STAGE]]
+    told = facts[lasts[:, at.LAST_STAGE]]
     last_starts, last_order = _grouped(told - first, of_stages)
-    rows = np.stack([lasts[:, LAST_CHAIN], facts[lasts[:, LAST_FACT]]], axis=1)
+    rows = np.stack([lasts[:, at.LAST_CHAIN], facts[lasts[:, at.LAST_FACT]]], axis=1)
     return {
         "chain_starts": chain_starts,
         "chain_numbers": order,
@@ -366,17 +311,17 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
 def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str, NDArray[Any]]:
     """What values are compared with, by the test of the nodes that ask, and the function."""
     rows = tables.rows("facts")
-    is_group = rows[:, KIND] == OF_GROUP
+    is_group = rows[:, at.KIND] == pr.OF_GROUP
     functions = np.empty(np.count_nonzero(is_group), np.int32)
-    functions[facts[is_group]] = -2 - rows[is_group, FACT_FORMULA]
+    functions[facts[is_group]] = -2 - rows[is_group, at.FACT_FORMULA]
     values = tables.rows("values")
     asked = Asked(
-        facts[values[:, VALUE_GROUP]],
-        values[:, VALUE_OPERATOR],
-        values[:, VALUE_LITERAL],
-        facts[values[:, VALUE_FACT]],
+        facts[values[:, at.VALUE_GROUP]],
+        values[:, at.VALUE_OPERATOR],
+        values[:, at.VALUE_LITERAL],
+        facts[values[:, at.VALUE_FACT]],
     )
-    count = int(tables.state[STRINGS])
+    count = int(tables.state[at.STRINGS])
     starts: Int64 = tables["string_starts"][: count + 1]
     is_sparse = np.zeros(int(facts.max(initial=0)) + 1, bool)
     is_sparse[facts[sparse.is_sparse]] = True
@@ -398,16 +343,22 @@ class _SymbolTable:
     def __init__(self, tests: list[Test]) -> None:
         self.elements, self.attributes = Symbols({}, {}, {}), Symbols({}, {}, {})
         symbols: list[Test] = [
-            (TEXT_NODE, None, None),
-            (ANY_CHILD, None, None),
+            (at.TEXT_NODE, None, None),
+            (at.ANY_CHILD, None, None),
             _ALL_ELEMENTS,
             _ALL_ATTRIBUTES,
         ]
-        assert (TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL) == (0, 1, 2, 3, 4)
+        assert (pr.TEXT, pr.MISC, pr.OTHER_ELEMENT, pr.OTHER_ATTRIBUTE, pr.FIRST_SYMBOL) == (
+            0,
+            1,
+            2,
+            3,
+            4,
+        )
         for kind, namespace, local in _distinct_tests(tests):
             number = len(symbols)
             symbols.append((kind, namespace, local))
-            of_kind = self.attributes if kind == ATTRIBUTE else self.elements
+            of_kind = self.attributes if kind == at.ATTRIBUTE else self.elements
             if namespace is not None and local is not None:
                 of_kind.names[namespace, local] = number
             elif namespace is not None:
@@ -428,9 +379,11 @@ class _SymbolTable:
 
 def _distinct_tests(tests: list[Test]) -> dict[Test, None]:
     """The tests of names, and what passes two of them: ``p:a`` where ``p:*`` and ``*:a`` are."""
-    named = [test for test in tests if test[0] in (ELEMENT, ATTRIBUTE) and test[1:] != (None, None)]
+    named = [
+        test for test in tests if test[0] in (at.ELEMENT, at.ATTRIBUTE) and test[1:] != (None, None)
+    ]
     found = dict.fromkeys(named)
-    for kind in (ELEMENT, ATTRIBUTE):
+    for kind in (at.ELEMENT, at.ATTRIBUTE):
         namespaces = [test[1] for test in named if test[0] == kind and test[2] is None]
         names = [test[2] for test in named if test[0] == kind and test[1] is None]
         found |= dict.fromkeys((kind, *both) for both in product(namespaces, names))
@@ -440,7 +393,7 @@ def _distinct_tests(tests: list[Test]) -> dict[Test, None]:
 def _passed(symbol: Test) -> set[Test]:
     """The wildcards that a symbol passes."""
     kind, namespace, local = symbol
-    passed: set[Test] = set() if kind == ATTRIBUTE else {(ANY_CHILD, None, None)}
+    passed: set[Test] = set() if kind == at.ATTRIBUTE else {(at.ANY_CHILD, None, None)}
     return passed | {(kind, None, None), (kind, namespace, None), (kind, None, local)}
 
 
@@ -482,10 +435,10 @@ def _is_first(*columns: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _is_wild(test: Test) -> bool:
-    return test[0] == ANY_CHILD or (test[0] in (ELEMENT, ATTRIBUTE) and None in test)
+    return test[0] == at.ANY_CHILD or (test[0] in (at.ELEMENT, at.ATTRIBUTE) and None in test)
 
 
-def _breadth_first(parents: Int32, below: NDArray[np.bool_], codes: Int32) -> NDArray[np.int32]:
+def _breadth_first(parents: Int32, below: NDArray[np.bool_], codes: Int32) -> Int32:
     """The nodes, in the order in which they are numbered."""
     level = np.zeros(1, np.int64)
     levels = [level]
@@ -516,7 +469,7 @@ def _children(parents: Int32, below: NDArray[np.bool_]) -> tuple[Int32, Int32]:
     return children.astype(np.int32), (children[:-1] + near).astype(np.int32)
 
 
-def _grouped(keys: NDArray[np.int32], groups: int) -> tuple[Int64, Int32]:
+def _grouped(keys: Int32, groups: int) -> tuple[Int64, Int32]:
     """Where each group of ascending keys begins, and the order that groups them."""
     order = np.argsort(keys, kind="stable").astype(np.int32)
     starts = np.searchsorted(keys[order], np.arange(groups + 1)).astype(np.int64)

@@ -86,5 +86,5 @@ class Building(NamedTuple):
 # The scalars of the state: how many there are.
 (NODES, FACTS, VALUES, RULES, CHAINS, LASTS, NUMBERS, FORMULAS, CODE, STRINGS, BYTES, ACCEPTS,
  LIMITS, SCALARS) = range(14)  # fmt: skip
-AT = fields(Building, SCALARS)
-STATE_SIZE = AT[-1] + 2
+TABLES = fields(Building, SCALARS)
+STATE_SIZE = TABLES[-1] + 2

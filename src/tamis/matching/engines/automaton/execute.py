@@ -14,94 +14,36 @@ from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.cache import (
-    COUNT,
-    EMPTY,
-    PENDING_COLUMNS,
-    START,
-    STATE_COLUMNS,
-    CacheArrays,
-    FactSets,
-    Lists,
-    Pairs,
     grown,
+    grown_lists,
+    grown_pairs,
     new_arrays,
     new_scratch,
+    size_of,
 )
 from tamis.matching.engines.automaton.kernels.facts import known_facts
 from tamis.matching.engines.automaton.kernels.overlay import compact_overlay
 from tamis.matching.engines.automaton.kernels.scan import scan
-from tamis.matching.engines.automaton.kernels.tables import copy_pairs, rehash
-from tamis.matching.engines.automaton.layout import (
-    ASKS_NUMBER,
-    ATTRIBUTE_AT,
-    CACHE,
-    COUNTED_FROM,
-    CURRENT,
-    DEPTH,
-    DOCUMENT,
-    EVENT,
-    EVENTS,
-    FOUND_COUNT,
-    FULL_ANSWERS,
-    FULL_CLOSES,
-    FULL_DEPTH,
-    FULL_FACTS,
-    FULL_FOUND,
-    FULL_MERGES,
-    FULL_OVERLAY,
-    FULL_PENDINGS,
-    FULL_REACHED,
-    FULL_STATES,
-    FULL_TEXT,
-    GATHERED,
-    HAS_COUNTERS,
-    HAS_LEAVES,
-    IS_OPEN,
-    MET_COUNT,
-    MISC_AT,
-    NOTES,
-    NOTES_ALL,
-    NOTES_FIRST,
-    NOTES_NONE,
-    NUMBER_BUFFER,
-    NUMBER_END,
-    NUMBER_START,
-    OVERLAID,
-    PROGRAM,
-    PROGRESS,
-    QUERIES,
-    REGAINED,
-    SCRATCH,
-    STATE_SIZE,
-    TEXT_AT,
-    TEXT_NEEDED,
-    TRUE_AT_MOST,
-    TURNED_TO,
-    WIDTH,
-    Events,
-    Progress,
-)
-from tamis.matching.engines.automaton.program import (
-    OTHER_ATTRIBUTE,
-    OTHER_ELEMENT,
-    AutomatonProgram,
-)
+from tamis.matching.engines.automaton.layout import CacheArrays, Events, FactSets, Lists, Progress
+from tamis.matching.engines.automaton.program import AutomatonProgram
 
 log = logging.getLogger("tamis")
 
 L = TypeVar("L", Lists, FactSets)
 
-_POSITION = [DOCUMENT, EVENT, ATTRIBUTE_AT, TEXT_AT, MISC_AT]
+_POSITION = [at.DOCUMENT, at.EVENT, at.ATTRIBUTE_AT, at.TEXT_AT, at.MISC_AT]
 """The places that say which event is matched."""
 
-_NOTES = {None: NOTES_NONE, "first": NOTES_FIRST, "all": NOTES_ALL}
+_NOTES = {None: at.NOTES_NONE, "first": at.NOTES_FIRST, "all": at.NOTES_ALL}
 
 _LISTS = {
-    FULL_STATES: "states",
-    FULL_PENDINGS: "pendings",
-    FULL_FACTS: "facts",
-    FULL_ANSWERS: "answers",
+    at.FULL_STATES: "states",
+    at.FULL_PENDINGS: "pendings",
+    at.FULL_FACTS: "facts",
+    at.FULL_ANSWERS: "answers",
 }
 
 
@@ -137,22 +79,22 @@ class Automaton:
         self._text = np.zeros(256, np.uint8)
         self._number = np.zeros(1, np.float64)
         self._overlay = [np.zeros(64, np.int32) for _ in range(2)]
-        self._state = np.zeros(STATE_SIZE, np.int64)
-        self._state[WIDTH] = len(program.arrays.wildcards)
-        self._state[QUERIES] = program.queries
-        self._state[HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
-        register(self._state, PROGRAM.nodes, program.arrays)
-        register(self._state, SCRATCH.nodes, self._scratch)
+        self._state = np.zeros(at.STATE_SIZE, np.int64)
+        self._state[at.WIDTH] = len(program.arrays.wildcards)
+        self._state[at.QUERIES] = program.queries
+        self._state[at.HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
+        register(self._state, at.PROGRAM.nodes, program.arrays)
+        register(self._state, at.SCRATCH.nodes, self._scratch)
         self._learn_anew()
         if cache is not None:
             self._go_on_from(cache)
 
     def _go_on_from(self, cache: CacheArrays) -> None:
-        if _bytes(cache) > self.bytes_max:
-            log.info("what was learned before is left out: it takes %d bytes", _bytes(cache))
+        if size_of(cache) > self.bytes_max:
+            log.info("what was learned before is left out: it takes %d bytes", size_of(cache))
             return
         self._cache = cache
-        register(self._state, CACHE.states.starts, cache)
+        register(self._state, at.CACHE.states.starts, cache)
 
     @property
     def cache(self) -> CacheArrays:
@@ -164,12 +106,12 @@ class Automaton:
         self._seen = np.zeros(64, np.int64)
         self._scratch.pending_bits[:] = 0
         self._scratch.needed[:] = 0
-        self._state[TURNED_TO] = 0
-        register(self._state, CACHE.states.starts, self._cache)
+        self._state[at.TURNED_TO] = 0
+        register(self._state, at.CACHE.states.starts, self._cache)
 
     def memory_usage(self) -> int:
         """Bytes of what was learned, and of the room for work."""
-        return _bytes(self._cache) + sum(array.nbytes for array in self._scratch)
+        return size_of(self._cache) + sum(array.nbytes for array in self._scratch)
 
     def match(
         self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
@@ -182,11 +124,21 @@ class Automaton:
         """
         self._of_batch = events = self._events(batch, vocabulary)
         state = self._state
-        state[NUMBER_BUFFER] = 0
-        register(state, EVENTS.document_starts, events)
-        state[[DOCUMENT, IS_OPEN, DEPTH, REGAINED, ATTRIBUTE_AT, TEXT_AT, FOUND_COUNT]] = 0
-        state[MET_COUNT], state[NOTES] = 0, _NOTES[nodes]
-        state[HAS_LEAVES] = any(
+        state[at.NUMBER_BUFFER] = 0
+        register(state, at.EVENTS.document_starts, events)
+        state[
+            [
+                at.DOCUMENT,
+                at.IS_OPEN,
+                at.DEPTH,
+                at.REGAINED,
+                at.ATTRIBUTE_AT,
+                at.TEXT_AT,
+                at.FOUND_COUNT,
+            ]
+        ] = 0
+        state[at.MET_COUNT], state[at.NOTES] = 0, _NOTES[nodes]
+        state[at.HAS_LEAVES] = any(
             map(len, (events.attribute_event, events.text_event, events.misc_event))
         )
         self._forgotten_at = []
@@ -198,16 +150,16 @@ class Automaton:
         self._pieces: list[_Piece] = []
         self._bind_progress()
         while status := scan(state):
-            if status == FULL_FOUND:
+            if status == at.FULL_FOUND:
                 self._grow_found()
-            elif status == FULL_OVERLAY:
+            elif status == at.FULL_OVERLAY:
                 self._make_room_on_overlay()
-            elif status == FULL_TEXT:
-                self._text = np.zeros(2 * int(state[TEXT_NEEDED]), np.uint8)
-            elif status == ASKS_NUMBER:
+            elif status == at.FULL_TEXT:
+                self._text = np.zeros(2 * int(state[at.TEXT_NEEDED]), np.uint8)
+            elif status == at.ASKS_NUMBER:
                 self._answer_number()
                 continue
-            elif status == FULL_DEPTH:
+            elif status == at.FULL_DEPTH:
                 self._stacks = [grown(stack, 2 * len(stack)) for stack in self._stacks]
             else:
                 self._make_room(status)
@@ -241,33 +193,33 @@ class Automaton:
             self._met_answers,
             self._met_places,
         )
-        register(self._state, PROGRESS.outer_states, self._progress)
+        register(self._state, at.PROGRESS.outer_states, self._progress)
 
     def _answer_number(self) -> None:
         """Tell the kernel a number that it cannot read exactly, of many digits."""
-        buffers = dict(zip(EVENTS, self._of_batch, strict=True))
-        values: Bytes = buffers[int(self._state[NUMBER_BUFFER])]
-        start, end = self._state[[NUMBER_START, NUMBER_END]].tolist()
+        buffers = dict(zip(at.EVENTS, self._of_batch, strict=True))
+        values: Bytes = buffers[int(self._state[at.NUMBER_BUFFER])]
+        start, end = self._state[[at.NUMBER_START, at.NUMBER_END]].tolist()
         self._number[0] = xpath_number(values[start:end].tobytes())
 
     # -- room --------------------------------------------------------------------------------------
 
     def _grow_found(self) -> None:
-        if self._state[FOUND_COUNT] + 3 > len(self._found):
+        if self._state[at.FOUND_COUNT] + 3 > len(self._found):
             self._found = grown(self._found, 2 * len(self._found))
-        answers = int(self._cache.answers.counts[COUNT])
+        answers = int(self._cache.answers.counts[at.COUNT])
         if answers + 3 > len(self._seen):
             self._seen = grown(self._seen, 2 * answers + 3)
         met = 2 * len(self._met_answers)
-        if self._state[MET_COUNT] + 3 > len(self._met_answers):
+        if self._state[at.MET_COUNT] + 3 > len(self._met_answers):
             self._met_answers = grown(self._met_answers, met)
             self._met_places = grown(self._met_places, met)
 
     def _make_room_on_overlay(self) -> None:
         """Drop what the overlay has twice; where that is less than half of it, let it grow."""
-        before = int(self._state[OVERLAID])
+        before = int(self._state[at.OVERLAID])
         compact_overlay(self._state)
-        if 2 * self._state[OVERLAID] >= before:
+        if 2 * self._state[at.OVERLAID] >= before:
             self._overlay = [grown(part, 2 * len(part)) for part in self._overlay]
 
     def _make_room(self, status: int) -> None:
@@ -277,63 +229,63 @@ class Automaton:
         has been learned anew before it is forgotten again.
         """
         state = self._state
-        if self._is_beginning_again and state[REGAINED] == state[DEPTH]:
+        if self._is_beginning_again and state[at.REGAINED] == state[at.DEPTH]:
             self._is_beginning_again = False
-            self._bound = max(self.bytes_max, 2 * _bytes(self._cache))
+            self._bound = max(self.bytes_max, 2 * size_of(self._cache))
         self._grow(status)
-        is_over = _bytes(self._cache) > self._bound and not self._is_beginning_again
+        is_over = size_of(self._cache) > self._bound and not self._is_beginning_again
         # What one event alone needs more than there may be is granted, or it would never end.
         if is_over and self._forgotten_at != state[_POSITION].tolist():
             self._forget()
 
     def _grow(self, status: int) -> None:
         cache = self._cache
-        if status == FULL_CLOSES:
-            cache = cache._replace(closes=_grown_pairs(cache.closes))
-        elif status == FULL_REACHED:
-            cache = cache._replace(reached=_grown_pairs(cache.reached))
-        elif status == FULL_MERGES:
-            cache = cache._replace(merges=_grown_pairs(cache.merges))
+        if status == at.FULL_CLOSES:
+            cache = cache._replace(closes=grown_pairs(cache.closes))
+        elif status == at.FULL_REACHED:
+            cache = cache._replace(reached=grown_pairs(cache.reached))
+        elif status == at.FULL_MERGES:
+            cache = cache._replace(merges=grown_pairs(cache.merges))
         else:
             name = _LISTS[status]
-            changed: dict[str, Any] = {name: _grown_lists(getattr(cache, name))}
+            changed: dict[str, Any] = {name: grown_lists(getattr(cache, name))}
             cache = cache._replace(**changed)
             states, pendings = len(cache.states.hashes), len(cache.pendings.hashes)
-            if len(cache.state_info) < states * STATE_COLUMNS:
+            if len(cache.state_info) < states * at.STATE_COLUMNS:
                 cache = cache._replace(
-                    state_info=grown(cache.state_info, states * STATE_COLUMNS),
+                    state_info=grown(cache.state_info, states * at.STATE_COLUMNS),
                     table=grown(cache.table, states * len(self.program.arrays.wildcards)),
                 )
-            if len(cache.pending_info) < pendings * PENDING_COLUMNS:
+            if len(cache.pending_info) < pendings * at.PENDING_COLUMNS:
                 cache = cache._replace(
-                    pending_info=grown(cache.pending_info, pendings * PENDING_COLUMNS)
+                    pending_info=grown(cache.pending_info, pendings * at.PENDING_COLUMNS)
                 )
         self._cache = cache
-        register(self._state, CACHE.states.starts, cache)
+        register(self._state, at.CACHE.states.starts, cache)
 
     def _forget(self) -> None:
         """Forget all that open elements do not need; the kernel then finds their states again."""
         self.forgotten += 1
         self._is_beginning_again = True
         old, state = self._cache, self._state
-        log.info("an automaton forgot what it learned, %d bytes, to stay in bounds", _bytes(old))
+        log.info("an automaton forgot what it learned, %d bytes, to stay in bounds", size_of(old))
         self._forgotten_at = state[_POSITION].tolist()
         self._set_aside()
         self._learn_anew()
-        if state[IS_OPEN]:
-            self._facts(old, EMPTY)  # is the first set of all
+        if state[at.IS_OPEN]:
+            self._facts(old, at.EMPTY)  # is the first set of all
             gathered = self._stacks[1]
-            for level in range(int(state[DEPTH])):
+            for level in range(int(state[at.DEPTH])):
                 gathered[level] = self._facts(old, int(gathered[level]))
-            state[GATHERED] = self._facts(old, int(state[GATHERED]))
-            state[CURRENT], state[REGAINED] = START, 0
+            state[at.GATHERED] = self._facts(old, int(state[at.GATHERED]))
+            state[at.CURRENT], state[at.REGAINED] = at.START, 0
 
     def _facts(self, old: CacheArrays, number: int) -> int:
         """A set of facts of an old cache in the new one."""
         start, end = old.facts.starts[number : number + 2]
         places, words = old.facts.places[start:end], old.facts.words[start:end]
         while (found := known_facts(self._state, places, words)) < 0:
-            self._grow(FULL_FACTS)
+            self._grow(at.FULL_FACTS)
         return int(found)
 
     # -- results -----------------------------------------------------------------------------------
@@ -341,9 +293,9 @@ class Automaton:
     def _set_aside(self) -> None:
         """Keep those of the answers that were found since answers were forgotten last."""
         begin, met_begin = self._pieces[-1][:2] if self._pieces else (0, 0)
-        self._state[COUNTED_FROM] = self._state[FOUND_COUNT]
-        self._state[TRUE_AT_MOST] = 0
-        end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
+        self._state[at.COUNTED_FROM] = self._state[at.FOUND_COUNT]
+        self._state[at.TRUE_AT_MOST] = 0
+        end, met_end = self._state[[at.FOUND_COUNT, at.MET_COUNT]].tolist()
         answers = self._cache.answers
         met = self._met_answers[met_begin:met_end]
         used = np.concatenate([self._found[begin:end], met])
@@ -353,7 +305,7 @@ class Automaton:
 
     def _match_set(self) -> MatchSet:
         answers = self._cache.answers
-        end, met_end = self._state[[FOUND_COUNT, MET_COUNT]].tolist()
+        end, met_end = self._state[[at.FOUND_COUNT, at.MET_COUNT]].tolist()
         count, used = answers.counts.tolist()
         last = _Piece(end, met_end, answers.starts[: count + 1], answers.members[:used])
         found, met = self._found[:end], self._met_answers[:met_end]
@@ -371,7 +323,7 @@ class Automaton:
             starts = np.concatenate([last.starts[:1], *several])
             members = np.concatenate([piece.members for piece in [*self._pieces, last]])
         occurrences = None
-        if self._state[NOTES]:
+        if self._state[at.NOTES]:
             occurrences = Occurrences(self._met_starts, met, self._met_places[:met_end])
             freeze(*occurrences)
         matches = MatchSet(
@@ -419,35 +371,7 @@ class _NameSymbols:
         program = self._program
         for name in range(self._known, count):
             expanded = vocabulary.expanded(name)
-            self._elements[name] = program.elements.of(*expanded, OTHER_ELEMENT)
-            self._attributes[name] = program.attributes.of(*expanded, OTHER_ATTRIBUTE)
+            self._elements[name] = program.elements.of(*expanded, pr.OTHER_ELEMENT)
+            self._attributes[name] = program.attributes.of(*expanded, pr.OTHER_ATTRIBUTE)
         self._known = count
         return self._elements, self._attributes
-
-
-def _bytes(cache: CacheArrays) -> int:
-    return sum(
-        part.nbytes if isinstance(part, np.ndarray) else sum(array.nbytes for array in part)
-        for part in cache
-    )
-
-
-def _grown_lists(lists: L) -> L:
-    """The same lists with twice the room of the kind that is short."""
-    count, size = int(lists.counts[COUNT]), len(lists.hashes)
-    if count < size:
-        if isinstance(lists, FactSets):
-            room = 2 * len(lists.words)
-            return lists._replace(places=grown(lists.places, room), words=grown(lists.words, room))
-        return lists._replace(members=grown(lists.members, 2 * len(lists.members)))
-    hashes = grown(lists.hashes, 2 * size)
-    slots = np.zeros(4 * size, np.int32)
-    rehash(hashes, count, slots)
-    return lists._replace(starts=grown(lists.starts, 2 * size + 1), hashes=hashes, slots=slots)
-
-
-def _grown_pairs(pairs: Pairs) -> Pairs:
-    size = 2 * len(pairs.keys)
-    keys, values = np.zeros(size, np.uint64), np.zeros(size, np.int64)
-    copy_pairs(pairs.keys, pairs.values, keys, values)
-    return Pairs(keys, values, pairs.counts)

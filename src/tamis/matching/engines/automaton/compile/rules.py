@@ -1,9 +1,9 @@
-"""Rules of sparse facts: how few of a large alphabet lead to what follows from them.
+"""Rules that are found in other ways than by their node: in grids, and by sparse facts.
 
 What an element tells of an author is hardly ever what another one tells, with many authors to ask
-for; what is gathered then is new each time, and nothing that was learned of such sets is of use
-again. Facts about one of many constants stay outside of sets, therefore, and so does what follows
-from them; the rules that they take part in are found by the fact.
+for. A set of such facts is new each time, and what the cache has of such sets is of no use again.
+So facts about one of many constants stay outside of sets, and so does what follows from them. The
+rules that they take part in are found by the fact.
 """
 
 from __future__ import annotations
@@ -13,19 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.matching.engines.automaton.builder import Builder
-from tamis.matching.engines.automaton.building import (
-    CHAIN_STAGE,
-    CODE,
-    FORMULAS,
-    LAST_CHAIN,
-    LAST_STAGE,
-    RULE_FORMULA,
-    VALUE_FACT,
-    VALUE_GROUP,
-    VALUE_LITERAL,
-)
+from tamis.core.arrays import Bytes, Int32, Int64, distinct
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.compile import layout as at
+from tamis.matching.engines.automaton.compile.builder import Builder
 from tamis.matching.engines.automaton.kernels.formulas import count_uses
 from tamis.matching.engines.automaton.kernels.sparse import (
     DENSE,
@@ -37,18 +28,86 @@ from tamis.matching.engines.automaton.kernels.sparse import (
     classify,
     find_triggers,
 )
-from tamis.matching.engines.automaton.program import (
-    ACCEPTS,
-    ACTION,
-    ALSO,
-    FORMULA,
-    PASSES,
-    RULE_COLUMNS,
-    SOURCE,
-    SPENDS,
-    TARGET,
-    WATCHED,
-)
+
+GRID_RULES = 256
+"""A grid is made for so many rules of facts about the same two tests."""
+SPARSEST = 8
+"""And for cells of which one in so many has a rule."""
+
+
+def grid_arrays(
+    nodes: Int32, rules: Int32, tests: Int32
+) -> tuple[NDArray[np.bool_], Int32, dict[str, NDArray[Any]]]:
+    """Which rules are in grids; the node of each grid, ascending; and the arrays of a program.
+
+    Args:
+        nodes: that of each rule, ascending.
+        tests: by fact that children tell, from 1 on.
+    """
+    is_sliced = np.zeros(len(rules), bool)
+    grids: list[tuple[int, int, int, int]] = []
+    of_nodes: list[int] = []
+    rows: list[Int32] = [np.zeros(0, np.int32)]
+    cells: list[Int32] = [np.zeros(0, np.int32)]
+    sliced: list[Int32] = [np.zeros(0, np.int32)]
+    used = np.zeros(3, np.int64)  # rows, cells and queries so far
+    for members in _candidates(nodes, rules, tests):
+        one, other = rules[members, pr.WATCHED], rules[members, pr.ALSO]
+        turned = tests[one] > tests[other]
+        one, other = np.where(turned, other, one), np.where(turned, one, other)
+        if len(distinct(one)) > len(distinct(other)):
+            one, other = other, one
+        facts, row = np.unique(one, return_inverse=True)
+        first = int(other.min())
+        width = int(other.max()) - first + 2
+        if len(facts) * width > SPARSEST * len(members):
+            continue
+        key = row.astype(np.int64) * width + other - first
+        order = np.argsort(key, kind="stable")
+        grids.append((int(used[0]), first, width - 1, int(used[1])))
+        of_nodes.append(int(nodes[members[0]]))
+        rows.append(facts)
+        ends = np.searchsorted(key[order], np.arange(len(facts) * width))
+        cells.append((ends + used[2]).astype(np.int32))
+        sliced.append(rules[members[order], pr.TARGET])
+        is_sliced[members] = True
+        used += len(facts), len(cells[-1]), len(members)
+    table = np.zeros((len(grids) + 1, pr.GRID_COLUMNS), np.int32)
+    table[:-1, [pr.FIRST_ROW, pr.FIRST_COLUMN, pr.COLUMNS, pr.CELLS]] = np.array(grids).reshape(
+        -1, 4
+    )
+    table[-1, [pr.FIRST_ROW, pr.CELLS]] = used[:2]
+    return (
+        is_sliced,
+        np.array(of_nodes, np.int32),
+        {
+            "grids": table,
+            "grid_rows": np.concatenate(rows),
+            "grid_cells": np.concatenate(cells),
+            "sliced": np.concatenate(sliced),
+        },
+    )
+
+
+def _candidates(nodes: Int32, rules: Int32, tests: Int32) -> list[Int64]:
+    """Rules of a node that accept, of two facts that children of two tests tell."""
+    first, other = rules[:, pr.WATCHED], rules[:, pr.ALSO]
+    fits = (rules[:, pr.ACTION] == pr.ACCEPTS) & (rules[:, pr.FORMULA] < 0) & (first >= 0)
+    fits &= (first != other) & (rules[:, pr.THIRD] == first)
+    fits &= (tests[first] > 0) & (tests[other] > 0) & (tests[first] != tests[other])
+    which = np.flatnonzero(fits)
+    pairs = np.stack([tests[first[which]], tests[other[which]]], axis=1)
+    pairs.sort(axis=1)
+    keys = np.column_stack([nodes[which], pairs])
+    _, groups, counts = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
+    order = np.argsort(groups.reshape(-1), kind="stable")
+    ends = np.cumsum(counts)
+    return [
+        which[order[end - count : end]]
+        for end, count in zip(ends.tolist(), counts.tolist(), strict=True)
+        if count >= GRID_RULES
+    ]
+
 
 MANY_CONSTANTS = 32
 """An alphabet of as many strings is large."""
@@ -69,7 +128,7 @@ class SparseFacts:
 
     def __init__(self, builder: Builder) -> None:
         tables = builder.tables
-        count, formulas = len(tables.rows("facts")), int(tables.state[FORMULAS])
+        count, formulas = len(tables.rows("facts")), int(tables.state[at.FORMULAS])
         self._asked = np.zeros(count, np.int64)
         self._starts = np.zeros(formulas + 1, np.int64)
         self._triggers = np.zeros(0, np.int32)
@@ -90,10 +149,10 @@ class SparseFacts:
         given[_stages(builder)] |= DENSE
         uses = np.zeros(len(given), np.int64)
         formulas = len(self.is_only)
-        code: Int32 = tables["formula_code"][: int(tables.state[CODE])]
+        code: Int32 = tables["formula_code"][: int(tables.state[at.CODE])]
         kinds, starts = tables["formula_kinds"][:formulas], tables["formula_starts"]
         count_uses(kinds, starts[: formulas + 1], code, uses)
-        rules = np.bincount(tables.rows("rules")[:, RULE_FORMULA], minlength=formulas)
+        rules = np.bincount(tables.rows("rules")[:, at.RULE_FORMULA], minlength=formulas)
         triggers = np.zeros(len(code), np.int32)
         while True:  # each round takes a fact out, or is the last
             flags = given.copy()
@@ -128,26 +187,26 @@ class SparseFacts:
         triggers = self._triggers[self._starts[formulas[picked]] + places]
         found_by = facts[triggers]
         rows = rules[picked]
-        rows[:, SOURCE] = nodes[picked]
-        rows[:, SPENDS] = self._spends(triggers, rows)
+        rows[:, pr.SOURCE] = nodes[picked]
+        rows[:, pr.SPENDS] = self._spends(triggers, rows)
         bits = np.zeros(64 * words, np.uint8)
         bits[facts[self.is_sparse]] = 1
         needed = needs & (1 << 32) - 1
         passes = np.flatnonzero(bits[needed])
-        passed = np.full((len(passes), RULE_COLUMNS), -1, np.int32)
-        passed[:, ACTION] = PASSES
-        passed[:, TARGET] = needed[passes]
-        passed[:, SOURCE] = needs[passes] >> 32
-        passed[:, SPENDS] = 0
+        passed = np.full((len(passes), pr.RULE_COLUMNS), -1, np.int32)
+        passed[:, pr.ACTION] = pr.PASSES
+        passed[:, pr.TARGET] = needed[passes]
+        passed[:, pr.SOURCE] = needs[passes] >> 32
+        passed[:, pr.SPENDS] = 0
         return _arrays(
-            bits, np.concatenate([found_by, passed[:, TARGET]]), np.concatenate([rows, passed])
+            bits, np.concatenate([found_by, passed[:, pr.TARGET]]), np.concatenate([rows, passed])
         )
 
     def _spends(self, triggers: Int32, rules: Int32) -> NDArray[np.bool_]:
         """Whether nothing else follows from the fact that a rule is found by."""
-        is_alone = (rules[:, FORMULA] < 0) & (rules[:, WATCHED] == rules[:, ALSO])
+        is_alone = (rules[:, pr.FORMULA] < 0) & (rules[:, pr.WATCHED] == rules[:, pr.ALSO])
         is_asked_once = (self._asked[triggers] == 1) & (np.bincount(triggers)[triggers] == 1)
-        spends: NDArray[np.bool_] = is_alone & is_asked_once & (rules[:, ACTION] == ACCEPTS)
+        spends: NDArray[np.bool_] = is_alone & is_asked_once & (rules[:, pr.ACTION] == pr.ACCEPTS)
         return spends
 
 
@@ -164,18 +223,18 @@ def _arrays(bits: Bytes, found_by: Int32, rules: Int32) -> dict[str, NDArray[Any
 def _of_alphabets(builder: Builder) -> tuple[Int32, Int32]:
     """The facts about values and one of many strings; and those about one of a few, or a number."""
     values = builder.tables.rows("values")
-    is_string = values[:, VALUE_LITERAL] >= 0
-    keys = 2 * values[:, VALUE_GROUP].astype(np.int64) + is_string
+    is_string = values[:, at.VALUE_LITERAL] >= 0
+    keys = 2 * values[:, at.VALUE_GROUP].astype(np.int64) + is_string
     _, groups, counts = np.unique(keys, return_inverse=True, return_counts=True)
     large = is_string & (counts[groups] >= MANY_CONSTANTS)
     small = ~large & (counts[groups] <= FEW_NUMBERS)
-    return values[large, VALUE_FACT], values[small, VALUE_FACT]
+    return values[large, at.VALUE_FACT], values[small, at.VALUE_FACT]
 
 
 def _stages(builder: Builder) -> Int32:
     """The facts that children are counted by; and of chains of several stages, all."""
     chains, lasts = builder.tables.rows("chains"), builder.tables.rows("lasts")
-    firsts = chains[:, CHAIN_STAGE]
+    firsts = chains[:, at.CHAIN_STAGE]
     others = [fact for chain in builder.chains for fact, _, _ in chain]
-    of_several = lasts[firsts[lasts[:, LAST_CHAIN]] < 0, LAST_STAGE]
+    of_several = lasts[firsts[lasts[:, at.LAST_CHAIN]] < 0, at.LAST_STAGE]
     return np.concatenate([firsts[firsts >= 0], np.array(others, np.int32), of_several])

@@ -1,0 +1,1 @@
+"""From queries to a program; ``compile_queries`` in ``queries.py`` is the entry point."""

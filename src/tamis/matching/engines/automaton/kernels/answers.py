@@ -1,0 +1,223 @@
+"""Answers: which queries a state or an end makes true, stored once; and reported once a document.
+
+Grids are rules of two facts, one of rows and one of columns, that many queries have. Of
+subscriptions like ``//article[year > 1999][pages < 20]``, with many numbers for each, a document
+makes a large part true, and nearly each document another part. The facts of a value that is
+compared with numbers follow each other. So what is true in a row of the grid is one slice of the
+row's queries, or a few. A slice is found by its ends and never listed.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.core.arrays import Bytes, Int32, Int64, Words
+from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.bits import first
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
+from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels.facts import (
+    UNSLICED,
+    add_list,
+    clear,
+    has_room,
+    holds_fact,
+    intern,
+    is_set,
+    joined,
+    set_bit,
+)
+
+
+@inlined
+def report(state: Int64, answer: int) -> None:
+    """Note an answer of the document, once; there must be room."""
+    if answer >= 0:
+        starts = int64s(state, at.CACHE.answers.starts)
+        report_sized(state, answer, starts[answer + 1] - starts[answer])
+
+
+@inlined
+def report_sized(state: Int64, answer: int, size: int) -> None:
+    """Likewise, one that has at most so many queries."""
+    seen = int64s(state, at.PROGRESS.seen)
+    if seen[answer] != state[at.STAMP]:
+        seen[answer] = state[at.STAMP]
+        int32s(state, at.PROGRESS.found)[state[at.FOUND_COUNT]] = answer
+        state[at.FOUND_COUNT] += 1
+        state[at.TRUE_AT_MOST] += size
+        if state[at.TRUE_AT_MOST] >= state[at.LOOK_AT]:
+            state[at.IS_SETTLED] = are_all_true(state)
+            state[at.LOOK_AT] = 2 * state[at.TRUE_AT_MOST]
+
+
+@inlined
+def note_place(state: Int64, answer: int, place: int) -> None:
+    """Note where an answer of a state is met, if that is asked for, before it is reported."""
+    if state[at.NOTES] != at.NOTES_NONE and answer >= 0:
+        is_new = int64s(state, at.PROGRESS.seen)[answer] != state[at.STAMP]
+        if is_new or state[at.NOTES] == at.NOTES_ALL:
+            int32s(state, at.PROGRESS.met_answers)[state[at.MET_COUNT]] = answer
+            int64s(state, at.PROGRESS.met_places)[state[at.MET_COUNT]] = place
+            state[at.MET_COUNT] += 1
+
+
+@called
+def are_all_true(state: Int64) -> bool:
+    """Whether all queries are true of the document by now."""
+    starts, members = (
+        int64s(state, at.CACHE.answers.starts),
+        int32s(state, at.CACHE.answers.members),
+    )
+    found, bits = int32s(state, at.PROGRESS.found), uint8s(state, at.SCRATCH.answer_bits)
+    sliced = int32s(state, at.PROGRAM.sliced)
+    count = 0
+    for i in range(state[at.COUNTED_FROM], state[at.FOUND_COUNT]):
+        j, end = starts[found[i]], starts[found[i] + 1]
+        while j < end:
+            if members[j] >= 0:
+                count += is_new(bits, members[j])
+            else:
+                for place in range(-1 - members[j], members[j + 1]):
+                    count += is_new(bits, sliced[place])
+                j += 1
+            j += 1
+    bits[:] = 0
+    return count == state[at.QUERIES]
+
+
+@inlined
+def is_new(bits: Bytes, number: int) -> bool:
+    """Whether the bit of a number was not set; it is then."""
+    result = not is_set(bits, number)
+    set_bit(bits, number)
+    return result
+
+
+@inlined
+def can_report(state: Int64) -> bool:
+    """Whether there is room for three more answers.
+
+    So many one event reports, beside those of sparse facts, which ask each time.
+    """
+    answers = int64s(state, at.CACHE.answers.counts)[at.COUNT]
+    return (
+        state[at.FOUND_COUNT] + 3 <= len(int32s(state, at.PROGRESS.found))
+        and answers + 3 <= len(int64s(state, at.PROGRESS.seen))
+        and state[at.MET_COUNT] + 3 <= len(int32s(state, at.PROGRESS.met_answers))
+    )
+
+
+# -- grids ----------------------------------------
+
+
+@called
+def take_slices(state: Int64, current: int, taken: int) -> int:
+    """Note the slices of all grids of a state behind what was noted: how much it is then.
+
+    A slice is minus one minus where it begins among the ``sliced`` queries, and where it ends.
+    """
+    nodes, members = int32s(state, at.PROGRAM.nodes), int32s(state, at.CACHE.states.members)
+    start = int64s(state, at.CACHE.states.starts)[current]
+    end = start + int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.RULED]
+    for i in range(start, end):
+        row = members[i] * pr.NODE_COLUMNS
+        for grid in range(nodes[row + pr.GRIDS], nodes[row + pr.NODE_COLUMNS + pr.GRIDS]):
+            taken = take_columns(state, grid * pr.GRID_COLUMNS, taken)
+    return taken
+
+
+@called
+def take_columns(state: Int64, index: int, taken: int) -> int:
+    """Note the slices of a grid."""
+    grids, facts = int32s(state, at.PROGRAM.grids), uint64s(state, at.SCRATCH.gathered)
+    column = np.int64(grids[index + pr.FIRST_COLUMN])
+    end = column + grids[index + pr.COLUMNS]
+    while True:
+        column = next_fact(facts, column, end, U(0))
+        if column == end:
+            return taken
+        last = next_fact(facts, column, end, ~U(0))
+        taken = take_rows(state, index, column, last, taken)
+        column = last
+
+
+@inlined
+def next_fact(facts: Words, fact: int, end: int, inverted: np.uint64) -> int:
+    """The first fact from one on that holds, or (``inverted``) does not; or the end."""
+    while fact < end:
+        word = (facts[fact >> 6] ^ inverted) >> U(fact & 63)
+        if word != U(0):
+            return min(end, fact + first(word))
+        fact = (fact | 63) + 1
+    return end
+
+
+@called
+def take_rows(state: Int64, index: int, column: int, last: int, taken: int) -> int:
+    """Note the slices of a grid's rows from one column up to another."""
+    grids, cells = int32s(state, at.PROGRAM.grids), int32s(state, at.PROGRAM.grid_cells)
+    rows, into = int32s(state, at.PROGRAM.grid_rows), int32s(state, at.SCRATCH.answers)
+    facts = uint64s(state, at.SCRATCH.gathered)
+    before = np.int64(grids[index + pr.FIRST_COLUMN])
+    width = np.int64(grids[index + pr.COLUMNS]) + 1
+    cell = np.int64(grids[index + pr.CELLS])
+    for row in range(grids[index + pr.FIRST_ROW], grids[index + pr.GRID_COLUMNS + pr.FIRST_ROW]):
+        start, end = cells[U(cell + column - before)], cells[U(cell + last - before)]
+        into[U(taken)], into[U(taken + 1)] = -1 - start, end
+        taken += 2 * (holds_fact(facts, rows[U(row)]) & (start < end))
+        cell += width
+    return taken
+
+
+@called
+def intern_answer(state: Int64, queries: int, taken: int) -> int:
+    """The number of an answer of so many queries, and of slices behind them; -1 for no room."""
+    answers, bits = int32s(state, at.SCRATCH.answers), uint8s(state, at.SCRATCH.answer_bits)
+    if queries == taken:
+        return intern(state, at.CACHE.answers, answers, taken, bits)
+    clear(bits, answers, 0, queries)
+    return intern_sliced(state, taken)
+
+
+@called
+def intern_sliced(state: Int64, taken: int) -> int:
+    """The number of an answer with slices; -1 if there is no room.
+
+    The same queries in another order, or in other slices, are another answer.
+    """
+    source = int32s(state, at.SCRATCH.answers)
+    hash = U(0)
+    for i in range(taken):
+        hash = joined(hash, source[i])
+    hash |= ~UNSLICED
+    table, offsets = int32s(state, at.CACHE.answers.slots), int64s(state, at.CACHE.answers.starts)
+    members, hashes = (
+        int32s(state, at.CACHE.answers.members),
+        uint64s(state, at.CACHE.answers.hashes),
+    )
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        number = np.int64(table[slot] - 1)
+        start = offsets[number]
+        is_as_long = offsets[number + 1] - start == taken
+        if hashes[number] == hash and is_as_long and are_equal(members, start, source, taken):
+            return number
+        slot = (slot + U(1)) & mask
+    if not has_room(state, at.CACHE.answers, members, taken):
+        return -1
+    start = int64s(state, at.CACHE.answers.counts)[at.USED]
+    for i in range(taken):
+        members[start + i] = source[i]
+    return add_list(state, at.CACHE.answers, taken, hash)
+
+
+@inlined
+def are_equal(members: Int32, start: int, source: Int32, count: int) -> bool:
+    """Whether some numbers are others."""
+    i = 0
+    while i < count and members[start + i] == source[i]:
+        i += 1
+    return i == count
