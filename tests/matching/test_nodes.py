@@ -17,7 +17,7 @@ from lxml import etree
 import tamis
 from tamis.core.errors import SubscriptionError, UsageError
 from tamis.core.limits import Limits
-from tamis.documents import expat_places, offsets
+from tamis.documents import offsets
 from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.selection import Node, Selection
 from tamis_workload.observed.generator import draw_from_documents

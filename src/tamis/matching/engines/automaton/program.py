@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
-from tamis.documents.projection import Projection
+from tamis.documents.vocabulary import Projection
 
 # Symbols that are there always; from FIRST_SYMBOL on come those of names and namespaces.
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from tamis.core.array_file import ArrayFile, open_arrays, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, UnreadableProgram
-from tamis.documents.projection import Name, Names, Projection
+from tamis.documents.vocabulary import Name, Names, Projection
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.check import (
     COLUMNS,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct, freeze
 from tamis.core.errors import UsageError
-from tamis.documents.projection import ALL_NAMES, Names, Projection
+from tamis.documents.vocabulary import ALL_NAMES, Names, Projection
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.compile import layout as at
 from tamis.matching.engines.automaton.compile.builder import Builder, Test

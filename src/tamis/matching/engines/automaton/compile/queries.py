@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tamis.core.arrays import Int32, freeze
-from tamis.documents.projection import Projections
+from tamis.documents.vocabulary import Projections
 from tamis.language import model as m
 from tamis.language.plain import (
     ANCHOR,
