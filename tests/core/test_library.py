@@ -71,7 +71,8 @@ FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
             ("sources", [1]),
             ("sources", ["a\0"]),
             ("kernels", None),
-            ("kernels", {"scan": [["int7"], ""]}),
+            ("kernels", {"tamis_core_kernel_table_copy_pairs": [["int7"], ""]}),
+            ("kernels", {"tamis_core_kernel_table_copy_pairs": None}),
         ]
     },
 }
@@ -83,7 +84,7 @@ def test_a_library_that_does_not_belong_here_is_refused(fault: str, folder: Path
     damage, expected = FAULTS[fault]
     damage(folder)
     with pytest.raises(LibraryError, match=expected) as caught:
-        open_library(folder)
+        open_library(folder).caller("tamis_core_kernel_table_copy_pairs")
     assert "\n" not in str(caught.value)
     assert str(caught.value).endswith("pip install --force-reinstall tamis")
 

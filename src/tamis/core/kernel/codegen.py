@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, get_type_hints
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -36,6 +36,7 @@ codegen: Any = numba_codegen
 call_convention: Any = CPUCallConv
 
 _WORD = ir.IntType(64)
+_RESULTS = {int: types.int64, bool: types.boolean, np.uint64: types.uint64, type(None): types.none}
 _DEFINES = re.compile(r"^(define .*)$", re.MULTILINE)
 
 # LLVM tunes x86-64-v4 for the first processors with AVX-512, which had better not use wide vectors.
@@ -78,12 +79,21 @@ class Collector:
         self._entries = ir.Module("entries")
 
     def add(self, kernel: Any) -> None:
-        """Compile a kernel, given as Numba's dispatcher, for its declared signature."""
+        """Compile a kernel, given as Numba's dispatcher, for its declared signature.
+
+        Raises:
+            TypeError: the compiled kernel returns something else than is declared.
+        """
         symbol = symbol_of(kernel.py_func)
         self.prototypes[symbol] = prototype_of(kernel.py_func)
         signature = tuple(map(_numba_type, hints_of(kernel.py_func)))
         kernel.compile(signature)
         compiled = kernel.overloads[signature]
+        declared = _RESULTS[get_type_hints(kernel.py_func)["return"]]
+        if compiled.signature.return_type is not declared:
+            # The caller reads 64 bits of the result.
+            found = compiled.signature.return_type
+            raise TypeError(f"{symbol} is declared to return {declared}, and returns {found}")
         self._called.append(compiled.library)
         _add_entry(self._entries, symbol, compiled)
 

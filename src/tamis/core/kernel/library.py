@@ -88,13 +88,16 @@ class Library:
         """A function that calls a kernel; array types are checked at each call.
 
         Raises:
-            LibraryError: the library does not have this kernel.
+            LibraryError: the library does not have this kernel, or its prototype is none.
         """
         if symbol not in self.prototypes:
             raise LibraryError(f"the kernel {symbol} is missing from {self.path.name}: {_REMEDY}")
-        parameters, result = self.prototypes[symbol]
         native = self._functions[symbol]
-        native.argtypes = list(_words(parameters))
+        try:
+            parameters, result = self.prototypes[symbol]
+            native.argtypes = list(_words(parameters))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            raise _unreadable(self.path.parent) from None
         native.restype = ctypes.c_int64 if result else None
         if parameters[:1] == ["int64[]"] and all(each == "int64" for each in parameters[1:]):
             return _state_caller(native, len(parameters) - 1)
@@ -195,12 +198,23 @@ def open_library(folder: Path = FOLDER, sources: Path = SOURCES) -> Library:
         UsageError: ``TAMIS_LEVEL`` names a level that cannot be used.
     """
     try:
-        made = json.loads((folder / LIST).read_bytes())
-        return _opened(made, folder, sources)
+        made = (folder / LIST).read_bytes()
+        try:
+            return _opened(json.loads(made), folder, sources)
+        except LibraryError:
+            # Perhaps a build replaced the library after the list was read; it writes the list last.
+            again = (folder / LIST).read_bytes()
+            if again == made:
+                raise
+            return _opened(json.loads(again), folder, sources)
     except FileNotFoundError:
         raise LibraryError(f"there is no native library of kernels: {_REMEDY}") from None
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise LibraryError(f"{folder / LIST} cannot be read: {_REMEDY}") from None
+        raise _unreadable(folder) from None
+
+
+def _unreadable(folder: Path) -> LibraryError:
+    return LibraryError(f"{folder / LIST} cannot be read: {_REMEDY}")
 
 
 def _opened(made: dict[str, Any], folder: Path, source_folder: Path) -> Library:
@@ -221,10 +235,9 @@ def _opened(made: dict[str, Any], folder: Path, source_folder: Path) -> Library:
         raise LibraryError(f"cannot read {path}: {error.strerror}: {_REMEDY}") from None
     if not is_whole:
         raise LibraryError(f"{path} is damaged: {_REMEDY}")
-    for parameters, _result in made["kernels"].values():
-        list(_words(parameters))
+    kernels: dict[str, Any] = dict(made["kernels"])
     try:
-        return Library(path, made["kernels"])
+        return Library(path, kernels)
     except OSError as error:
         raise LibraryError(f"cannot load {path}: {error}: {_REMEDY}") from None
 

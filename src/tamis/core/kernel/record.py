@@ -1,18 +1,19 @@
 """Kernels receive one int64 array, the state: addresses and lengths of arrays, and numbers.
 
 A *field* is the index in the state at which an array's address is, and behind it the number of its
-items. The caller registers the arrays once, and must keep them alive while kernels may use them.
-To pass many arrays at each call would take longer than a short kernel runs.
-
-A tuple of arrays has a tuple of the same type that holds their fields, so each array is declared
-once:
+items. To pass many arrays at each call would take longer than a short kernel runs. A tuple of
+arrays has a tuple of the same type that holds their fields, so each array is declared once:
 
 >>> from typing import NamedTuple
->>> class Output(NamedTuple):
-...     tags: object
-...     texts: object
->>> fields(Output, 10)
-Output(tags=10, texts=12)
+>>> class Input(NamedTuple):
+...     numbers: Int64
+>>> class Work(NamedTuple):
+...     found: Int64
+...     places: Int64
+>>> NEXT, FOUND, NUMBERS = range(3)
+>>> INPUT, WORK, STATE_SIZE = lay_out(NUMBERS, Input, Work)
+>>> INPUT, WORK, STATE_SIZE
+(Input(numbers=2), Work(found=4, places=6), 8)
 """
 
 from __future__ import annotations
@@ -34,8 +35,23 @@ def fields(arrays: Any, start: int) -> Any:
     return arrays(*range(start, start + 2 * len(arrays._fields), 2))
 
 
+def lay_out(start: int, *tuples: Any) -> tuple[Any, ...]:
+    """The fields of some tuples' arrays, tuple after tuple from ``start`` on; and where they end.
+
+    ``start`` is how many numbers the state begins with; the end is the size of the state.
+    """
+    found = []
+    for each in tuples:
+        found.append(fields(each, start))
+        start += 2 * len(each._fields)
+    return (*found, start)
+
+
 def register(state: Int64, field: int, arrays: Sequence[Any]) -> None:
     """Write the addresses and lengths of a tuple's arrays, nested tuples too, from a field on.
+
+    The caller keeps the arrays alive as long as kernels may use them. ``State`` of
+    :mod:`.state` does that itself.
 
     Raises:
         TypeError: one is not an array, or is not contiguous.

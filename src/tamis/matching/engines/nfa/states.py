@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.kernel.table import copy_pairs
 from tamis.matching.engines.nfa.kernels.building import ADDED, PAIRS, STATES, add_filters, add_step
-from tamis.matching.engines.nfa.kernels.table import copy_pairs
 from tamis.matching.engines.nfa.layout import (
     ACCEPTS,
     BELOW,

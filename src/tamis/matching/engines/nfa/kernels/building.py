@@ -6,8 +6,8 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.table import add_pair, find_pair, pair
 from tamis.language.filters import ANY
-from tamis.matching.engines.nfa.kernels.table import key_of, mark, put, slot_of
 from tamis.matching.engines.nfa.layout import (
     ACCEPTS,
     BELOW,
@@ -38,6 +38,13 @@ def add_state(counts: Int64, records: Int32, parent: int, code: int) -> int:
     return state
 
 
+@inlined
+def mark(records: Int32, state: int, label: int) -> None:
+    """Note in the mask of a state that a transition is there."""
+    place = state * RECORD + MASK + (label >> 5 & 1)
+    records[place] = np.int32(records[place] | np.int32(1) << np.int32(label & 31))
+
+
 @called
 def state_behind(counts: Int64, records: Int32, table: Int64, state: int, code: int) -> int:
     """The state that a step leads to from another one; there must be room for two states."""
@@ -54,12 +61,12 @@ def state_behind(counts: Int64, records: Int32, table: Int64, state: int, code: 
             target = add_state(counts, records, state, code)
             records[origin * RECORD + STAR] = target
         return target
-    key = key_of(origin, label)
-    slot = slot_of(table, key)
+    key = pair(origin, label)
+    slot = find_pair(table, key)
     if table[slot] == key:
         return table[slot + 1]
     target = add_state(counts, records, state, code)
-    put(table, key, target)
+    add_pair(table, key, target)
     mark(records, origin, label)
     counts[PAIRS] += 1
     return target

@@ -13,7 +13,7 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s
-from tamis.matching.engines.nfa.kernels.table import key_of, slot_of
+from tamis.core.kernel.table import find_pair, pair
 from tamis.matching.engines.nfa.layout import (
     ABOVE,
     ACCEPTS,
@@ -132,8 +132,8 @@ def look_up(state: Int64, targets: Int32, used: int, probes: Int32, count: int, 
     """Append to targets where the transitions for a label lead, from states that may have one."""
     table = int64s(state, AT.table)
     for place in range(count):
-        key = key_of(probes[place], label)
-        slot = slot_of(table, key)
+        key = pair(probes[place], label)
+        slot = find_pair(table, key)
         targets[used] = table[slot + 1]
         used += np.int64(table[slot] == key)
     return used
