@@ -146,15 +146,10 @@ def _line_by_line(data: bytes, read: Callable[[int, bytes], _Entry | None]) -> E
 
 def _text_entries(data: bytes) -> Entries:
     """The entries of a large text file, most of which no Python looks at."""
-    from tamis.language.plain.lines import (  # noqa: PLC0415 - imports kernels
-        NUMBERED,
-        ODD,
-        Lines,
-        found_lines,
-        ids_of_lines,
-    )
+    from tamis.language.plain import reader  # noqa: PLC0415 - imports kernels
+    from tamis.language.plain.layout import NUMBERED, ODD  # noqa: PLC0415
 
-    found = found_lines(data)
+    found = reader.found_lines(data)
     refused: list[SubscriptionError] = []
     kept = np.ones(len(found.lines), np.bool_)
     for number in np.flatnonzero(found.tabs == ODD).tolist():
@@ -169,8 +164,8 @@ def _text_entries(data: bytes) -> Entries:
         tab = data.find(b"\t", start, end)
         found.tabs[number] = tab if tab >= 0 else NUMBERED
     if not kept.all():
-        found = Lines(*(array[kept] for array in found))
-    ids = ids_of_lines(data, found)
+        found = reader.Lines(*(array[kept] for array in found))
+    ids = reader.ids_of_lines(data, found)
     starts = np.where(found.tabs >= 0, found.tabs + 1, found.starts)
     return Entries(ids, Texts(data, starts, found.ends), found.lines, refused)
 

@@ -249,7 +249,7 @@ def _suspects(entries: Entries) -> Iterator[tuple[int, SubscriptionId, int]]:
             first = seen.setdefault(id, number)
             yield number, id, first if first < number else -1
         return
-    from tamis.language.plain.lines import suspect_ids  # noqa: PLC0415 - imports kernels
+    from tamis.language.plain.reader import suspect_ids  # noqa: PLC0415 - imports kernels
 
     first_ones, is_odd = suspect_ids(entries.ids)
     for number in np.flatnonzero((first_ones >= 0) | (is_odd != 0)).tolist():

@@ -36,6 +36,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import freeze
 from tamis.language.model import NodeTest
 
 STEP, ALL, ANY, NOT, END, ASKS = range(6)
@@ -85,6 +86,5 @@ NO_PLAIN_QUERIES = PlainQueries(
     numbers=np.zeros(0, np.float64),
 )
 """None; Python's parser alone reads small sets."""
-for _array in NO_PLAIN_QUERIES:
-    if isinstance(_array, np.ndarray):
-        _array.setflags(write=False)  # as those of all others are: kernels are compiled for that
+# As those of all others are: kernels are compiled for that.
+freeze(*(array for array in NO_PLAIN_QUERIES if isinstance(array, np.ndarray)))

@@ -1,4 +1,4 @@
-"""Where the kernels find numbers and arrays: places in one array (tamis.core.kernel.record)."""
+"""The state of the kernels: the fields of one array (see tamis.core.kernel.record)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel.record import fields
 from tamis.language.plain import LITERAL_MAX, WORDS_MAX
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 Words = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
 
 
 class Interned(NamedTuple):

@@ -1,21 +1,23 @@
-"""Plain expressions, read from bytes by a kernel."""
+"""Plain expressions, lines of files and ids, read from bytes by kernels."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 
+from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.kernel.record import register
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import XML_NAMESPACE
+from tamis.language.columns import Ids
 from tamis.language.grammar import is_ncname
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries
 from tamis.language.plain import layout as at
-from tamis.language.plain.kernels.expressions import read
-from tamis.language.plain.kernels.tables import rehash
+from tamis.language.plain.kernels import expressions, lines, text
 
 # Of hashes. Random once a process: whoever writes expressions cannot know which collide.
 MULTIPLIER = np.frombuffer(os.urandom(8), np.uint64) | np.uint64(1)
@@ -36,7 +38,7 @@ class PlainReader:
     def __init__(self, namespaces: Mapping[str, str], limits: Limits = DEFAULT_LIMITS) -> None:
         self._namespaces = {"xml": XML_NAMESPACE, **namespaces}
         self._tests: dict[tuple[bool, NodeTest], int] = {}
-        self._tables = {place: _empty() for place in _ROOM}
+        self._tables = {field: _empty() for field in _ROOM}
         self._tests_of_names = np.full(1 << 10, at.UNKNOWN, np.int32)
         self._frames = np.zeros(at.FRAMES_MAX * at.FRAME_COLUMNS, np.int64)
         self._state = np.zeros(at.STATE_SIZE, np.int64)
@@ -46,7 +48,7 @@ class PlainReader:
         self._state[at.CHARS_MAX] = limits.subscription_chars
         self._state[at.MULTIPLIER : at.MULTIPLIER + 1] = MULTIPLIER.view(np.int64)
 
-    def read(self, data: at.Bytes, starts: at.Int64, ends: at.Int64) -> at.Int32:
+    def read(self, data: Bytes, starts: Int64, ends: Int64) -> Int32:
         """The number of each expression's query, or -1 where it is not plain.
 
         Args:
@@ -55,14 +57,14 @@ class PlainReader:
         state = self._state
         task = at.Task(data, starts, ends, np.empty(len(starts), np.int32))
         state[at.EXPRESSION] = 0
-        self._note(task)
-        while (status := read(state)) != at.DONE:
+        self._register(task)
+        while (status := expressions.read(state)) != at.DONE:
             if status == at.NEW_NAME:
                 self._add_name()
             else:
                 length = ends[state[at.EXPRESSION]] - starts[state[at.EXPRESSION]]
                 self._grow(int(length))
-                self._note(task)
+                self._register(task)
         return task.queries
 
     def queries(self) -> PlainQueries:
@@ -78,15 +80,13 @@ class PlainReader:
             string_bytes=string_bytes,
             numbers=numbers.view(np.float64),
         )
-        for array in result:
-            if isinstance(array, np.ndarray):
-                array.setflags(write=False)
+        freeze(*(array for array in result if isinstance(array, np.ndarray)))
         return result
 
-    def _note(self, task: at.Task) -> None:
+    def _register(self, task: at.Task) -> None:
         register(self._state, at.TASK[0], task)
-        for place, table in self._tables.items():
-            register(self._state, place[0], table)
+        for field, table in self._tables.items():
+            register(self._state, field[0], table)
         work = at.Work(
             tests=self._tests_of_names,
             code=self._tables[at.QUERIES].data.view(np.int32),
@@ -101,11 +101,10 @@ class PlainReader:
         number = int(names.counts[0]) - 1
         name = names.data[names.starts[number] : names.starts[number + 1]].tobytes()
         test = self._test(name.removeprefix(b"@"), name.startswith(b"@"))
-        self._tests_of_names[number] = (
-            at.DECLINED
-            if test is None
-            else self._tests.setdefault((name.startswith(b"@"), test), len(self._tests))
-        )
+        new = at.DECLINED
+        if test is not None:
+            new = self._tests.setdefault((name.startswith(b"@"), test), len(self._tests))
+        self._tests_of_names[number] = new
 
     def _test(self, name: bytes, is_attribute: bool) -> NodeTest | None:
         """The test of a name as it is written, or None where the parser has to say what is wrong.
@@ -129,9 +128,9 @@ class PlainReader:
 
     def _grow(self, length: int) -> None:
         """Give each table room for what the next expression may need at least."""
-        for place, (size, count) in _ROOM.items():
-            table = self._tables[place]
-            self._tables[place] = _grown(table, size or length, count)
+        for field, (size, count) in _ROOM.items():
+            table = self._tables[field]
+            self._tables[field] = _grown(table, size or length, count)
         missing = len(self._tables[at.NAMES].starts) - len(self._tests_of_names)
         if missing > 0:
             new = np.full(missing, at.UNKNOWN, np.int32)
@@ -157,21 +156,17 @@ def _empty() -> at.Interned:
     )
 
 
-def _used(table: at.Interned) -> tuple[int, int]:
-    """How many strings, and bytes, a table has."""
-    count = int(table.counts[0])
-    return count, int(table.starts[count])
-
-
-def _interned(table: at.Interned) -> tuple[at.Int64, at.Bytes]:
+def _interned(table: at.Interned) -> tuple[Int64, Bytes]:
     """Where the strings of a table begin, and their bytes, without the room behind them."""
-    count, used = _used(table)
+    count = int(table.counts[0])
+    used = int(table.starts[count])
     return table.starts[: count + 1].copy(), table.data[:used].copy()
 
 
 def _grown(table: at.Interned, size: int, count: int) -> at.Interned:
     """A table with room for so many more bytes and strings; by halves, so as not to come often."""
-    used_count, used = _used(table)
+    used_count = int(table.counts[0])
+    used = int(table.starts[used_count])
     if used + size > len(table.data):
         # The memory is moved by the system, not copied. Nobody else looks at it by now.
         table.data.resize((used + size) * 3 // 16 * 8, refcheck=False)
@@ -181,6 +176,56 @@ def _grown(table: at.Interned, size: int, count: int) -> at.Interned:
         table.hashes.resize(more, refcheck=False)
     if 2 * (used_count + count) > len(table.slots):
         slots = np.zeros(2 * len(table.slots), np.int32)
-        rehash(table.hashes, used_count, slots)
+        text.rehash(table.hashes, used_count, slots)
         table = table._replace(slots=slots)
     return table
+
+
+# -- lines and ids ---------------------------------------------------------------------------------
+
+
+class Lines(NamedTuple):
+    """Lines that hold something.
+
+    Attributes:
+        lines: their numbers, from 1.
+        starts, ends: where they are, without what ends them.
+        tabs: where the first tab is; ``NUMBERED`` if there is none and the line is an expression;
+            ``ODD`` if Python has to look at it.
+    """
+
+    lines: Int64
+    starts: Int64
+    tabs: Int64
+    ends: Int64
+
+
+def found_lines(data: bytes) -> Lines:
+    r"""The lines of a file; comments and blank lines are left out.
+
+    >>> found_lines(b"x\t//a\n# comment\n\n//b\r\n")
+    Lines(lines=array([1, 4]), starts=array([ 0, 17]), tabs=array([ 1, -1]), ends=array([ 5, 20]))
+    """
+    room = data.count(b"\n") + 1
+    result = Lines(*(np.empty(room, np.int64) for _ in Lines._fields))
+    count = lines.find_lines(np.frombuffer(data, np.uint8), *result)
+    return Lines(*(array[:count] for array in result))
+
+
+def ids_of_lines(data: bytes, found: Lines) -> Ids:
+    """What is before the tabs of lines, and the numbers of those that have none."""
+    lengths = np.where(found.tabs >= 0, found.tabs - found.starts, 20)
+    ids = np.empty(int(lengths.sum()), np.uint8)
+    bounds = np.zeros(len(lengths) + 1, np.int64)
+    written = np.frombuffer(data, np.uint8)
+    lines.write_ids(written, found.lines, found.starts, found.tabs, ids, bounds[1:])
+    return Ids(ids[: bounds[-1]].tobytes(), bounds[:-1], bounds[1:])
+
+
+def suspect_ids(ids: Ids) -> tuple[Int32, Bytes]:
+    """For each id the number of the first that equals it, or -1; and where they may be no good."""
+    first, is_odd = np.empty(len(ids), np.int32), np.empty(len(ids), np.uint8)
+    slots = np.zeros(1 << (2 * len(ids)).bit_length(), np.int32)
+    data = np.frombuffer(ids.data, np.uint8)
+    lines.check_ids(data, ids.starts, ids.ends, MULTIPLIER[0], slots, first, is_odd)
+    return first, is_odd

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, kernel
-from tamis.language.plain.kernels.characters import LINE_FEED, RETURN, SPACE, TAB, is_text
-from tamis.language.plain.kernels.tables import hash_of
-from tamis.language.plain.layout import NUMBERED, ODD, Bytes, Int32, Int64
+from tamis.language.plain.kernels.text import (
+    LINE_FEED,
+    RETURN,
+    SPACE,
+    TAB,
+    hash_of,
+    is_text,
+)
+from tamis.language.plain.layout import NUMBERED, ODD
 
 _MARK = 0xFF
 
@@ -18,35 +25,35 @@ def find_lines(data: Bytes, lines: Int64, starts: Int64, tabs: Int64, ends: Int6
 
     There must be room for all lines. A tab is where the first one is, or ``NUMBERED``, or ``ODD``.
     """
-    found = line = at = 0
-    while at < len(data):
+    found = line = position = 0
+    while position < len(data):
         line += 1
-        end, tab = at, NUMBERED
+        end, tab = position, NUMBERED
         while end < len(data) and data[end] != LINE_FEED:
             if tab < 0 and data[end] == TAB:
                 tab = end
             end += 1
         following = end + 1
-        if end > at and data[end - 1] == RETURN:
+        if end > position and data[end - 1] == RETURN:
             end -= 1
-        if not is_blank(data, at, end) and data[at] != ord("#"):
-            is_spaced = tab < 0 and data[at] != ord("/")  # perhaps for a tab that is missing
+        if not is_blank(data, position, end) and data[position] != ord("#"):
+            is_spaced = tab < 0 and data[position] != ord("/")  # perhaps for a tab that is missing
             lines[found] = line
-            starts[found] = at
-            tabs[found] = ODD if is_spaced or not is_text(data, at, end) else tab
+            starts[found] = position
+            tabs[found] = ODD if is_spaced or not is_text(data, position, end) else tab
             ends[found] = end
             found += 1
-        at = following
+        position = following
     return found
 
 
 @called
 def is_blank(data: Bytes, start: int, end: int) -> bool:
     """Whether there is but white space."""
-    at = start
-    while at < end and data[at] in (SPACE, TAB, RETURN):
-        at += 1
-    return at == end
+    position = start
+    while position < end and data[position] in (SPACE, TAB, RETURN):
+        position += 1
+    return position == end
 
 
 @kernel
@@ -57,8 +64,8 @@ def write_ids(
     to = 0
     for i in range(len(lines)):
         if tabs[i] >= 0:
-            for at in range(starts[i], tabs[i]):
-                ids[to] = data[at]
+            for position in range(starts[i], tabs[i]):
+                ids[to] = data[position]
                 to += 1
         else:
             digits, rest = 0, lines[i]
@@ -115,7 +122,7 @@ def is_plain_id(data: Bytes, start: int, end: int) -> bool:
     """Whether an id is a number, or some of ASCII's printable characters."""
     if start < end and data[start] == _MARK:
         return True
-    at = start
-    while at < end and SPACE <= data[at] < 0x7F:
-        at += 1
-    return start < at == end
+    position = start
+    while position < end and SPACE <= data[position] < 0x7F:
+        position += 1
+    return start < position == end
