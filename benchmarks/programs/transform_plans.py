@@ -24,7 +24,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.language.flwr import parse_transformation
-from tamis.schema.expanded import ExpandedGraph
+from tamis.schema.graph import ExpandedGraph
 from tamis.schema.reader import read_graph
 from tamis.transform.shapes import Shapes, task_of
 from tamis_papers.pathsharing.claims import Claims

@@ -7,11 +7,9 @@ from pathlib import Path
 import pytest
 
 from tamis.core.errors import UsageError
+from tamis.schema.describe import describe, dot, facts, svg
 from tamis.schema.dtd import Child, ContentKind, Dtd, ElementType, Group, Occurs
-from tamis.schema.facts import facts
 from tamis.schema.graph import SchemaGraph
-from tamis.schema.graphviz import dot, svg
-from tamis.schema.outline import describe
 from tamis.schema.reader import parse_dtd
 
 BOOK = """

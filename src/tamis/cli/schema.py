@@ -53,20 +53,20 @@ def schema(
     In the drawing, roots have a double border, cycles are red, and what no document can have is
     grey. Elements whose content is ANY are dashed, without the edges to all others.
     """
-    from tamis.schema import facts, graphviz, outline  # noqa: PLC0415 - keeps --help fast
+    from tamis.schema import describe as shown  # noqa: PLC0415 - keeps --help fast
 
     graph = read_graph(dtd, catalog, root, read_limits(limit))
     with open_results(output) as results:
         match format:
             case "text":
-                results.write_text(outline.describe(graph))
+                results.write_text(shown.describe(graph))
             case "json":
-                results.write(facts.facts(graph))
+                results.write(shown.facts(graph))
             case "paths":
-                _, steps = facts.count_paths(graph)
+                _, steps = shown.count_paths(graph)
                 for path in graph.paths(steps, _PATHS_MAX):
                     results.write_text("/" + "/".join(path))
             case "dot":
-                results.write_bytes(graphviz.dot(graph).encode())
+                results.write_bytes(shown.dot(graph).encode())
             case "svg":
-                results.write_bytes(graphviz.svg(graph))
+                results.write_bytes(shown.svg(graph))

@@ -28,8 +28,7 @@ from tamis.language.filters import expanded_name
 from tamis.matching.engine import Program, Searcher
 from tamis.matching.filters import ElementLabels
 from tamis.matching.kernels import find_violations
-from tamis.schema.expanded import ExpandedGraph
-from tamis.schema.graph import SchemaGraph
+from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.prune import Heuristics
 from tamis.schema.reader import read_graph
 

@@ -24,8 +24,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tamis.language.filters import ANY, Codes, Labels, is_open
 
 if TYPE_CHECKING:
-    from tamis.schema.expanded import ExpandedGraph
-    from tamis.schema.graph import SchemaGraph
+    from tamis.schema.graph import ExpandedGraph, SchemaGraph
 
 
 class Heuristics(NamedTuple):
@@ -92,7 +91,7 @@ class Pruner:
         heuristics: Heuristics = Heuristics(),  # noqa: B008 - it is immutable
         labels: Labels | None = None,
     ) -> None:
-        from tamis.schema.expanded import ExpandedGraph  # noqa: PLC0415 - few have a DTD
+        from tamis.schema.graph import ExpandedGraph  # noqa: PLC0415 - few have a DTD
 
         self.graph = graph if isinstance(graph, ExpandedGraph) else ExpandedGraph(graph)
         self.heuristics = heuristics
@@ -153,18 +152,13 @@ class Pruner:
         return len(codes), reached
 
     def _passing(self, code: int, reached: Reached) -> frozenset[str]:
-        """The elements that a step may lead to."""
-        found = self.within(reached, bool(code & 1))
+        found = self._below(reached) if code & 1 else self._children(reached)
         name = self.labels.names[code >> 1]
         if code >> 1 == ANY:
             return found
         if is_open(name):
             return frozenset(inner for inner in found if inner.startswith(name[:-1]))
         return found & {name}
-
-    def within(self, reached: Reached, at_any_depth: bool) -> frozenset[str]:
-        """The elements that may stand in what was reached."""
-        return self._below(reached) if at_any_depth else self._children(reached)
 
     def _said(self, code: int, reached: Reached) -> str:
         name, descends = self.labels.names[code >> 1], code & 1
@@ -345,12 +339,11 @@ class Pruner:
     @cached_property
     def careful(self) -> Pruner:
         """Prunes by the rules that make few filters; or itself, where it does so."""
-        of_wildcards = self.heuristics.wildcards, self.heuristics.descendants
-        wildcards, descendants = of_wildcards
-        careful = self.heuristics._replace(
-            wildcards="only-parent" if wildcards == "all" else wildcards,
-            descendants="single" if descendants == "all" else descendants,
-        )
+        careful = self.heuristics
+        if careful.wildcards == "all":
+            careful = careful._replace(wildcards="only-parent")
+        if careful.descendants == "all":
+            careful = careful._replace(descendants="single")
         return self if careful == self.heuristics else Pruner(self.graph, careful, self.labels)
 
 

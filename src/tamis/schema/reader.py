@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from tamis.core.errors import SchemaError, SchemaSyntaxError
@@ -28,8 +29,7 @@ from tamis.schema.dtd import (
     Presence,
 )
 from tamis.schema.graph import SchemaGraph
-from tamis.schema.inputs import Entity, Input, Inputs, normalized
-from tamis.schema.tokens import IS_NAME, Tokens
+from tamis.schema.tokens import IS_NAME, Entity, Input, Inputs, Tokens, decoded, normalized
 
 _SPACE = lazy_pattern(r"[ \t\n]+")
 _ANY = lazy_pattern(".*")
@@ -75,7 +75,8 @@ def read_doctype(
     """
     path = Path(document)
     inputs = Inputs(path.parent, [Path(folder) for folder in catalog], limits)
-    text = inputs.document_text(path, str(path))
+    # It is not counted yet, as most of it may be no DTD.
+    text = decoded(path, str(path), limits)[: 2 * limits.schema_chars]
     prolog = _PROLOG.match(text)
     start = prolog.end() if prolog else 0
     if not text.startswith("<!DOCTYPE", start):
@@ -147,22 +148,12 @@ class Reader:
         }
 
     def result(self) -> Dtd:
-        """What was read so far."""
         elements = {
-            name: ElementType(
-                name, type_.kind, type_.model, tuple(self.attributes.get(name, {}).values())
-            )
-            for name, type_ in self.elements.items()
+            name: replace(element, attributes=tuple(self.attributes.get(name, {}).values()))
+            for name, element in self.elements.items()
         }
-        return Dtd(
-            elements,
-            self.root,
-            tuple(self.notations),
-            tuple(self.unparsed),
-            tuple(self.inputs.missing),
-        )
-
-    # -- subsets -------------------------------------------------------------------------------
+        notations, unparsed = tuple(self.notations), tuple(self.unparsed)
+        return Dtd(elements, self.root, notations, unparsed, tuple(self.inputs.missing))
 
     def external_subset(self, text: str, file: str | None, folder: Path | None) -> None:
         """Read a DTD file, or the text of one."""
@@ -177,9 +168,8 @@ class Reader:
         self.tokens.internal = True
         self.inputs.push(document)
         self.root = self.tokens.name("the name of the root element")
-        system = None
-        if self.tokens.peek().kind == "word":
-            system = self._external_id(public_alone=False)
+        has_id = self.tokens.peek().kind == "word"
+        system = self._external_id(public_alone=False) if has_id else None
         if self.tokens.peek().text == "[":
             self.tokens.next()
             self._declarations("]")
@@ -187,9 +177,9 @@ class Reader:
         self.tokens.expect(">", "the end of the document type declaration")
         self.inputs.count(document.position)
         self.tokens.internal = False
-        external = (
-            None if system is None else self.tokens.external(Entity(None, system, folder), "")
-        )
+        if system is None:
+            return
+        external = self.tokens.external(Entity(None, system, folder), "")
         if external is not None:
             self.inputs.stack.pop()
             self.inputs.push(external)
@@ -240,25 +230,7 @@ class Reader:
                 raise self.inputs.error("-- inside a comment", top, end)
             top.position = end + 3
         elif top.text.startswith("<?", start):
-            end = top.text.find("?>", start + 2)
-            if end < 0:
-                raise self.inputs.error("a processing instruction is not closed: expected ?>")
-            name = IS_NAME.match(top.text, start + 2)
-            if not name:
-                raise self.inputs.error("a processing instruction without a name")
-            if name.end() != end and top.text[name.end()] not in " \t\n":
-                raise self.inputs.error(
-                    "expected white space after the name of a processing instruction",
-                    top,
-                    name.end(),
-                )
-            if name[0].lower() == "xml":
-                raise self.inputs.error(
-                    "an XML declaration can only be the first thing in a file"
-                    if start
-                    else 'the XML declaration of a DTD is <?xml version="1.0" encoding="…"?>'
-                )
-            top.position = end + 2
+            self._instruction(top)
         elif top.text.startswith("%", start):
             self.tokens.reference()
         else:
@@ -268,6 +240,25 @@ class Reader:
                     declare()
                     return
             raise self._stranger(top)
+
+    def _instruction(self, top: Input) -> None:
+        """A processing instruction, which declares nothing."""
+        start = top.position
+        end = top.text.find("?>", start + 2)
+        if end < 0:
+            raise self.inputs.error("a processing instruction is not closed: expected ?>")
+        name = IS_NAME.match(top.text, start + 2)
+        if not name:
+            raise self.inputs.error("a processing instruction without a name")
+        if name.end() != end and top.text[name.end()] not in " \t\n":
+            message = "expected white space after the name of a processing instruction"
+            raise self.inputs.error(message, top, name.end())
+        if name[0].lower() == "xml":
+            message = 'the XML declaration of a DTD is <?xml version="1.0" encoding="…"?>'
+            if start:
+                message = "an XML declaration can only be the first thing in a file"
+            raise self.inputs.error(message)
+        top.position = end + 2
 
     def _stranger(self, top: Input) -> SchemaError:
         found = top.text[top.position : top.position + 12].split("\n")[0]
@@ -289,9 +280,7 @@ class Reader:
         keyword = self.tokens.next()
         if keyword.text not in ("INCLUDE", "IGNORE"):
             raise self.tokens.unexpected("INCLUDE or IGNORE", keyword)
-        bracket = self.tokens.next()
-        if bracket.text != "[":
-            raise self.tokens.unexpected("[", bracket)
+        bracket = self.tokens.expect("[", "[")
         if bracket.input is not top:
             raise self.tokens.wrong(bracket, "[ is in another entity than the <! before it")
         if keyword.text == "INCLUDE":
@@ -303,8 +292,6 @@ class Reader:
                 top.position = edge.end()
                 return False
         raise self.inputs.error("an ignored section is not closed: expected ]]>")
-
-    # -- declarations --------------------------------------------------------------------------
 
     def _element(self) -> None:
         first = self.inputs.top
@@ -322,9 +309,7 @@ class Reader:
         else:
             raise self.tokens.unexpected("EMPTY, ANY or ( after the name of the element", token)
         if name in self.elements:
-            raise self.inputs.error(
-                f"<{name}> is declared a second time", token.input, token.offset
-            )
+            raise self.tokens.wrong(token, f"<{name}> is declared a second time")
         self.elements[name] = ElementType(name, kind, model)
         self.tokens.end(first)
 
@@ -461,15 +446,12 @@ class Reader:
         keyword = self.tokens.spaced("SYSTEM, PUBLIC or a value")
         if keyword.text not in ("SYSTEM", "PUBLIC"):
             raise self.tokens.unexpected("SYSTEM, PUBLIC or a value in quotes", keyword)
-        literal = self.tokens.spaced("an identifier in quotes")
-        if literal.kind != "literal":
-            raise self.tokens.unexpected("an identifier in quotes", literal)
+        token = self.tokens.peek()
+        literal = self.tokens.literal("an identifier in quotes", "an identifier in quotes")
         if keyword.text == "SYSTEM":
-            return literal.text[1:-1]
-        if not _PUBLIC.fullmatch(literal.text[1:-1]):
-            raise self.tokens.wrong(literal, "a character that no public identifier may have")
-        if not (public_alone and self.tokens.peek().kind != "literal"):
-            literal = self.tokens.spaced("a system identifier")
-            if literal.kind != "literal":
-                raise self.tokens.unexpected("a system identifier in quotes", literal)
-        return literal.text[1:-1]
+            return literal
+        if not _PUBLIC.fullmatch(literal):
+            raise self.tokens.wrong(token, "a character that no public identifier may have")
+        if public_alone and self.tokens.peek().kind != "literal":
+            return literal
+        return self.tokens.literal("a system identifier", "a system identifier in quotes")

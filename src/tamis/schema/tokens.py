@@ -1,18 +1,249 @@
-"""The tokens of a DTD's declarations, with references to entities followed."""
+"""The tokens of a DTD: its files, the entities that they refer to, and what these expand to."""
 
 from __future__ import annotations
 
 import logging
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
-from tamis.core.errors import SchemaError
+from tamis.core.errors import (
+    DocumentError,
+    DocumentLimitError,
+    SchemaError,
+    SchemaLimitError,
+    SchemaSyntaxError,
+    UnreadableSchema,
+)
 from tamis.core.lazy import lazy_pattern
+from tamis.core.limits import Limits
 from tamis.core.names import NAME_REST, NAME_START, NOT_XML
-from tamis.schema.inputs import Entity, Input, Inputs
+from tamis.documents.source import read
 
 _log = logging.getLogger("tamis")
+
+_ENTITY_CHARS = 16  # what following a reference, or looking for a file, costs at least
+_WARNINGS = 100  # of what is missing: to say where takes time, and nobody reads more
+_PATH_PARTS = 32  # in a system identifier; each is a place to look
+_SCHEME = lazy_pattern(r"[A-Za-z][A-Za-z0-9+.\-]*:(//[^/]*)?")
+# One of XML's declarations of documents too, and without the encoding, which people leave out.
+_TEXT_DECLARATION = lazy_pattern(
+    r"<\?xml(?=\s)"
+    + "".join(
+        rf"""(?:\s+{name}\s*=\s*(?:"{value}"|'{value}'))?"""
+        for name, value in (
+            ("version", r"1\.[0-9]+"),
+            ("encoding", r"[A-Za-z][A-Za-z0-9._\-]*"),
+            ("standalone", "(?:yes|no)"),
+        )
+    )
+    + r"\s*\?>"
+)
+
+
+class Entity(NamedTuple):
+    """A declared entity.
+
+    Attributes:
+        text: the replacement text, or None of an external one.
+        system: the system identifier of an external one, or None.
+        folder: the folder that ``system`` is relative to, or None where there is none.
+    """
+
+    text: str | None
+    system: str | None = None
+    folder: Path | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Input:
+    """A text that is being read, and how it came in.
+
+    Attributes:
+        text: with line ends normalised.
+        file: what messages call it, or None of an internal entity.
+        folder: what the system identifiers in it are relative to, or None.
+        entity: the parameter entity that it replaces, or "".
+        parent: what holds the reference, or None.
+        reference: the index of the reference in the parent's text.
+        position: index of the next character, in the beginning after the text declaration.
+    """
+
+    text: str
+    file: str | None
+    folder: Path | None
+    entity: str = ""
+    parent: Input | None = None
+    reference: int = 0
+    position: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        if self.file is not None or not self.entity:
+            declaration = _TEXT_DECLARATION.match(self.text)
+            self.position = declaration.end() if declaration else 0
+
+
+class Inputs:
+    """The stack of texts, with the limits on what they may grow to.
+
+    External parts are searched for in the folder ``root``, if there is one, and then in the others.
+    """
+
+    def __init__(self, root: Path | None, catalog: Sequence[Path], limits: Limits) -> None:
+        self.folders = [Path(os.path.abspath(folder)) for folder in (root, *catalog) if folder]
+        self.limits = limits
+        self.stack: list[Input] = []
+        self.missing: dict[str, None] = {}
+        self._texts: dict[Path, str] = {}
+        self._found: dict[tuple[str, Path | None], Path | None] = {}
+        self._chars = 0
+
+    def push(self, given: Input) -> None:
+        """Read on in this text, unless it is inside itself."""
+        depth, outer = 1, given.parent
+        while outer is not None:
+            if given.entity and outer.entity == given.entity:
+                raise self.error(f"%{given.entity}; refers to itself")
+            depth, outer = depth + 1, outer.parent
+        self.check_depth(depth)
+        self.stack.append(given)
+
+    def check_depth(self, depth: int) -> None:
+        """Refuse entities that are inside each other too deep."""
+        if depth > self.limits.schema_entities:
+            raise self.limit_error(
+                f"entities are inside each other beyond the limit schema_entities = "
+                f"{self.limits.schema_entities}"
+            )
+
+    def file_text(self, path: Path, name: str) -> str:
+        """The text of a file, read once, counted at each use."""
+        if path not in self._texts:
+            with suppress(OSError, ValueError):  # reading it tells what is wrong
+                if path.stat().st_size > 4 * self.limits.schema_chars:  # no character takes more
+                    raise self.chars_error()
+            self._texts[path] = decoded(path, name, self.limits)
+        self.count(len(self._texts[path]))
+        return self._texts[path]
+
+    def count(self, chars: int) -> None:
+        """Count the characters of a file, or of what an entity stands for, up to the limit."""
+        self._chars += chars + _ENTITY_CHARS
+        if self._chars > self.limits.schema_chars:
+            raise self.chars_error()
+
+    def note_missing(self, what: str) -> bool:
+        """Add it to ``missing``; true where it is new, and not one of very many: warn of it."""
+        new = what not in self.missing
+        self.missing.setdefault(what, None)
+        return new and len(self.missing) <= _WARNINGS
+
+    def find(self, system: str, folder: Path | None) -> Path | None:
+        """The file of a system identifier, or None.
+
+        It is looked for where the identifier says, if that is inside one of the folders, and then
+        by the last parts of its path in each of them: the same DTD is unpacked in many ways, and
+        identifiers are often addresses on the network, where nothing is ever fetched.
+        """
+        if (system, folder) not in self._found:
+            self._found[system, folder] = self._searched(system, folder)
+        return self._found[system, folder]
+
+    def _searched(self, system: str, folder: Path | None) -> Path | None:
+        scheme = _SCHEME.match(system)
+        parts = [part for part in system[scheme.end() if scheme else 0 :].split("/") if part]
+        if not scheme and folder is not None:
+            path = Path(os.path.abspath(folder / system))
+            is_inside = any(path.is_relative_to(allowed) for allowed in self.folders)
+            if is_inside and os.path.isfile(path):
+                return path
+        known = [part for part in parts if part not in (".", "..")][-_PATH_PARTS:]
+        for inside in self.folders:
+            for start in range(len(known)):
+                self.count(0)
+                path = inside.joinpath(*known[start:])
+                if os.path.isfile(path):
+                    return path
+        return None
+
+    def hint(self) -> str:
+        """What may have caused an error: parts that were missing before it."""
+        if not self.missing:
+            return ""
+        first = ", ".join(list(self.missing)[:5])
+        return f" (it may be for want of {first}{', …' if len(self.missing) > 5 else ''})"
+
+    @property
+    def top(self) -> Input:
+        return self.stack[-1]
+
+    def error(
+        self,
+        message: str,
+        given: Input | None = None,
+        offset: int | None = None,
+        kind: type[SchemaError] = SchemaSyntaxError,
+    ) -> SchemaError:
+        """An error at an index of a text; by default where reading is now."""
+        if given is None and not self.stack:
+            return kind(message)
+        given = given or self.top
+        offset = given.position if offset is None else offset
+        inside: list[str] = []
+        while given.file is None and given.parent is not None:
+            inside.append(f"%{given.entity};")
+            given, offset = given.parent, given.reference
+        if inside:
+            more = f" and {len(inside) - 3} more" if len(inside) > 3 else ""
+            message += f" (in {', in '.join(inside[:3])}{more})"
+        return kind(message, given.file, *_line_and_column(given.text, offset))
+
+    def chars_error(self) -> SchemaError:
+        return self.limit_error(
+            f"its files, and what its entities expand to, are larger than the limit "
+            f"schema_chars = {self.limits.schema_chars:,}"
+        )
+
+    def limit_error(self, message: str) -> SchemaError:
+        return self.error(message, kind=SchemaLimitError)
+
+
+def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def decoded(path: Path, name: str, limits: Limits) -> str:
+    """The text of a file, normalised."""
+    try:
+        source = read(path, limits)
+        text = bytes(source.data).decode(source.encoding or "utf-8")
+    except DocumentLimitError as error:
+        raise SchemaLimitError(error.message, name) from None
+    except DocumentError as error:
+        message = error.message.removeprefix(f"cannot read {name}: ")
+        raise UnreadableSchema(message, name, error.line, error.column) from None
+    except UnicodeDecodeError as error:
+        good = bytes(source.data)[: error.start].decode(error.encoding)
+        message = f"not {error.encoding}: {error.reason}"
+        raise UnreadableSchema(message, name, *_line_and_column(good, len(good))) from None
+    return normalized(text, name)
+
+
+def normalized(text: str, name: str | None) -> str:
+    """A text with XML's line ends, and without a byte order mark."""
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+    wrong = NOT_XML.search(text)
+    if wrong:
+        message = f"U+{ord(wrong[0]):04X} is no character of XML"
+        raise SchemaSyntaxError(message, name, *_line_and_column(text, wrong.start()))
+    return text
+
+
+# -- tokens ----------------------------------------------------------------------------------------
 
 _NAME = f"[:{NAME_START}][:{NAME_REST}]*"
 IS_NAME = lazy_pattern(_NAME)
@@ -55,12 +286,9 @@ Replacement = Callable[[Token, re.Match[str]], str | None]
 
 
 class Tokens:
-    """Reads tokens from a stack of texts, and knows the entities.
+    """Reads tokens from a stack of texts, and knows the entities that were declared so far.
 
     Attributes:
-        inputs: the texts.
-        parameters: the parameter entities declared so far.
-        generals: the general entities declared so far.
         internal: whether a document's internal subset is being read.
     """
 
@@ -70,8 +298,6 @@ class Tokens:
         self.generals: dict[str, Entity] = {}
         self.internal = False
         self._peeked: Token | None = None
-
-    # -- tokens --------------------------------------------------------------------------------
 
     def next(self) -> Token:
         """The next token inside a declaration; references to parameter entities are followed."""
@@ -95,10 +321,7 @@ class Tokens:
             top.position = match.end()
             token = Token(match.lastgroup or "", match[0], spaced, top, start)
             if token.kind == "entity":
-                if not self.in_external():
-                    raise self.wrong(
-                        token, f"{match[0]} inside a declaration of an internal subset"
-                    )
+                self._check_external(token, match[0])
                 self.follow(token)
             elif token.kind != "space":
                 return token
@@ -131,16 +354,22 @@ class Tokens:
             raise self.unexpected(what, token)
         return token.text
 
-    def expect(self, mark: str, what: str) -> None:
+    def expect(self, mark: str, what: str) -> Token:
         token = self.next()
         if token.text != mark:
             raise self.unexpected(what, token)
+        return token
+
+    def literal(self, what: str, expected: str) -> str:
+        """The next token, a string in quotes behind white space, without these."""
+        token = self.spaced(what)
+        if token.kind != "literal":
+            raise self.unexpected(expected, token)
+        return token.text[1:-1]
 
     def end(self, first: Input) -> None:
         """The ``>`` of a declaration, in the text where the declaration began."""
-        token = self.next()
-        if token.text != ">":
-            raise self.unexpected("> at the end of the declaration", token)
+        token = self.expect(">", "> at the end of the declaration")
         if token.input is not first:
             raise self.wrong(token, "a declaration ends in another entity than it begins in")
 
@@ -151,14 +380,15 @@ class Tokens:
         return self.wrong(token, f"expected {what}, found {found}{self.inputs.hint()}")
 
     def wrong(self, token: Token, message: str) -> SchemaError:
-        """An error at a token."""
         return self.inputs.error(message, token.input, token.offset)
-
-    # -- parameter entities --------------------------------------------------------------------
 
     def in_external(self) -> bool:
         """Whether this is an external part of a DTD, where references may stand in declarations."""
         return not self.internal or any(given.file is not None for given in self.inputs.stack[1:])
+
+    def _check_external(self, token: Token, reference: str) -> None:
+        if not self.in_external():
+            raise self.wrong(token, f"{reference} inside a declaration of an internal subset")
 
     def follow(self, token: Token) -> None:
         """Read on in the replacement text of a parameter entity."""
@@ -195,10 +425,8 @@ class Tokens:
             return None
         return Input(self.inputs.file_text(path, str(path)), str(path), path.parent, name)
 
-    # -- values --------------------------------------------------------------------------------
-
     def entity_value(self, token: Token) -> str:
-        """The replacement text: character and parameter entity references are replaced."""
+        """The replacement text; character and parameter entity references are replaced."""
         return self._replaced(token, token.text[1:-1], (), self._in_entity_value)
 
     def attribute_value(self, token: Token) -> str:
@@ -208,11 +436,7 @@ class Tokens:
         return self._replaced(token, token.text[1:-1], (), self._in_attribute)
 
     def _replaced(self, token: Token, text: str, inside: tuple[str, ...], how: Replacement) -> str:
-        if len(inside) > self.inputs.limits.schema_entities:
-            raise self.inputs.limit_error(
-                f"entities are inside each other beyond the limit schema_entities = "
-                f"{self.inputs.limits.schema_entities}"
-            )
+        self.inputs.check_depth(len(inside))
 
         def replace(match: re.Match[str]) -> str:
             number = match["decimal"] or match["hexadecimal"]
@@ -237,8 +461,7 @@ class Tokens:
             return None
         if not match["parameter"]:
             raise self._stray(token, match[0])
-        if not self.in_external():
-            raise self.wrong(token, f"{match[0]} inside a declaration of an internal subset")
+        self._check_external(token, match[0])
         entity = self.parameters.get(match["parameter"])
         if entity is None:
             self._undeclared(token, match[0])

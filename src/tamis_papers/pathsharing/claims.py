@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tamis.language.filters import Codes, Labels, is_open
-from tamis.schema.expanded import ExpandedGraph
+from tamis.schema.graph import ExpandedGraph
 
 NO_CLAIM = 0
 """Nothing is known."""

@@ -18,8 +18,7 @@ from tamis.language.filters import Codes, Labels
 from tamis.language.xpath import parse
 from tamis.matching.engines.nfa.matching import NfaSearcher, PathTuples
 from tamis.matching.engines.nfa.program import compile_queries
-from tamis.schema.expanded import ExpandedGraph
-from tamis.schema.graph import SchemaGraph
+from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_papers.pathsharing.claims import Claims
 from tamis_workload.documents.generator import Documents

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.language.filters import Labels
-from tamis.schema.expanded import ExpandedGraph
-from tamis.schema.graph import SchemaGraph
+from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task
 from tamis.transform.strategies.reference import find_groups
