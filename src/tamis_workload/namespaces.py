@@ -6,8 +6,7 @@ Documents have to have them above whatever uses a prefix, and without need on no
 
 from __future__ import annotations
 
-from tamis.core.names import XML_NAMESPACE
-from tamis.language.grammar import is_ncname
+from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.schema.dtd import Dtd, Presence
 from tamis.schema.graph import SchemaGraph
 

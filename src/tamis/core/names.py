@@ -14,6 +14,7 @@ NAME_REST = rf"\-.0-9\u00b7\u0300-\u036f\u203f-\u2040{NAME_START}"
 NOT_XML = lazy_pattern("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """A character that is in no XML document, so that no expression needs it."""
 NCNAME = f"[{NAME_START}][{NAME_REST}]*"
+ONLY_NCNAME = lazy_pattern(NCNAME)
 QNAME = lazy_pattern(f"(?:({NCNAME}):)?({NCNAME})")
 """A name with its prefix, if there is one."""
 
@@ -44,3 +45,12 @@ USUAL_PREFIXES = {
     "xsl": "http://www.w3.org/1999/XSL/Transform",
 }
 """Prefix → URI, as people usually declare them. Only hints use this: no prefix is declared."""
+
+
+def is_ncname(text: str) -> bool:
+    """Whether a text is a name without a colon, as the XML Namespaces recommendation has it.
+
+    >>> is_ncname("é-1"), is_ncname("1"), is_ncname("a:b")
+    (True, False, False)
+    """
+    return ONLY_NCNAME.fullmatch(text) is not None

@@ -10,14 +10,15 @@ Source: XML Path Language 1.0, W3C Recommendation 16 November 1999, sections 2 a
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
-from tamis.core.names import NCNAME, NOT_XML
+from tamis.core.names import NOT_XML, ONLY_NCNAME
 
 # The tokens' names: exact in ASCII, with all other characters. Others are checked one by one, since
 # compiling the exact classes into the tokens would take longer than importing all the rest; and
@@ -35,7 +36,6 @@ _TOKEN = lazy_pattern(
     re.VERBOSE,
 )
 
-_NCNAME = lazy_pattern(NCNAME)
 _CLARK_NAME = lazy_pattern(rf"\{{[^{{}}]*\}}(?:{_NAME}|\*)")  # as ElementTree writes names
 
 AXES = frozenset(
@@ -66,7 +66,6 @@ class Token(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where what follows begins."""
         return self.position + len(self.text)
 
 
@@ -175,6 +174,17 @@ def parse_syntax(text: str, limits: Limits) -> Syntax:
     >>> parse_syntax("/a/b", Limits()).absolute
     True
     """
+    check_text(text, limits)
+    tokens = [read_token(text, 0)]
+    while tokens[-1].kind != "end":
+        tokens.append(read_token(text, tokens[-1].end))
+    parser = Parser(text, limits, tokens)
+    with bounded_recursion():
+        return parser.whole()
+
+
+def check_text(text: str, limits: Limits) -> None:
+    """Refuse a text that is too long, or has characters that are in no XML document."""
     if len(text) > limits.subscription_chars:
         raise SubscriptionLimitError(
             f"an expression of {len(text):,} characters is longer than the limit "
@@ -182,12 +192,15 @@ def parse_syntax(text: str, limits: Limits) -> Syntax:
         )
     foreign = NOT_XML.search(text)
     if foreign is not None:
-        raise SubscriptionSyntaxError(
-            f"the character {foreign[0]!a} is in no XML document", text, foreign.start()
-        )
-    parser = Parser(text, limits, _tokenize(text))
+        message = f"the character {foreign[0]!a} is in no XML document"
+        raise SubscriptionSyntaxError(message, text, foreign.start())
+
+
+@contextmanager
+def bounded_recursion() -> Iterator[None]:
+    """Make a ``RecursionError`` in the body an error of the subscription."""
     try:
-        return parser.whole()
+        yield
     except RecursionError:
         raise SubscriptionLimitError(
             "the expression is nested deeper than Python's recursion limit permits"
@@ -215,6 +228,10 @@ class Parser:
     @property
     def token(self) -> Token:
         return self.tokens[self.index]
+
+    @property
+    def next_text(self) -> str:
+        return self.tokens[self.index + 1].text
 
     def whole(self) -> Syntax:
         if self.token.kind == "end":
@@ -252,13 +269,14 @@ class Parser:
         return Negation(self.tokens[start].position, signs % 2 == 1, operand)
 
     def union(self) -> Syntax:
-        operators, operands = [], [self.path()]
+        first = self.path()
+        if self.token.text != "|":
+            return first
+        operators, operands = [], [first]
         while self.token.text == "|":
             operators.append(self.token)
             self.index += 1
             operands.append(self.path())
-        if not operators:
-            return operands[0]
         return Operation(operators[0].position, tuple(operators), tuple(operands))
 
     def path(self) -> Syntax:
@@ -266,61 +284,55 @@ class Parser:
         if kind in ("number", "string") or text in ("(", "$") or self.at_call():
             primary = self.primary()
             predicates = self.predicates()
-            steps = self.relative_steps() if self.token.text in ("/", "//") else ()
+            steps = self.steps()
             if predicates or steps:
                 return FilterExpression(position, primary, predicates, steps)
             return primary
         if text == "/":
             self.index += 1
-            steps = tuple(self.more_steps([self.step()])) if self.at_step() else ()
+            steps = self.steps(self.step()) if self.at_step() else ()
             return LocationPath(position, True, steps)
         if text == "//":
-            return LocationPath(position, True, self.relative_steps())
+            return LocationPath(position, True, self.steps())
         if not self.at_step():
             self.fail("expected a path, a literal or a function")
-        return LocationPath(position, False, tuple(self.more_steps([self.step()])))
+        return LocationPath(position, False, self.steps(self.step()))
 
-    def relative_steps(self) -> tuple[StepSyntax, ...]:
-        return tuple(self.more_steps([]))
-
-    def more_steps(self, steps: list[StepSyntax]) -> list[StepSyntax]:
-        while self.token.text in ("/", "//"):
-            if self.token.text == "//":
+    def steps(self, *first: StepSyntax) -> tuple[StepSyntax, ...]:
+        """The first step, if it was read, and those that follow it behind slashes."""
+        steps = list(first)
+        while (symbol := self.token).text in ("/", "//"):
+            if symbol.text == "//":
                 self.count_step()
-                steps.append(
-                    StepSyntax(self.token.position, "descendant-or-self", "node()", -1, ())
-                )
+                descend = StepSyntax(symbol.position, "descendant-or-self", "node()", -1, ())
+                steps.append(descend)
             self.index += 1
             if not self.at_step():
                 self.fail("expected a step")
             steps.append(self.step())
-        return steps
+        return tuple(steps)
 
     def at_step(self) -> bool:
         return self.token.kind == "name" or self.token.text in ("*", "@", ".", "..")
 
     def at_call(self) -> bool:
-        token = self.token
-        return (
-            token.kind == "name"
-            and self.tokens[self.index + 1].text == "("
-            and token.text not in NODE_TYPES
-        )
+        kind, text, _ = self.token
+        return kind == "name" and self.next_text == "(" and text not in NODE_TYPES
 
     def step(self) -> StepSyntax:
         self.count_step()
         kind, text, position = self.token
         if text in (".", ".."):
             self.index += 1
+            axis = "self" if text == "." else "parent"
             if self.token.text == "[":
-                name = "self" if text == "." else "parent"
-                self.fail(f"'{text}' takes no predicate", hint=f"write {name}::node()[…]")
-            return StepSyntax(position, "self" if text == "." else "parent", "node()", -1, ())
+                self.fail(f"'{text}' takes no predicate", hint=f"write {axis}::node()[…]")
+            return StepSyntax(position, axis, "node()", -1, ())
         axis = "child"
         if text == "@":
             axis = "attribute"
             self.index += 1
-        elif kind == "name" and self.tokens[self.index + 1].text == "::":
+        elif kind == "name" and self.next_text == "::":
             axis = text
             if axis not in AXES:
                 self.fail(f"there is no axis '{axis}'")
@@ -330,14 +342,13 @@ class Parser:
 
     def count_step(self) -> None:
         self.step_count += 1
-        bound = self.limits.subscription_steps
-        self.check_limit(self.step_count, bound, "more steps", "subscription_steps")
+        self.check_limit(self.step_count, "more steps", "subscription_steps")
 
     def node_test(self) -> str:
         kind, text, _ = self.token
         if kind != "name" and text != "*":
             self.fail("expected a name, '*' or a node type such as text()")
-        if kind == "name" and self.tokens[self.index + 1].text == "(":
+        if kind == "name" and self.next_text == "(":
             if text not in NODE_TYPES:
                 self.fail(f"a function cannot be a step: '{text}('")
             self.index += 2
@@ -358,8 +369,7 @@ class Parser:
     def count_predicate(self) -> None:
         self.predicate_count += 1
         what = "more predicates, comparisons and calls"
-        bound = self.limits.subscription_predicates
-        self.check_limit(self.predicate_count, bound, what, "subscription_predicates")
+        self.check_limit(self.predicate_count, what, "subscription_predicates")
 
     def enclosed(self, opening: str, closing: str) -> Syntax:
         self.enter()
@@ -371,14 +381,13 @@ class Parser:
 
     def enter(self) -> None:
         self.nesting += 1
-        bound = self.limits.subscription_nesting
-        self.check_limit(self.nesting, bound, "nested deeper", "subscription_nesting")
+        self.check_limit(self.nesting, "nested deeper", "subscription_nesting")
 
-    def check_limit(self, count: int, bound: int, what: str, limit: str) -> None:
+    def check_limit(self, count: int, what: str, limit: str) -> None:
+        bound: int = getattr(self.limits, limit)
         if count > bound:
-            raise SubscriptionLimitError(
-                f"{what} than the limit {limit} = {bound:,}", self.text, self.token.position
-            )
+            message = f"{what} than the limit {limit} = {bound:,}"
+            raise SubscriptionLimitError(message, self.text, self.token.position)
 
     def primary(self) -> Syntax:
         kind, text, position = self.token
@@ -423,17 +432,11 @@ class Parser:
 
     def fail(self, message: str, hint: str | None = None) -> NoReturn:
         token = self.token
-        found = f"'{_shortened(token.text)}'" if token.text else "the end"
         if message.startswith("expected"):
-            message = f"{message}, found {found}"
+            found = " ".join(token.text.split())
+            found = found if len(found) <= 40 else found[:39] + "…"
+            message = f"{message}, found " + (f"'{found}'" if found else "the end")
         raise SubscriptionSyntaxError(message, self.text, token.position, hint)
-
-
-def _tokenize(text: str) -> list[Token]:
-    tokens = [read_token(text, 0)]
-    while tokens[-1].kind != "end":
-        tokens.append(read_token(text, tokens[-1].end))
-    return tokens
 
 
 def read_token(text: str, position: int) -> Token:
@@ -458,39 +461,24 @@ def read_token(text: str, position: int) -> Token:
             position,
             f"write Q{clark[0]}" if clark else None,
         )
-    kind = match.lastgroup
-    assert kind is not None
+    kind = match.lastgroup or ""
     token = Token(kind, match[kind], match.start(kind))
     if kind == "name" and not token.text.isascii():
         _check_name(token, text)
     return token
 
 
-def is_ncname(text: str) -> bool:
-    """Whether a text is a name without a colon, as the XML Namespaces recommendation has it.
-
-    >>> is_ncname("é-1"), is_ncname("1"), is_ncname("a:b")
-    (True, False, False)
-    """
-    return _NCNAME.fullmatch(text) is not None
-
-
 def _check_name(token: Token, text: str) -> None:
     uri, brace, name = token.text.rpartition("}")
     position = token.position + len(uri) + len(brace)
     for part in name.split(":"):
-        good = _NCNAME.match(part)
+        good = ONLY_NCNAME.match(part)
         size = good.end() if good else 0
         if part != "*" and size < len(part):
             raise SubscriptionSyntaxError(
                 f"{part[size]!r} cannot stand in a name", text, position + size
             )
         position += len(part) + 1
-
-
-def _shortened(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 40 else text[:39] + "…"
 
 
 def walk(syntax: Syntax) -> Iterator[Syntax | StepSyntax]:
@@ -500,68 +488,14 @@ def walk(syntax: Syntax) -> Iterator[Syntax | StepSyntax]:
         node = pending.pop()
         yield node
         match node:
-            case LocationPath(steps=steps):
-                pending.extend(steps)
-            case StepSyntax(predicates=predicates):
-                pending.extend(predicates)
             case FilterExpression(primary=primary, predicates=predicates, steps=steps):
                 pending += [primary, *predicates, *steps]
-            case Call(arguments=arguments):
-                pending.extend(arguments)
             case Negation(operand=operand):
                 pending.append(operand)
-            case Operation(operands=operands):
-                pending.extend(operands)
-
-
-_CONTEXT_FUNCTIONS = frozenset(
-    "string string-length normalize-space number name local-name namespace-uri".split()
-)
-
-
-Change = tuple[int, int, str]
-"""From where to where a text is replaced, and by what."""
-
-
-def absolute_text(text: str, syntax: Syntax, changes: Iterable[Change] = ()) -> str:
-    """The expression with the document node as its context written into it.
-
-    Evaluators that start from the root element (lxml) then give the answer of one that starts from
-    the document node: position 1 of 1, and in no language.
-
-    Args:
-        changes: what else to write into it, inside of steps.
-
-    >>> text = "count(a[b]) > 1 and .//c and name() = '' and last() = 2"
-    >>> absolute_text(text, parse_syntax(text, Limits()))
-    "count(/a[b]) > 1 and /.//c and name(/) = '' and 1 = 2"
-    """
-    changes = list(changes)
-    pending = [syntax]
-    while pending:
-        node = pending.pop()
-        match node:
-            case LocationPath(position=position, absolute=False):
-                changes.append((position, position, "/"))
-            case FilterExpression(primary=primary):
-                pending.append(primary)
-            case Call(name="position" | "last", position=position, close=close):
-                changes.append((position, close + 1, "1"))
-            case Call(name="lang", position=position, close=close):
-                changes.append((position, close + 1, "false()"))
-            case Call(name=name, arguments=(), close=close) if name in _CONTEXT_FUNCTIONS:
-                changes.append((close, close, "/"))
-            case Call(arguments=arguments):
-                pending.extend(arguments)
-            case Negation(operand=operand):
-                pending.append(operand)
-            case Operation(operands=operands):
-                pending.extend(operands)
-            case _:
-                pass
-    pieces = []
-    done = 0
-    for start, end, written in sorted(changes):
-        pieces += [text[done:start], written]
-        done = end
-    return "".join([*pieces, text[done:]])
+            case (
+                LocationPath(steps=parts)
+                | StepSyntax(predicates=parts)
+                | Call(arguments=parts)
+                | Operation(operands=parts)
+            ):
+                pending += parts

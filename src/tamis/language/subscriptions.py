@@ -12,10 +12,9 @@ import numpy as np
 from tamis.core.arguments import checked_limits, checked_path, is_one_of
 from tamis.core.errors import BadSubscriptions, SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.core.names import XML_NAMESPACE
+from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.language.columns import Ids, Texts
 from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
-from tamis.language.grammar import is_ncname
 from tamis.language.model import Query
 from tamis.language.queries import Queries
 from tamis.language.reading import Int32, Meaning, Progress, Rules, Unsupported, read_entries

@@ -43,10 +43,10 @@ def equivalent(
         as_boolean: nothing but the truth of it matters, and the nodes of a path.
 
     >>> from tamis.language.grammar import parse_syntax
-    >>> from tamis.language.xpath import Meaning
+    >>> from tamis.language.analyzer import Analyzer
     >>> from tamis.core.limits import Limits
     >>> syntax = parse_syntax("//a[string(b) = '1'][/c]", Limits())
-    >>> equivalent(syntax, Meaning("", {}).query)
+    >>> equivalent(syntax, Analyzer("", {}).query)
     Equivalent(text="//a[b[1] = '1'] and /c", selects=False)
     """
     selects = type_of(syntax) == "nodes"

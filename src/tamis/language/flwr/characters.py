@@ -9,7 +9,8 @@ from typing import NoReturn
 from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
-from tamis.language.grammar import Token, is_ncname, read_token
+from tamis.core.names import is_ncname
+from tamis.language.grammar import Token, read_token
 
 _SPACE = lazy_pattern(r"[ \t\r\n]*")
 _NAME = lazy_pattern(r"[^\s<>/='\"{}&;:()$,]+(?::[^\s<>/='\"{}&;:()$,]+)?")

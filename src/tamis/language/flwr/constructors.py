@@ -8,10 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
-from tamis.core.names import NOT_XML, USUAL_PREFIXES, XML_NAMESPACE
+from tamis.core.names import NOT_XML, USUAL_PREFIXES, XML_NAMESPACE, is_ncname
 from tamis.language.flwr.characters import Characters
 from tamis.language.flwr.model import Attribute, Constructor, Content, Enclosed, Flwr, Markup
-from tamis.language.grammar import is_ncname
 
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _REFERENCE = lazy_pattern(r"&(?:#x(?P<hex>[0-9a-fA-F]+)|#(?P<decimal>[0-9]+)|(?P<name>[a-z]+));")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tamis.language.analyzer import Analyzer
 from tamis.language.grammar import FilterExpression, LocationPath, Variable
 from tamis.language.model import Axis, KindTest, Path, Step
-from tamis.language.xpath import Meaning
 
 _PATHS_MAX = 1 << 16
 _paths: dict[Path, Path] = {}
@@ -19,7 +19,7 @@ def interned(path: Path) -> Path:
     return _paths.setdefault(path, path)
 
 
-class MeaningOfBinding(Meaning):
+class MeaningOfBinding(Analyzer):
     """Gives syntax trees their meaning, relative to the bound node.
 
     Nothing else evaluates what is not supported: there is no slow lane.

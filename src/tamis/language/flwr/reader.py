@@ -441,7 +441,7 @@ class _Reader(Constructors):
             (path,) = nodes.paths
             return interned(Path(path.absolute, without_here(path.steps)))
 
-        return meaning.understood(syntax, read, as_boolean=False)
+        return meaning.analyzed(syntax, read, as_boolean=False)
 
     def condition(self) -> Expression:
         self.skip()
@@ -449,7 +449,7 @@ class _Reader(Constructors):
             self.refuse_word(_EXPRESSION_HINTS[self.word()])
         syntax = self.embedded(Parser.expression)
         meaning = self.meaning()
-        return meaning.understood(syntax, meaning.boolean)
+        return meaning.analyzed(syntax, meaning.boolean)
 
     def meaning(self) -> MeaningOfBinding:
         """Tells what syntax means here, for the one bound variable."""

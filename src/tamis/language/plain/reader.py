@@ -11,9 +11,8 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.kernel.record import register
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.core.names import XML_NAMESPACE
+from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.language.columns import Ids
-from tamis.language.grammar import is_ncname
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries
 from tamis.language.plain import layout as at
