@@ -8,6 +8,6 @@ from contextlib import suppress
 from tamis.core.errors import MissingExtra
 
 with suppress(MissingExtra):
-    from tamis.spark.source import TamisSource as DefaultSource
+    from tamis.spark.files import TamisSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 import tamis
-from tamis.cli.against_lxml import AgainstLxml
+from tamis.cli.check import AgainstLxml
 from tests.cli.running import run
 
 Write = Callable[[dict[str, str | bytes]], None]

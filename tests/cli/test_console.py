@@ -126,6 +126,16 @@ def test_help_of_a_command_shows_examples(command: str) -> None:
     assert f"Examples:\n    tamis {command} " in outcome.out
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.parametrize(
+    "args", [["--help"], ["--version"], ["match", "--help"], ["workload", "-h"]]
+)
+def test_a_help_that_cannot_be_written_is_a_failure(args: list[str]) -> None:
+    outcome = run_process(*args, redirect="> /dev/full")
+    told = "tamis: cannot write standard output: No space left on device\n"
+    assert (outcome.status, outcome.err) == (1, told)
+
+
 # What only some commands need, and all take long to import.
 HEAVY = "lxml numba pandas pyarrow pyspark rich tarfile zipfile email csv concurrent".split()
 
@@ -144,13 +154,17 @@ def _imported(*args: str | Path) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    "args", [["--help"], ["match", "--help"], ["run", "-h"], ["match", "--nope"], ["mtch"], []]
+    "args",
+    [
+        *([], ["--help"], ["match", "--help"], ["run", "-h"], ["match", "--nope"], ["mtch"]),
+        ["match", "d.xml"],
+    ],
 )
 def test_help_and_wrong_usage_import_no_engine(args: list[str]) -> None:
     imported = _imported(*args)
     assert imported.isdisjoint({"numpy", "orjson", *HEAVY})
     modules = {name for name in imported if name.startswith("tamis.cli.")}
-    only = "arguments completion console documents match namespaces options results run".split()
+    only = "arguments completion console documents match options run".split()
     assert modules <= {f"tamis.cli.{name}" for name in only}
     if args in (["--help"], ["mtch"], []):
         assert modules == {"tamis.cli.console", "tamis.cli.options"}

@@ -12,7 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from tamis.cli.results import encode
+from tamis.cli.console import encode
 from tests.cli.running import run, run_process, start
 
 Write = Callable[[dict[str, str | bytes]], None]

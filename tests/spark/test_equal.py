@@ -80,7 +80,7 @@ def test_every_way_gives_the_same(
     expected = in_process(matcher, {str(path): path for path in paths})
     whole = program(matcher)
     divided = program(matcher, bytes_max=whole.size // 2)
-    assert len(divided.shares) > 1
+    assert len(divided.partitions) > 1
     run(spark, divided, paths, tmp_path / "divided")
     assert answers_in(tmp_path / "divided") == expected
     arrays: Answers = set()

@@ -20,8 +20,7 @@ from tamis.core.errors import MalformedEvent, OtherVersion
 from tamis.events.matcher import EventMatcher
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.spark import match_events
-from tamis.spark.event_program import EventProgram, event_subscriptions
-from tamis.spark.events import AnswerEvents, EventForm
+from tamis.spark.events import AnswerEvents, EventArtifact, EventSpec, event_subscriptions
 from tamis_workload import EventWorkload
 from tests.spark.servers import connect_server
 
@@ -56,12 +55,12 @@ def rows(answers: DataFrame) -> list[tuple[object, ...]]:
 
 
 def in_a_task(
-    batches: list[pa.RecordBatch], given: EventMatcher, form: EventForm, kept: list[str]
+    batches: list[pa.RecordBatch], given: EventMatcher, form: EventSpec, kept: list[str]
 ) -> pa.Table:
     """What a worker answers, without Spark."""
     names = [*kept, *(name for name in batches[0].schema.names if name not in kept)]
     attributes = tuple((name, names.index(name)) for name in names if name in given.table.names)
-    task = AnswerEvents(EventProgram.of(given), form, tuple(kept), attributes)
+    task = AnswerEvents(EventArtifact.of(given), form, tuple(kept), attributes)
     return pa.Table.from_batches(task(batch.select(names) for batch in batches))
 
 
@@ -79,7 +78,7 @@ def test_one_row_a_match(df: DataFrame) -> None:
     assert rows(answers) == expected
     (said,) = answers.select(*VERSIONS).distinct().collect()
     assert tuple(said) == (
-        EventProgram.of(EventSubscriptions(SUBSCRIPTIONS)).set_version,
+        EventArtifact.of(EventSubscriptions(SUBSCRIPTIONS)).set_version,
         tamis.__version__,
     )
 
@@ -367,7 +366,7 @@ def test_a_task_equals_the_library(size: int, as_array: bool) -> None:
     set = EventSubscriptions.of_table(matcher.table)
     matcher = tamis.compile_events(set, limits=limits)
     batches = as_table(matcher, events).to_batches(max_chunksize=size)
-    form = EventForm("subscription", "bigint", "v", as_array)
+    form = EventSpec("bigint", "v", "column", "subscription", as_array)
     found = in_a_task(batches, matcher, form, ["event"])
     expected: list[tuple[int, object, bool]] = []
     for number, match in enumerate(matcher.match_many(events)):
@@ -385,7 +384,7 @@ def test_a_task_equals_the_library(size: int, as_array: bool) -> None:
 def test_one_event_may_match_very_many() -> None:
     matcher = tamis.compile_events(dict.fromkeys(range(40_000), "temp > 1"))
     batch = pa.record_batch({"temp": [5, 0, 7]})
-    form = EventForm("subscription", "bigint", "v", errors="fail")
+    form = EventSpec("bigint", "v", "fail", "subscription")
     found = in_a_task([batch], matcher, form, ["temp"])
     assert found["temp"].to_pylist() == [5] * 40_000 + [7] * 40_000
     assert np.array_equal(found["subscription"].to_numpy(), [*range(40_000)] * 2)
@@ -394,14 +393,14 @@ def test_one_event_may_match_very_many() -> None:
 
 def test_errors_may_end_a_task() -> None:
     batch = pa.record_batch({"s": pa.array([b"a", b"\xff"]).cast(pa.binary()).view(pa.string())})
-    form = EventForm("subscription", "string", "v", errors="fail")
+    form = EventSpec("string", "v", "fail", "subscription")
     with pytest.raises(MalformedEvent, match=r"^an event: the attribute 's' is no UTF-8"):
         in_a_task([batch], tamis.compile_events({"x": 's = "a"'}), form, [])
 
 
 def test_set_versions_say_what_matches() -> None:
     def version(given: EventMatcher | EventSubscriptions) -> str:
-        return EventProgram.of(given).set_version
+        return EventArtifact.of(given).set_version
 
     given = EventSubscriptions({"x": "a > 1", 2: "b exists"})
     assert version(given) == version(tamis.compile_events(given, engine="sff"))
@@ -421,23 +420,23 @@ def test_programs_come_back_as_they_were() -> None:
         {"x": 'a > 1 or b in ("é", "")', 2: "b exists"}, engine="sff", interfaces={"x": 1, 2: "i"},
         limits=tamis.Limits(event_attributes=9),
     )  # fmt: skip
-    program = EventProgram.of(given)
-    found = program.matcher()
-    assert found is EventProgram.of(given).matcher()  # compiled once
+    program = EventArtifact.of(given)
+    found = program.loaded()
+    assert found is EventArtifact.of(given).loaded()  # compiled once
     assert (found.ids, found.interface_ids) == (given.ids, given.interface_ids)
     assert (found.named_engine, found.limits) == (given.named_engine, given.limits)
     for one, other in zip(found.table, given.table, strict=True):
         assert np.array_equal(one, other)
-    empty = EventProgram.of(EventSubscriptions({})).matcher()
+    empty = EventArtifact.of(EventSubscriptions({})).loaded()
     assert list(next(empty.match_many([{"a": 1}]))) == []
 
 
 def test_another_file_is_not_taken() -> None:
-    one = EventProgram.of(EventSubscriptions({"x": "only_here > 1"}))
-    other = EventProgram.of(EventSubscriptions({"x": "only_here > 2"}))
+    one = EventArtifact.of(EventSubscriptions({"x": "only_here > 1"}))
+    other = EventArtifact.of(EventSubscriptions({"x": "only_here > 2"}))
     os.replace(other.path, one.path)
     with pytest.raises(OtherVersion, match="not what the driver sent"):
-        one.matcher()
+        one.loaded()
 
 
 # -- Spark Connect ---------------------------------------------------------------------------------

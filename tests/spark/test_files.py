@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 import tamis
 from tamis.core.limits import Limits
 from tamis.documents import records
-from tamis.spark import match_files, pieces, program, run
+from tamis.spark import match_files, program, run, splits
 from tamis.spark.listing import list_files
 
 SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
@@ -170,7 +170,7 @@ def test_the_format(spark: SparkSession, write: Callable[..., None]) -> None:
     here = os.getcwd()
     reader = spark.read.format("tamis")
     expected = [(f"{here}/in/{name}", id) for name, id in ANSWERS]
-    program(SUBSCRIPTIONS).matcher().save("s.tamis")
+    program(SUBSCRIPTIONS).loaded().save("s.tamis")
     for file in ("s.tsv", "s.tamis"):
         answers = reader.option("subscriptions", f"{here}/{file}").load(f"{here}/in")
         assert rows(answers) == expected
@@ -252,19 +252,19 @@ def test_tasks_share_the_records_of_a_file(
     text = "<all xmlns='u'>" + "".join(RECORDS[:150]) + "<g>" + "".join(RECORDS[150:]) + "</all>"
     write({"records.xml": text, "records.xml.gz": gzip.compress(text.encode()), "one.xml": "<r/>"})
     monkeypatch.setattr(records, "BATCH_RECORDS", 7)
-    monkeypatch.setattr(pieces, "SHARED_BYTES", 1000)
-    monkeypatch.setattr(pieces, "RANGE_BYTES", 1000)
+    monkeypatch.setattr(splits, "SHARED_BYTES", 1000)
+    monkeypatch.setattr(splits, "RANGE_BYTES", 1000)
     asked = {n: f"//p:a[@n = {n}]" for n in range(200)} | {1000: "/u:r"}
     made = program(tamis.Subscriptions(asked, namespaces={"p": "u150", "u": "u"}))
     listed = list_files(["records.xml", "records.xml.gz", "one.xml"])
-    found = pieces.pieces_of(listed, os.getcwd(), "r", made)
+    found = splits.splits_of(listed, os.getcwd(), "r", made.limits)
     assert len([piece for piece in found if piece.path.endswith("records.xml")]) > 6
     assert len(found) == len({(piece.path, piece.part) for piece in found})
     summary = run(spark, made, ["records.xml", "records.xml.gz", "one.xml"], "out", record="r")
     answers = spark.read.parquet(f"{os.getcwd()}/out/matches").collect()
     for name in ("records.xml", "records.xml.gz"):
         own = sorted((row.record, row.subscription) for row in answers if row.document == name)
-        matcher = made.matcher()
+        matcher = made.loaded()
         expected = [
             (match.record, id)
             for match in matcher.match_records(Path(name), "r")
@@ -282,8 +282,8 @@ def test_tasks_share_the_records_of_a_file(
     assert (summary.documents, summary.errors) == (3, 2)
 
 
-def listed_in(path: Path) -> list[pieces.Piece]:
-    return pieces.pieces_of(list_files([str(path)]), "/", None, program(SUBSCRIPTIONS))
+def listed_in(path: Path) -> list[splits.InputSplit]:
+    return splits.splits_of(list_files([str(path)]), "/", None, Limits())
 
 
 def test_a_tar_that_is_damaged_ends_in_an_error(tmp_path: Path) -> None:
@@ -306,10 +306,8 @@ def test_a_tar_that_is_damaged_ends_in_an_error(tmp_path: Path) -> None:
     for data, good, bad in ((whole, 6, 0), (whole[:8000], 3, 1), (bytes(spoilt), 3, 1)):
         for name, packed in (("t.tar", data), ("t.tar.gz", gzip.compress(data))):
             (tmp_path / name).write_bytes(packed)
-            listed = pieces.pieces_of(
-                list_files([str(tmp_path / name)]), "/", None, program(SUBSCRIPTIONS)
-            )
-            reader = pieces.Reader(Limits(), as_streams=False)
+            listed = splits.splits_of(list_files([str(tmp_path / name)]), "/", None, Limits())
+            reader = splits.SplitReader(Limits(), as_streams=False)
             found = [document for piece in listed for _, document in reader.documents(piece)]
             wrong = [each for each in found if isinstance(each, tamis.DocumentError)]
             is_linked = name == "t.tar.gz" and data is whole
@@ -323,11 +321,9 @@ def test_a_zip_that_changed_is_an_error(tmp_path: Path) -> None:
                 archive.writestr(name, f"<{name[0]}/>")
 
     packed("a.xml", "b.xml")
-    listed = pieces.pieces_of(
-        list_files([str(tmp_path / "z.zip")]), "/", None, program(SUBSCRIPTIONS)
-    )
+    listed = splits.splits_of(list_files([str(tmp_path / "z.zip")]), "/", None, Limits())
     packed("b.xml", "a.xml")
-    reader = pieces.Reader(Limits(), as_streams=False)
+    reader = splits.SplitReader(Limits(), as_streams=False)
     for piece in listed:
         ((_, document),) = reader.documents(piece)
         assert "was changed since" in str(document)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.spark.listing import Listed, check_paths, list_files, opened
-from tamis.spark.pieces import OPENING_BYTES, TASK_BYTES, deal
+from tamis.spark.splits import OPENING_BYTES, TASK_BYTES, assign_splits
 
 
 @pytest.fixture
@@ -108,7 +108,7 @@ def test_a_folder_that_is_called_as_a_pattern_is(tmp_path: Path) -> None:
 
 @given(st.lists(st.integers(0, 3 * TASK_BYTES)))
 def test_tasks_are_about_equal(sizes: list[int]) -> None:
-    tasks = deal(sizes)
+    tasks = assign_splits(sizes)
     loads: dict[int, int] = dict.fromkeys(tasks, 0)
     for size, task in zip(sizes, tasks, strict=True):
         loads[task] += size + OPENING_BYTES
@@ -118,10 +118,10 @@ def test_tasks_are_about_equal(sizes: list[int]) -> None:
 
 
 def test_many_small_documents_share_a_task() -> None:
-    assert max(deal([100] * 200)) == 0
-    assert max(deal([10_000] * 3_000)) + 1 == 5
-    assert max(deal([1_000_000] * 1_000)) + 1 == 16
-    assert max(deal([1_000_000] * 10_000)) + 1 == 74
+    assert max(assign_splits([100] * 200)) == 0
+    assert max(assign_splits([10_000] * 3_000)) + 1 == 5
+    assert max(assign_splits([1_000_000] * 1_000)) + 1 == 16
+    assert max(assign_splits([1_000_000] * 10_000)) + 1 == 74
 
 
 def test_what_is_found_twice_is_read_once(write: Callable[..., None]) -> None:

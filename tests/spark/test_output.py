@@ -12,16 +12,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tamis.spark import output, program, rows
-from tamis.spark.files import AnswerPieces
+from tamis.spark import parquet, program, rows
+from tamis.spark.answers import AnswerSplits, MatchSpec
+from tamis.spark.job import WriteTask
 from tamis.spark.listing import Listed, list_files
-from tamis.spark.output import MANIFEST, RESULTS, Output, ParquetSink, Run, rows_about, schemas
-from tamis.spark.pieces import pieces_of
-from tamis.spark.rows import Form
-from tamis.spark.writing import WriteTask
+from tamis.spark.parquet import ParquetSink, ParquetStore
+from tamis.spark.results import MANIFEST, RESULTS, Run, rows_about, schemas
+from tamis.spark.splits import splits_of
 
 MADE = program({"a": "//a", "all": "/*"})
-ANSWER = AnswerPieces(MADE, Form.of(MADE, None, False, None, "column"))
+ANSWER = AnswerSplits(MADE, MatchSpec.of(MADE))
 VERSIONS = ("set_version", "tamis_version")
 
 
@@ -33,9 +33,9 @@ def write(sink: ParquetSink, *xml: str, run: str = "r") -> Run:
         path.write_text(text)
         paths.append(str(path))
     files = list_files(paths)
-    pieces = pieces_of(files, "/", None, MADE)
-    named = [piece._replace(name=text) for piece, text in zip(pieces, xml, strict=True)]
-    batch = pa.RecordBatch.from_pydict({"share": [pickle.dumps((0, 0, named))]})
+    splits = splits_of(files, "/", None, MADE.limits)
+    named = [split._replace(name=text) for split, text in zip(splits, xml, strict=True)]
+    batch = pa.RecordBatch.from_pydict({"splits": [pickle.dumps((0, 0, named))]})
     task = pickle.loads(pickle.dumps(WriteTask(ANSWER, sink)))
     (done,) = task(iter([batch]))
     (row,) = done.to_pylist()
@@ -60,9 +60,9 @@ def read(folder: Path) -> dict[str, list[tuple[object, ...]]]:
 
 
 def test_matches_and_errors_are_apart(tmp_path: Path) -> None:
-    place = Output(tmp_path)
-    with place.sink("r", "string") as sink:
-        place.publish(sink, write(sink, "<a/>", "<", "<b/>"))
+    store = ParquetStore(tmp_path)
+    with store.sink("r", "string") as sink:
+        store.publish(sink, write(sink, "<a/>", "<", "<b/>"))
     assert read(tmp_path) == {
         "matches": [("<a/>", "a"), ("<a/>", "all"), ("<b/>", "all")],
         "errors": [("<", "document-malformed", "unclosed token", 1, 1, 0, None)],
@@ -71,18 +71,18 @@ def test_matches_and_errors_are_apart(tmp_path: Path) -> None:
 
 
 def test_no_rows_still_have_a_schema(tmp_path: Path) -> None:
-    place = Output(tmp_path)
-    with place.sink("r", "string") as sink:
-        place.publish(sink, NOTHING)
+    store = ParquetStore(tmp_path)
+    with store.sink("r", "string") as sink:
+        store.publish(sink, NOTHING)
     assert read(tmp_path) == {"matches": [], "errors": []}
-    assert place.manifest().num_rows == 0
-    assert place.is_done("r")
+    assert store.manifest().num_rows == 0
+    assert store.is_done("r")
 
 
 def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "GROUP_ROWS", 10)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 10)
     monkeypatch.setattr(rows, "OUTPUT_ROWS", 2)
-    with Output(tmp_path).sink("r", "string") as sink:
+    with ParquetStore(tmp_path).sink("r", "string") as sink:
         written = write(sink, *["<a/>"] * 23)
         file = pq.ParquetFile(Path(sink.staging) / "matches" / next(iter(written.files["matches"])))
         counts = [file.metadata.row_group(n).num_rows for n in range(file.num_row_groups)]
@@ -90,22 +90,22 @@ def test_row_groups_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_attempts_that_do_not_count_leave_no_rows(tmp_path: Path) -> None:
-    place = Output(tmp_path)
-    with place.sink("r", "string") as sink:
+    store = ParquetStore(tmp_path)
+    with store.sink("r", "string") as sink:
         written = write(sink, "<a/>", "<")
         write(sink, "<a/>", "<")  # again, as a speculative attempt would
-        place.publish(sink, written)
+        store.publish(sink, written)
     assert len(read(tmp_path)["matches"]) == 2
     assert len(read(tmp_path)["errors"]) == 1
 
 
 def test_a_task_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
-    place = Output(tmp_path)
-    with place.sink("r", "string") as sink:
-        place.publish(sink, write(sink, "<a/>"))
+    store = ParquetStore(tmp_path)
+    with store.sink("r", "string") as sink:
+        store.publish(sink, write(sink, "<a/>"))
 
     def run_and_fail() -> None:
-        with place.sink("s", "string") as sink:
+        with store.sink("s", "string") as sink:
             write(sink, "<b/>")
             raise RuntimeError("the job failed")
 
@@ -117,27 +117,27 @@ def test_a_task_that_fails_leaves_what_was_there(tmp_path: Path) -> None:
 
 def test_results_are_replaced_only_if_that_is_asked_for(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("keep me")
-    place = Output(tmp_path)
-    place.check_new()
+    store = ParquetStore(tmp_path)
+    store.check_new()
     for text, overwrite in (("<a/>", True), ("<b/>", True), ("<c/>", False)):
-        place = Output(tmp_path, overwrite=overwrite)
-        with place.sink(text[1], "string") as sink:
-            place.publish(sink, write(sink, text, run=text[1]))
+        store = ParquetStore(tmp_path, overwrite=overwrite)
+        with store.sink(text[1], "string") as sink:
+            store.publish(sink, write(sink, text, run=text[1]))
     assert read(tmp_path)["matches"] == [("<b/>", "all"), ("<c/>", "all")]
-    assert set(place.manifest()["run"].to_pylist()) == {"b", "c"}
+    assert set(store.manifest()["run"].to_pylist()) == {"b", "c"}
     assert (tmp_path / "mine.txt").exists()
     with pytest.raises(tamis.UsageError, match="has matches and errors already: name another"):
-        place.check_new()
+        store.check_new()
 
 
 def test_outputs_that_cannot_be(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(tamis.UsageError, match=r"file: (File exists|Not a directory)"):
-        Output(tmp_path / "file")
+        ParquetStore(tmp_path / "file")
     with pytest.raises(
         tamis.UsageError, match="cannot write s3://bucket/x: the output is a folder"
     ):
-        Output("s3://bucket/x")
+        ParquetStore("s3://bucket/x")
 
 
 def test_a_worker_that_does_not_share_the_output(tmp_path: Path) -> None:
@@ -147,26 +147,26 @@ def test_a_worker_that_does_not_share_the_output(tmp_path: Path) -> None:
 
 
 def test_workers_that_write_elsewhere_are_noticed(tmp_path: Path) -> None:
-    place = Output(tmp_path)
+    store = ParquetStore(tmp_path)
     unseen = NOTHING._replace(files={"matches": ["unseen.parquet"], "errors": []})
     with (
-        place.sink("r", "string") as sink,
+        store.sink("r", "string") as sink,
         pytest.raises(tamis.UsageError, match="they must share it"),
     ):
-        place.publish(sink, unseen)
+        store.publish(sink, unseen)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_manifest_knows_what_was_read(tmp_path: Path) -> None:
     files = [Listed("a\udce9.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, 5)]
     same = files[0]._replace(path="a\udce8.xml")
-    place = Output(tmp_path)
-    with place.sink("r", "string") as sink:
-        place.publish(sink, NOTHING._replace(read=files))
-    assert place.not_in_manifest(files) == []
+    store = ParquetStore(tmp_path)
+    with store.sink("r", "string") as sink:
+        store.publish(sink, NOTHING._replace(read=files))
+    assert store.not_in_manifest(files) == []
     later = files[1]._replace(modified=1005)
     others = [same, files[0]._replace(size=4), later, Listed("c.xml", 3, 5)]
-    assert place.not_in_manifest([*files, *others]) == others
+    assert store.not_in_manifest([*files, *others]) == others
     (name,) = (tmp_path / MANIFEST).iterdir()
     assert name.name == "r.parquet"
 
@@ -189,20 +189,20 @@ def test_results_of_an_earlier_version(tmp_path: Path) -> None:
     """They are known, whatever their times are kept in, and get the schema of the new ones."""
     files = [Listed("a.xml", 3, 1_700_000_000_123_456_789), Listed("b.xml", 4, -1_500)]
     folder = tmp_path / "k=1"  # which is no partition
-    with Output(folder).sink("old", "string") as sink:
-        Output(folder).publish(sink, write(sink, "<a/>", "<", run="old")._replace(read=files))
+    with ParquetStore(folder).sink("old", "string") as sink:
+        ParquetStore(folder).publish(sink, write(sink, "<a/>", "<", run="old")._replace(read=files))
     as_before(folder)
     (old,) = (folder / MANIFEST).iterdir()
     times = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
     exact = pq.read_table(old, partitioning=None).set_column(2, "modified", times)
     pq.write_table(exact, old)
-    assert Output(folder).not_in_manifest(files) == []
-    place = Output(folder)
-    place.prepare("string")
-    with place.sink("new", "string") as sink:
-        place.publish(sink, write(sink, "<b/>", "<b", run="new"))
+    assert ParquetStore(folder).not_in_manifest(files) == []
+    store = ParquetStore(folder)
+    store.prepare("string")
+    with store.sink("new", "string") as sink:
+        store.publish(sink, write(sink, "<b/>", "<b", run="new"))
     others = [file._replace(modified=file.modified + 1_000) for file in files]
-    assert place.not_in_manifest([*files, *others]) == others
+    assert store.not_in_manifest([*files, *others]) == others
     assert len({str(pq.read_schema(file)) for file in (folder / MANIFEST).iterdir()}) == 1
     assert (len(read(folder)["matches"]), len(read(folder)["errors"])) == (3, 2)
     assert sorted(os.listdir(folder)) == ["errors", "manifest", "matches"]
@@ -217,19 +217,19 @@ def test_a_driver_dies_at_any_rename(
     said = []
     for count in range(9):
         folder = tmp_path / f"{count}"
-        place = Output(folder)
-        with place.sink("a", "string") as sink:
-            place.publish(sink, write(sink, "<a/>", "<", run="a"))
+        store = ParquetStore(folder)
+        with store.sink("a", "string") as sink:
+            store.publish(sink, write(sink, "<a/>", "<", run="a"))
         (folder / "matches" / "others.txt").write_text("")
-        place = Output(folder, overwrite=overwrite)
+        store = ParquetStore(folder, overwrite=overwrite)
         with monkeypatch.context() as patched, suppress(KeyboardInterrupt):
             if is_killed:
                 patched.setattr("shutil.rmtree", lambda *_, **__: None)
-            with place.sink("b", "string") as sink:
+            with store.sink("b", "string") as sink:
                 written = write(sink, "<a/>", "<", run="b")
                 patched.setattr(Path, "rename", dying(count))
-                place.publish(sink, written)
-        again = Output(folder)
+                store.publish(sink, written)
+        again = ParquetStore(folder)
         again.prepare("string")
         done = [run for run in "ab" if again.is_done(run)]
         assert (folder / "matches" / "others.txt").exists() == ("a" in done)
@@ -247,21 +247,21 @@ def test_results_that_cannot_be_replaced_stay(
     """The disk is full when the last of the new files is written, or moved."""
     for text, overwrite, failing in (
         ("<a/>", False, None),
-        ("<b/>", True, (output, "_write")),
+        ("<b/>", True, (parquet, "_write")),
         ("<b/>", True, (Path, "mkdir")),
     ):
-        place = Output(tmp_path, overwrite=overwrite)
+        store = ParquetStore(tmp_path, overwrite=overwrite)
         with (
             monkeypatch.context() as patched,
             suppress(tamis.UsageError),
-            place.sink(text[1], "string") as sink,
+            store.sink(text[1], "string") as sink,
         ):
             written = write(sink, text, run=text[1])
             if failing is not None:
                 patched.setattr(*failing, full)
-            place.publish(sink, written)
+            store.publish(sink, written)
     assert read(tmp_path)["matches"] == [("<a/>", "a"), ("<a/>", "all")]
-    assert Output(tmp_path).is_done("a")
+    assert ParquetStore(tmp_path).is_done("a")
     assert sorted(os.listdir(tmp_path)) == ["errors", "manifest", "matches"]
 
 
@@ -271,15 +271,15 @@ def full(*_: object, **__: object) -> None:
 
 def test_a_manifest_that_others_compacted(tmp_path: Path) -> None:
     """Its runs are known by what it says, and their results stay."""
-    place = Output(tmp_path)
+    store = ParquetStore(tmp_path)
     for run in "ab":
-        with place.sink(run, "string") as sink:
-            place.publish(sink, write(sink, "<a/>", run=run))
-    whole = place.manifest()
+        with store.sink(run, "string") as sink:
+            store.publish(sink, write(sink, "<a/>", run=run))
+    whole = store.manifest()
     for file in list((tmp_path / MANIFEST).iterdir()):
         file.unlink()
     pq.write_table(whole, tmp_path / MANIFEST / "part-00000.parquet")
-    again = Output(tmp_path)
+    again = ParquetStore(tmp_path)
     again.prepare("string")
     assert again.is_done("a")
     assert not again.is_done("c")
@@ -293,31 +293,31 @@ def test_a_manifest_that_others_compacted(tmp_path: Path) -> None:
 def test_results_that_are_elsewhere_are_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = Output(tmp_path)
-    with place.sink("a", "string") as sink:
-        place.publish(sink, write(sink, "<a/>", run="a"))
+    store = ParquetStore(tmp_path)
+    with store.sink("a", "string") as sink:
+        store.publish(sink, write(sink, "<a/>", run="a"))
     (tmp_path / "matches").rename(tmp_path / "elsewhere")
     (tmp_path / "matches").symlink_to("elsewhere")
-    place = Output(tmp_path, overwrite=True)
+    store = ParquetStore(tmp_path, overwrite=True)
     with (
         monkeypatch.context() as patched,
         suppress(KeyboardInterrupt),
-        place.sink("b", "string") as sink,
+        store.sink("b", "string") as sink,
     ):
         written = write(sink, "<a/>", run="b")
         patched.setattr(Path, "rename", dying(4))
-        place.publish(sink, written)
-    Output(tmp_path).prepare("string")
+        store.publish(sink, written)
+    ParquetStore(tmp_path).prepare("string")
     assert (tmp_path / "matches").is_symlink()
     assert len(read(tmp_path)["matches"]) == 2
 
 
 def test_results_of_a_stream_are_not_replaced(tmp_path: Path) -> None:
-    place = Output(tmp_path)
-    with place.sink("stream-0123456789ab-00000000", "string") as sink:
-        place.publish(sink, write(sink, "<a/>", run="stream-0123456789ab-00000000"))
+    store = ParquetStore(tmp_path)
+    with store.sink("stream-0123456789ab-00000000", "string") as sink:
+        store.publish(sink, write(sink, "<a/>", run="stream-0123456789ab-00000000"))
     with pytest.raises(tamis.UsageError, match="has results of a stream"):
-        Output(tmp_path, overwrite=True).prepare("string")
+        ParquetStore(tmp_path, overwrite=True).prepare("string")
 
 
 def dying(count: int) -> Callable[[Path, Path], Path]:
@@ -334,13 +334,13 @@ def dying(count: int) -> Callable[[Path, Path], Path]:
 
 
 def test_what_others_put_there_stays(tmp_path: Path) -> None:
-    place = Output(tmp_path)
-    with place.sink("a", "string") as sink:
-        place.publish(sink, write(sink, "<a/>", run="a"))
+    store = ParquetStore(tmp_path)
+    with store.sink("a", "string") as sink:
+        store.publish(sink, write(sink, "<a/>", run="a"))
     (file,) = (tmp_path / "matches").iterdir()
     file.rename(file.with_name("part-00000-compacted.snappy.parquet"))
     pq.write_table(pq.read_table(tmp_path / "matches"), tmp_path / "matches" / "b.driver.parquet")
-    place.prepare("string")
+    store.prepare("string")
     assert [path.name for path in (tmp_path / "matches").iterdir()] == [
         "part-00000-compacted.snappy.parquet"
     ]
@@ -348,19 +348,19 @@ def test_what_others_put_there_stays(tmp_path: Path) -> None:
 
 def test_one_driver_at_a_time(tmp_path: Path) -> None:
     with (
-        Output(tmp_path).turn(),
+        ParquetStore(tmp_path).turn(),
         pytest.raises(tamis.UsageError, match="another job writes into"),
-        Output(tmp_path).turn(),
+        ParquetStore(tmp_path).turn(),
     ):
         pass
-    with Output(tmp_path).turn(), Output(tmp_path / "other").turn():
+    with ParquetStore(tmp_path).turn(), ParquetStore(tmp_path / "other").turn():
         pass
 
 
 def test_a_run_is_published_once(tmp_path: Path) -> None:
-    place = Output(tmp_path)
-    with place.sink("r", "string") as old, place.sink("r", "string") as new:
-        place.publish(new, write(new, "<a/>"))
+    store = ParquetStore(tmp_path)
+    with store.sink("r", "string") as old, store.sink("r", "string") as new:
+        store.publish(new, write(new, "<a/>"))
         with pytest.raises(tamis.UsageError, match="another driver has done r"):
-            place.publish(old, write(old, "<a/>"))
+            store.publish(old, write(old, "<a/>"))
     assert len(read(tmp_path)["matches"]) == 2

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import tamis
-from tamis.spark import Program, match, match_files, program, run
+from tamis.spark import ProgramArtifact, match, match_files, program, run
 from tests.cli.running import run as run_here
 
 SUBSCRIPTIONS = {f"s{number}": f"//a[@n = {number}]" for number in range(50)} | {
@@ -25,7 +25,7 @@ FILES = {f"in/{number}.xml": f"<a n='{number}'>x</a>" for number in range(20)} |
 
 
 @pytest.fixture(scope="module")
-def divided() -> Program:
+def divided() -> ProgramArtifact:
     whole = program(SUBSCRIPTIONS)
     made = program(SUBSCRIPTIONS, bytes_max=whole.size // 3)
     assert len(made.parts) > 2
@@ -52,7 +52,7 @@ def expected() -> list[tuple[object, ...]]:
 
 @pytest.mark.spark
 def test_a_divided_program_answers_all(
-    spark: SparkSession, write: Callable[..., None], divided: Program
+    spark: SparkSession, write: Callable[..., None], divided: ProgramArtifact
 ) -> None:
     write(FILES)
     assert matched(match_files(spark, "in", divided).collect()) == expected()
@@ -69,7 +69,7 @@ def test_a_divided_program_answers_all(
 
 @pytest.mark.spark
 def test_streams_of_a_divided_program(
-    spark: SparkSession, tmp_path: Path, divided: Program
+    spark: SparkSession, tmp_path: Path, divided: ProgramArtifact
 ) -> None:
     (tmp_path / "1.txt").write_text("<a n='5'>x</a>\n<a>\n")
     lines = spark.readStream.schema("xml string").text(str(tmp_path))
@@ -87,12 +87,12 @@ def test_streams_of_a_divided_program(
     ]
 
 
-def test_what_needs_the_whole_is_refused(divided: Program) -> None:
-    from tamis.spark.rows import Form  # noqa: PLC0415
+def test_what_needs_the_whole_is_refused(divided: ProgramArtifact) -> None:
+    from tamis.spark.answers import MatchSpec  # noqa: PLC0415
 
     with pytest.raises(tamis.UsageError, match="one row a document needs all subscriptions"):
-        Form.of(divided, None, True, None, "column")
-    Form.of(replace(divided, parts=()), None, True, None, "column")
+        MatchSpec.of(divided, as_array=True)
+    MatchSpec.of(replace(divided, parts=()), as_array=True)
 
 
 @pytest.mark.spark

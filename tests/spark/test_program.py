@@ -1,7 +1,9 @@
 """Subscriptions as data: from wherever they are, compiled once, mapped once a worker."""
 
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,11 +15,12 @@ from pyspark.sql import functions as F  # noqa: N812
 import tamis
 from tamis.core.errors import OtherVersion
 from tamis.language.subscriptions import Subscriptions
+from tamis.matching.matcher import load_matcher
 from tamis.spark import match, program
+from tamis.spark.answers import MatchSpec
+from tamis.spark.artifacts import _loaded
 from tamis.spark.frames import AnswerColumn
-from tamis.spark.program import Program, _mapped
-from tamis.spark.rows import Form
-from tamis.spark.subscriptions import compiled
+from tamis.spark.program import ProgramArtifact, compiled
 
 SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
 
@@ -48,7 +51,7 @@ def test_subscriptions_in_a_table(spark: SparkSession) -> None:
     rows = [(3, "//z"), (1, "//a"), (2, "//b")]
     df = spark.createDataFrame(rows, "id int, expression string")
     made = program(df.repartition(2))
-    assert (list(made.matcher().ids), made.id_type) == ([1, 2, 3], "bigint")
+    assert (list(made.loaded().ids), made.id_type) == ([1, 2, 3], "bigint")
     assert made == program(df.orderBy("id"))
     with pytest.raises(tamis.UsageError, match="columns id and expression, and not only expr"):
         program(df.select("expression"))
@@ -71,7 +74,7 @@ def test_a_default_namespace_is_of_the_program_and_of_its_parts() -> None:
     whole = program(asked, default_namespace="urn:d")
     assert whole.set_version != program(asked).set_version
     parts = program(asked, default_namespace="urn:d", bytes_max=whole.size // 2).parts
-    found = [list(part.matcher().match("<a3 xmlns='urn:d'/>")) for part in parts]
+    found = [list(part.loaded().match("<a3 xmlns='urn:d'/>")) for part in parts]
     assert [id for ids in found for id in ids] == ["3"]
 
 
@@ -110,17 +113,17 @@ def test_a_worker_maps_a_program_once() -> None:
     made = program({"s": "//only[here]"})
     again = program({"s": "//only[here]"})
     assert made == again
-    assert made.matcher() is again.matcher()
-    assert program({"s": "//another"}).matcher() is not made.matcher()
+    assert made.loaded() is again.loaded()
+    assert program({"s": "//another"}).loaded() is not made.loaded()
 
 
 def test_a_program_that_was_replaced_is_noticed(tmp_path: Path) -> None:
     made = program({"s": "//a[1]"})
     other = program({"s": "//a[2]"})
-    wrong = Program(other.path, made.identity, "", "string", 1)
-    _mapped.cache_clear()
+    wrong = replace(made, path=other.path)
+    _loaded.cache_clear()
     with pytest.raises(OtherVersion, match="not what the driver sent"):
-        wrong.matcher()
+        wrong.loaded()
 
 
 def test_what_was_learned_is_sent_too(tmp_path: Path) -> None:
@@ -129,6 +132,29 @@ def test_what_was_learned_is_sent_too(tmp_path: Path) -> None:
     matcher.save(tmp_path / "s.tamis", learned=True)
     made = program(tmp_path / "s.tamis")
     assert Path(made.path).with_name(Path(made.path).name + ".cache").exists()
+
+
+def test_a_process_loads_and_checks_a_program_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver does not load what it compiled; a saved file is loaded once, and not again."""
+    loaded: list[Path] = []
+
+    def counted(path: str | os.PathLike[str]) -> tamis.CompiledMatcher:
+        loaded.append(Path(path))
+        return load_matcher(path)
+
+    monkeypatch.setattr(sys.modules[ProgramArtifact.__module__], "load_matcher", counted)
+    made = program({"once": "//a[b]"})
+    limits = replace(made.limits, depth=77)
+    assert loaded == []
+    assert list(made.loaded().match("<a><b/></a>")) == ["once"]
+    assert made.loaded() is program({"once": "//a[b]"}).loaded()
+    assert loaded == [Path(made.path)]
+    tamis.compile({"twice": "//a[c]"}).save(tmp_path / "s.tamis")
+    program(tmp_path / "s.tamis")
+    assert loaded[1:] == [tmp_path / "s.tamis"]
+    assert program(load_matcher(made.path).with_limits(limits)).loaded().limits == limits
 
 
 @pytest.mark.spark
@@ -152,8 +178,8 @@ def test_tasks_carry_the_name_alone(spark: SparkSession) -> None:
 
     bad = Subscriptions({f"b{n}": "//a[" for n in range(1_000)} | {"a": "//a"}, skip_bad=True)
     for made in (many, program(bad)):
-        (part,) = made.shares
-        task = AnswerColumn(part, Form.of(made, None, False, None, "column"), (), "xml")
+        (part,) = made.partitions
+        task = AnswerColumn(part, MatchSpec.of(made), (), "xml")
         assert len(dumps(task)) < 1_500
     assert os.path.getsize(many.path) > 100_000
 

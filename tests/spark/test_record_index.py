@@ -8,10 +8,10 @@ import pytest
 
 from tamis.core.limits import Limits
 from tamis.documents.records import RecordRange, record_ranges
-from tamis.spark import record_index
-from tamis.spark.cache import cache_folder
+from tamis.spark import splits
+from tamis.spark.artifacts import cache_folder, keep_newest
 from tamis.spark.listing import Listed, list_files
-from tamis.spark.record_index import indexed_ranges, keep_newest
+from tamis.spark.splits import indexed_ranges
 
 RECORDS = "<all>" + "".join(f"\n<r n='{n}'>é</r>" for n in range(9000)) + "</all>"
 
@@ -25,7 +25,7 @@ def passes(monkeypatch: pytest.MonkeyPatch, write: Callable[..., None]) -> list[
         found.append(tag)
         return record_ranges(opened, tag, *given)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(record_index, "record_ranges", noted)
+    monkeypatch.setattr(splits, "record_ranges", noted)
     write({"in.xml": RECORDS})
     return found
 

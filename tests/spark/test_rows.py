@@ -8,10 +8,9 @@ import pytest
 
 import tamis
 from tamis.spark import rows
+from tamis.spark.answers import MatchSpec
 from tamis.spark.frames import AnswerColumn
-from tamis.spark.program import Program
-from tamis.spark.rows import Form
-from tamis.spark.subscriptions import SubscriptionSet, program
+from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
 
 
 def batch_of(**columns: list[object]) -> pa.RecordBatch:
@@ -25,8 +24,8 @@ def answer(given: SubscriptionSet, *batches: pa.RecordBatch) -> Iterator[pa.Reco
     return pickle.loads(pickle.dumps(task))(iter(batches))
 
 
-def form_of(made: Program) -> Form:
-    return Form.of(made, None, False, None, "column")
+def form_of(made: ProgramArtifact) -> MatchSpec:
+    return MatchSpec.of(made)
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 import tamis
-from tamis.spark import job, program, run, writing
+from tamis.spark import job, program, run
 from tamis.spark.listing import list_files
 from tests.cli.running import COMMAND, Outcome
 from tests.cli.running import run as run_here
@@ -416,14 +416,14 @@ def test_what_one_part_could_not_read_is_told(
     write(FILES)
     whole = program("orders.tsv")
     divided = program("orders.tsv", bytes_max=whole.size // 2)
-    on_workers = writing.on_workers
+    on_workers = job.on_workers
 
     def one_fails(*given: Any) -> list[dict[str, Any]]:
         done = on_workers(*given)
         done[-1]["unreadable"].append(0)  # of the last part
         return done
 
-    monkeypatch.setattr(writing, "on_workers", one_fails)
+    monkeypatch.setattr(job, "on_workers", one_fails)
     done = run(spark, divided, ["in/1.xml", "in/5.xml"], "out")
     assert (done.documents, done.errors) == (2, 1)
     assert [row[:2] for row in errors("out")] == [("in/1.xml", "document-unreadable")]
@@ -444,7 +444,7 @@ def test_subscriptions_that_fail_on_a_document(
     as_before(Path("out"))
     whole = program(matcher)
     made = program(matcher, bytes_max=whole.size // parts + parts)
-    assert len(made.shares) == parts
+    assert len(made.partitions) == parts
     summary = run(spark, made, "in", "out", only_new=True)
     assert summary[:1] + summary[2:4] == (2, 4, 2)
     assert matches("out") == [("in/2.xml", 1), ("in/2.xml", 4), ("in/3.xml", 2), ("in/3.xml", 4)]

@@ -18,10 +18,10 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 import tamis
 from tamis.spark import Reloading, Summary, program, run, stream
-from tamis.spark.arrivals import ArrivalsReader
-from tamis.spark.output import Output, Run, rows_about
-from tamis.spark.postgres import Postgres
-from tamis.spark.stream import stream_folders
+from tamis.spark.parquet import ParquetStore
+from tamis.spark.postgres import PostgresStore
+from tamis.spark.results import Run, rows_about
+from tamis.spark.stream import ArrivalsReader, stream_folders
 from tests.cli.running import COMMAND
 from tests.spark.servers import environment, postgres
 
@@ -75,7 +75,7 @@ def test_what_comes_is_answered_once(spark: SparkSession, write: Callable[..., N
     assert [done.documents for done in answer(spark, {"x": "//a"}, "out", files_max=1)] == [1, 1]
     assert found("out") == [("1.xml", "x"), ("3.xml", "x"), ("4.xml", "x"), ("ü %41 #?.xml", "x")]
     assert len(pq.read_table("out/errors")) == 1
-    assert len(set(Output("out").manifest()["run"].to_pylist())) == 3
+    assert len(set(ParquetStore("out").manifest()["run"].to_pylist())) == 3
     done = run(spark, {"x": "//a"}, "in", "out", only_new=True)
     assert done.documents == 0  # whoever answered them
     come("old.xml", "<a/>")
@@ -325,7 +325,7 @@ def test_subscriptions_that_are_gone_for_a_while(tmp_path: Path) -> None:
     file.unlink()
     assert source.now() is first
     file.write_text("y\t//b\n")
-    assert list(source.now().matcher().ids) == ["y"]
+    assert list(source.now().loaded().ids) == ["y"]
     with pytest.raises(tamis.UsageError, match="cannot read"):
         Reloading(tmp_path / "nowhere")
 
@@ -375,7 +375,7 @@ def test_a_database_of_an_earlier_version(
     """It has no column of subscriptions that fail on a document, which are added."""
     deep = "<a>" * 3000 + "</a>" * 3000  # deeper than libxml2's own limit
     write({"in/1.xml": deep, "in/2.xml": "<a>"})
-    Postgres(database).prepare("bigint")
+    PostgresStore(database).prepare("bigint")
     with psycopg.connect(database) as connection:
         connection.execute("ALTER TABLE tamis_errors DROP COLUMN subscription")
         connection.execute(
@@ -401,7 +401,7 @@ def test_a_batch_is_in_postgresql_once(
     """The driver dies when the rows are written and the run is not noted; the set changes."""
     write({"in/1.xml": "<a/>", "in/2.xml": "<a>"})
     with monkeypatch.context() as patched:
-        patched.setattr(Postgres, "publish", None)
+        patched.setattr(PostgresStore, "publish", None)
         with pytest.raises(StreamingQueryException):
             answer(spark, {"x": "//a", "y": "//*"}, database)
     assert len(rows_in(database, MATCHES)) == 2
@@ -414,13 +414,13 @@ def test_a_batch_is_in_postgresql_once(
 @pytest.mark.spark
 def test_rows_that_are_written_twice_are_there_once(database: str) -> None:
     """As two attempts of one task would, at once or one after the other."""
-    from tamis.spark.pieces import Piece  # noqa: PLC0415
+    from tamis.spark.splits import InputSplit  # noqa: PLC0415
     from tests.spark.test_output import ANSWER  # noqa: PLC0415
 
-    place = Postgres(database)
+    place = PostgresStore(database)
     place.prepare("string")
     long = "".join(f"{n:x}" for n in range(9000))  # than what an index takes
-    pieces = [Piece("a\0b", "/nowhere"), Piece(long, __file__)]
+    pieces = [InputSplit("a\0b", "/nowhere"), InputSplit(long, __file__)]
     firsts: list[int] = []
     with place.sink("r", "string") as sink, ThreadPoolExecutor(2) as pool:
         for _ in range(2):
@@ -435,23 +435,23 @@ def test_rows_that_are_written_twice_are_there_once(database: str) -> None:
 @pytest.mark.spark
 def test_tasks_of_a_driver_that_died_write_nothing(database: str) -> None:
     """Whether they come before or after those of the next one, who may have other subscriptions."""
-    from tamis.spark.pieces import Piece  # noqa: PLC0415
+    from tamis.spark.splits import InputSplit  # noqa: PLC0415
     from tests.spark.test_output import ANSWER  # noqa: PLC0415
 
-    place = Postgres(database)
+    place = PostgresStore(database)
     place.prepare("string")
     with place.sink("r", "string") as old, place.sink("r", "string") as new:
         with pytest.raises(tamis.UsageError, match="another driver has taken over r"):
-            old.write(0, ANSWER([Piece("old", __file__)]))
-        new.write(0, ANSWER([Piece("new", __file__)]))
+            old.write(0, ANSWER([InputSplit("old", __file__)]))
+        new.write(0, ANSWER([InputSplit("new", __file__)]))
         with pytest.raises(tamis.UsageError, match="another driver"):
-            old.write(0, ANSWER([Piece("old", __file__)]))
+            old.write(0, ANSWER([InputSplit("old", __file__)]))
         with pytest.raises(tamis.UsageError, match="another driver"):
             place.publish(old, Run("r", "string", "", {}, [], rows_about([], {})))
         assert not place.is_done("r")
         place.publish(new, Run("r", "string", "", {}, [], rows_about([], {})))
         with pytest.raises(tamis.UsageError, match="or it is done"):
-            new.write(1, ANSWER([Piece("late", __file__)]))
+            new.write(1, ANSWER([InputSplit("late", __file__)]))
     assert place.is_done("r")
     with pytest.raises(tamis.UsageError, match="another driver has done r"):
         place.sink("r", "string").__enter__()
@@ -489,7 +489,7 @@ def test_a_database_that_dies_in_mid_batch(
 
 def test_a_database_that_is_not_there(write: Callable[..., None]) -> None:
     with pytest.raises(tamis.UsageError, match="PostgreSQL: "):
-        Postgres("postgresql://nobody@127.0.0.1:1/nothing").prepare("string")
+        PostgresStore("postgresql://nobody@127.0.0.1:1/nothing").prepare("string")
 
 
 # -- the command -----------------------------------------------------------------------------------

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 from click.exceptions import Exit
 
 from tamis.cli.console import Status, in_options, progress, say, warn
-from tamis.cli.namespaces import Namespaces
 from tamis.cli.options import Option
 from tamis.core.errors import UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from tamis.core.errors import SubscriptionId
     from tamis.events.subscriptions import EventSubscriptions
     from tamis.language.subscriptions import Subscriptions
     from tamis.matching.matcher import CompiledMatcher
@@ -78,30 +76,6 @@ EngineName = Annotated[
         help="Use this engine, or refuse where it cannot serve: automaton, reference, nfa or pma.",
     ),
 ]
-EventSubscriptionsFile = Annotated[
-    Path,
-    Option(
-        "--subscriptions",
-        metavar="FILE",
-        help="One subscription a line: id, tab, and what it asks of an event's attributes, such as "
-        'area = "area1" and temp > 30; a line without a tab is an expression whose id is its line '
-        "number. Lines that begin with # are comments, blank lines are skipped. "
-        'In *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".',
-    ),
-]
-InterfacesFile = Annotated[
-    Path | None,
-    Option(
-        "--interfaces",
-        metavar="FILE",
-        help="What subscriptions belong to, for --by interface: the id of one, tab, and the id of "
-        'its interface a line. In *.ndjson: one {"id": …, "interface": …} a line.',
-    ),
-]
-EventEngineName = Annotated[
-    str,
-    Option("--engine", metavar="NAME", help="Use this engine, as signature or reference."),
-]
 Threads = Annotated[
     int | None,
     Option(
@@ -137,25 +111,6 @@ CatalogFolders = Annotated[
         "these. Nothing is ever fetched.",
     ),
 ]
-DtdFile = Annotated[
-    Path | None,
-    Option(
-        "--dtd",
-        metavar="FILE",
-        help="The DTD of the documents (*.dtd), or a document with a DOCTYPE: subscriptions are "
-        "pruned with it. It never changes an answer: documents that leave it are answered without "
-        "it.",
-    ),
-]
-DtdRoot = Annotated[
-    str | None,
-    Option(
-        "--root",
-        metavar="NAME",
-        help="The element that documents begin with. Without it: that of --record; or the one in "
-        "the DTD's DOCTYPE, or else those that no other element names as its content.",
-    ),
-]
 DtdTrust = Annotated[
     bool,
     Option(
@@ -165,6 +120,109 @@ DtdTrust = Annotated[
     ),
 ]
 DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
+
+
+class Namespaces(NamedTuple):
+    """The namespaces that are declared for expressions."""
+
+    file: Annotated[
+        Path | None,
+        Option(
+            "--namespaces",
+            metavar="FILE",
+            help="The prefixes that expressions use: one prefix and its URI a line.",
+        ),
+    ] = None
+    prefixes: Annotated[
+        list[str] | None,
+        Option(
+            "--ns",
+            metavar="PREFIX=URI",
+            help="Declare a prefix that expressions use. May be given several times.",
+        ),
+    ] = None
+    default: Annotated[
+        str | None,
+        Option(
+            "--default-ns",
+            metavar="URI",
+            help="The namespace of elements that expressions name without a prefix.",
+            show_default="none",
+        ),
+    ] = None
+
+    def read(self) -> tuple[dict[str, str], str | None]:
+        """Prefix → URI, and the default namespace of elements.
+
+        Raises:
+            UsageError: the file cannot be read, or a declaration is none, or contradicts another.
+        """
+        from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
+
+        if self.file is not None and "=" in str(self.file) and not self.file.exists():
+            raise UsageError("--namespaces takes a file: a single prefix is --ns PREFIX=URI")
+        found = {} if self.file is None else read_namespaces(self.file)
+        for declared in self.prefixes or ():
+            prefix, equals, uri = declared.partition("=")
+            if not equals or not uri:
+                raise UsageError(f"--ns {declared}: expected PREFIX=URI")
+            if not prefix:
+                raise UsageError(f"--ns {declared}: a default namespace is --default-ns {uri}")
+            if found.setdefault(prefix, uri) != uri:
+                raise UsageError(
+                    f"--ns {declared}: the prefix is declared before, as {found[prefix]}"
+                )
+        if self.default == "":
+            raise UsageError("--default-ns: expected a URI")
+        return found, self.default
+
+    def declared(self) -> dict[str, str]:
+        """Prefix → URI; the default namespace has the prefix ``""``.
+
+        Raises:
+            UsageError: as ``read``.
+        """
+        from tamis.language.subscriptions import declared_namespaces  # noqa: PLC0415
+
+        return declared_namespaces(*self.read())
+
+
+class SchemaOptions(NamedTuple):
+    """The DTD of the documents."""
+
+    dtd: Annotated[
+        Path | None,
+        Option(
+            "--dtd",
+            metavar="FILE",
+            help="The DTD of the documents (*.dtd), or a document with a DOCTYPE: subscriptions "
+            "are pruned with it. It never changes an answer: documents that leave it are answered "
+            "without it.",
+        ),
+    ] = None
+    root: Annotated[
+        str | None,
+        Option(
+            "--root",
+            metavar="NAME",
+            help="The element that documents begin with. Without it: that of --record; or the one "
+            "in the DTD's DOCTYPE, or else those that no other element names as its content.",
+        ),
+    ] = None
+    catalog: CatalogFolders = None
+
+    def graph(self, limits: Limits = DEFAULT_LIMITS, trust: bool = False) -> SchemaGraph | None:
+        """The DTD, if there is one.
+
+        Raises:
+            SchemaError: it cannot be read.
+            UsageError: there is none, and something that is about it; or it has not this root.
+        """
+        if self.dtd is not None:
+            return read_graph(self.dtd, self.catalog, self.root and [self.root], limits)
+        if self.root is not None or self.catalog or trust:
+            raise UsageError("--root, --catalog and --dtd-trust are about a DTD: give --dtd too")
+        return None
 
 
 def read_limits(settings: Sequence[str] | None, limits: Limits = DEFAULT_LIMITS) -> Limits:
@@ -192,30 +250,8 @@ def read_limits(settings: Sequence[str] | None, limits: Limits = DEFAULT_LIMITS)
     return replace(limits, **found)
 
 
-class Promised(NamedTuple):
-    """What documents are said to keep to."""
-
-    dtd: Path | None = None
-    root: str | None = None
-    catalog: Sequence[Path] | None = None
-    trust: bool = False
-
-    def graph(self, limits: Limits = DEFAULT_LIMITS) -> SchemaGraph | None:
-        """The DTD, if there is one.
-
-        Raises:
-            SchemaError: it cannot be read.
-            UsageError: there is none, and something that is about it; or it has not this root.
-        """
-        if self.dtd is not None:
-            return read_graph(self.dtd, self.catalog, self.root and [self.root], limits)
-        if self.root is not None or self.catalog or self.trust:
-            raise UsageError("--root, --catalog and --dtd-trust are about a DTD: give --dtd too")
-        return None
-
-
-class ReadingRules(NamedTuple):
-    """How subscriptions are to be read."""
+class ParseOptions(NamedTuple):
+    """How subscriptions are parsed."""
 
     namespaces: Namespaces = Namespaces()
     unsupported: Literal["refuse", "slow"] = "refuse"
@@ -223,16 +259,15 @@ class ReadingRules(NamedTuple):
     limits: Sequence[str] | None = None
 
 
-def read_subscriptions(file: Path, rules: ReadingRules) -> Subscriptions:
+def read_subscriptions(file: Path, options: ParseOptions) -> Subscriptions:
     """The subscriptions of a file; those that cannot be used are listed on standard error.
 
     Raises:
         Exit: some cannot be used, and ``skip_bad`` is false.
-        UsageError: a file cannot be read.
     """
-    limits = read_limits(rules.limits)
-    found = parse_subscriptions(file, rules.namespaces, rules.unsupported, limits)
-    return usable(found, file, rules.skip_bad)
+    limits = read_limits(options.limits)
+    found = parse_subscriptions(file, options.namespaces, options.unsupported, limits)
+    return usable(found, file, options.skip_bad)
 
 
 Set = TypeVar("Set", "Subscriptions", "EventSubscriptions")
@@ -255,11 +290,7 @@ def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
 def parse_subscriptions(
     file: Path, namespaces: Namespaces, unsupported: Unsupported, limits: Limits
 ) -> Subscriptions:
-    """The subscriptions of a file, with the errors of those that cannot be used.
-
-    Raises:
-        UsageError: a file cannot be read.
-    """
+    """The subscriptions of a file, with the errors of those that cannot be used."""
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415 - keeps --help fast
 
     prefixes, default = namespaces.read()
@@ -278,9 +309,10 @@ def parse_subscriptions(
 def read_matcher(
     subscriptions: Path | None,
     program: Path | None,
-    rules: ReadingRules,
+    options: ParseOptions,
     engine: str,
-    promised: Promised = Promised(),  # noqa: B008 - it is immutable
+    schema: SchemaOptions = SchemaOptions(),
+    dtd_trust: bool = False,
 ) -> CompiledMatcher:
     """The subscriptions of a file, compiled, or those that a program was compiled of.
 
@@ -290,18 +322,18 @@ def read_matcher(
             file cannot be read.
         ProgramError: the program cannot be used.
     """
-    from tamis.matching.matcher import compile_subscriptions, load_matcher  # noqa: PLC0415
-
     if (subscriptions is None) == (program is None):
         raise UsageError("give either --subscriptions or --program")
+    from tamis.matching.matcher import compile_subscriptions, load_matcher  # noqa: PLC0415
+
     if subscriptions is not None:
-        graph = promised.graph(read_limits(rules.limits))
-        read = read_subscriptions(subscriptions, rules)
-        return compile_subscriptions(read, engine=engine, dtd=graph, dtd_trust=promised.trust)
+        graph = schema.graph(read_limits(options.limits), dtd_trust)
+        read = read_subscriptions(subscriptions, options)
+        return compile_subscriptions(read, engine=engine, dtd=graph, dtd_trust=dtd_trust)
     assert program is not None
-    options = ("--namespaces", "--ns", "--default-ns", "--unsupported", "--skip-bad")
-    values = (*rules.namespaces, rules.unsupported != "refuse", rules.skip_bad)
-    given = [name for name, value in zip(options, values, strict=True) if value]
+    names = ("--namespaces", "--ns", "--default-ns", "--unsupported", "--skip-bad")
+    values = (*options.namespaces, options.unsupported != "refuse", options.skip_bad)
+    given = [name for name, value in zip(names, values, strict=True) if value]
     if engine != "auto":
         given.append("--engine")
     if given:
@@ -309,79 +341,19 @@ def read_matcher(
             f"{' and '.join(given)}: not with --program, which was compiled already: give what "
             "concerns subscriptions to tamis compile"
         )
-    if promised != Promised():
+    if schema != SchemaOptions() or dtd_trust:
         raise UsageError("what is about a DTD: not with --program, which is compiled without one")
     matcher = load_matcher(program)
-    return matcher.with_limits(read_limits(rules.limits, matcher.limits))
-
-
-def read_event_subscriptions(
-    file: Path, interfaces: Path | None, skip_bad: bool, limits: Limits
-) -> EventSubscriptions:
-    """The subscriptions of events in a file; those that cannot be used are listed.
-
-    Raises:
-        Exit: some cannot be used, and ``skip_bad`` is false.
-        UsageError: a file cannot be read.
-    """
-    belonging = None if interfaces is None else _read_interfaces(interfaces)
-    return usable(parse_event_subscriptions(file, belonging, limits), file, skip_bad)
+    return matcher.with_limits(read_limits(options.limits, matcher.limits))
 
 
 def parse_event_subscriptions(
-    file: Path,
-    interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    file: Path, limits: Limits, interfaces: dict[Any, Any] | None = None
 ) -> EventSubscriptions:
-    """The subscriptions of events in a file, with the errors of those that cannot be used.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
+    """The subscriptions of events in a file, with the errors of those that cannot be used."""
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415 - keeps --help fast
 
     return EventSubscriptions.from_file(file, interfaces=interfaces, skip_bad=True, limits=limits)
-
-
-def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
-    """The interface of each subscription, by its id.
-
-    Raises:
-        UsageError: the file cannot be read, or a line of it is none.
-    """
-    try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', error)}") from None
-    is_json = file.suffix == ".ndjson"
-    found: dict[SubscriptionId, SubscriptionId] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip() or (line.startswith("#") and not is_json):
-            continue
-        pair = _json_interface(line) if is_json else _text_interface(line)
-        if pair is None:
-            form = '{"id": …, "interface": …}' if is_json else "id, tab, interface"
-            raise UsageError(f"{file}, line {number}: write {form}")
-        id, interface = pair
-        if id in found:
-            raise UsageError(f"{file}, line {number}: the id is there before")
-        found[id] = interface
-    return found
-
-
-def _text_interface(line: str) -> tuple[str, str] | None:
-    id, *interface = line.split("\t")
-    return (id, interface[0].strip()) if len(interface) == 1 and interface[0].strip() else None
-
-
-def _json_interface(line: str) -> tuple[SubscriptionId, SubscriptionId] | None:
-    try:
-        found = json.loads(line)
-        pair = found["id"], found["interface"]
-    except (ValueError, RecursionError, KeyError, TypeError):
-        return None
-    are_ids = all(isinstance(one, str | int) and not isinstance(one, bool) for one in pair)
-    return pair if are_ids else None
 
 
 class _ReadingShown:
@@ -429,12 +401,38 @@ def read_graph(
     roots: Sequence[str] | None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> SchemaGraph:
-    """The DTD of a file, seen from its roots.
-
-    Raises:
-        SchemaError: it cannot be read.
-        UsageError: a root is not declared.
-    """
+    """The DTD of a file, seen from its roots."""
     from tamis.schema import reader  # noqa: PLC0415 - keeps --help fast
 
     return reader.read_graph(file, catalog or (), roots or (), limits)
+
+
+def warn_of_namespace(matcher: CompiledMatcher) -> None:
+    """Warn if nothing was found because documents have the names in another namespace."""
+    found = matcher.namespace_mismatch()
+    if found is None:
+        return
+    test, namespace = found
+    uri = shlex.quote(namespace)
+    subscriptions = matcher.subscriptions
+    prefixes = {uri: prefix for prefix, uri in subscriptions.namespaces.items()}
+    where = f"in the namespace {test.namespace}" if test.namespace else "in none"
+    if not namespace:
+        advice = f"leave out --default-ns, or write Q{{}}{test.local}"
+    elif namespace in prefixes:
+        advice = f"write {prefixes[namespace]}:{test.local}"
+    elif test.prefix is None:
+        advice = f"give --ns p={uri} and write p:{test.local}"
+        if subscriptions.default_namespace is None:
+            advice = f"give --default-ns {uri}; or {advice}"
+    elif "{" in test.prefix:
+        advice = f"write Q{{{namespace}}}{test.local}"
+    else:
+        advice = f"give --ns {test.prefix}={uri}"
+    if matcher.kept_in is not None:
+        advice = advice.replace("give --", "give tamis compile --")
+    has = f"in the namespace {namespace}" if namespace else "in no namespace"
+    warn(
+        f"nothing was found: the documents have '{test.local}' {has}, and "
+        f"it was asked for {where}: {advice}"
+    )

@@ -7,38 +7,30 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import (
-    CatalogFolders,
-    DtdFile,
-    DtdRoot,
-    EncodingRule,
-    LimitSettings,
-    Promised,
-    SubscriptionsFile,
-    Unsupported,
-    list_bad,
-    parse_event_subscriptions,
-    parse_subscriptions,
-    read_limits,
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Results,
+    Status,
+    of_document,
+    of_error,
+    open_results,
+    say,
+    warn,
 )
-from tamis.cli.console import Status, say
 from tamis.cli.documents import (
     DOCUMENT_HELP,
-    Choice,
-    ConcatenatedBy,
+    DocumentChoice,
     Documents,
-    Globs,
-    Recursive,
 )
-from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.options import Argument, Option
-from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
+    from tamis.core.errors import SlowLaneError, SubscriptionId
     from tamis.core.limits import Limits
     from tamis.documents.encodings import DeclaredEncoding
-    from tamis.language.subscriptions import Subscriptions
+    from tamis.documents.source import Document
+    from tamis.language.subscriptions import Subscription, Subscriptions
     from tamis.schema.graph import SchemaGraph
 
 EXAMPLES = """\b
@@ -60,27 +52,21 @@ Results:
 
 
 def check(  # noqa: PLR0913, PLR0917 - one for each option
-    subscriptions: SubscriptionsFile,
+    subscriptions: args.SubscriptionsFile,
     documents: Annotated[
         list[str] | None,
         Argument(metavar="DOCUMENT", help=f"For --against. {DOCUMENT_HELP}"),
     ] = None,
-    namespaces: NamespacesFile = None,
-    ns: DeclaredPrefixes = None,
-    default_ns: DefaultNamespace = None,
-    declared_encoding: EncodingRule = "check",
-    unsupported: Unsupported = "refuse",
-    dtd: DtdFile = None,
-    root: DtdRoot = None,
-    catalog: CatalogFolders = None,
+    namespaces: args.Namespaces = args.Namespaces(),
+    declared_encoding: args.EncodingRule = "check",
+    unsupported: args.Unsupported = "refuse",
+    schema: args.SchemaOptions = args.SchemaOptions(),
     against: Annotated[
         Literal["lxml"] | None,
         Option("--against", help="Match the documents with this too, and tell where it differs."),
     ] = None,
-    recursive: Recursive = False,
-    glob: Globs = None,
-    concatenated: ConcatenatedBy = None,
-    limit: LimitSettings = None,
+    choice: DocumentChoice = DocumentChoice(),
+    limit: args.LimitSettings = None,
     events: Annotated[
         bool,
         Option("--events", help="The subscriptions are those of tamis match-events."),
@@ -106,18 +92,18 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     Exit status: 2 if a subscription is bad; else 1 if there are differences; else 3 if a document
     was in error, or lxml could not answer it; else 0.
     """
-    from tamis.matching.engines.lxml.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
-
     if events:
-        others = (documents, namespaces, ns, default_ns, dtd, root, catalog, against, concatenated)
+        others = (documents, *namespaces, *schema, against, choice.concatenated)
         if any(others) or unsupported != "refuse":
             raise UsageError("--events: all other options are about documents: leave them out")
-        raise Exit(_check_events(subscriptions, read_limits(limit)))
+        raise Exit(_check_events(subscriptions, args.read_limits(limit)))
     if (against is None) != (not documents):
         raise UsageError("give --against lxml and the documents to compare on together")
-    declared = Namespaces(namespaces, ns, default_ns)
-    found = parse_subscriptions(subscriptions, declared, unsupported, read_limits(limit))
-    list_bad(found, subscriptions, say)
+    limits = args.read_limits(limit)
+    from tamis.matching.engines.lxml.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
+
+    found = args.parse_subscriptions(subscriptions, namespaces, unsupported, limits)
+    args.list_bad(found, subscriptions, say)
     SlowLane.of(found, first=0)  # lxml refuses some of what it would have to answer
     slow = len(found.slow)
     summary = {
@@ -127,16 +113,16 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
         "bad": len(found.errors),
     }
     status = Status.USAGE if found.errors else 0
-    graph = Promised(dtd, root, catalog).graph(found.limits)
+    graph = schema.graph(found.limits)
     with open_results() as results:
         if graph is not None:
             summary["never"] = _tell_never(found, graph, results)
         if documents:
-            choice = Choice(recursive, glob, concatenated)
             targets = Documents(documents, choice, found.limits)
-            compared = _compare(found, targets, results, declared_encoding)
-            summary |= compared._asdict()
-            status = status or compared.status
+            counts = _compare(found, targets, results, declared_encoding)
+            summary |= counts
+            if not status and (counts["differences"] or counts["errors"]):
+                status = Status.FAILED if counts["differences"] else Status.DOCUMENTS
         results.write(summary)
     raise Exit(status)
 
@@ -145,8 +131,8 @@ def _check_events(file: Path, limits: Limits) -> int:
     """Check subscriptions of events; gives the exit status."""
     from tamis.events.explain import contradictions  # noqa: PLC0415 - keeps --help fast
 
-    found = parse_event_subscriptions(file, limits=limits)
-    list_bad(found, file, say)
+    found = args.parse_event_subscriptions(file, limits=limits)
+    args.list_bad(found, file, say)
     total = len(found) + len(found.errors)
     never = contradictions(found.table)
     summary = {"subscriptions": total, "ok": len(found), "bad": len(found.errors)}
@@ -155,20 +141,6 @@ def _check_events(file: Path, limits: Limits) -> int:
             results.write({"id": found.ids[subscription], "never": reason})
         results.write({**summary, "never": len(never)})
     return Status.USAGE if found.errors else 0
-
-
-class _Compared(NamedTuple):
-    """What the comparison counted."""
-
-    documents: int
-    errors: int
-    differences: int
-
-    @property
-    def status(self) -> int:
-        if self.differences:
-            return Status.FAILED
-        return Status.DOCUMENTS if self.errors else 0
 
 
 def _tell_never(subscriptions: Subscriptions, graph: SchemaGraph, results: Results) -> int:
@@ -191,27 +163,103 @@ def _compare(
     documents: Documents,
     results: Results,
     declared: DeclaredEncoding,
-) -> _Compared:
-    """Match with Tamis and with lxml, and write where they differ."""
-    from tamis.cli.against_lxml import AgainstLxml  # noqa: PLC0415 - keeps --help fast
-
+) -> dict[str, int]:
+    """Match with Tamis and with lxml, write where they differ, and count."""
     comparison = AgainstLxml(subscriptions)
-    total = errors = differences = 0
+    counts = dict.fromkeys(("documents", "errors", "differences"), 0)
     with documents.shown(results.is_terminal) as advance:
         for target in documents:
-            total += 1
+            counts["documents"] += 1
             try:
                 compared = comparison.compare(target.document, declared)
             except DocumentError as error:
-                errors += 1
+                counts["errors"] += 1
                 results.write(of_error(target, error))
             else:
-                differences += len(compared.differences)
+                counts["differences"] += len(compared.differences)
                 for difference in compared.differences:
                     results.write({**of_document(target), **difference._asdict()})
                 if compared.failed:
-                    errors += 1
+                    counts["errors"] += 1
                     failed = {str(id): str(error) for id, error in compared.failed.items()}
                     results.write({**of_document(target), "failed": failed})
             advance()
-    return _Compared(total, errors, differences)
+    return counts
+
+
+class Difference(NamedTuple):
+    """A subscription that one of them finds true of a document, and the other false."""
+
+    id: SubscriptionId
+    expression: str
+    tamis: bool
+    lxml: bool
+
+
+class Compared(NamedTuple):
+    """The differences in one document, and the subscriptions that lxml cannot answer."""
+
+    differences: list[Difference]
+    failed: dict[SubscriptionId, SlowLaneError]
+
+
+class AgainstLxml:
+    """Compares the answers to the subscriptions that Tamis does not itself leave to lxml.
+
+    A warning names each that lxml refuses to compile, such as one with names that came with the
+    fifth edition of XML 1.0; it is not compared.
+
+    Raises:
+        MissingExtra: lxml is not installed.
+    """
+
+    def __init__(self, subscriptions: Subscriptions) -> None:
+        from tamis.language.xpath import parse_for_slow_lane  # noqa: PLC0415 - keeps --help fast
+        from tamis.matching.engines.lxml.slow import SlowLane, lxml_boolean  # noqa: PLC0415
+        from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
+
+        namespaces, rules = subscriptions.namespaces, subscriptions.rules
+        SlowLane([], namespaces)  # without lxml, this says what to install
+        from lxml.etree import XPathError  # noqa: PLC0415
+
+        self.items: list[Subscription] = []
+        expressions: list[tuple[int, SubscriptionId, str]] = []
+        for item in subscriptions:
+            if item.absolute is not None:
+                continue
+            text = parse_for_slow_lane(item.expression, rules.namespaces, rules.limits)
+            try:
+                lxml_boolean(text, namespaces)
+            except (XPathError, ValueError) as error:
+                warn(f"subscription {item.id!r} is not compared: lxml refuses it: {error}")
+            else:
+                expressions.append((len(self.items), item.id, text))
+                self.items.append(item)
+        self.lxml = SlowLane(expressions, namespaces)
+        self.tamis = compile_subscriptions(subscriptions.with_entries(self.items))
+
+    def compare(
+        self, document: Document | DocumentError, declared: DeclaredEncoding = "check"
+    ) -> Compared:
+        """Match a document with both.
+
+        Raises:
+            DocumentError: Tamis cannot answer it.
+        """
+        from tamis.documents.source import read  # noqa: PLC0415
+        from tamis.matching.engines.lxml.slow import SlowDocument  # noqa: PLC0415
+
+        if isinstance(document, DocumentError):
+            raise document
+        source = read(document, self.tamis.limits, declared)
+        matches = self.tamis.match_batch([source])
+        if matches.errors:
+            raise matches.errors[0]
+        found, failed, _ = self.lxml.match(SlowDocument(source))
+        by_tamis, by_lxml = set(matches.numbers(0).tolist()), set(found.tolist())
+        differences = [
+            Difference(item.id, item.expression, number in by_tamis, number in by_lxml)
+            for number in sorted((by_tamis ^ by_lxml) - failed.keys())
+            for item in [self.items[number]]
+        ]
+        return Compared(differences, {self.items[n].id: error for n, error in failed.items()})

@@ -7,24 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import (
-    LimitSettings,
-    ReadingRules,
-    SkipBad,
-    SubscriptionsFile,
-    Unsupported,
-    read_matcher,
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Status,
+    about,
+    warn,
 )
-from tamis.cli.console import Status, about, warn
 from tamis.cli.documents import (
     DOCUMENT_HELP,
-    Choice,
-    ConcatenatedBy,
+    DocumentChoice,
     Documents,
-    Globs,
-    Recursive,
 )
-from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.options import Option
 
 if TYPE_CHECKING:
@@ -38,8 +31,8 @@ Examples:
 """
 
 
-def compile(  # noqa: PLR0913, PLR0917 - one for each option
-    subscriptions: SubscriptionsFile,
+def compile(
+    subscriptions: args.SubscriptionsFile,
     output: Annotated[
         Path,
         Option(
@@ -48,11 +41,9 @@ def compile(  # noqa: PLR0913, PLR0917 - one for each option
             "who matches with the old one keeps it.",
         ),
     ],
-    namespaces: NamespacesFile = None,
-    ns: DeclaredPrefixes = None,
-    default_ns: DefaultNamespace = None,
-    unsupported: Unsupported = "refuse",
-    skip_bad: SkipBad = False,
+    namespaces: args.Namespaces = args.Namespaces(),
+    unsupported: args.Unsupported = "refuse",
+    skip_bad: args.SkipBad = False,
     learn: Annotated[
         list[str] | None,
         Option(
@@ -62,10 +53,8 @@ def compile(  # noqa: PLR0913, PLR0917 - one for each option
             f"FILE.cache, so that matching starts warm; or several of these. {DOCUMENT_HELP}",
         ),
     ] = None,
-    recursive: Recursive = False,
-    glob: Globs = None,
-    concatenated: ConcatenatedBy = None,
-    limit: LimitSettings = None,
+    choice: DocumentChoice = DocumentChoice(),
+    limit: args.LimitSettings = None,
 ) -> None:
     """Compile subscriptions and save them, for tamis match --program.
 
@@ -73,9 +62,8 @@ def compile(  # noqa: PLR0913, PLR0917 - one for each option
     the same one share its memory. It is of this version of Tamis: another one says that it has to
     be made again.
     """
-    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad, limit)
-    matcher = read_matcher(subscriptions, None, rules, "auto")
-    choice = Choice(recursive, glob, concatenated)
+    options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
+    matcher = args.read_matcher(subscriptions, None, options, "auto")
     errors = _learn(matcher, Documents(learn or [], choice, matcher.limits))
     matcher.save(output, learned=bool(learn))
     if errors:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
+from tamis.cli.console import open_results
 from tamis.cli.options import Argument
-from tamis.cli.results import open_results
 
 EXAMPLES = """\b
 Examples:

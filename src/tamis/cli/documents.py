@@ -33,29 +33,6 @@ RecordTag = Annotated[
         "they are matched.",
     ),
 ]
-Recursive = Annotated[
-    bool, Option("--recursive", help="Read the folders in a folder too, at any depth.")
-]
-Globs = Annotated[
-    list[str] | None,
-    Option(
-        "--glob",
-        metavar="PATTERN",
-        help="Read the files of folders, and the members of archives, with such a name: '*.rss'. "
-        "May be given several times.",
-        show_default="*.xml and *.xml.gz",
-    ),
-]
-ConcatenatedBy = Annotated[
-    Literal["xml", "lines", "nul"] | None,
-    Option(
-        "--concatenated",
-        metavar="[=lines|nul]",
-        help="Each file, or standard input, has documents one after the other; results have the "
-        '"number" of the document, from 0. With =lines one document a line, with =nul NUL bytes '
-        "between documents.",
-    ),
-]
 DOCUMENT_HELP = (
     "A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz, …: the same, of its "
     "members), a quoted pattern such as 'in/**/*.xml', or - for standard input. What is gzip is "
@@ -63,12 +40,32 @@ DOCUMENT_HELP = (
 )
 
 
-class Choice(NamedTuple):
-    """How documents are found: the options of these names."""
+class DocumentChoice(NamedTuple):
+    """How documents are found."""
 
-    recursive: bool = False
-    globs: Sequence[str] | None = None
-    concatenated: Literal["xml", "lines", "nul"] | None = None
+    recursive: Annotated[
+        bool, Option("--recursive", help="Read the folders in a folder too, at any depth.")
+    ] = False
+    globs: Annotated[
+        list[str] | None,
+        Option(
+            "--glob",
+            metavar="PATTERN",
+            help="Read the files of folders, and the members of archives, with such a name: "
+            "'*.rss'. May be given several times.",
+            show_default="*.xml and *.xml.gz",
+        ),
+    ] = None
+    concatenated: Annotated[
+        Literal["xml", "lines", "nul"] | None,
+        Option(
+            "--concatenated",
+            metavar="[=lines|nul]",
+            help="Each file, or standard input, has documents one after the other; results have "
+            'the "number" of the document, from 0. With =lines one document a line, with =nul NUL '
+            "bytes between documents.",
+        ),
+    ] = None
 
     def names(self) -> NameFilter:
         """Which files of folders are read."""
@@ -113,7 +110,7 @@ class Documents:
     def __init__(
         self,
         arguments: Sequence[str],
-        choice: Choice = Choice(),  # noqa: B008 - it is immutable
+        choice: DocumentChoice = DocumentChoice(),
         limits: Limits = DEFAULT_LIMITS,
         as_streams: bool = False,
     ) -> None:

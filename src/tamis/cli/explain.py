@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import EncodingRule, LimitSettings, read_limits
-from tamis.cli.console import Status, about, say
-from tamis.cli.documents import find_document
-from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Status,
+    about,
+    open_results,
+    say,
+)
+from tamis.cli.documents import (
+    find_document,
+)
 from tamis.cli.options import Argument, Option
-from tamis.cli.results import open_results
 from tamis.core.errors import DocumentError, EventError, UsageError
 from tamis.core.limits import Limits
+from tamis.language import model
+from tamis.language.printer import print_expression, print_path, print_test
 
 if TYPE_CHECKING:
     from tamis.documents.encodings import DeclaredEncoding
@@ -41,11 +49,9 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     document: Annotated[
         str | None, Argument(metavar="DOCUMENT", help="A file, or - for standard input.")
     ] = None,
-    namespaces: NamespacesFile = None,
-    ns: DeclaredPrefixes = None,
-    default_ns: DefaultNamespace = None,
-    declared_encoding: EncodingRule = "check",
-    limit: LimitSettings = None,
+    namespaces: args.Namespaces = args.Namespaces(),
+    declared_encoding: args.EncodingRule = "check",
+    limit: args.LimitSettings = None,
     events: Annotated[
         bool,
         Option("--events", help="It is of events, and the document is one: a JSON object."),
@@ -79,29 +85,28 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
 
     Exit status 0, whether the document matches or not.
     """
-    declared = Namespaces(namespaces, ns, default_ns)
-    limits = read_limits(limit)
+    limits = args.read_limits(limit)
     if transformation:
         if document is not None or events:
             raise UsageError("--transformation: leave out --events and the document")
-        explanation = _of_transformation(expression, declared, limits, strategy, dtd, root)
+        explanation = _of_transformation(expression, namespaces, limits, strategy, dtd, root)
     elif strategy != "auto" or dtd is not None or root is not None:
         raise UsageError(
             "--strategy, --dtd and --root are about transformations: give --transformation too"
         )
     elif events:
-        if any(declared):
+        if any(namespaces):
             raise UsageError("--events: namespaces are about documents: leave them out")
         explanation = _of_events(expression, limits, document)
     else:
-        explanation = _of_documents(expression, declared, limits, document, declared_encoding)
+        explanation = _of_documents(expression, namespaces, limits, document, declared_encoding)
     with open_results() as results:
         results.write_text(explanation)
 
 
 def _of_documents(
     expression: str,
-    declared: Namespaces,
+    declared: args.Namespaces,
     limits: Limits,
     document: str | None,
     encoding: DeclaredEncoding,
@@ -112,15 +117,26 @@ def _of_documents(
         raise UsageError("this is no XPath: if it is a transformation, give --transformation")
     query = parse(expression, declared.declared(), limits)
     if document is None:
-        from tamis.cli.outline import outline  # noqa: PLC0415 - keeps --help fast
-
         return "\n".join(outline(query))
-    return _on_document(expression, declared, limits, document, encoding)
+    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
+
+    prefixes, default = declared.read()
+    matcher = compile_subscriptions(
+        [("expression", expression)], namespaces=prefixes, default_namespace=default, limits=limits
+    )
+    found = find_document(document).document
+    try:
+        if isinstance(found, DocumentError):
+            raise found
+        return str(matcher.explain(found, "expression", declared_encoding=encoding))
+    except DocumentError as error:
+        say(about(document, error))
+        raise Exit(Status.DOCUMENTS) from None
 
 
 def _of_transformation(
     text: str,
-    declared: Namespaces,
+    declared: args.Namespaces,
     limits: Limits,
     strategy: str,
     dtd: Path | None,
@@ -172,24 +188,132 @@ def _read_event(argument: str) -> bytes:
         raise UsageError(f"cannot read {argument}: {getattr(error, 'strerror', error)}") from None
 
 
-def _on_document(
-    expression: str,
-    declared: Namespaces,
-    limits: Limits,
-    argument: str,
-    encoding: DeclaredEncoding,
-) -> str:
-    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415 - keeps --help fast
+# -- an expression as a tree of its parts, each with its meaning -----------------------------------
 
-    prefixes, default = declared.read()
-    matcher = compile_subscriptions(
-        [("expression", expression)], namespaces=prefixes, default_namespace=default, limits=limits
-    )
-    document = find_document(argument).document
-    try:
-        if isinstance(document, DocumentError):
-            raise document
-        return str(matcher.explain(document, "expression", declared_encoding=encoding))
-    except DocumentError as error:
-        say(about(argument, error))
-        raise Exit(Status.DOCUMENTS) from None
+_WIDTH = 60  # longer expressions are cut, but for the first line
+
+
+class _Part(NamedTuple):
+    """A part of a query: its text, what it means, and its own parts."""
+
+    text: str
+    meaning: str
+    parts: tuple[_Part, ...] = ()
+
+
+def outline(query: model.Query) -> Iterator[str]:
+    r"""The query in its canonical spelling, the tree of its parts, what it reads, and its engine.
+
+    >>> from tamis.language.xpath import parse
+    >>> print("\n".join(outline(parse("//order[total>100]/item[2]"))))
+    //order[total > 100]/item[2]
+    some node is selected:
+    ├─ descendant-or-self::node()
+    ├─ child::order
+    │  └─ total > 100: true of some node, as a number
+    │     └─ child::total
+    └─ child::item
+       └─ 2: the position, counted for each parent
+    reads: elements, text
+    engine: automaton
+    """
+    from tamis.matching.planner import reason_of  # noqa: PLC0415 - keeps --help fast
+
+    whole = _of_expression(query.expression)
+    yield whole.text
+    if whole.meaning:
+        yield f"{whole.meaning}:"
+    yield from _branches(whole.parts, "")
+    for prefix, uri in query.namespaces:
+        yield f"{prefix or 'default namespace'}: {uri}"
+    yield f"reads: {', '.join(_read(query))}"
+    yield f"engine: {reason_of(query)}"
+
+
+def _branches(parts: tuple[_Part, ...], indent: str) -> Iterator[str]:
+    for index, part in enumerate(parts):
+        is_last = index == len(parts) - 1
+        text = part.text if len(part.text) <= _WIDTH else part.text[: _WIDTH - 1] + "…"
+        meaning = f": {part.meaning}" if part.meaning else ""
+        yield f"{indent}{'└─' if is_last else '├─'} {text}{meaning}"
+        yield from _branches(part.parts, indent + ("   " if is_last else "│  "))
+
+
+def _read(query: model.Query) -> Iterator[str]:
+    from tamis.matching.projection import projection_of  # noqa: PLC0415 - keeps --help fast
+
+    projection = projection_of(query.expression)
+    yield "elements"
+    if projection.attributes:
+        yield "attributes"
+    if projection.text:
+        yield "text"
+    if projection.misc:
+        yield "comments and processing instructions"
+    if projection.prefixes:
+        yield "the prefixes of names"
+
+
+def _of_expression(expression: model.Expression) -> _Part:
+    text = print_expression(expression)
+    match expression:
+        case model.Exists(paths):
+            return _Part(text, "some node is selected", _of_paths(paths))
+        case model.Compare(operator, value, literal):
+            as_strings = isinstance(literal, str) and operator in ("=", "!=")
+            kind = "string" if as_strings else "number"
+            if isinstance(value, model.Nodes):
+                return _Part(text, f"true of some node, as a {kind}", _of_paths(value.paths))
+            return _Part(text, f"compared as {kind}s", _of_value(value))
+        case model.Contains(value, _) | model.StartsWith(value, _):
+            return _Part(text, "", _of_value(value))
+        case model.Not(operand):
+            return _Part(text, "this is false", (_of_expression(operand),))
+        case model.And(operands):
+            return _Part(text, "all of these are true", _of_all(operands))
+        case model.Or(operands):
+            return _Part(text, "some of these is true", _of_all(operands))
+        case model.Constant():
+            return _Part(text, "")
+
+
+def _of_all(expressions: Iterable[model.Expression]) -> tuple[_Part, ...]:
+    return tuple(map(_of_expression, expressions))
+
+
+def _of_value(value: model.Value) -> tuple[_Part, ...]:
+    match value:
+        case model.Nodes(paths):
+            return _of_paths(paths)
+        case model.StringOf(path):
+            return (_Part("the string value of the first node", "", _of_path(path)),)
+        case model.NameOf(path, local):
+            name = "local name" if local else "name, as it is written,"
+            return (_Part(f"the {name} of the first node", "", _of_path(path)),)
+        case model.NormalizeSpace(text):
+            return (_Part("with single spaces, and none at the ends", "", _of_value(text)),)
+        case model.StringLength(text):
+            return (_Part("the number of characters", "", _of_value(text)),)
+        case model.Count(path):
+            return (_Part("the number of nodes", "", _of_path(path)),)
+
+
+def _of_paths(paths: tuple[model.Path, ...]) -> tuple[_Part, ...]:
+    if len(paths) == 1:
+        return _of_path(paths[0])
+    return tuple(_Part(print_path(path), "a path", _of_path(path)) for path in paths)
+
+
+def _of_path(path: model.Path) -> tuple[_Part, ...]:
+    return tuple(_of_step(step) for step in path.steps) or (_Part("/", "the document node"),)
+
+
+def _of_step(step: model.Step) -> _Part:
+    text = f"{step.axis.value}::{print_test(step.test)}"
+    return _Part(text, "", tuple(map(_of_predicate, step.predicates)))
+
+
+def _of_predicate(predicate: model.Predicate) -> _Part:
+    if isinstance(predicate, model.Position):
+        return _Part(str(predicate.number), "the position, counted for each parent")
+    return _of_expression(predicate)

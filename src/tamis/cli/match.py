@@ -6,44 +6,23 @@ from typing import TYPE_CHECKING, Annotated
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import (
-    CatalogFolders,
-    DtdFile,
-    DtdRoot,
-    DtdTrust,
-    EncodingRule,
-    EngineName,
-    LimitSettings,
-    Output,
-    ProgramFile,
-    Promised,
-    ReadingRules,
-    SkipBad,
-    SubscriptionsOrProgram,
-    Threads,
-    Unsupported,
-    read_matcher,
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Results,
+    Status,
+    of_document,
+    of_error,
+    open_results,
+    warn,
 )
-from tamis.cli.console import Status, warn
 from tamis.cli.documents import (
     DOCUMENT_HELP,
-    Choice,
-    ConcatenatedBy,
+    DocumentChoice,
     Documents,
-    Globs,
     RecordTag,
-    Recursive,
     Target,
 )
-from tamis.cli.namespaces import (
-    DeclaredPrefixes,
-    DefaultNamespace,
-    Namespaces,
-    NamespacesFile,
-    warn_of_namespace,
-)
 from tamis.cli.options import Argument, Option
-from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -79,25 +58,19 @@ With --values each node has its value:
 
 def match(  # noqa: PLR0913, PLR0917 - one for each option
     documents: Annotated[list[str], Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
-    subscriptions: SubscriptionsOrProgram = None,
-    program: ProgramFile = None,
-    dtd: DtdFile = None,
-    root: DtdRoot = None,
-    catalog: CatalogFolders = None,
-    dtd_trust: DtdTrust = False,
-    engine: EngineName = "auto",
-    namespaces: NamespacesFile = None,
-    ns: DeclaredPrefixes = None,
-    default_ns: DefaultNamespace = None,
-    declared_encoding: EncodingRule = "check",
-    unsupported: Unsupported = "refuse",
-    skip_bad: SkipBad = False,
+    subscriptions: args.SubscriptionsOrProgram = None,
+    program: args.ProgramFile = None,
+    schema: args.SchemaOptions = args.SchemaOptions(),
+    dtd_trust: args.DtdTrust = False,
+    engine: args.EngineName = "auto",
+    namespaces: args.Namespaces = args.Namespaces(),
+    declared_encoding: args.EncodingRule = "check",
+    unsupported: args.Unsupported = "refuse",
+    skip_bad: args.SkipBad = False,
     record: RecordTag = None,
-    recursive: Recursive = False,
-    glob: Globs = None,
-    concatenated: ConcatenatedBy = None,
-    limit: LimitSettings = None,
-    threads: Threads = None,
+    choice: DocumentChoice = DocumentChoice(),
+    limit: args.LimitSettings = None,
+    threads: args.Threads = None,
     matching_only: Annotated[
         bool,
         Option(
@@ -121,7 +94,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             "of an attribute its value.",
         ),
     ] = False,
-    output: Output = None,
+    output: args.Output = None,
 ) -> None:
     """Match documents against subscriptions, or the program that tamis compile made of them.
 
@@ -143,14 +116,14 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     """
     from tamis.core.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
 
-    rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad, limit)
-    promised = Promised(dtd, root or (record if dtd else None), catalog, dtd_trust)
-    matcher = read_matcher(subscriptions, program, rules, engine, promised)
+    options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
+    if schema.dtd and not schema.root:
+        schema = schema._replace(root=record)
+    matcher = args.read_matcher(subscriptions, program, options, engine, schema, dtd_trust)
     nodes = nodes or values
     if nodes and len(set(map(str, matcher.ids))) < len(matcher):
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
     which: Which | None = "all" if nodes else None
-    choice = Choice(recursive, glob, concatenated)
     found = Documents(documents, choice, matcher.limits, as_streams=record is not None)
     with open_results(output) as results, found.shown(results.is_terminal) as advance:
         answers = _Answers(results, matching_only, nodes, values)
@@ -165,7 +138,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         ):
             answers.write(target, match)
     if not answers.matched:
-        warn_of_namespace(matcher)
+        args.warn_of_namespace(matcher)
     if matcher.schema_violations:
         what = "documents" if record is None else "records"
         warn(

@@ -10,26 +10,22 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import (
-    EventEngineName,
-    EventSubscriptionsFile,
-    InterfacesFile,
-    LimitSettings,
-    Output,
-    SkipBad,
-    Threads,
-    read_event_subscriptions,
-    read_limits,
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Status,
+    in_options,
+    open_results,
+    progress,
 )
-from tamis.cli.console import Status, in_options, progress
 from tamis.cli.options import Argument, FileName, Option
-from tamis.cli.results import open_results
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tamis.core.errors import SubscriptionId
+    from tamis.core.limits import Limits
     from tamis.events.answers import EventAnswers
     from tamis.events.matcher import EventMatcher
+    from tamis.events.subscriptions import EventSubscriptions
 
 EXAMPLES = """\b
 Examples:
@@ -57,9 +53,30 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
             "(needs pyarrow); or - for standard input. What is gzip is decompressed.",
         ),
     ],
-    subscriptions: EventSubscriptionsFile,
-    engine: EventEngineName = "auto",
-    interfaces: InterfacesFile = None,
+    subscriptions: Annotated[
+        Path,
+        Option(
+            "--subscriptions",
+            metavar="FILE",
+            help="One subscription a line: id, tab, and what it asks of an event's attributes, "
+            'such as area = "area1" and temp > 30; a line without a tab is an expression whose id '
+            "is its line number. Lines that begin with # are comments, blank lines are skipped. "
+            'In *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".',
+        ),
+    ],
+    engine: Annotated[
+        str,
+        Option("--engine", metavar="NAME", help="Use this engine, as signature or reference."),
+    ] = "auto",
+    interfaces: Annotated[
+        Path | None,
+        Option(
+            "--interfaces",
+            metavar="FILE",
+            help="What subscriptions belong to, for --by interface: the id of one, tab, and the id "
+            'of its interface a line. In *.ndjson: one {"id": …, "interface": …} a line.',
+        ),
+    ] = None,
     by: Annotated[
         Literal["subscription", "filter", "interface"],
         Option(
@@ -68,14 +85,14 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
             "subscription that matches."
         ),
     ] = "subscription",
-    skip_bad: SkipBad = False,
+    skip_bad: args.SkipBad = False,
     matching_only: Annotated[
         bool,
         Option("--matching-only", help="Leave out events that matched nothing; errors stay."),
     ] = False,
-    threads: Threads = None,
-    limit: LimitSettings = None,
-    output: Output = None,
+    threads: args.Threads = None,
+    limit: args.LimitSettings = None,
+    output: args.Output = None,
 ) -> None:
     """Match events, which are sets of attributes, against subscriptions.
 
@@ -95,8 +112,8 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
 
     if events.count(FileName("-")) > 1:
         raise UsageError("standard input can be read only once: give - once")
-    limits = read_limits(limit)
-    read = read_event_subscriptions(subscriptions, interfaces, skip_bad, limits)
+    limits = args.read_limits(limit)
+    read = _read_subscriptions(subscriptions, interfaces, skip_bad, limits)
     if by == "interface" and read.interface_ids is read.ids:
         raise UsageError(
             "--by interface needs to know which subscriptions belong to each: give --interfaces, "
@@ -144,6 +161,55 @@ def _answers(
     if sys.stdin is None:  # as it is after <&-
         raise UsageError("standard input is closed")
     return matcher.ndjson_answers(sys.stdin.buffer, by, threads)
+
+
+def _read_subscriptions(
+    file: Path, interfaces: Path | None, skip_bad: bool, limits: Limits
+) -> EventSubscriptions:
+    """The subscriptions of events in a file; those that cannot be used are listed.
+
+    Raises:
+        Exit: some cannot be used, and ``skip_bad`` is false.
+    """
+    belonging = None if interfaces is None else _read_interfaces(interfaces)
+    return args.usable(args.parse_event_subscriptions(file, limits, belonging), file, skip_bad)
+
+
+def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
+    """The interface of each subscription, by its id."""
+    try:
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', error)}") from None
+    is_json = file.suffix == ".ndjson"
+    found: dict[SubscriptionId, SubscriptionId] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip() or (line.startswith("#") and not is_json):
+            continue
+        pair = _json_interface(line) if is_json else _text_interface(line)
+        if pair is None:
+            form = '{"id": …, "interface": …}' if is_json else "id, tab, interface"
+            raise UsageError(f"{file}, line {number}: write {form}")
+        id, interface = pair
+        if id in found:
+            raise UsageError(f"{file}, line {number}: the id is there before")
+        found[id] = interface
+    return found
+
+
+def _text_interface(line: str) -> tuple[str, str] | None:
+    id, *interface = line.split("\t")
+    return (id, interface[0].strip()) if len(interface) == 1 and interface[0].strip() else None
+
+
+def _json_interface(line: str) -> tuple[SubscriptionId, SubscriptionId] | None:
+    try:
+        found = json.loads(line)
+        pair = found["id"], found["interface"]
+    except (ValueError, RecursionError, KeyError, TypeError):
+        return None
+    are_ids = all(isinstance(one, str | int) and not isinstance(one, bool) for one in pair)
+    return pair if are_ids else None
 
 
 class _Lines:

@@ -1,22 +1,33 @@
 """Commands are functions: their parameters are options and arguments, their docstring is the help.
 
-A parameter's annotation says its type, and how it is asked for: ``Annotated[T, Option(…)]``.
+A parameter's annotation says its type, and how it is asked for: ``Annotated[T, Option(…)]``. A
+named tuple whose fields are annotated in this way is a group of options, which the function gets
+as one value.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, NamedTuple, NewType, get_args, get_origin
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NewType,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import click
 
-from tamis.cli.console import reported
+from tamis.cli.console import reported, writing
 from tamis.core.errors import UsageError
 from tamis.core.lazy import registered
 
@@ -80,12 +91,11 @@ class Argument(NamedTuple):
     def parameter(self, name: str, kind: Any, default: Any) -> click.Parameter:
         """The argument of click."""
         item, is_many = _item_of(kind)
-        is_required = default is inspect.Parameter.empty
         made = _Argument(
             [name],
             type=_type_of(item),
             nargs=-1 if is_many else 1,
-            required=is_required,
+            required=default is inspect.Parameter.empty,
             metavar=self.metavar,
         )
         made.text = self.help
@@ -106,6 +116,11 @@ class _Argument(click.Argument):
 
 
 class _Command(click.Command):
+    def make_context(self, *args: Any, **more: Any) -> click.Context:
+        """Read the command line; the help may be printed here."""
+        with writing("standard output"):
+            return super().make_context(*args, **more)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the arguments too."""
         arguments = [
@@ -122,13 +137,15 @@ class _Command(click.Command):
 def command(function: Callable[..., None], name: str, examples: str) -> click.Command:
     """The command that calls a function."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    params = []
-    for one in parameters:
-        kind, how = get_args(one.annotation)
-        params.append(how.parameter(one.name, kind, one.default))
+    params = [made for one in parameters for made in _click_parameters(one)]
 
     def call(**given: Any) -> None:
-        function(**{key: _as_declared(value) for key, value in given.items()})
+        values = {key: _as_declared(value) for key, value in given.items()}
+        for one in parameters:
+            if (group := _group_of(one)) is not None:
+                fields = {field: values.pop(_key(one, field)) for field in group._fields}
+                values[one.name] = group(**fields)
+        function(**values)
 
     return _Command(
         name,
@@ -138,6 +155,26 @@ def command(function: Callable[..., None], name: str, examples: str) -> click.Co
         help=inspect.getdoc(function),
         epilog=examples,
     )
+
+
+def _click_parameters(parameter: inspect.Parameter) -> Iterator[click.Parameter]:
+    group = _group_of(parameter)
+    if group is None:
+        kind, how = get_args(parameter.annotation)
+        yield how.parameter(parameter.name, kind, parameter.default)
+        return
+    for field, annotation in get_type_hints(group, include_extras=True).items():
+        kind, how = get_args(annotation)
+        yield how.parameter(_key(parameter, field), kind, group._field_defaults[field])
+
+
+def _group_of(parameter: inspect.Parameter) -> Any:
+    """The class of a group of options; None if the parameter is a single one."""
+    return parameter.annotation if hasattr(parameter.annotation, "_fields") else None
+
+
+def _key(parameter: inspect.Parameter, field: str) -> str:
+    return f"{parameter.name}_{field}"
 
 
 def _as_declared(value: Any) -> Any:
@@ -184,7 +221,7 @@ def _type_of(item: Any, least: int | None = None) -> Any:
     return item if least is None else click.IntRange(min=least)
 
 
-class Commands(click.Group):
+class Commands(_Command, click.Group):
     """Commands, each of which is imported when it is called.
 
     Args:
@@ -205,7 +242,7 @@ class Commands(click.Group):
         stubs = [click.Command(one, help=line) for one, line in lines.items()]
         super().__init__(
             name,
-            stubs,
+            commands=stubs,
             context_settings=_NAMES_OF_HELP,
             no_args_is_help=True,
             params=options,

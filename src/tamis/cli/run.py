@@ -10,20 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import (
-    EncodingRule,
-    EngineName,
-    LimitSettings,
-    ProgramFile,
-    ReadingRules,
-    SkipBad,
-    SubscriptionsOrProgram,
-    Unsupported,
-    read_matcher,
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Status,
+    say,
 )
-from tamis.cli.console import Status, say
-from tamis.cli.documents import RecordTag
-from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
+from tamis.cli.documents import (
+    RecordTag,
+)
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 
@@ -74,8 +68,8 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         list[str] | None,
         Argument(metavar="PATH", help="More of these: --input takes several."),
     ] = None,
-    subscriptions: SubscriptionsOrProgram = None,
-    program: ProgramFile = None,
+    subscriptions: args.SubscriptionsOrProgram = None,
+    program: args.ProgramFile = None,
     record: RecordTag = None,
     master: Annotated[
         str | None,
@@ -85,14 +79,12 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             show_default="local[*], or what spark-submit says",
         ),
     ] = None,
-    engine: EngineName = "auto",
-    namespaces: NamespacesFile = None,
-    ns: DeclaredPrefixes = None,
-    default_ns: DefaultNamespace = None,
-    unsupported: Unsupported = "refuse",
-    skip_bad: SkipBad = False,
-    declared_encoding: EncodingRule = "check",
-    limit: LimitSettings = None,
+    engine: args.EngineName = "auto",
+    namespaces: args.Namespaces = args.Namespaces(),
+    unsupported: args.Unsupported = "refuse",
+    skip_bad: args.SkipBad = False,
+    declared_encoding: args.EncodingRule = "check",
+    limit: args.LimitSettings = None,
     overwrite: Annotated[
         bool,
         Option("--overwrite", help="Replace the results in DIR, if there are any."),
@@ -173,12 +165,12 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     _check_options(overwrite, only_new, is_stream, [checkpoint, trigger, max_files])
     paths = [*inputs, *(more_inputs or [])]
 
-    def read() -> spark.Program:
-        rules = ReadingRules(Namespaces(namespaces, ns, default_ns), unsupported, skip_bad, limit)
-        matcher = read_matcher(subscriptions, program, rules, engine)
+    def read() -> spark.ProgramArtifact:
+        options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
+        matcher = args.read_matcher(subscriptions, program, options, engine)
         return spark.program(matcher, bytes_max=program_memory << 20)
 
-    def read_again() -> spark.Program:
+    def read_again() -> spark.ProgramArtifact:
         try:
             return read()
         except Exit:  # it was said why
@@ -238,7 +230,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             only_new=only_new,
         )
     say(f"{summary} (Spark's start apart)")
-    if len(made.shares) > 1:
+    if len(made.partitions) > 1:
         say(summary.plan)
     if summary.errors:
         say(f"what is wrong with them is in {output}/errors")
@@ -256,17 +248,17 @@ def _check_options(
 
 
 def _check_output(output: str, may_exist: bool) -> None:
-    from tamis.spark.output import Output  # noqa: PLC0415
+    from tamis.spark.parquet import ParquetStore  # noqa: PLC0415
     from tamis.spark.postgres import is_postgres  # noqa: PLC0415
 
     if is_postgres(output):
         raise UsageError(
             "a database is an output of --stream: --trigger now ends with what is there"
         )
-    place = Output(output)
+    store = ParquetStore(output)
     if not may_exist:
-        with place.turn():
-            place.check_new()
+        with store.turn():
+            store.check_new()
 
 
 @contextmanager

@@ -5,16 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from tamis.cli.arguments import (
-    DTD_HELP,
-    CatalogFolders,
-    LimitSettings,
-    RootNames,
-    read_graph,
-    read_limits,
-)
+from tamis.cli import arguments as args
+from tamis.cli.console import open_results
 from tamis.cli.options import Argument, Option
-from tamis.cli.results import open_results
 
 EXAMPLES = """\b
 Examples:
@@ -29,11 +22,11 @@ _PATHS_MAX = 10_000
 def schema(
     dtd: Annotated[
         Path,
-        Argument(metavar="DTD", help=DTD_HELP),
+        Argument(metavar="DTD", help=args.DTD_HELP),
     ],
-    root: RootNames = None,
-    catalog: CatalogFolders = None,
-    limit: LimitSettings = None,
+    root: args.RootNames = None,
+    catalog: args.CatalogFolders = None,
+    limit: args.LimitSettings = None,
     format: Annotated[
         Literal["text", "json", "paths", "dot", "svg"],
         Option(
@@ -55,7 +48,7 @@ def schema(
     """
     from tamis.schema import describe as shown  # noqa: PLC0415 - keeps --help fast
 
-    graph = read_graph(dtd, catalog, root, read_limits(limit))
+    graph = args.read_graph(dtd, catalog, root, args.read_limits(limit))
     with open_results(output) as results:
         match format:
             case "text":

@@ -7,34 +7,26 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import (
-    EncodingRule,
-    LimitSettings,
-    Output,
-    Threads,
-    Unsupported,
-    read_limits,
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Results,
+    Status,
+    about,
+    in_options,
+    of_document,
+    of_error,
+    open_results,
+    say,
+    warn,
 )
-from tamis.cli.console import Status, about, in_options, say, warn
 from tamis.cli.documents import (
     DOCUMENT_HELP,
-    Choice,
-    ConcatenatedBy,
+    DocumentChoice,
     Documents,
-    Globs,
     RecordTag,
-    Recursive,
     Target,
 )
-from tamis.cli.namespaces import (
-    DeclaredPrefixes,
-    DefaultNamespace,
-    Namespaces,
-    NamespacesFile,
-    warn_of_namespace,
-)
 from tamis.cli.options import Argument, Option
-from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.core.errors import UnsupportedExpression, UsageError
 from tamis.language.values import number_string, value_string
 
@@ -106,18 +98,14 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
             help="One JSON object a node, with its value and its place: byte offsets and line.",
         ),
     ] = False,
-    namespaces: NamespacesFile = None,
-    ns: DeclaredPrefixes = None,
-    default_ns: DefaultNamespace = None,
-    declared_encoding: EncodingRule = "check",
-    unsupported: Unsupported = "refuse",
+    namespaces: args.Namespaces = args.Namespaces(),
+    declared_encoding: args.EncodingRule = "check",
+    unsupported: args.Unsupported = "refuse",
     record: RecordTag = None,
-    recursive: Recursive = False,
-    glob: Globs = None,
-    concatenated: ConcatenatedBy = None,
-    limit: LimitSettings = None,
-    threads: Threads = None,
-    output: Output = None,
+    choice: DocumentChoice = DocumentChoice(),
+    limit: args.LimitSettings = None,
+    threads: args.Threads = None,
+    output: args.Output = None,
 ) -> None:
     """Print the nodes that an expression selects, as documents have them, or their values.
 
@@ -141,11 +129,10 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
 
     if null and as_json:
         raise UsageError("--null is for text: with --json each result is one line")
-    declared = Namespaces(namespaces, ns, default_ns)
-    prefixes, default = declared.read()
+    prefixes, default = namespaces.read()
     operand: Operand | None = None
     try:
-        parsed = parse_value(expression, declared.declared())
+        parsed = parse_value(expression, namespaces.declared())
         operand = None if isinstance(parsed, Nodes) else parsed
     except UnsupportedExpression:
         if unsupported == "refuse":
@@ -160,13 +147,12 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         )
     else:
         matcher = value_matcher(operand)
-    matcher = matcher.with_limits(read_limits(limit, matcher.limits))
-    choice = Choice(recursive, glob, concatenated)
+    matcher = matcher.with_limits(args.read_limits(limit, matcher.limits))
     given = Documents(documents, choice, matcher.limits, as_streams=record is not None)
-    is_one = given.is_one and concatenated is None
+    is_one = given.is_one and choice.concatenated is None
     with open_results(output) as results, given.shown(results.is_terminal) as advance:
-        form = _Form(as_json, value, not is_one, "\0" if null else "\n")
-        printer = _Printer(results, operand, form)
+        spec = _OutputSpec(as_json, value, not is_one, "\0" if null else "\n")
+        printer = _Printer(results, operand, spec)
         which: Which = "first" if first else "all"
         for target, found in given.matched(
             matcher,
@@ -179,12 +165,12 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         ):
             printer.write(target, found)
     if not printer.found:
-        warn_of_namespace(matcher)
+        args.warn_of_namespace(matcher)
     if printer.errors:
         raise Exit(Status.DOCUMENTS)
 
 
-class _Form(NamedTuple):
+class _OutputSpec(NamedTuple):
     """How results are written.
 
     Attributes:
@@ -207,10 +193,10 @@ class _Printer:
         operand: what to evaluate instead, if the expression selects no nodes.
     """
 
-    def __init__(self, results: Results, operand: Operand | None, form: _Form) -> None:
+    def __init__(self, results: Results, operand: Operand | None, spec: _OutputSpec) -> None:
         self.results = results
         self.operand = operand
-        self.form = form
+        self.spec = spec
         self.errors = 0
         self.found = False
 
@@ -218,7 +204,7 @@ class _Printer:
         error = found.error or found.failed.get(_ID)
         if error is not None:
             self.errors += 1
-            if self.form.as_json:
+            if self.spec.as_json:
                 self.results.write(of_error(target, error, found.record))
             else:
                 say(about(target.label, error))
@@ -231,26 +217,26 @@ class _Printer:
 
     def write_value(self, target: Target, value: bool | float | str, record: int | None) -> None:
         self.found = True
-        if self.form.as_json:
+        if self.spec.as_json:
             self.results.write({**of_document(target, record), "value": _json_value(value)})
         else:
-            where = f"{target.label}:" if self.form.has_names else ""
-            self.results.write_text(where + value_string(value), self.form.end)
+            where = f"{target.label}:" if self.spec.has_names else ""
+            self.results.write_text(where + value_string(value), self.spec.end)
 
     def write_nodes(self, target: Target, found: Match) -> None:
         self.found = True
         selection = found.nodes(_ID)
-        if self.form.as_json:
+        if self.spec.as_json:
             document = of_document(target, found.record)
             for node, text, value in zip(
                 selection, selection.fragments(), selection.values(), strict=True
             ):
                 self.results.write({**document, **node._asdict(), "text": text, "value": value})
         else:
-            texts = selection.values() if self.form.values else selection.fragments()
+            texts = selection.values() if self.spec.values else selection.fragments()
             for node, text in zip(selection, texts, strict=True):
-                where = f"{target.label}:{node.line}:" if self.form.has_names else ""
-                self.results.write_text(where + text, self.form.end)
+                where = f"{target.label}:{node.line}:" if self.spec.has_names else ""
+                self.results.write_text(where + text, self.spec.end)
         if selection.is_cut:
             only = f"only the first {len(selection):,} nodes: the limit {selection.cut_by}"
             warn(in_options(f"{target.label}: {only}"))

@@ -7,20 +7,24 @@ from typing import TYPE_CHECKING, Annotated
 
 from click.exceptions import Exit
 
-from tamis.cli.arguments import EncodingRule, LimitSettings, Output, SkipBad, read_limits
-from tamis.cli.console import Status, in_options, say, warn
+from tamis.cli import arguments as args
+from tamis.cli.console import (
+    Results,
+    Status,
+    in_options,
+    of_document,
+    of_error,
+    open_results,
+    say,
+    warn,
+)
 from tamis.cli.documents import (
     DOCUMENT_HELP,
-    Choice,
-    ConcatenatedBy,
+    DocumentChoice,
     Documents,
-    Globs,
-    Recursive,
     Target,
 )
-from tamis.cli.namespaces import DeclaredPrefixes, DefaultNamespace, Namespaces, NamespacesFile
 from tamis.cli.options import Argument, Option
-from tamis.cli.results import Results, of_document, of_error, open_results
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -56,17 +60,13 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
             '{"id": …, "query": "…"} a line. May be given several times.',
         ),
     ],
-    namespaces: NamespacesFile = None,
-    ns: DeclaredPrefixes = None,
-    default_ns: DefaultNamespace = None,
-    declared_encoding: EncodingRule = "check",
-    skip_bad: SkipBad = False,
+    namespaces: args.Namespaces = args.Namespaces(),
+    declared_encoding: args.EncodingRule = "check",
+    skip_bad: args.SkipBad = False,
     unsupported: Annotated[str, Option("--unsupported", hidden=True)] = "refuse",
-    recursive: Recursive = False,
-    glob: Globs = None,
-    concatenated: ConcatenatedBy = None,
-    limit: LimitSettings = None,
-    output: Output = None,
+    choice: DocumentChoice = DocumentChoice(),
+    limit: args.LimitSettings = None,
+    output: args.Output = None,
 ) -> None:
     """Transform documents: make of each the messages that subscriptions want.
 
@@ -83,10 +83,10 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
         raise UsageError(
             "--unsupported: transformations (FLWR) have no slow lane: lxml evaluates XPath alone"
         )
-    limits = read_limits(limit)
-    given = Documents(documents, Choice(recursive, glob, concatenated), limits)
-    declared = Namespaces(namespaces, ns, default_ns).declared()
-    transformer = Transformer(_read(subscriptions, declared, skip_bad, limits), limits=limits)
+    limits = args.read_limits(limit)
+    given = Documents(documents, choice, limits)
+    read = _read(subscriptions, namespaces.declared(), skip_bad, limits)
+    transformer = Transformer(read, limits=limits)
     errors = 0
     with open_results(output) as results, given.shown(results.is_terminal) as advance:
         for target in given:

@@ -197,6 +197,15 @@ def open_arrays(path: Path, kind: str, version: int, is_private: bool = False) -
     return ArrayFile(arrays, described["metadata"], hashlib.sha256(table).hexdigest())
 
 
+def file_identity(path: Path) -> str:
+    """The identity of a file, of which the table alone is read and checked, not the arrays.
+
+    Raises:
+        ProgramError: as for :func:`open_arrays`.
+    """
+    return hashlib.sha256(_table(path, _mapped(path, False))).hexdigest()
+
+
 def _check_sections(path: Path, mapped: mmap.mmap, sections: list[_Section]) -> None:
     """See that all bytes are what they were; of large files by threads, as it takes longest."""
     content = memoryview(mapped)

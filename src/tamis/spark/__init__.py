@@ -30,16 +30,14 @@ else:
 from tamis.spark.events import match_events
 from tamis.spark.files import match_files
 from tamis.spark.frames import match
-from tamis.spark.job import run
-from tamis.spark.program import Program
+from tamis.spark.job import Summary, run
+from tamis.spark.program import ProgramArtifact, program
 from tamis.spark.session import start_spark
 from tamis.spark.stream import Reloading, stream
-from tamis.spark.subscriptions import program
-from tamis.spark.transforming import transform
-from tamis.spark.writing import Summary
+from tamis.spark.transformations import transform
 
 __all__ = [
-    "Program",
+    "ProgramArtifact",
     "Reloading",
     "Summary",
     "match",

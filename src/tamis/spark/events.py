@@ -1,67 +1,77 @@
-"""Subscriptions matched against rows that are events: their columns are attributes."""
+"""Subscriptions matched against rows that are events: their columns are attributes.
+
+Programs of the engines of events are not saved. The driver sends the filters, and each worker
+compiles them: a quarter of a million takes a fraction of a second, less than reading most programs.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import logging
+import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    ByteType,
-    DataType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    NullType,
-    ShortType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql import types as sql
 
-import tamis
+from tamis.core.array_file import open_arrays, write_arrays
 from tamis.core.arrays import Int32, Int64
-from tamis.core.errors import EventError, SubscriptionId, UsageError
+from tamis.core.errors import OtherVersion, SubscriptionId, UsageError
+from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.answers import EventAnswers
 from tamis.events.encode import ObjectWarning
 from tamis.events.matcher import EventMatcher
-from tamis.events.model import By
-from tamis.spark.artifacts import send
-from tamis.spark.event_program import (
-    EventProgram,
-    EventSubscriptionSet,
-    event_subscriptions,
-    ids_type,
+from tamis.events.model import By, FilterTable
+from tamis.events.subscriptions import EventSubscriptions
+from tamis.language.columns import Ids
+from tamis.language.entries import SubscriptionItems
+from tamis.spark.artifacts import PROGRAMS_KEPT, Artifact, new_path
+from tamis.spark.program import frame_items, id_type, is_table, table_items
+from tamis.spark.rows import (
+    EVENT_ERROR,
+    Errors,
+    OutputSpec,
+    PassthroughColumns,
+    by_number,
+    check_columns,
+    check_errors,
+    combined,
+    error_column,
+    fields_of,
+    id_array,
+    id_lists,
+    in_steps,
+    joined_schema,
+    with_errors,
 )
-from tamis.spark.frames import by_number, check_columns, fields_of, joined_schema
-from tamis.spark.program import PROGRAMS_KEPT
-from tamis.spark.rows import Errors, Kept, gathered, in_steps, printable
 
 log = logging.getLogger("tamis.spark")
 
-_USABLE = (
-    BooleanType,
-    ByteType,
-    DoubleType,
-    FloatType,
-    IntegerType,
-    LongType,
-    NullType,
-    ShortType,
-    StringType,
+EventSubscriptionSet = (
+    EventMatcher | EventSubscriptions | SubscriptionItems | DataFrame | str | os.PathLike[str]
 )
-_ERROR = StructType([StructField("code", StringType()), StructField("message", StringType())])
+"""What may be given as subscriptions of events; a ``str`` or path names a file of them."""
+
+_ID_COLUMNS = ("ids", "interface_ids")
+_VALUE_TYPES = (
+    sql.BooleanType,
+    sql.ByteType,
+    sql.DoubleType,
+    sql.FloatType,
+    sql.IntegerType,
+    sql.LongType,
+    sql.NullType,
+    sql.ShortType,
+    sql.StringType,
+)
 
 
 def match_events(
@@ -125,38 +135,37 @@ def match_events(
             raise UsageError(f"{name} is a list of names, not one name")
     if by not in get_args(By):
         raise UsageError(f"by={by!r}: write 'filter', 'subscription' or 'interface'")
-    if errors not in get_args(Errors):
-        raise UsageError(f"errors={errors!r}: write 'column', 'drop' or 'fail'")
+    check_errors(errors)
     fields = fields_of(df)
     kept = list(fields) if keep is None else list(keep)
     check_columns(fields, columns or [], kept)
     given = event_subscriptions(subscriptions, interfaces)
     attributes = _attributes(fields, columns, given.table.names)
-    program = EventProgram.of(given)
-    form = EventForm(by, ids_type(given, by), program.set_version, as_array, errors)
-    schema = joined_schema([fields[name] for name in kept], form.fields())
-    send(df.sparkSession, Path(program.path))
+    program = EventArtifact.of(given)
+    ids = given.ids if by == "subscription" else given.interface_ids
+    type = "bigint" if by == "filter" else id_type(ids)
+    spec = EventSpec(type, program.set_version, errors, by, as_array)
+    schema = joined_schema([fields[name] for name in kept], spec.fields())
+    program.send(df.sparkSession)
     read = list(dict.fromkeys([*kept, *attributes]))  # none is sent twice
-    places = tuple((name, read.index(name)) for name in attributes)
-    task = AnswerEvents(program, form, tuple(kept), places)
+    numbers = tuple((name, read.index(name)) for name in attributes)
+    task = AnswerEvents(program, spec, tuple(kept), numbers)
     # Without any column Spark would not tell how many rows there are.
     return df.select(by_number(read) or F.lit(True).alias("0")).mapInArrow(task, schema)
 
 
 def _attributes(
-    fields: Mapping[str, StructField], columns: Sequence[str] | None, names: Sequence[str]
+    fields: Mapping[str, sql.StructField], columns: Sequence[str] | None, names: Sequence[str]
 ) -> list[str]:
-    """The columns that are read.
-
-    Raises:
-        UsageError: values cannot have the type of one.
-    """
+    """The columns that are read; values must be able to have their types."""
     missing = [name for name in names if name not in fields]
     if missing:
         shown = ", ".join(repr(name) for name in missing[:5])
         more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
         log.warning("subscriptions name attributes that are no columns: %s%s", shown, more)
-        structs = (name for name, field in fields.items() if isinstance(field.dataType, StructType))
+        structs = (
+            name for name, field in fields.items() if isinstance(field.dataType, sql.StructType)
+        )
         ObjectWarning(missing).look([{name: {} for name in structs}])
     if columns is None:
         attributes = checked = [name for name in names if name in fields]
@@ -165,7 +174,7 @@ def _attributes(
         checked = list(dict.fromkeys(columns))
         attributes = [name for name in checked if name in named]
     for name in checked:
-        if not isinstance(fields[name].dataType, _USABLE):
+        if not isinstance(fields[name].dataType, _VALUE_TYPES):
             kind = fields[name].dataType.simpleString()
             raise UsageError(
                 f"the column {name!r} is of type {kind:.80}, which values cannot be: make it "
@@ -174,37 +183,104 @@ def _attributes(
     return attributes
 
 
-@dataclass(frozen=True, slots=True)
-class EventForm:
+def event_subscriptions(
+    subscriptions: EventSubscriptionSet,
+    interfaces: Mapping[SubscriptionId, SubscriptionId] | None = None,
+) -> EventMatcher | EventSubscriptions:
+    """Subscriptions of any kind; for the arguments see :func:`tamis.spark.match_events`."""
+    if isinstance(subscriptions, EventMatcher | EventSubscriptions):
+        if interfaces is not None:
+            raise UsageError("give interfaces to EventSubscriptions, which has them already")
+        return subscriptions
+    if isinstance(subscriptions, str | os.PathLike):
+        path = Path(subscriptions)
+        if not is_table(path):
+            return EventSubscriptions.from_file(path, interfaces=interfaces)
+        subscriptions = table_items(path)
+    # Not isinstance(): the DataFrames of Spark Connect are of a class of their own.
+    elif hasattr(subscriptions, "toArrow"):
+        subscriptions = frame_items(subscriptions)
+    return EventSubscriptions(subscriptions, interfaces=interfaces)
+
+
+@dataclass(frozen=True)
+class EventArtifact(Artifact[EventMatcher]):
+    """Subscriptions of events in a file that workers can map.
+
+    Attributes:
+        set_version: a hash of the subscriptions, whatever engine compiles them.
+    """
+
+    set_version: str = field(compare=False)
+
+    suffix: ClassVar[str] = "events"
+    content: ClassVar[tuple[str, int]] = "filters of events", 1
+
+    @classmethod
+    def of(cls, given: EventMatcher | EventSubscriptions) -> EventArtifact:
+        """What workers need of subscriptions, in a file."""
+        engine, limits = "auto", DEFAULT_LIMITS
+        if isinstance(given, EventMatcher):
+            engine, limits = given.named_engine, given.limits
+        columns = given.table._asdict().items()
+        arrays: dict[str, NDArray[Any]]
+        arrays = {name: value for name, value in columns if isinstance(value, np.ndarray)}
+        version = hashlib.sha256()
+        for name, ids in zip(_ID_COLUMNS, (given.ids, given.interface_ids), strict=True):
+            column = ids.packed()
+            arrays[f"{name}_bytes"] = np.frombuffer(column.data, np.uint8)
+            ends = np.asarray(column.ends, np.int64)
+            arrays[f"{name}_bounds"] = np.concatenate([np.zeros(1, np.int64), ends])
+        for name, array in arrays.items():
+            version.update(f"{name} {len(array)} ".encode())
+            version.update(array.data)
+        version.update(ascii(given.table.names).encode())
+        metadata = {
+            "names": list(given.table.names),
+            "interface_count": int(given.table.interface_count),
+            "engine": engine,
+            "limits": asdict(limits),
+        }
+        path = new_path()
+        made = cls("", write_arrays(path, *cls.content, arrays, metadata), version.hexdigest()[:16])
+        return replace(made, path=str(path.rename(path.with_name(made.name))))
+
+    def load(self, path: Path) -> EventMatcher:
+        """Map the filters and compile them."""
+        arrays, metadata, identity = open_arrays(path, *self.content)
+        if identity != self.identity:
+            raise OtherVersion("it is not what the driver sent", str(path))
+        ids, interface_ids = (
+            Ids(arrays.pop(f"{name}_bytes").data, bounds[:-1], bounds[1:])
+            for name in _ID_COLUMNS
+            for bounds in [arrays.pop(f"{name}_bounds")]
+        )
+        names, count = tuple(metadata["names"]), metadata["interface_count"]
+        table = FilterTable(names=names, interface_count=count, **arrays)
+        limits = Limits(**metadata["limits"])
+        return EventMatcher(ids, interface_ids, table, metadata["engine"], limits)
+
+
+@dataclass(frozen=True)
+class EventSpec(OutputSpec):
     """What is wanted of each event.
 
     Attributes:
-        by: what is reported.
-        id_type: of its ids: ``bigint`` or ``string``.
-        set_version: of the subscriptions.
+        by: what is reported, and what the ids are of.
         as_array: one row an event, with an array of ids, instead of one row a match.
-        errors: what becomes of events in error.
     """
 
     by: By
-    id_type: str
-    set_version: str
     as_array: bool = False
-    errors: Errors = "column"
 
-    def fields(self) -> list[StructField]:
-        """The columns behind those that are kept."""
-        id: DataType = LongType() if self.id_type == "bigint" else StringType()
-        found = [
-            StructField(f"{self.by}s", ArrayType(id))
-            if self.as_array
-            else StructField(self.by, id),
-            StructField("set_version", StringType()),
-            StructField("tamis_version", StringType()),
-        ]
-        if self.errors == "column":
-            found.append(StructField("error", _ERROR))
-        return found
+    def answer_columns(self) -> dict[str, sql.DataType]:
+        """The ids."""
+        id = self.type_of_ids
+        return {f"{self.by}s": sql.ArrayType(id)} if self.as_array else {self.by: id}
+
+    def error_columns(self) -> dict[str, sql.DataType]:
+        """The error, which has no place."""
+        return {"error": EVENT_ERROR}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,29 +291,28 @@ class AnswerEvents:
 
     Attributes:
         program: the subscriptions.
-        form: what is wanted.
+        spec: what is wanted.
         kept: the names of the columns that are repeated, the first ones.
-        attributes: the columns that are attributes: their names and places.
+        attributes: the columns that are attributes: their names and numbers.
     """
 
-    program: EventProgram
-    form: EventForm
+    program: EventArtifact
+    spec: EventSpec
     kept: tuple[str, ...]
     attributes: tuple[tuple[str, int], ...]
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return gathered(self._answers(batches))
+        return combined(self._answers(batches))
 
     def _answers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        matcher = self.program.matcher()
-        rows = EventRows(matcher, self.form)
+        matcher = self.program.loaded()
+        rows = EventRows(matcher, self.spec)
         names = [name for name, _ in self.attributes]
-        places = [place for _, place in self.attributes]
+        numbers = [number for _, number in self.attributes]
         for batch in batches:
-            repeated = pa.RecordBatch.from_arrays(batch.columns[: len(self.kept)], list(self.kept))
-            kept = Kept(repeated, batch.num_rows, "event")
-            events = batch.select(places).rename_columns(names)
-            for found in matcher.arrow_answers(events, self.form.by):
+            kept = PassthroughColumns.first_of(batch, self.kept, "event")
+            events = batch.select(numbers).rename_columns(names)
+            for found in matcher.arrow_answers(events, self.spec.by):
                 yield from rows.of(kept, found)
 
 
@@ -246,87 +321,57 @@ class EventRows:
 
     Args:
         matcher: what answers.
-        form: what is wanted.
+        spec: what is wanted.
     """
 
-    def __init__(self, matcher: EventMatcher, form: EventForm) -> None:
-        self.ids = _ids_of(matcher, form.by, form.id_type)
-        self.form = form
-        self.schema = to_arrow_schema(StructType(form.fields()), timezone="UTC")
+    def __init__(self, matcher: EventMatcher, spec: EventSpec) -> None:
+        self.ids = _ids_of(matcher, spec.by, spec.id_type)
+        self.spec = spec
+        self.schema = spec.arrow_schema()
 
-    def of(self, kept: Kept, found: EventAnswers) -> Iterator[pa.RecordBatch]:
+    def of(self, kept: PassthroughColumns, found: EventAnswers) -> Iterator[pa.RecordBatch]:
         """The rows about some events, which are rows of what is kept."""
         assert found.lines is not None
         rows = found.lines - 1
         for number, error in found.errors.items():
             name = kept.name(int(rows[number]))
-            if self.form.errors == "fail":
+            if self.spec.errors == "fail":
                 raise type(error)(f"{name}: {error.message}")
             log.info("%s: %s", name, error.message)
         wrong = np.array(sorted(found.errors), np.int64)
         for first, end, (matching, numbers) in in_steps(found.matches):
             of_these = wrong[np.searchsorted(wrong, first) : np.searchsorted(wrong, end)]
-            if self.form.as_array:
-                events, column = self._arrays(first, end, matching, numbers, of_these)
+            if self.spec.as_array:
+                events, column = self._arrays(np.arange(first, end), matching, numbers, of_these)
             else:
-                shown = of_these if self.form.errors == "column" else of_these[:0]
-                events, column = self._flat(matching, numbers, shown)
+                shown = of_these if self.spec.errors == "column" else of_these[:0]
+                events, told = with_errors(matching, numbers, shown)
+                column = self._named(told, told < 0 if len(shown) else None)
             if len(events):
-                columns = [column, *self._others(events, found.errors)]
+                columns = [column, *self.spec.versions(len(events))]
+                if self.spec.errors == "column":
+                    columns.append(error_column(self.schema, events, found.errors))
                 yield from kept.joined(rows[events], columns, self.schema)
 
-    def _flat(self, events: Int64, numbers: Int32, wrong: Int64) -> tuple[Int64, pa.Array]:
-        """One row a match or an error: the event, and the column of ids."""
-        if not len(wrong):
-            return events, self._named(numbers)
-        events = np.concatenate([events, wrong])
-        numbers = np.concatenate([numbers, np.full(len(wrong), -1, np.int32)])
-        order = np.argsort(events, kind="stable")
-        events, numbers = events[order], numbers[order]
-        return events, self._named(numbers, mask=numbers < 0)
-
     def _arrays(
-        self, first: int, end: int, events: Int64, numbers: Int32, wrong: Int64
+        self, rows: Int64, matching: Int64, numbers: Int32, wrong: Int64
     ) -> tuple[Int64, pa.Array]:
         """One row an event, and the column of lists of ids."""
-        starts = np.searchsorted(events, np.arange(first, end + 1))
-        rows = np.arange(first, end)
         is_wrong = np.isin(rows, wrong)
-        mask = pa.array(is_wrong) if len(wrong) else None
-        lists = pa.ListArray.from_arrays(
-            pa.array(starts, pa.int32()), self._named(numbers), self.schema[0].type, mask=mask
-        )
-        if len(wrong) and self.form.errors == "drop":
+        lists = id_lists(rows, matching, self._named(numbers), self.schema[0].type, is_wrong)
+        if len(wrong) and self.spec.errors == "drop":
             return rows[~is_wrong], lists.filter(pa.array(~is_wrong))
         return rows, lists
 
-    def _named(self, numbers: Int32, mask: np.ndarray | None = None) -> pa.Array:
-        """Their ids."""
+    def _named(self, numbers: Int32, mask: NDArray[np.bool_] | None = None) -> pa.Array:
+        """The ids of these numbers; filters are their numbers."""
         taken = pa.array(numbers, pa.int64(), mask=mask)
         return taken if self.ids is None else self.ids.take(taken)
-
-    def _others(self, events: Int64, errors: Mapping[int, EventError]) -> Iterator[pa.Array]:
-        """The columns behind that of ids."""
-        for said in (self.form.set_version, tamis.__version__):
-            yield pa.repeat(pa.scalar(said, pa.string()), len(events))
-        if self.form.errors == "column":
-            type = self.schema.field("error").type
-            if not errors:
-                yield pa.nulls(len(events), type)
-            else:
-                yield pa.array([_said(errors.get(event)) for event in events.tolist()], type)
-
-
-def _said(error: EventError | None) -> dict[str, str] | None:
-    return None if error is None else {"code": error.code, "message": printable(error.message)}
 
 
 @lru_cache(maxsize=PROGRAMS_KEPT)
 def _ids_of(matcher: EventMatcher, by: By, id_type: str) -> pa.Array | None:
-    """All ids in their order, made once for all tasks of a worker; filters are their numbers."""
+    """All ids in their order, made once for all tasks of a worker."""
     if by == "filter":
         return None
-    ids = matcher.ids if by == "subscription" else matcher.interface_ids
-    if id_type == "bigint":
-        return pa.array(list(ids), pa.int64())
-    return pa.array([str(id) for id in ids], pa.string())
+    return id_array(matcher.ids if by == "subscription" else matcher.interface_ids, id_type)

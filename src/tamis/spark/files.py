@@ -1,29 +1,30 @@
-"""Subscriptions matched against files, which the workers read."""
+"""Subscriptions matched against files, which the workers read; and the format of ``spark.read``."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import reduce
+from functools import cache, reduce
+from typing import Any, cast
 
-import numpy as np
 import pyarrow as pa
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.types import StructType
 
-from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
+from tamis.core.errors import UsageError
 from tamis.core.index.matchset import Which
 from tamis.documents.encodings import DeclaredEncoding
-from tamis.documents.source import Document, read
 from tamis.language.subscriptions import Unsupported
-from tamis.spark.pieces import Piece, Reader
-from tamis.spark.program import Program
-from tamis.spark.rows import Errors, Form, Kept, Rows, gathered
-from tamis.spark.subscriptions import SubscriptionSet, program
+from tamis.spark.answers import AnswerSplits, MatchSpec
+from tamis.spark.listing import check_paths, list_files
+from tamis.spark.program import ProgramArtifact, SubscriptionSet, program, shared_program
+from tamis.spark.rows import Errors
+from tamis.spark.splits import InputSplit, partitions, splits_of
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -80,31 +81,27 @@ def match_files(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    Form.of(made, record, as_array, nodes, errors, values, declared_encoding)
-    check_xml(xml, record)
-    from tamis.spark.source import TamisSource  # noqa: PLC0415 - it needs this module
-
-    spark.dataSource.register(TamisSource)
-    made.send(spark)
-    options = {
-        "paths": json.dumps(path_list(paths)),
-        "folder": os.getcwd(),
+    wanted: dict[str, Any] = {
         "record": record,
         "as_array": as_array,
         "nodes": nodes,
         "values": values,
         "errors": errors,
         "declared_encoding": declared_encoding,
-        "xml": xml,
     }
+    MatchSpec.of(made, **wanted)
+    check_xml(xml, record)
+    spark.dataSource.register(TamisSource)
+    made.send(spark)
+    options = {**wanted, "xml": xml, "paths": json.dumps(path_list(paths)), "folder": os.getcwd()}
     given = {name: value for name, value in options.items() if value is not None}
     reader = spark.read.format(TamisSource.name()).options(**given)
     frames = (
-        reader.options(program=json.dumps(part.as_options()), tells_errors=number == 0).load()
-        for number, part in enumerate(made.shares)
+        reader.options(program=part.to_json(), tells_errors=number == 0).load()
+        for number, part in enumerate(made.partitions)
     )
     try:  # Spark asks for the columns where it has the files
-        found = reduce(lambda one, other: one.unionAll(other), frames)
+        found = reduce(DataFrame.unionAll, frames)
         found.schema  # noqa: B018 - which Spark Connect puts off
     except AnalysisException as error:
         said = re.search(rf"{UsageError.__name__}: (.+)", str(error))
@@ -121,139 +118,155 @@ def path_list(paths: Paths) -> list[str]:
 
 
 def check_xml(xml: bool, record: str | None) -> None:
-    """See that the documents can be given.
-
-    Raises:
-        UsageError: they cannot.
-    """
+    """Raise UsageError unless the documents can be given."""
     if xml and record is not None:
         raise UsageError('the XML of records is not given: ask for their nodes="first" in it')
 
 
-@dataclass(slots=True)
-class Counts:
-    """What a task met.
+_FILES = {"subscriptions", "namespaces"}
+_USERS = _FILES | {"default_namespace", "unsupported"}
+_USERS |= {"record", "as_array", "nodes", "values", "errors", "xml", "declared_encoding"}
+_OPTIONS = _USERS | {"path", "paths", "folder", "program", "tells_errors"}
 
-    Attributes:
-        documents: how many there were; one whose records are shared counts for the task that has
-            its first ones.
-        unreadable: the numbers of files of which something could not be read.
-        read: those of files of which something was, if they are more than one document or piece.
-        left_out: messages that members of compressed archives are no documents by their names.
+
+class TamisSource(DataSource):
+    """Matches of files, as Arrow batches; XML stays out of the JVM.
+
+    ::
+
+        spark.read.format("tamis").option("subscriptions", "orders.tsv").load("incoming/")
+
+    and in SQL::
+
+        CREATE TEMPORARY VIEW late USING tamis OPTIONS (subscriptions 'orders.tsv', path 'incoming')
+        CREATE TABLE late USING tamis OPTIONS (subscriptions 'orders.tsv') LOCATION 'incoming'
+
+    Spark finds it by the package ``pyspark_tamis`` where that is installed. Options:
+    ``subscriptions``, a file of them or a saved program; for the former ``namespaces`` (a file),
+    ``default_namespace`` (a URI) and ``unsupported``; ``record``, ``as_array``, ``nodes``,
+    ``errors`` and ``xml`` as for :func:`tamis.spark.match_files`.
+
+    On a cluster, a saved program has to be in a folder that all machines see; ``match_files`` sends
+    it to them.
     """
 
-    documents: int = 0
-    unreadable: set[int] = field(default_factory=set)
-    read: set[int] = field(default_factory=set)
-    left_out: list[str] = field(default_factory=list)
-
-    def note(self, piece: Piece, error: DocumentError | None) -> None:
-        """Note what became of a document."""
-        if isinstance(error, UnreadableDocument):
-            self.unreadable.add(piece.file)
-        elif piece.is_part:
-            self.read.add(piece.file)
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerPieces:
-    """Answers what tasks read.
-
-    Attributes:
-        program: the subscriptions.
-        form: what is wanted.
-        xml: whether the documents are wanted too.
-        tells_errors: see :class:`Rows`.
-    """
-
-    program: Program
-    form: Form
-    xml: bool = False
-    tells_errors: bool = True
+    @classmethod
+    def name(cls) -> str:
+        return "tamis"
 
     def schema(self) -> StructType:
-        """The columns of the rows."""
-        xml = [StructField("xml", BinaryType())] if self.xml else []
-        return StructType([StructField("document", StringType()), *xml, *self.form.fields()])
+        options = self._given()
+        schema = _answer(options).schema()
+        check_paths(_paths(options), options.get("folder", ""))
+        if self._is_new_table:
+            schema.fields[0].metadata = {_OF_TABLE: _from_anywhere(options)}
+        return schema
 
-    def __call__(
-        self, pieces: Iterable[Piece], counts: Counts | None = None
-    ) -> Iterator[pa.RecordBatch]:
-        rows = Rows(self.program.matcher(), self.form, self.tells_errors)
-        reader = Reader(rows.matcher.limits, as_streams=self.form.record is not None)
-        counts = counts or Counts()
-        counts.left_out = reader.left_out
-        if self.form.record is None:
-            return gathered(self._of_documents(rows, reader, pieces, counts))
-        return gathered(self._of_records(rows, reader, pieces, counts))
+    def reader(self, schema: StructType) -> DataSourceReader:
+        of_table = schema.fields[0].metadata.get(_OF_TABLE, {})
+        options = {**of_table, **self._given()}
+        answer = _answer(options)
+        if of_table and answer.schema().simpleString() != schema.simpleString():
+            raise UsageError(
+                "with these subscriptions and options the table has other columns: make it anew"
+            )
+        return _Reader(answer, _paths(options), options.get("folder", os.getcwd()))
 
-    def _of_documents(
-        self, rows: Rows, reader: Reader, pieces: Iterable[Piece], counts: Counts
-    ) -> Iterator[pa.RecordBatch]:
-        names: list[str] = []  # of documents that were taken and are not answered
-        taken: list[Piece] = []  # what they are of
-        contents: list[bytes | None] = []
+    @property
+    def _is_new_table(self) -> bool:
+        """Whether this is CREATE TABLE: then Spark gives the properties of a table."""
+        return "provider" in self.options
 
-        def documents() -> Iterator[Document | DocumentError]:
-            for piece in pieces:
-                for name, document in reader.documents(piece):
-                    names.append(name)
-                    taken.append(piece)
-                    counts.documents += 1
-                    if not self.xml:
-                        yield document
-                        continue
-                    source, content = _with_content(rows, document)
-                    contents.append(content)
-                    yield source
-
-        nodes, values, declared = self.form.nodes, self.form.values, self.form.declared_encoding
-        for found in rows.matcher.answers(documents(), 1, nodes, values, declared):
-            count = found.matches.documents
-            columns = {"document": pa.array(names[:count], pa.string())}
-            if self.xml:
-                columns["xml"] = pa.array(contents[:count], pa.binary())
-            kept = Kept(pa.RecordBatch.from_pydict(columns), count)
-            for number, piece in enumerate(taken[:count]):
-                counts.note(piece, found.matches.errors.get(number))
-            del names[:count], taken[:count], contents[:count]
-            yield from rows.of(kept, found, np.arange(count), False)
-
-    def _of_records(
-        self, rows: Rows, reader: Reader, pieces: Iterable[Piece], counts: Counts
-    ) -> Iterator[pa.RecordBatch]:
-        record = self.form.record
-        assert record is not None
-        for piece in pieces:
-            for name, document in reader.documents(piece):
-                counts.documents += piece.part is None or not piece.part.start.offset
-                kept = Kept(pa.RecordBatch.from_pydict({"document": [name]}), 1)
-                answers = rows.matcher.record_answers(
-                    document,
-                    record,
-                    nodes=self.form.nodes,
-                    values=self.form.values,
-                    declared=self.form.declared_encoding,
-                    part=piece.part,
-                )
-                is_first = True
-                for found in answers:
-                    errors = found.matches.errors
-                    is_all = is_first and found.matches.documents == 1
-                    counts.note(piece, errors.get(0) if is_all else None)
-                    is_first = False
-                    same = np.zeros(found.matches.documents, np.int64)
-                    yield from rows.of(kept, found, same, True)
+    def _given(self) -> dict[str, str]:
+        """The options, of a table too."""
+        options = dict(self.options.items())
+        if not self._is_new_table:
+            return options
+        prefix = "option."
+        given = {n.removeprefix(prefix): options[n] for n in options if n.startswith(prefix)}
+        return given | ({"path": options["location"]} if "location" in options else {})
 
 
-def _with_content(
-    rows: Rows, document: Document | DocumentError
-) -> tuple[Document | DocumentError, bytes | None]:
-    """A document that was read, and its bytes."""
-    if isinstance(document, DocumentError):
-        return document, None
+_OF_TABLE = "tamis"
+"""The metadata of a table's first column that has the options. When a table is read, Spark gives a
+source in Python the columns and not the options."""
+
+
+def _from_anywhere(options: Mapping[str, str]) -> dict[str, str]:
+    """Options that mean the same in another folder."""
+    files = {name: os.path.abspath(options[name]) for name in _FILES if name in options}
+    return {"folder": os.getcwd(), **options, **files}
+
+
+def _paths(options: Mapping[str, str]) -> list[str]:
+    if "paths" not in options and "path" not in options:
+        raise UsageError(
+            "which files? .load(path), a list of paths, or in SQL OPTIONS (path '…') or LOCATION"
+        )
     try:
-        source = read(document, rows.matcher.limits, rows.form.declared_encoding)
-    except DocumentError as error:
-        return error, None
-    return source, bytes(source.data)  # type: ignore[return-value]
+        found = json.loads(options.get("paths", "null")) or [options["path"]]
+    except ValueError:
+        raise UsageError(f'paths is a JSON list, ["…", "…"], not {options["paths"]}') from None
+    # Spark writes the location of a table so.
+    return [path if "://" in path else path.removeprefix("file:") for path in found]
+
+
+def _answer(options: Mapping[str, Any]) -> AnswerSplits:
+    unknown = options.keys() - _OPTIONS
+    if unknown:
+        raise UsageError(
+            f"there is no option {min(unknown)}: the options are {', '.join(sorted(_USERS))}"
+        )
+    if "program" in options:
+        made = ProgramArtifact.from_json(options["program"])
+    elif "subscriptions" in options:
+        made = shared_program(
+            options["subscriptions"],
+            options.get("namespaces"),
+            options.get("default_namespace"),
+            cast(Unsupported, options.get("unsupported", "refuse")),
+        )
+    else:
+        raise UsageError('which subscriptions? .option("subscriptions", FILE)')
+    spec = MatchSpec.of(
+        made,
+        options.get("errors", "column"),
+        options.get("record"),
+        as_array=_is_true(options, "as_array"),
+        nodes=options.get("nodes"),
+        values=_is_true(options, "values"),
+        declared_encoding=options.get("declared_encoding", "check"),
+    )
+    xml = _is_true(options, "xml")
+    check_xml(xml, spec.record)
+    return AnswerSplits(made, spec, xml, _is_true(options, "tells_errors", "true"))
+
+
+class _Reader(DataSourceReader):
+    def __init__(self, answer: AnswerSplits, paths: list[str], folder: str) -> None:
+        self.answer = answer
+        self.paths = paths
+        self.folder = folder
+
+    def partitions(self) -> list[InputPartition]:
+        _show_warnings()
+        files = list_files(self.paths, self.folder)
+        record, limits = self.answer.spec.record, self.answer.program.limits
+        splits = splits_of(files, self.folder, record, limits)
+        return [InputPartition(found) for found in partitions(splits)]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        return self.answer(cast(list[InputSplit], partition.value or []))
+
+
+@cache
+def _show_warnings() -> None:
+    """Have warnings go to stderr, in a process of Spark's where nobody else shows them."""
+    logging.getLogger("tamis").addHandler(logging.StreamHandler())
+
+
+def _is_true(options: Mapping[str, str], name: str, default: str = "false") -> bool:
+    given = options.get(name, default)
+    if given.lower() in ("true", "false"):
+        return given.lower() == "true"
+    raise UsageError(f"the option {name} is true or false, not {given!r}")

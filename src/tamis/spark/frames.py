@@ -9,18 +9,25 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
-from pyspark.sql.types import BinaryType, StringType, StructField, StructType
+from pyspark.sql import DataFrame
 
 from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.core.index.matchset import Which
 from tamis.documents.encodings import HEAD_BYTES, DeclaredEncoding, check_text
 from tamis.documents.source import Document
 from tamis.language.subscriptions import Unsupported
-from tamis.spark.program import Program
-from tamis.spark.rows import Errors, Form, Kept, Rows, gathered
-from tamis.spark.subscriptions import SubscriptionSet, program
+from tamis.spark.answers import MatchRows, MatchSpec
+from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
+from tamis.spark.rows import (
+    Errors,
+    PassthroughColumns,
+    by_number,
+    check_columns,
+    check_documents,
+    combined,
+    fields_of,
+    joined_schema,
+)
 
 
 def match(  # noqa: PLR0913 - what may be asked
@@ -99,77 +106,24 @@ def match(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    form = Form.of(made, record, as_array, nodes, errors, values, declared_encoding)
-    schema = joined_schema([fields[name] for name in kept], form.fields())
+    spec = MatchSpec.of(
+        made,
+        errors,
+        record,
+        as_array=as_array,
+        nodes=nodes,
+        values=values,
+        declared_encoding=declared_encoding,
+    )
+    schema = joined_schema([fields[name] for name in kept], spec.fields())
     made.send(df.sparkSession)
     given = df.select(by_number([*kept, column]))
     tasks = (
-        AnswerColumn(part, form, tuple(kept), column, tells_errors=number == 0)
-        for number, part in enumerate(made.shares)
+        AnswerColumn(part, spec, tuple(kept), column, tells_errors=number == 0)
+        for number, part in enumerate(made.partitions)
     )
     frames = (given.mapInArrow(task, schema) for task in tasks)
-    return reduce(lambda one, other: one.unionAll(other), frames)
-
-
-def fields_of(df: DataFrame) -> dict[str, StructField]:
-    """The columns by name.
-
-    Raises:
-        UsageError: several have the same.
-    """
-    fields = {field.name: field for field in df.schema}
-    if len(fields) < len(df.schema):
-        raise UsageError(f"several columns have the same name: {', '.join(df.columns)}")
-    return fields
-
-
-def check_columns(
-    fields: Mapping[str, StructField], read: Sequence[str], kept: Sequence[str]
-) -> None:
-    """See that columns are there, and none is kept twice.
-
-    Raises:
-        UsageError: they are not, or one is.
-    """
-    for name in [*read, *kept]:
-        if name not in fields:
-            raise UsageError(f"there is no column {name!r}: the columns are {', '.join(fields)}")
-    for number, name in enumerate(kept):
-        if name in kept[:number]:
-            raise UsageError(f"the column {name!r} is kept twice")
-
-
-def check_documents(column: StructField) -> None:
-    """See that a column may have documents.
-
-    Raises:
-        UsageError: it is of another type.
-    """
-    if not isinstance(column.dataType, BinaryType | StringType):
-        kind = column.dataType.simpleString()
-        raise UsageError(f"the column {column.name!r} is of type {kind}, not string or binary")
-
-
-def joined_schema(kept: Sequence[StructField], own: Sequence[StructField]) -> StructType:
-    """The columns that are kept, and those of the result's own behind them.
-
-    Raises:
-        UsageError: one of each have the same name.
-    """
-    in_lower_case = {field.name.lower() for field in kept}  # Spark does not tell cases apart
-    for field in own:
-        if field.name in in_lower_case:
-            raise UsageError(
-                f"the result has a column {field.name!r} of its own: rename the input's"
-            )
-    return StructType([*kept, *own])
-
-
-def by_number(names: Sequence[str]) -> list[Column]:
-    """Columns that are called by number, since mapInArrow() itself cannot deal with every name."""
-    # Spark takes a name apart at its dots unless it is quoted.
-    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
-    return [F.col(name).alias(str(number)) for number, name in enumerate(quoted)]
+    return reduce(DataFrame.unionAll, frames)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,48 +134,37 @@ class AnswerColumn:
 
     Attributes:
         program: the subscriptions.
-        form: what is wanted.
+        spec: what is wanted.
         kept: the names of the columns that are repeated.
         column: what messages call the column of XML.
-        tells_errors: see :class:`Rows`.
+        tells_errors: see :class:`MatchRows`.
     """
 
-    program: Program
-    form: Form
+    program: ProgramArtifact
+    spec: MatchSpec
     kept: tuple[str, ...]
     column: str
     tells_errors: bool = True
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return gathered(self._answers(batches))
+        return combined(self._answers(batches))
 
     def _answers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        rows = Rows(self.program.matcher(), self.form, self.tells_errors)
-        form = self.form
+        rows = MatchRows(self.program.loaded(), self.spec, self.tells_errors)
+        record, options = self.spec.record, self.spec.options()
         for batch in batches:
-            repeated = pa.RecordBatch.from_arrays(batch.columns[:-1], list(self.kept))
-            kept = Kept(repeated, batch.num_rows)
-            documents = column_values(self.column, batch.columns[-1], form.declared_encoding)
-            if form.record is None:
+            kept = PassthroughColumns.first_of(batch, self.kept)
+            documents = column_values(self.column, batch.columns[-1], self.spec.declared_encoding)
+            if record is None:
                 first = 0
-                for found in rows.matcher.answers(
-                    documents, nodes=form.nodes, values=form.values, declared=form.declared_encoding
-                ):
+                for found in rows.matcher.answers(documents, **options):
                     end = first + found.matches.documents
-                    yield from rows.of(kept, found, np.arange(first, end), False)
+                    yield from rows.of(kept, found, np.arange(first, end))
                     first = end
                 continue
             for row, document in enumerate(documents):
-                answers = rows.matcher.record_answers(
-                    document,
-                    form.record,
-                    nodes=form.nodes,
-                    values=form.values,
-                    declared=form.declared_encoding,
-                )
-                for found in answers:
-                    same = np.full(found.matches.documents, row)
-                    yield from rows.of(kept, found, same, True)
+                for found in rows.matcher.record_answers(document, record, **options):
+                    yield from rows.of(kept, found, np.full(found.matches.documents, row))
 
 
 def column_values(

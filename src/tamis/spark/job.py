@@ -1,20 +1,99 @@
-"""The job of ``tamis run``: files in, Parquet out."""
+"""Jobs: files in, results out, as ``tamis run`` makes them.
+
+Answers go from Spark's Python workers into a store, where they are published. Neither documents nor
+answers enter the JVM: tasks get paths, and return one row about what they wrote.
+"""
 
 from __future__ import annotations
 
+import logging
 import os
+import pickle
 import time
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
+from tamis.core.errors import DocumentError, SubscriptionError, UnreadableDocument
 from tamis.documents.encodings import DeclaredEncoding
-from tamis.spark.files import AnswerPieces, Paths, path_list
-from tamis.spark.listing import check_paths, list_files
-from tamis.spark.output import Output, new_run
-from tamis.spark.rows import Errors, Form
-from tamis.spark.subscriptions import SubscriptionSet, program
-from tamis.spark.writing import Summary, write_run
+from tamis.spark.answers import AnswerSplits, Counts, MatchSpec
+from tamis.spark.files import Paths, path_list
+from tamis.spark.listing import Listed, check_paths, list_files
+from tamis.spark.parquet import ParquetStore
+from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
+from tamis.spark.results import (
+    ERRORS,
+    MATCHES,
+    RESULTS,
+    ResultStore,
+    Run,
+    S,
+    Sink,
+    new_run,
+    rows_about,
+)
+from tamis.spark.rows import Errors
+from tamis.spark.splits import InputSplit, partitions, splits_of
+
+log = logging.getLogger("tamis.spark")
+
+# What a task tells of what it wrote: a file, or ""; with which part of
+# the program; and the numbers of files, and messages, see ``Counts``.
+_DONE = (
+    StructType()
+    .add("file", StringType())
+    .add("documents", LongType())
+    .add(MATCHES, LongType())
+    .add(ERRORS, LongType())
+    .add("part", LongType())
+    .add("unreadable", ArrayType(LongType()))
+    .add("read", ArrayType(LongType()))
+    .add("left_out", ArrayType(StringType()))
+)
+
+
+class Summary(NamedTuple):
+    """What a job did.
+
+    Attributes:
+        documents: how many there were, those in error included.
+        bytes: their size, as they are in their files.
+        matches: rows written to ``matches``.
+        errors: rows written to ``errors``, one a document, or record, in error, a subscription that
+            failed on one, or one that was skipped.
+        seconds: from listing the documents to the last file written.
+        plan: how documents and subscriptions were divided among tasks.
+
+    >>> print(Summary(391, 4_100_000, 1_204, 1, 4.1))
+    391 documents (4.1 MB), 1,204 matches, 1 error; 4.1 s, 1.0 MB/s
+    """
+
+    documents: int
+    bytes: int
+    matches: int
+    errors: int
+    seconds: float
+    plan: str = ""
+
+    def __str__(self) -> str:
+        megabytes = self.bytes / 1e6
+        return (
+            f"{_counted(self.documents, 'document')} ({megabytes:,.1f} MB), "
+            f"{_counted(self.matches, 'match', 'es')}, "
+            f"{_counted(self.errors, 'error')}; "
+            f"{self.seconds:,.1f} s, {megabytes / self.seconds:,.1f} MB/s"
+        )
+
+
+def _counted(number: int, noun: str, plural: str = "s") -> str:
+    return f"{number:,} {noun}{'' if number == 1 else plural}"
 
 
 def run(  # noqa: PLR0913 - what may be asked
@@ -67,23 +146,140 @@ def run(  # noqa: PLR0913 - what may be asked
         UsageError: a path leads nowhere; or the output has results already, or cannot be written.
     """
     check_paths(path_list(paths))
-    place = Output(output, overwrite=overwrite)
+    store = ParquetStore(output, overwrite=overwrite)
     must_be_new = not (overwrite or only_new)
     if must_be_new:
-        with place.turn():
-            place.check_new()
-    made = program(subscriptions).send(spark)
-    form = Form.of(made, record, False, None, errors, declared_encoding=declared_encoding)
-    answer = AnswerPieces(replace(made, refused=()), form)
+        with store.turn():
+            store.check_new()
+    made = program(subscriptions)
+    made.send(spark)
+    spec = MatchSpec.of(made, errors, record, declared_encoding=declared_encoding)
+    answer = AnswerSplits(replace(made, refused=()), spec)
     start = time.monotonic()
-    with place.turn():
+    with store.turn():
         if must_be_new:  # still, after the subscriptions were compiled
-            place.check_new()
-        place.prepare(made.id_type)
+            store.check_new()
+        store.prepare(made.id_type)
         files = list_files(path_list(paths))
         if only_new:
-            files = place.not_in_manifest(files)
-            if not files and place.existing:
+            files = store.not_in_manifest(files)
+            if not files and store.existing:
                 return Summary(0, 0, 0, 0, time.monotonic() - start)
-        done = write_run(spark, place, new_run(), answer, files, refused=made.refused)
+        done = write_run(spark, store, new_run(), answer, files, refused=made.refused)
     return done._replace(seconds=time.monotonic() - start)
+
+
+def write_run(
+    spark: SparkSession,
+    store: ResultStore[S],
+    name: str,
+    answer: AnswerSplits,
+    files: Sequence[Listed],
+    refused: Sequence[SubscriptionError] = (),
+) -> Summary:
+    """Match files, and publish the answers as one run."""
+    start = time.monotonic()
+    made, spec = answer.program, answer.spec
+    splits = splits_of(files, os.getcwd(), spec.record, made.limits)
+    assigned = product(partitions(splits), range(len(made.partitions)))
+    tasks = [(task, part, of_task) for task, (of_task, part) in enumerate(assigned)]
+    plan = planned(made, len(tasks) // len(made.partitions))
+    log.info("%s: %s", name, plan)
+    with store.sink(name, made.id_type) as sink:
+        parts = on_workers(spark, tasks, WriteTask(answer, sink))
+        for said in {said: None for part in parts for said in part["left_out"]}:
+            log.warning("%s", said)
+        counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
+        read, incomplete = _read_by_all(files, parts, len(made.partitions))
+        wrong = rows_about(refused, incomplete, made.id_type)
+        store.publish(sink, Run(name, made.id_type, spec.set_version, counted, read, wrong))
+    return Summary(
+        documents=sum(part["documents"] for part in parts),
+        bytes=sum(file.size for file in files),
+        matches=sum(part[MATCHES] for part in parts),
+        errors=sum(part[ERRORS] for part in parts) + wrong.num_rows,
+        seconds=time.monotonic() - start,
+        plan=plan,
+    )
+
+
+def _read_by_all(
+    files: Sequence[Listed], done: Sequence[Mapping[str, Any]], parts: int
+) -> tuple[list[Listed], dict[str, DocumentError]]:
+    """The files that were read; and those that could not be by each part of a divided program."""
+    missed: list[set[int]] = []
+    for part in range(parts):
+        tasks = [task for task in done if task["part"] == part]
+        unreadable, read = (
+            {number for task in tasks for number in task[name]} for name in ("unreadable", "read")
+        )
+        missed.append(unreadable - read)
+    unread = set.intersection(*missed)
+    error = UnreadableDocument("some tasks could not read it: not all matches are there")
+    partly = sorted(set.union(*missed) - unread)
+    incomplete: dict[str, DocumentError] = {files[number].path: error for number in partly}
+    return [file for number, file in enumerate(files) if number not in unread], incomplete
+
+
+def planned(made: ProgramArtifact, tasks: int) -> str:
+    """How work is divided, in words.
+
+    Args:
+        tasks: among which documents are divided.
+    """
+    parts = len(made.partitions)
+    size = f"a program of {made.size / 1e6:,.0f} MB"
+    if parts == 1:
+        return f"{_counted(tasks, 'task')} share the documents, with {size}"
+    kind = f"in {parts} parts, each for {_counted(tasks, 'task')} of its own"
+    return f"{parts * tasks:,} tasks: {size} {kind}"
+
+
+def on_workers(
+    spark: SparkSession, tasks: Sequence[tuple[int, int, Sequence[InputSplit]]], task: WriteTask
+) -> list[dict[str, Any]]:
+    """Have tasks do their splits, each by its number and with its part of the program."""
+    table = pa.table(
+        {
+            "task": pa.array(range(len(tasks)), pa.int32()),
+            "splits": pa.array([pickle.dumps(found) for found in tasks], pa.binary()),
+        }
+    )
+    rows = spark.createDataFrame(table).repartitionById(max(1, len(tasks)), F.col("task"))
+    done = rows.select("splits").mapInArrow(task, _DONE)
+    sums = [F.sum(name).alias(name) for name in ("documents", MATCHES, ERRORS)]
+    return [row.asDict() for row in done.observe("tamis", *sums).collect()]
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTask:
+    """The function that ``mapInArrow`` calls to write answers; it returns one row about them.
+
+    Attributes:
+        answer: what answers documents.
+        sink: what writes the rows.
+    """
+
+    answer: AnswerSplits
+    sink: Sink
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            done = [self._done(*pickle.loads(found.as_py())) for found in batch["splits"]]
+            yield pa.RecordBatch.from_pylist(done, to_arrow_schema(_DONE, timezone="UTC"))
+
+    def _done(self, task: int, part: int, splits: Sequence[InputSplit]) -> dict[str, Any]:
+        counts = Counts()
+        program = self.answer.program.partitions[part]
+        answer = replace(self.answer, program=program, tells_errors=part == 0)
+        written = self.sink.write(task, answer(splits, counts))
+        return {
+            "file": written["file"],
+            "documents": 0 if part else counts.documents,
+            MATCHES: written[MATCHES],
+            ERRORS: written[ERRORS],
+            "part": part,
+            "unreadable": sorted(counts.unreadable) if written["is_first"] else [],
+            "read": sorted(counts.read) if written["is_first"] else [],
+            "left_out": counts.left_out,
+        }

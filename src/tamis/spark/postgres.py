@@ -19,7 +19,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from tamis.core.errors import MissingExtra, UsageError
-from tamis.spark.output import ERRORS, MATCHES, Run, divided, schemas
+from tamis.spark.results import ERRORS, MATCHES, Run, divided, schemas
 
 # Keys are of hashes, since a path or a message may be longer than what an index takes.
 _TABLES = (
@@ -113,7 +113,7 @@ def _connected(url: str) -> Iterator[Any]:
         raise UsageError(f"PostgreSQL: {said}") from None
 
 
-class Postgres:
+class PostgresStore:
     """A database of results, version 15 or newer.
 
     Args:
@@ -197,7 +197,7 @@ class PostgresSink(NamedTuple):
         url: of the database.
         run: the name of the run.
         driver: who is at it.
-        id_type: see :class:`Program`.
+        id_type: see :class:`ProgramArtifact`.
     """
 
     url: str

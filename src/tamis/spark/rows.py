@@ -1,369 +1,178 @@
-"""Answers as rows: what the columns are, and how matches become Arrow batches of bounded size."""
+"""Rows of answers: their columns, and Arrow batches of bounded size.
+
+What the answers about documents, events and messages have in common.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql import types as sql
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import (
-    ArrayType,
-    DataType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
 
 import tamis
 from tamis.core.arrays import Int32, Int64
-from tamis.core.errors import DocumentError, MessageError, SlowLaneError, UsageError
-from tamis.core.index.matchset import MatchSet, Which, checked_nodes
-from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
-from tamis.documents.records import check_tag
-from tamis.matching.matcher import Answers, CompiledMatcher, Match
-from tamis.matching.selection import Node
-from tamis.spark.program import PROGRAMS_KEPT, Program
+from tamis.core.errors import DocumentError, EventError, MessageError, SubscriptionId, UsageError
+from tamis.core.index.matchset import MatchSet
 
 log = logging.getLogger("tamis.spark")
 
 # An output batch ends at one of these bounds, so that one document with very many matches, or a
-# large kept column repeated for each of them, still goes out in pieces. (A single row that is
-# larger goes out alone.)
+# large column repeated for each of them, still goes out in pieces. (A single row that is larger
+# goes out alone.)
 OUTPUT_ROWS = 1 << 14
 OUTPUT_BYTES = 16 << 20
 
-T = TypeVar("T")
-Failed = Mapping[int, SlowLaneError]
-"""By the numbers of subscriptions."""
 Errors = Literal["column", "drop", "fail"]
 """What becomes of documents in error: rows with a column of them, nothing, or the job fails."""
 
 ERROR_FIELDS = {
-    "code": StringType(),
-    "message": StringType(),
-    "line": LongType(),
-    "column": LongType(),
-    "offset": LongType(),
+    "code": sql.StringType(),
+    "message": sql.StringType(),
+    "line": sql.LongType(),
+    "column": sql.LongType(),
+    "offset": sql.LongType(),
 }
-ERROR = StructType([StructField(name, type) for name, type in ERROR_FIELDS.items()])
-FAILED = MapType(StringType(), StringType())
-"""The subscriptions that could not be answered, with what is the matter."""
-_NODE = StructType([StructField(name, LongType()) for name in Node._fields])
+ERROR = sql.StructType([sql.StructField(name, type) for name, type in ERROR_FIELDS.items()])
+EVENT_ERROR = sql.StructType(ERROR.fields[:2])
 
 
 @dataclass(frozen=True)
-class Form:
-    """What is wanted of each document.
+class OutputSpec:
+    """What is wanted of each document or event.
 
     Attributes:
-        id_type: of the ids; see :class:`Program`.
+        id_type: of the ids: ``bigint`` or ``string``; see :class:`ProgramArtifact`.
         set_version: of the subscriptions.
-        record: the tag of the elements that are records, each of which is answered by itself.
-        as_array: one row a document, with an array of ids, instead of one row a match.
-        nodes: which of the nodes that were selected are told.
         errors: what becomes of documents in error.
-        values: whether the values of nodes are told too.
-        declared_encoding: whether the encodings that documents declare count.
     """
 
     id_type: str
     set_version: str
-    record: str | None = None
-    as_array: bool = False
-    nodes: Which | None = None
-    errors: Errors = "column"
-    values: bool = False
-    declared_encoding: DeclaredEncoding = "check"
+    errors: Errors
 
-    @classmethod
-    def of(
-        cls,
-        program: Program,
-        record: str | None,
-        as_array: bool,
-        nodes: Which | None,
-        errors: Errors,
-        values: bool = False,
-        declared_encoding: DeclaredEncoding = "check",
-    ) -> Form:
-        """What is wanted, if it can be.
+    def __post_init__(self) -> None:
+        check_errors(self.errors)
 
-        Raises:
-            UsageError: it cannot.
-        """
-        if errors not in get_args(Errors):
-            raise UsageError(f"errors={errors!r}: write 'column', 'drop' or 'fail'")
-        if as_array and program.parts:
+    def answer_columns(self) -> dict[str, sql.DataType]:
+        """The columns of the answers, by name."""
+        raise NotImplementedError
+
+    def error_columns(self) -> dict[str, sql.DataType]:
+        """The columns of errors, the last of which is there for ``errors="column"`` alone."""
+        return {"error": ERROR}
+
+    def fields(self) -> list[sql.StructField]:
+        """The columns behind those that are passed through."""
+        text = sql.StringType()
+        found = {**self.answer_columns(), "set_version": text, "tamis_version": text}
+        found |= self.error_columns()
+        if self.errors != "column":
+            del found["error"]
+        return [sql.StructField(name, type) for name, type in found.items()]
+
+    def arrow_schema(self) -> pa.Schema:
+        """The same for Arrow."""
+        return to_arrow_schema(sql.StructType(self.fields()), timezone="UTC")
+
+    @property
+    def type_of_ids(self) -> sql.DataType:
+        """The type of a column of ids."""
+        return sql.LongType() if self.id_type == "bigint" else sql.StringType()
+
+    def versions(self, count: int) -> list[pa.Array]:
+        """The columns of versions, of so many rows."""
+        texts = (self.set_version, tamis.__version__)
+        return [pa.repeat(pa.scalar(text, pa.string()), count) for text in texts]
+
+
+def check_errors(errors: Errors) -> None:
+    """Raise UsageError unless this says what becomes of errors."""
+    if errors not in get_args(Errors):
+        raise UsageError(f"errors={errors!r}: write 'column', 'drop' or 'fail'")
+
+
+# -- columns of a DataFrame ------------------------------------------------------------------------
+
+
+def fields_of(df: DataFrame) -> dict[str, sql.StructField]:
+    """The columns by name, which must differ."""
+    fields = {field.name: field for field in df.schema}
+    if len(fields) < len(df.schema):
+        raise UsageError(f"several columns have the same name: {', '.join(df.columns)}")
+    return fields
+
+
+def check_columns(
+    fields: Mapping[str, sql.StructField], read: Sequence[str], kept: Sequence[str]
+) -> None:
+    """Raise UsageError unless the columns are there, and none is kept twice."""
+    for name in [*read, *kept]:
+        if name not in fields:
+            raise UsageError(f"there is no column {name!r}: the columns are {', '.join(fields)}")
+    for number, name in enumerate(kept):
+        if name in kept[:number]:
+            raise UsageError(f"the column {name!r} is kept twice")
+
+
+def check_documents(column: sql.StructField) -> None:
+    """Raise UsageError unless the type of a column is one of documents."""
+    if not isinstance(column.dataType, sql.BinaryType | sql.StringType):
+        kind = column.dataType.simpleString()
+        raise UsageError(f"the column {column.name!r} is of type {kind}, not string or binary")
+
+
+def joined_schema(
+    kept: Sequence[sql.StructField], own: Sequence[sql.StructField]
+) -> sql.StructType:
+    """The columns that are kept, and the result's own behind them, whose names must differ."""
+    in_lower_case = {field.name.lower() for field in kept}  # Spark does not tell cases apart
+    for field in own:
+        if field.name in in_lower_case:
             raise UsageError(
-                f"the program, of {program.size:,} bytes, is divided: one row a document needs all "
-                "subscriptions in one task: allow more (bytes_max), or ask for one row a match"
+                f"the result has a column {field.name!r} of its own: rename the input's"
             )
-        checked_nodes(nodes, values)
-        if record is not None:
-            check_tag(record)
-        encoding = checked_declared_encoding(declared_encoding)
-        return cls(
-            program.id_type, program.set_version, record, as_array, nodes, errors, values, encoding
-        )
-
-    def fields(self) -> list[StructField]:
-        """The columns behind those that are kept."""
-        id: DataType = LongType() if self.id_type == "bigint" else StringType()
-        value = [StructField("value", StringType())] if self.values else []
-        nodes: DataType = ArrayType(StructType([*_NODE, *value]))
-        if self.as_array:
-            id, nodes = ArrayType(id), ArrayType(nodes)
-        found = [
-            StructField("record", LongType()),
-            StructField("subscriptions" if self.as_array else "subscription", id),
-        ]
-        if self.nodes is not None:
-            found.append(StructField("nodes", nodes))
-        found += [
-            StructField("set_version", StringType()),
-            StructField("tamis_version", StringType()),
-        ]
-        found.append(StructField("failed", FAILED))
-        if self.errors == "column":
-            found.append(StructField("error", ERROR))
-        return found
+    return sql.StructType([*kept, *own])
 
 
-class Rows:
-    """Makes rows of answers, and batches of rows.
-
-    Args:
-        matcher: what answers.
-        form: what is wanted.
-        tells_errors: whether there are rows of them; of all tasks that read a document, one has.
-    """
-
-    def __init__(self, matcher: CompiledMatcher, form: Form, tells_errors: bool = True) -> None:
-        self.matcher = matcher
-        self.ids = _ids_of(matcher, form.id_type)
-        self.form = form
-        self.tells_errors = tells_errors
-        self.schema = to_arrow_schema(StructType(form.fields()), timezone="UTC")
-
-    def of(
-        self, kept: Kept, found: Answers, rows: Int64, is_record: bool
-    ) -> Iterator[pa.RecordBatch]:
-        """The rows about some documents.
-
-        Args:
-            kept: what rows repeat.
-            rows: for each document its row there.
-            is_record: whether the documents are records.
-        """
-        matches = found.matches
-        firsts = found.places.first if is_record else None
-        for first, end, pairs in in_steps(matches):
-            documents, numbers = pairs
-            errors = _within(matches.errors, first, end)
-            failed = _within(matches.failed, first, end)
-            self._report(kept, rows, errors, failed, firsts)
-            if errors:  # what is true of a document without anything is not said of these
-                is_right = ~np.isin(documents, list(errors))
-                documents, numbers = documents[is_right], numbers[is_right]
-                errors = errors if self.tells_errors else {}
-            if self.form.errors != "column":
-                failed = {}
-            block = _Block(first, end, documents, numbers, errors, failed, found)
-            yield from self._batches(kept, rows, block, firsts)
-
-    def _report(
-        self,
-        kept: Kept,
-        rows: Int64,
-        errors: Mapping[int, DocumentError],
-        failed: Mapping[int, Failed],
-        firsts: int | None,
-    ) -> None:
-        found = [(number, "", error) for number, error in errors.items()]
-        found += [
-            (number, f", subscription {self.ids[query].as_py()!r}", error)
-            for number, of_document in failed.items()
-            for query, error in of_document.items()
-        ]
-        for number, subscription, error in found:
-            name = kept.name(int(rows[number]))
-            if firsts is not None:
-                name = f"{name}, record {firsts + number}"
-            if self.form.errors == "fail":
-                said = f"{name}{subscription}: {error.message}"
-                raise type(error)(said, error.line, error.column, error.offset)
-            log.info("%s%s: %s", name, subscription, error)
-
-    def _batches(
-        self, kept: Kept, rows: Int64, block: _Block, firsts: int | None
-    ) -> Iterator[pa.RecordBatch]:
-        is_shown = self.form.errors == "column"
-        documents, columns = self._arrays(block) if self.form.as_array else self._flat(block)
-        if not is_shown and block.errors:
-            is_right = pa.array(~np.isin(documents, list(block.errors)))
-            documents = documents[is_right.to_numpy(zero_copy_only=False)]
-            columns = [column.filter(is_right) for column in columns]
-        if not len(documents):
-            return
-        failed = self._failed(block, documents, columns[0])
-        if firsts is None:
-            columns.insert(0, pa.nulls(len(documents), pa.int64()))
-        else:
-            columns.insert(0, pa.array(documents + firsts, pa.int64()))
-        columns += [
-            pa.repeat(pa.scalar(said, pa.string()), len(documents))
-            for said in (self.form.set_version, tamis.__version__)
-        ]
-        columns.append(failed)
-        if is_shown:
-            columns.append(_error_column(documents, block.errors))
-        yield from kept.joined(rows[documents], columns, self.schema)
-
-    def _failed(self, block: _Block, documents: Int64, ids: pa.Array) -> pa.Array:
-        """The column of subscriptions that failed: told by the row of the document."""
-        if not block.failed:
-            return pa.nulls(len(documents), self.schema.field("failed").type)
-        told = {
-            number: [
-                (str(self.ids[query].as_py()), printable(error.message))
-                for query, error in failed.items()
-            ]
-            for number, failed in block.failed.items()
-        }
-        is_match = pc.and_(ids.is_valid(), not self.form.as_array).to_pylist()
-        rows = zip(documents.tolist(), is_match, strict=True)
-        found = [None if match else told.get(number) for number, match in rows]
-        return pa.array(found, self.schema.field("failed").type)
-
-    def _flat(self, block: _Block) -> tuple[Int64, list[pa.Array]]:
-        """One row a match or an error: the document's number, and the columns of the match.
-
-        A document of which subscriptions failed has one more row, as one in error has.
-        """
-        documents, numbers = block.documents, block.numbers
-        if block.errors or block.failed:
-            wrong = np.array([*block.errors, *block.failed], np.int64)
-            documents = np.concatenate([documents, wrong])
-            numbers = np.concatenate([numbers, np.full(len(wrong), -1, np.int32)])
-            order = np.argsort(documents, kind="stable")
-            documents, numbers = documents[order], numbers[order]
-        columns = [self.ids.take(pa.array(numbers, mask=numbers < 0))]
-        if self.form.nodes is not None:
-            pairs = zip(documents.tolist(), numbers.tolist(), strict=True)
-            nodes = [self._nodes(block, document, number) for document, number in pairs]
-            columns.append(pa.array(nodes, self.schema.field("nodes").type))
-        return documents, columns
-
-    def _arrays(self, block: _Block) -> tuple[Int64, list[pa.Array]]:
-        """One row a document."""
-        documents = np.arange(block.first, block.end)
-        starts = np.searchsorted(block.documents, np.arange(block.first, block.end + 1))
-        offsets = pa.array(starts, pa.int32())
-        is_wrong = np.isin(documents, list(block.errors))
-        mask = pa.array(is_wrong) if block.errors else None
-        type = self.schema.field("subscriptions").type
-        values = self.ids.take(pa.array(block.numbers))
-        columns = [pa.ListArray.from_arrays(offsets, values, type, mask=mask)]
-        if self.form.nodes is not None:
-            nodes: list[Any] = [
-                None if is_wrong[row] else [] for row in range(block.end - block.first)
-            ]
-            pairs = zip(block.documents.tolist(), block.numbers.tolist(), strict=True)
-            for document, number in pairs:
-                nodes[document - block.first].append(self._nodes(block, document, number))
-            columns.append(pa.array(nodes, self.schema.field("nodes").type))
-        return documents, columns
-
-    def _nodes(self, block: _Block, document: int, number: int) -> list[Any] | None:
-        """The nodes that a subscription selects; None for that of an error."""
-        if number < 0:
-            return None
-        match = block.match(self.matcher, document)
-        (id,) = self.matcher.ids.take(np.array([number]))
-        nodes = match.nodes(id)
-        found = [node._asdict() for node in nodes]
-        if self.form.values:
-            for node, value in zip(found, nodes.values(), strict=True):
-                node["value"] = value
-        return found
+def by_number(names: Sequence[str]) -> list[Column]:
+    """Columns that are called by number, since mapInArrow() itself cannot deal with every name."""
+    # Spark takes a name apart at its dots unless it is quoted.
+    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
+    return [F.col(name).alias(str(number)) for number, name in enumerate(quoted)]
 
 
-@lru_cache(maxsize=PROGRAMS_KEPT)
-def _ids_of(matcher: CompiledMatcher, id_type: str) -> pa.Array:
-    """The ids of all subscriptions, in their order, made once for all tasks of a worker."""
-    if id_type == "bigint":
-        return pa.array(list(matcher.ids), pa.int64())
-    return pa.array([str(id) for id in matcher.ids], pa.string())
-
-
-def _within(found: Mapping[int, T], first: int, end: int) -> dict[int, T]:
-    """The items of the documents from ``first`` to ``end``."""
-    return {number: value for number, value in found.items() if first <= number < end}
-
-
-def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:
-    """Documents of a batch, as many at a time as have about so many rows.
-
-    Yields:
-        the numbers of the first one and of that behind the last one; and ``MatchSet.pairs`` of
-        these.
-    """
-    first, step = 0, 1
-    while first < matches.documents:
-        end = min(matches.documents, first + step)
-        pairs = matches.pairs(first, end)
-        yield first, end, pairs
-        step = max(1, step // 2) if len(pairs[0]) > 4 * OUTPUT_ROWS else min(4096, 4 * step)
-        first = end
-
-
-class _Block(NamedTuple):
-    """Some documents of a batch.
-
-    Attributes:
-        first, end: their numbers.
-        documents, numbers: what matched; see ``MatchSet.pairs``.
-        errors: by number.
-        failed: the subscriptions that failed, by number.
-        found: the whole batch.
-    """
-
-    first: int
-    end: int
-    documents: Int64
-    numbers: Int32
-    errors: dict[int, DocumentError]
-    failed: dict[int, Failed]
-    found: Answers
-
-    def match(self, matcher: CompiledMatcher, document: int) -> Match:
-        """What matched one of them."""
-        matches, nodes, _ = self.found
-        return Match(matcher.ids, matches, document, nodes=nodes)
-
-
-class Kept:
-    """Columns that rows repeat, and how documents are called.
+class PassthroughColumns:
+    """Columns that rows repeat, and how messages name documents.
 
     Args:
         batch: for each document a row.
-        count: how many there are: a batch without columns does not know.
-        what: they are, for messages: "document" or "event".
+        count: of the documents, which a batch without columns does not know.
+        what: "document" or "event".
     """
 
     def __init__(self, batch: pa.RecordBatch, count: int, what: str = "document") -> None:
         self.batch = batch
         self.count = count
         self.what = what
+
+    @classmethod
+    def first_of(
+        cls, batch: pa.RecordBatch, names: Sequence[str], what: str = "document"
+    ) -> PassthroughColumns:
+        """The first columns of a batch, under these names."""
+        columns = pa.RecordBatch.from_arrays(batch.columns[: len(names)], list(names))
+        return cls(columns, batch.num_rows, what)
 
     def name(self, row: int) -> str:
         """What messages call a document: its name, or what is kept of it."""
@@ -409,7 +218,7 @@ class Kept:
             first = end
 
 
-def gathered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def combined(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in fewer batches, each of which costs."""
     waiting: list[pa.RecordBatch] = []
     rows = size = 0
@@ -433,21 +242,75 @@ def concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     return batch
 
 
-def _error_column(documents: Int64, errors: dict[int, DocumentError]) -> pa.Array:
-    type = to_arrow_schema(StructType([StructField("error", ERROR)]), timezone="UTC")[0].type
+# -- columns of answers ----------------------------------------------------------------------------
+
+
+def id_array(ids: Sequence[SubscriptionId], id_type: str) -> pa.Array:
+    """Ids in their order, as a column has them."""
+    if id_type == "bigint":
+        return pa.array(list(ids), pa.int64())
+    return pa.array([str(id) for id in ids], pa.string())
+
+
+def with_errors(rows: Int64, numbers: Int32, wrong: Int64) -> tuple[Int64, Int32]:
+    """Pairs of a row and a subscription, with one more pair for each error, of number -1."""
+    if not len(wrong):
+        return rows, numbers
+    rows = np.concatenate([rows, wrong])
+    numbers = np.concatenate([numbers, np.full(len(wrong), -1, np.int32)])
+    order = np.argsort(rows, kind="stable")
+    return rows[order], numbers[order]
+
+
+def id_lists(
+    rows: Int64, matching: Int64, ids: pa.Array, type: pa.DataType, is_wrong: NDArray[np.bool_]
+) -> pa.Array:
+    """A list of ids for each row, which is null where the row is in error.
+
+    Args:
+        rows: consecutive numbers.
+        matching: for each of the ids its row, ascending.
+    """
+    starts = np.searchsorted(matching, np.append(rows, rows[-1] + 1))
+    mask = pa.array(is_wrong) if is_wrong.any() else None
+    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), ids, type, mask=mask)
+
+
+def error_column(
+    schema: pa.Schema, rows: Int64, errors: Mapping[int, DocumentError] | Mapping[int, EventError]
+) -> pa.Array:
+    """The column of errors of some rows."""
+    type = schema.field("error").type
     if not errors:
-        return pa.nulls(len(documents), type)
-    return pa.array([said(errors.get(document)) for document in documents.tolist()], type)
+        return pa.nulls(len(rows), type)
+    return pa.array([error_row(errors.get(row)) for row in rows.tolist()], type)
 
 
-def said(error: DocumentError | MessageError | None) -> dict[str, object] | None:
-    """An error as a row of ``ERROR``."""
+def error_row(error: DocumentError | EventError | MessageError | None) -> dict[str, object] | None:
+    """An error as a row of ``ERROR`` or ``EVENT_ERROR``."""
     if error is None:
         return None
-    if isinstance(error, MessageError):
-        return {"code": error.code, "message": printable(str(error))}
-    where = {"line": error.line, "column": error.column, "offset": error.offset}
-    return {"code": error.code, "message": printable(error.message), **where}
+    if isinstance(error, DocumentError):
+        where = {"line": error.line, "column": error.column, "offset": error.offset}
+        return {"code": error.code, "message": printable(error.message), **where}
+    message = error.message if isinstance(error, EventError) else str(error)
+    return {"code": error.code, "message": printable(message)}
+
+
+def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:
+    """Documents of a batch, as many at a time as have about so many rows.
+
+    Yields:
+        the numbers of the first one and of that behind the last one; and ``MatchSet.pairs`` of
+        these.
+    """
+    first, step = 0, 1
+    while first < matches.documents:
+        end = min(matches.documents, first + step)
+        pairs = matches.pairs(first, end)
+        yield first, end, pairs
+        step = max(1, step // 2) if len(pairs[0]) > 4 * OUTPUT_ROWS else min(4096, 4 * step)
+        first = end
 
 
 def printable(text: str) -> str:

@@ -1,4 +1,10 @@
-"""The stream of ``tamis run --stream``: files that come into folders, answered batch by batch."""
+"""The stream of ``tamis run --stream``: files that come into folders, answered batch by batch.
+
+Spark's own source of files passes over empty files and over names that begin with ``_``, and it
+never looks at a name twice. The source here lists the folders as :func:`tamis.spark.run` does. A
+log in the checkpoint has every file that was found, as it was then, and the number of its batch:
+the log tells what is new, and which files a batch that is repeated has.
+"""
 
 from __future__ import annotations
 
@@ -7,32 +13,46 @@ import logging
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.types import StructType
 
 from tamis.core.errors import TamisError, UsageError
 from tamis.documents.encodings import DeclaredEncoding
-from tamis.documents.files import list_folder
-from tamis.spark.arrivals import LOG, ArrivalsSource
-from tamis.spark.files import AnswerPieces, Paths, path_list
-from tamis.spark.listing import Listed, listed, tell_left_out
-from tamis.spark.output import Output, to_disk
-from tamis.spark.postgres import Postgres, is_postgres
-from tamis.spark.program import Program
-from tamis.spark.rows import Errors, Form
-from tamis.spark.subscriptions import SubscriptionSet, program
-from tamis.spark.writing import Place, Summary, write_run
+from tamis.documents.files import NO_DOCUMENTS, list_folder
+from tamis.spark.answers import AnswerSplits, MatchSpec
+from tamis.spark.files import Paths, path_list
+from tamis.spark.job import Summary, write_run
+from tamis.spark.listing import Listed, list_path, listed, tell_left_out
+from tamis.spark.parquet import ParquetStore, to_disk
+from tamis.spark.postgres import PostgresStore, is_postgres
+from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
+from tamis.spark.results import ResultStore
+from tamis.spark.rows import Errors
 
 if TYPE_CHECKING:  # it needs Py4J, which who has only the client of Spark Connect has not
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa: PLC0414
 
 log = logging.getLogger("tamis.spark")
+
+LOG = "tamis-files.ndjson"
+"""The log's name in the checkpoint: ``[batch, path, size, modified, problem]``, a line a file."""
+
+# To look takes the more time the more files there are. Where nothing is new, a pause follows which
+# is so many times as long, so that who waits leaves the processor to others.
+PAUSE = 4
+PAUSE_SECONDS_MAX = 1.0
 
 OnBatch = Callable[[str, str, Summary], None]
 """Is told of each batch: its name, the version of the set, and what was done."""
@@ -51,14 +71,14 @@ class Reloading:
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], read: Callable[[], Program] | None = None
+        self, path: str | os.PathLike[str], read: Callable[[], ProgramArtifact] | None = None
     ) -> None:
         self._path = Path(path)
         self._read = read or (lambda: program(self._path))
         self._seen = self._state()
         self._program = self._read()
 
-    def now(self) -> Program:
+    def now(self) -> ProgramArtifact:
         """The subscriptions as they are now."""
         seen = self._state()
         if seen not in (None, self._seen):
@@ -132,20 +152,20 @@ def stream(  # noqa: PLR0913 - what may be asked
     else:
         fixed = program(subscriptions)
         source = Reloading(fixed.path, lambda: fixed)
-    place: Place[Any]
+    store: ResultStore[Any]
     if is_postgres(output):
-        place = Postgres(os.fspath(output))
+        store = PostgresStore(os.fspath(output))
         if checkpoint is None:
             raise UsageError(NO_CHECKPOINT)
     else:
-        place = Output(output)
+        store = ParquetStore(output)
     if "://" in os.fspath(checkpoint or ""):
         raise UsageError(f"the checkpoint {checkpoint} is a URI: name a folder")
     within = stream_folders(folders, trigger)
     for folder in within:
         tell_left_out(folder, list_folder(folder).left_out)
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
-    batches = _Batches(source, place, _name_of(kept), record, errors, declared_encoding, on_batch)
+    batches = _Batches(source, store, _name_of(kept), record, errors, declared_encoding, on_batch)
     batches.prepare()
     writer = arriving(spark, within, kept, files_max).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", f"file://{kept}").queryName("tamis")
@@ -195,7 +215,7 @@ class _Batches:
     def __init__(
         self,
         source: Reloading,
-        place: Place[Any],
+        store: ResultStore[Any],
         name: str,
         record: str | None,
         errors: Errors,
@@ -203,7 +223,7 @@ class _Batches:
         on_batch: OnBatch | None,
     ) -> None:
         self.source = source
-        self.place = place
+        self.store = store
         self.name = name
         self.record = record
         self.errors = errors
@@ -215,11 +235,11 @@ class _Batches:
     def prepare(self) -> None:
         """See that the answers can be written where others are."""
         self.made = self.source.now()
-        self._form(self.made)
-        with self.place.turn(waits=True):
-            self.place.prepare(self.made.id_type)
+        self._spec(self.made)
+        with self.store.turn(waits=True):
+            self.store.prepare(self.made.id_type)
 
-    def _newest(self) -> Program:
+    def _newest(self) -> ProgramArtifact:
         """The subscriptions as they are now, if what they are asked for can be said of them."""
         made = self.source.now()
         if made.identity in (self.made.identity, self.unfit):
@@ -231,34 +251,30 @@ class _Batches:
                 raise UsageError(
                     f"ids of the type {made.id_type}, where results have {self.made.id_type}"
                 )
-            self._form(made)
+            self._spec(made)
             self.made = made
         except UsageError as error:
             log.warning("the subscriptions before the new ones stay: %s", error)
             self.unfit = made.identity
         return self.made
 
-    def _form(self, made: Program) -> Form:
-        return Form.of(
-            made,
-            self.record,
-            False,
-            None,
-            self.errors,
-            declared_encoding=self.declared_encoding,
+    def _spec(self, made: ProgramArtifact) -> MatchSpec:
+        return MatchSpec.of(
+            made, self.errors, self.record, declared_encoding=self.declared_encoding
         )
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         run = f"{self.name}-{number:08d}"
-        with self.place.turn(waits=True):
-            if self.place.is_done(run):  # Spark did not get to note it
+        with self.store.turn(waits=True):
+            if self.store.is_done(run):  # Spark did not get to note it
                 return
-            made = self._newest().send(batch.sparkSession)
+            made = self._newest()
+            made.send(batch.sparkSession)
             found = [Listed(os.fsdecode(bytes(path)), *more) for path, *more in batch.collect()]
             files = [file for file in found if not _is_replaced(file)]
             refused = made.refused if self.reported != made.identity else ()
-            answer = AnswerPieces(replace(made, refused=()), self._form(made))
-            done = write_run(batch.sparkSession, self.place, run, answer, files, refused=refused)
+            answer = AnswerSplits(replace(made, refused=()), self._spec(made))
+            done = write_run(batch.sparkSession, self.store, run, answer, files, refused=refused)
         self.reported = made.identity
         log.info("%s: %s", run, done)
         if self.on_batch is not None:
@@ -293,3 +309,117 @@ def _name_of(checkpoint: Path) -> str:
         return file.read_text()
     except OSError as error:
         raise UsageError(f"cannot write {checkpoint}: {error.strerror}") from None
+
+
+# -- the source of files --------------------------------------------------------------------------
+
+
+class ArrivalsSource(DataSource):
+    """Files that come into folders. Options: ``folders`` (JSON), ``log``, ``files_max``."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "tamis-arrivals"
+
+    def schema(self) -> str:
+        return "path binary, size long, modified long, problem string"
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        del schema
+        folders = json.loads(self.options["folders"])
+        return ArrivalsReader(folders, Path(self.options["log"]), int(self.options["files_max"]))
+
+
+class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Finds files that are new, or changed; an offset is the number of batches so far.
+
+    Args:
+        folders: where files come.
+        log: a file, see ``LOG``.
+        files_max: of a batch.
+    """
+
+    def __init__(self, folders: Sequence[str], log: Path, files_max: int) -> None:
+        self.folders = folders
+        self.log = log
+        self.files_max = files_max
+        self.looks = True
+        self.count = 0  # of batches
+        self.seen: dict[str, tuple[Any, ...]] = {}
+        self.waiting: dict[int, list[Listed]] = {}  # batches that may be asked for
+        self._read_log()
+
+    def _read_log(self) -> None:
+        with self.log.open("a+b") as file:
+            file.seek(0)
+            whole = 0
+            for line in file:
+                if not line.endswith(b"\n"):  # the driver died while it wrote
+                    break
+                whole += len(line)
+                batch, *found = json.loads(line)
+                self._add(batch, [Listed(*found)])
+            file.truncate(whole)
+        to_disk(self.log.parent)
+
+    def _add(self, batch: int, files: Sequence[Listed]) -> None:
+        self.count = max(self.count, batch)
+        self.waiting.setdefault(batch, []).extend(files)
+        self.seen.update((file.path, file[1:]) for file in files)
+
+    def _look(self) -> None:
+        """Add what is new to the log, the oldest first."""
+        listed = (file for folder in self.folders for file in list_path(folder, tells=False))
+        found = [file for file in listed if self._is_new(file)]
+        files = iter(sorted(found, key=lambda file: file.modified))
+        with self.log.open("ab") as log:
+            while batch := list(islice(files, self.files_max)):
+                number = self.count + 1
+                log.writelines(json.dumps([number, *file]).encode() + b"\n" for file in batch)
+                self._add(number, batch)
+        if found:
+            to_disk(self.log)
+
+    def _is_new(self, file: Listed) -> bool:
+        is_empty = (file.problem or "").startswith(NO_DOCUMENTS)
+        return not is_empty and self.seen.get(file.path) != file[1:]
+
+    # -- what Spark asks -------------------------------------------------------------------------
+
+    def initialOffset(self) -> dict[str, int]:  # noqa: N802
+        return {"batch": 0}
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._look()
+        self.looks = False
+
+    def latestOffset(self, start: dict[str, int], limit: ReadLimit) -> dict[str, int]:  # noqa: N802
+        del limit
+        done = start["batch"]
+        if done == self.count and self.looks:
+            begin = time.monotonic()
+            self._look()
+            if done == self.count:
+                time.sleep(min(PAUSE * (time.monotonic() - begin), PAUSE_SECONDS_MAX))
+        return {"batch": min(done + 1, self.count)}
+
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> list[InputPartition]:
+        numbers = range(start["batch"] + 1, end["batch"] + 1)
+        return [InputPartition([file for number in numbers for file in self.waiting[number]])]
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        files = partition.value
+        yield pa.RecordBatch.from_arrays(
+            [
+                pa.array([os.fsencode(file.path) for file in files], pa.binary()),
+                pa.array([file.size for file in files], pa.int64()),
+                pa.array([file.modified for file in files], pa.int64()),
+                pa.array([file.problem for file in files], pa.string()),
+            ],
+            names=Listed._fields,
+        )
+
+    def commit(self, end: dict[str, int]) -> None:
+        self.waiting = {
+            number: self.waiting[number] for number in self.waiting if number > end["batch"]
+        }

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from tamis.cli.console import open_results
 from tamis.cli.options import Option
-from tamis.cli.results import open_results
 from tamis.core.errors import UsageError
 from tamis_workload.cli.options import Output, Seed, parse_bytes
 

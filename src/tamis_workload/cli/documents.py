@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Annotated
 
 from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
-from tamis.cli.console import progress, warn
+from tamis.cli.console import open_results, progress, warn
 from tamis.cli.options import Option
-from tamis.cli.results import open_results
 from tamis.core.errors import UsageError
 from tamis_workload.cli.options import (
     Count,

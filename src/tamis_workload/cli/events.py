@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
+from tamis.cli.console import open_results
 from tamis.cli.options import Option
-from tamis.cli.results import open_results
 from tamis.core.errors import UsageError
 from tamis_workload.cli.options import Seed, parse_range
 

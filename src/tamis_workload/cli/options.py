@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tamis.cli.arguments import read_graph
-from tamis.cli.console import progress, warn
+from tamis.cli.console import Results, open_results, progress, warn
 from tamis.cli.options import Option
-from tamis.cli.results import Results, open_results
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:

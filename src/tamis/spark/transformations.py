@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import logging
 import os
 import pickle
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import DataType, LongType, StringType, StructField, StructType
+from pyspark.sql import types as sql
 
-import tamis
 from tamis.core.errors import (
     BadSubscriptions,
     DocumentError,
@@ -32,18 +28,24 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
-from tamis.spark.artifacts import artifacts_folder, in_worker, send, sent
-from tamis.spark.frames import (
+from tamis.spark.artifacts import Artifact, new_path
+from tamis.spark.frames import column_values
+from tamis.spark.program import frame_items, id_type, is_table, table_items
+from tamis.spark.rows import (
+    OUTPUT_BYTES,
+    OUTPUT_ROWS,
+    Errors,
+    OutputSpec,
+    PassthroughColumns,
     by_number,
     check_columns,
     check_documents,
-    column_values,
+    check_errors,
+    combined,
+    error_row,
     fields_of,
     joined_schema,
 )
-from tamis.spark.program import PROGRAMS_KEPT, id_type
-from tamis.spark.rows import ERROR, OUTPUT_BYTES, OUTPUT_ROWS, Errors, Kept, gathered, said
-from tamis.spark.subscriptions import frame_items, is_table, table_items
 from tamis.transform.transformer import Given, Text, Transformer
 
 log = logging.getLogger("tamis.spark")
@@ -108,22 +110,20 @@ def transform(  # noqa: PLR0913 - what may be asked
         UsageError: there is no such column, or it is of another type; or the subscriptions cannot
             be read.
     """
-    if errors not in get_args(Errors):
-        raise UsageError(f"errors={errors!r}: write 'column', 'drop' or 'fail'")
+    check_errors(errors)
     if isinstance(keep, str):
         raise UsageError("keep is a list of names, not one name")
     fields = fields_of(df)
     kept = [name for name in fields if name != column] if keep is None else list(keep)
     check_columns(fields, [column], kept)
     check_documents(fields[column])
-    program = TransformationProgram.of(
-        _read(subscriptions, namespaces, default_namespace, limits), limits
-    )
+    read = _read(subscriptions, namespaces, default_namespace, limits)
+    program = TransformationArtifact.of(read, limits)
     encoding = checked_declared_encoding(declared_encoding)
-    form = MessageForm(program.id_type, program.set_version, errors, encoding)
-    schema = joined_schema([fields[name] for name in kept], form.fields())
-    send(df.sparkSession, Path(program.path))
-    task = TransformColumn(program, form, tuple(kept), column)
+    spec = MessageSpec(id_type(read.transformations), program.set_version, errors, encoding)
+    schema = joined_schema([fields[name] for name in kept], spec.fields())
+    program.send(df.sparkSession)
+    task = TransformColumn(program, spec, tuple(kept), column)
     return df.select(by_number([*kept, column])).mapInArrow(task, schema)
 
 
@@ -133,12 +133,7 @@ def _read(
     default_namespace: str | None,
     limits: Limits,
 ) -> Transformer:
-    """Subscriptions of any kind, read.
-
-    Raises:
-        BadSubscriptions: some cannot be used.
-        UsageError: they cannot be read.
-    """
+    """Subscriptions of any kind, read."""
     declared = declared_namespaces(namespaces, default_namespace)
     given: Mapping[SubscriptionId, Text]
     if isinstance(subscriptions, str | os.PathLike):
@@ -175,89 +170,50 @@ def _unique(items: Sequence[tuple[SubscriptionId, str]]) -> dict[SubscriptionId,
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class MessageForm:
+@dataclass(frozen=True)
+class MessageSpec(OutputSpec):
     """What is wanted of each document.
 
     Attributes:
-        id_type: of the ids of subscriptions: ``bigint`` or ``string``.
-        set_version: of the subscriptions.
-        errors: what becomes of documents and messages in error.
         declared_encoding: whether the encodings that documents declare count.
     """
 
-    id_type: str
-    set_version: str
-    errors: Errors
     declared_encoding: DeclaredEncoding = "check"
 
-    def fields(self) -> list[StructField]:
-        """The columns behind those that are kept."""
-        id: DataType = LongType() if self.id_type == "bigint" else StringType()
-        found = [
-            StructField("subscription", id),
-            StructField("message", StringType()),
-            StructField("set_version", StringType()),
-            StructField("tamis_version", StringType()),
-        ]
-        if self.errors == "column":
-            found.append(StructField("error", ERROR))
-        return found
+    def answer_columns(self) -> dict[str, sql.DataType]:
+        """The id of the subscription, and its message."""
+        return {"subscription": self.type_of_ids, "message": sql.StringType()}
 
 
-@dataclass(frozen=True, slots=True)
-class TransformationProgram:
+@dataclass(frozen=True)
+class TransformationArtifact(Artifact[Transformer]):
     """Transforming subscriptions in a file that workers read.
 
     Attributes:
-        path: the file, where this process has it.
-        identity: a hash of what is in it.
         set_version: a hash of the subscriptions.
-        id_type: of their ids.
     """
 
-    path: str = field(compare=False)
-    identity: str
     set_version: str = field(compare=False)
-    id_type: str = field(compare=False)
+
+    suffix: ClassVar[str] = "transformations"
 
     @classmethod
-    def of(cls, transformer: Transformer, limits: Limits) -> TransformationProgram:
-        """What workers need of subscriptions, in a file named after what is in it."""
+    def of(cls, transformer: Transformer, limits: Limits) -> TransformationArtifact:
+        """What workers need of subscriptions, in a file."""
         transformations = transformer.transformations
         version = hashlib.sha256()
         for id, transformation in transformations.items():
             version.update(f"{id!r} {transformation!r}\n".encode())
         data = pickle.dumps((transformations, limits))
-        identity = hashlib.sha256(data).hexdigest()
-        path = artifacts_folder() / _file_name(identity)
-        written = path.with_name(f"{os.urandom(8).hex()}.new")
-        written.write_bytes(data)
-        written.rename(path)
-        ids = id_type(transformations)
-        return cls(str(path), identity, version.hexdigest()[:16], ids)
+        made = cls("", hashlib.sha256(data).hexdigest(), version.hexdigest()[:16])
+        path = new_path()
+        path.write_bytes(data)
+        return replace(made, path=str(path.rename(path.with_name(made.name))))
 
-    def transformer(self) -> Transformer:
-        """The transformer of a worker; made the first time."""
-        return _made(self)
-
-
-def _file_name(identity: str) -> str:
-    return f"tamis-{identity[:32]}.transformations"
-
-
-# -- in the workers --------------------------------------------------------------------------------
-
-
-@lru_cache(maxsize=PROGRAMS_KEPT)
-def _made(program: TransformationProgram) -> Transformer:
-    """The transformer that the driver sent."""
-    path = Path(sent(_file_name(program.identity)) or program.path)
-    transformations, limits = pickle.loads(path.read_bytes())
-    transformer = Transformer(transformations, limits=limits)
-    if in_worker():
-        gc.freeze()  # Spark collects garbage after each task, and all that is here is none
-    return transformer
+    def load(self, path: Path) -> Transformer:
+        """Read the file."""
+        transformations, limits = pickle.loads(path.read_bytes())
+        return Transformer(transformations, limits=limits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,24 +224,23 @@ class TransformColumn:
 
     Attributes:
         program: the subscriptions.
-        form: what is wanted.
+        spec: what is wanted.
         kept: the names of the columns that are repeated.
         column: what messages call the column of XML.
     """
 
-    program: TransformationProgram
-    form: MessageForm
+    program: TransformationArtifact
+    spec: MessageSpec
     kept: tuple[str, ...]
     column: str
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return gathered(self._answers(batches))
+        return combined(self._answers(batches))
 
     def _answers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        schema = to_arrow_schema(StructType(self.form.fields()), timezone="UTC")
+        schema = self.spec.arrow_schema()
         for batch in batches:
-            repeated = pa.RecordBatch.from_arrays(batch.columns[:-1], list(self.kept))
-            kept = Kept(repeated, batch.num_rows)
+            kept = PassthroughColumns.first_of(batch, self.kept)
             waiting: list[_Row] = []
             size = 0
             for row in self._rows(kept, batch.columns[-1]):
@@ -297,11 +252,11 @@ class TransformColumn:
             if waiting:
                 yield from self._joined(kept, waiting, schema)
 
-    def _rows(self, kept: Kept, documents: pa.Array) -> Iterator[_Row]:
+    def _rows(self, kept: PassthroughColumns, documents: pa.Array) -> Iterator[_Row]:
         """What becomes of each document."""
-        encoding = self.form.declared_encoding
+        encoding = self.spec.declared_encoding
         values = column_values(self.column, documents, encoding)
-        transformer = self.program.transformer()
+        transformer = self.program.loaded()
         found = transformer.transform_many(values, declared_encoding=encoding)
         for number, messages in enumerate(found):
             if messages.error is not None:
@@ -314,30 +269,30 @@ class TransformColumn:
                     row = _Row(number, message.subscription, None, message.error)
                     yield from self._of_error(kept, row)
 
-    def _of_error(self, kept: Kept, row: _Row) -> Iterator[_Row]:
+    def _of_error(self, kept: PassthroughColumns, row: _Row) -> Iterator[_Row]:
         error, name = row.error, kept.name(row.document)
         if row.subscription is not None:
             name = f"{name}, subscription {row.subscription!r}"
         assert error is not None
-        if self.form.errors == "fail":
+        if self.spec.errors == "fail":
             said = f"{name}: {error}"
             raise type(error)(said)
         log.info("%s: %s", name, error)
-        if self.form.errors == "column":
+        if self.spec.errors == "column":
             yield row
 
     def _joined(
-        self, kept: Kept, rows: Sequence[_Row], schema: pa.Schema
+        self, kept: PassthroughColumns, rows: Sequence[_Row], schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
         ids = [row.subscription for row in rows]
-        if self.form.id_type == "string":
+        if self.spec.id_type == "string":
             ids = [None if id is None else str(id) for id in ids]
         messages = pa.array([row.message for row in rows], pa.binary())
         columns = [pa.array(ids, schema.field("subscription").type), messages.cast(pa.string())]
-        for version in (self.form.set_version, tamis.__version__):
-            columns.append(pa.repeat(pa.scalar(version, pa.string()), len(rows)))
-        if self.form.errors == "column":
-            columns.append(pa.array([said(row.error) for row in rows], schema.field("error").type))
+        columns += self.spec.versions(len(rows))
+        if self.spec.errors == "column":
+            errors = [error_row(row.error) for row in rows]
+            columns.append(pa.array(errors, schema.field("error").type))
         documents = np.array([row.document for row in rows], np.int64)
         yield from kept.joined(documents, columns, schema)
 

@@ -22,73 +22,39 @@ import logging
 import os
 import re
 import shutil
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField, StructType
 
-import tamis
-from tamis.core.errors import (
-    DocumentError,
-    SlowLaneError,
-    SubscriptionError,
-    SubscriptionId,
-    UsageError,
-)
+from tamis.core.errors import UsageError
 from tamis.spark.listing import Listed
-from tamis.spark.rows import ERROR_FIELDS, concatenated, printable
+from tamis.spark.results import (
+    ERRORS,
+    MANIFEST,
+    MANIFEST_SCHEMA,
+    MATCHES,
+    RESULTS,
+    Run,
+    as_in_manifest,
+    divided,
+    schemas,
+)
 
 log = logging.getLogger("tamis.spark")
 
-MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
-RESULTS = (MATCHES, ERRORS)
 _FOLDERS = (MATCHES, ERRORS, MANIFEST)
-
-_ERRORS = to_arrow_schema(
-    StructType([StructField(name, type) for name, type in ERROR_FIELDS.items()]), timezone="UTC"
-)
-_MANIFEST = pa.schema(
-    [
-        ("file", pa.string()),
-        ("size", pa.int64()),
-        ("modified", pa.timestamp("us", "UTC")),  # Spark reads no nanoseconds
-        ("set_version", pa.string()),
-        ("tamis_version", pa.string()),
-        ("run", pa.string()),
-        ("read", pa.timestamp("us", "UTC")),
-    ]
-)
 
 # A file's row groups end at one of these bounds, and are in memory until then.
 GROUP_ROWS = 1 << 20
 GROUP_BYTES = 64 << 20
 
 
-def schemas(id_type: str) -> dict[str, pa.Schema]:
-    """What the files of results have; see :class:`Program` for ``id_type``.
-
-    >>> schemas("string")["matches"].names
-    ['document', 'record', 'subscription', 'set_version', 'tamis_version']
-    """
-    start = [("document", pa.string()), ("record", pa.int64())]
-    ids = pa.int64() if id_type == "bigint" else pa.string()
-    versions = [("set_version", pa.string()), ("tamis_version", pa.string())]
-    return {
-        MATCHES: pa.schema([*start, ("subscription", ids), *versions]),
-        ERRORS: pa.schema([*start, *_ERRORS, ("subscription", ids)]),
-    }
-
-
-class Output:
+class ParquetStore:
     """A folder of results.
 
     Args:
@@ -173,7 +139,7 @@ class Output:
                     "subscriptions are not: name another folder"
                 )
             break
-        self._update_files({ERRORS: schemas(id_type)[ERRORS], MANIFEST: _MANIFEST})
+        self._update_files({ERRORS: schemas(id_type)[ERRORS], MANIFEST: MANIFEST_SCHEMA})
 
     def _update_files(self, schemas: Mapping[str, pa.Schema]) -> None:
         """Rewrite the files of earlier versions, so that those of a folder have one schema.
@@ -196,8 +162,8 @@ class Output:
     def manifest(self) -> pa.Table:
         """What was read, by all runs."""
         files = sorted((self.folder / MANIFEST).glob("*.parquet"))
-        tables = [_read(file).cast(_MANIFEST, safe=False) for file in files]
-        return pa.concat_tables([_MANIFEST.empty_table(), *tables])
+        tables = [_read(file).cast(MANIFEST_SCHEMA, safe=False) for file in files]
+        return pa.concat_tables([MANIFEST_SCHEMA.empty_table(), *tables])
 
     def is_done(self, run: str) -> bool:
         """Whether a run was published."""
@@ -217,7 +183,7 @@ class Output:
         Times are compared in whole microseconds: manifests of earlier versions have nanoseconds.
         """
         keys = ["file", "size", "modified"]
-        table = _as_in_manifest(files)
+        table = as_in_manifest(files)
         table = table.append_column("number", pa.array(range(len(files)), pa.int64()))
         left = table.join(self.manifest().select(keys), keys, join_type="left anti")
         return [files[number] for number in sorted(left["number"].to_pylist())]
@@ -373,93 +339,13 @@ def _has_entries(folder: Path) -> bool:
         return os.path.lexists(folder)
 
 
-def _in_manifest(path: str) -> str:
-    """What the manifest calls a file, however it was given: no two have the same name."""
-    whole = path if "://" in path else os.path.abspath(path)
-    return whole.encode(errors="backslashreplace").decode()
-
-
-def _as_in_manifest(files: Sequence[Listed]) -> pa.Table:
-    """The columns of the manifest that tell files, as they are now, apart."""
-    modified = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
-    columns = [
-        pa.array([_in_manifest(file.path) for file in files], pa.string()),
-        pa.array([file.size for file in files], pa.int64()),
-        modified.cast(_MANIFEST.field("modified").type, safe=False),
-    ]
-    return pa.Table.from_arrays(columns, schema=pa.schema(list(_MANIFEST)[:3]))
-
-
-class Run(NamedTuple):
-    """What a job did.
-
-    Attributes:
-        name: of the run.
-        id_type, set_version: see :class:`Program`.
-        files: the names of the files that count, by the name of their folder.
-        read: what was read.
-        wrong: errors that the driver adds to those of the tasks.
-    """
-
-    name: str
-    id_type: str
-    set_version: str
-    files: Mapping[str, Collection[str]]
-    read: Sequence[Listed]
-    wrong: pa.Table
-
-    def manifest(self) -> pa.Table:
-        """What there is to say of the run."""
-        table = _as_in_manifest(self.read)
-        same = [self.set_version, tamis.__version__, self.name, datetime.now(UTC)]
-        for value, field in zip(same, list(_MANIFEST)[3:], strict=True):
-            table = table.append_column(field, pa.array([value] * len(table), field.type))
-        return table
-
-
-def rows_about(
-    refused: Sequence[SubscriptionError],
-    documents: Mapping[str, DocumentError],
-    id_type: str = "string",
-) -> pa.Table:
-    """Rows of ``errors``: about subscriptions, with their lines in their file, and documents."""
-    schema = schemas(id_type)[ERRORS]
-    rows: list[dict[str, object]] = [
-        {
-            "code": error.code,
-            "message": printable(f"subscription {error.id!r}: {error.message}"),
-            "line": error.line,
-            "column": None if error.position is None else error.position + 1,
-            "subscription": _in_column(error.id, id_type),
-        }
-        for error in refused
-    ]
-    rows += [
-        {"document": printable(name), "code": error.code, "message": printable(error.message)}
-        for name, error in documents.items()
-    ]
-    return pa.Table.from_pylist(rows, schema=schema)
-
-
-def _in_column(id: SubscriptionId | None, id_type: str) -> SubscriptionId | None:
-    """An id as a column of ids has it, or None where it cannot: others may all be integers."""
-    if id is None or id_type == "string":
-        return None if id is None else printable(str(id))
-    return id if isinstance(id, int) and -(2**63) <= id < 2**63 else None
-
-
-def new_run() -> str:
-    """A name for a run that has none of its own: later ones come later in order."""
-    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
-
-
 class ParquetSink(NamedTuple):
     """Where tasks write the rows of a run, matches and errors apart.
 
     Attributes:
         staging: the folder.
         run: what files are called after.
-        id_type: see :class:`Program`.
+        id_type: see :class:`ProgramArtifact`.
     """
 
     staging: str
@@ -482,39 +368,6 @@ class ParquetSink(NamedTuple):
                     files[folder].add(rows)
         counts = {folder: file.rows for folder, file in files.items()}
         return {"file": name, **counts, "is_first": True}
-
-
-def divided(batch: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
-    """Rows of matches, and of errors: of documents, and of subscriptions that failed."""
-    if "error" not in batch.schema.names:
-        return {MATCHES: batch, ERRORS: batch.slice(0, 0)}
-    wrong = batch.filter(pc.is_valid(batch["error"]))
-    columns = dict(zip(ERROR_FIELDS, wrong["error"].flatten(), strict=True))
-    start = {name: wrong[name] for name in ("document", "record", "subscription")}
-    found = [pa.RecordBatch.from_pydict({**start, **columns})]
-    failing = batch.filter(pc.is_valid(batch["failed"]))
-    if failing.num_rows:
-        found.append(_failures(failing).cast(found[0].schema))
-    return {MATCHES: batch.filter(pc.is_valid(batch["subscription"])), ERRORS: concatenated(found)}
-
-
-def _failures(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of errors, one for each subscription that failed."""
-    failed = batch["failed"]
-    counts = np.diff(failed.offsets.to_numpy())
-    rows = pa.array(np.repeat(np.arange(len(failed)), counts))
-    said = {name: pa.nulls(len(rows), _ERRORS.field(name).type) for name in ERROR_FIELDS}
-    code = pa.repeat(pa.scalar(SlowLaneError.code, pa.string()), len(rows))
-    return pa.RecordBatch.from_pydict(
-        {
-            "document": batch["document"].take(rows),
-            "record": batch["record"].take(rows),
-            "subscription": failed.keys.cast(batch["subscription"].type),
-            **said,
-            "code": code,
-            "message": failed.items,
-        }
-    )
 
 
 class _File:

@@ -1,21 +1,27 @@
-"""What tasks read: whole files, members of archives, ranges of records; and how they are dealt out.
+"""Input splits: the files, members of archives and ranges of records that tasks read.
 
-The driver finds the pieces, without reading more of the files than the directories of archives (and
-all of a large file of records, to find where these begin). Tasks get about equal shares.
+The driver finds the splits and assigns them to tasks, about equal in bytes. It reads no more than
+the directories of archives, and all of a large file of records to find where records begin. An
+index of these is kept for the next job.
 """
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 import io
+import json
 import os
 import zipfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
+from uuid import uuid4
 
+import tamis
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.core.limits import Limits
 from tamis.core.threads import usable_cores
@@ -27,11 +33,10 @@ from tamis.documents.files import (
     tar_documents,
     tar_members,
 )
-from tamis.documents.records import RecordRange
+from tamis.documents.records import RecordRange, StreamPosition, record_ranges
 from tamis.documents.source import Document
+from tamis.spark.artifacts import cache_folder, keep_newest
 from tamis.spark.listing import NAMES, Listed, opened, tell_left_out
-from tamis.spark.program import Program
-from tamis.spark.record_index import indexed_ranges
 from tamis.spark.rows import printable
 
 # What opening a document costs, as the number of bytes that could be matched in that time.
@@ -49,7 +54,7 @@ RANGE_BYTES = 64 << 20
 SHARED_BYTES = 2 * RANGE_BYTES
 
 
-class Piece(NamedTuple):
+class InputSplit(NamedTuple):
     """Something that one task reads.
 
     Attributes:
@@ -75,66 +80,67 @@ class Piece(NamedTuple):
 
     @property
     def is_part(self) -> bool:
-        """Whether other pieces, or documents, are of the same file."""
+        """Whether other splits, or documents, are of the same file."""
         return self.kind != "file" or self.part is not None
 
 
 # -- in the driver ---------------------------------------------------------------------------------
 
 
-def pieces_of(
-    files: Sequence[Listed], folder: str, record: str | None, program: Program
-) -> list[Piece]:
-    """What has to be read, each piece by one task.
+def splits_of(
+    files: Sequence[Listed], folder: str, record: str | None, limits: Limits
+) -> list[InputSplit]:
+    """What has to be read, each split by one task.
 
     Args:
         folder: where relative paths begin.
         record: the tag of the elements that are records, or None.
-        program: has the bounds on each document.
+        limits: the bounds on each document.
     """
-    pieces = [
-        piece for number, file in enumerate(files) for piece in _members(number, file, folder)
+    splits = [
+        split for number, file in enumerate(files) for split in _members(number, file, folder)
     ]
     if record is None:
-        return pieces
-    limits = program.shares[0].matcher().limits
-    least = max(SHARED_BYTES, sum(piece.size for piece in pieces) // SMALL_TASKS)
+        return splits
+    least = max(SHARED_BYTES, sum(split.size for split in splits) // SMALL_TASKS)
     large = [
         number
-        for number, piece in enumerate(pieces)
-        if piece.kind == "file" and not piece.problem and piece.size > least
+        for number, split in enumerate(splits)
+        if split.kind == "file" and not split.problem and split.size > least
     ]
     cores = usable_cores()
     threads = max(1, cores // max(1, len(large)))
 
-    def shared(number: int) -> list[Piece]:
-        piece = pieces[number]
-        return _ranges(piece, files[piece.file], record, limits, threads)
+    def shared(number: int) -> list[InputSplit]:
+        split = splits[number]
+        return _ranges(split, files[split.file], record, limits, threads)
 
     with ThreadPoolExecutor(cores) as pool:  # kernels let others run
         parts = dict(zip(large, pool.map(shared, large), strict=True))
-    return [part for number, piece in enumerate(pieces) for part in parts.get(number, [piece])]
+    return [part for number, split in enumerate(splits) for part in parts.get(number, [split])]
 
 
-def _ranges(piece: Piece, file: Listed, record: str, limits: Limits, threads: int) -> list[Piece]:
+def _ranges(
+    split: InputSplit, file: Listed, record: str, limits: Limits, threads: int
+) -> list[InputSplit]:
     """A file in ranges of its records."""
     try:
-        ranges = indexed_ranges(piece.path, file, record, RANGE_BYTES, limits, threads)
+        ranges = indexed_ranges(split.path, file, record, RANGE_BYTES, limits, threads)
     except (DocumentError, OSError):  # whoever reads it will say so
-        return [piece]
+        return [split]
     if len(ranges) == 1:
-        return [piece]
+        return [split]
     return [
-        piece._replace(size=(part.end or piece.size) - part.start.offset, part=part)
+        split._replace(size=(part.end or split.size) - part.start.offset, part=part)
         for part in ranges
     ]
 
 
-def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
+def _members(number: int, file: Listed, folder: str) -> Iterator[InputSplit]:
     """A file, or the documents of an archive."""
     name = file.path
     path = name if "://" in name else os.path.join(folder, name)
-    whole = Piece(printable(name), path, file.size, problem=file.problem, file=number)
+    whole = InputSplit(printable(name), path, file.size, problem=file.problem, file=number)
     try:
         if file.problem is not None:
             yield whole
@@ -154,7 +160,7 @@ def _members(number: int, file: Listed, folder: str) -> Iterator[Piece]:
         yield whole._replace(problem=f"cannot read the archive: {reason(error)}")
 
 
-def _zip_members(whole: Piece) -> Iterator[Piece]:
+def _zip_members(whole: InputSplit) -> Iterator[InputSplit]:
     with opened(whole.path) as file, zipfile.ZipFile(file) as archive:
         names = archive.namelist()
         tell_left_out(whole.name, [name for name in names if NAMES.leaves_out(name)])
@@ -171,7 +177,7 @@ def _zip_members(whole: Piece) -> Iterator[Piece]:
     yield from members or [whole._replace(problem=f"an archive without {NAMES.wanted}")]
 
 
-def _tar_members(whole: Piece) -> Iterator[Piece]:
+def _tar_members(whole: InputSplit) -> Iterator[InputSplit]:
     if is_packed_tar(whole.path):
         yield whole._replace(kind="stream")
         return
@@ -188,42 +194,97 @@ def _tar_members(whole: Piece) -> Iterator[Piece]:
     tell_left_out(whole.name, left_out)
 
 
-def deal(sizes: Sequence[int]) -> list[int]:
-    """For each piece the number of the task that reads it, so that tasks are about equal.
+def assign_splits(sizes: Sequence[int]) -> list[int]:
+    """For each split the number of the task that reads it, so that tasks are about equal.
 
-    The largest piece goes first, each to the task that has least to do by then.
+    The largest split goes first, each to the task that has least to do by then.
 
-    >>> deal([9_600_000, 3_200_000, 2_400_000, 4_000_000])
+    >>> assign_splits([9_600_000, 3_200_000, 2_400_000, 4_000_000])
     [0, 1, 1, 1]
     """
     costs = [size + OPENING_BYTES for size in sizes]
     loads = [(0, task) for task in range(_tasks(sum(costs), len(costs)))]
     tasks = [0] * len(costs)
-    for piece in sorted(range(len(costs)), key=lambda piece: -costs[piece]):
+    for split in sorted(range(len(costs)), key=lambda split: -costs[split]):
         load, task = loads[0]
-        heapq.heapreplace(loads, (load + costs[piece], task))
-        tasks[piece] = task
+        heapq.heapreplace(loads, (load + costs[split], task))
+        tasks[split] = task
     return tasks
 
 
-def _tasks(cost: int, pieces: int) -> int:
+def _tasks(cost: int, splits: int) -> int:
     tasks = max(min(cost // SMALL_TASK_BYTES, SMALL_TASKS), cost // TASK_BYTES, 1)
-    return min(tasks, max(pieces, 1))
+    return min(tasks, max(splits, 1))
 
 
-def shares(pieces: Sequence[Piece]) -> list[list[Piece]]:
-    """The pieces of each task, in their order."""
-    found: dict[int, list[Piece]] = {}
-    for piece, task in zip(pieces, deal([piece.size for piece in pieces]), strict=True):
-        found.setdefault(task, []).append(piece)
+def partitions(splits: Sequence[InputSplit]) -> list[list[InputSplit]]:
+    """The splits of each task, in their order."""
+    found: dict[int, list[InputSplit]] = {}
+    for split, task in zip(splits, assign_splits([split.size for split in splits]), strict=True):
+        found.setdefault(task, []).append(split)
     return [found[task] for task in sorted(found)]
+
+
+# -- indexes of records ----------------------------------------------------------------------------
+
+INDEXES_MAX = 256
+"""So many are kept in the cache of a user, of some kilobytes each."""
+
+
+def indexed_ranges(
+    path: str, file: Listed, tag: str, size: int, limits: Limits, threads: int
+) -> list[RecordRange]:
+    """The ranges of a file's records: from its index, or by reading all of it, once.
+
+    An index is that of a file by its path, size and time.
+
+    Args:
+        path: from the root, or a URI.
+        file: how large and how old it is.
+        tag, size, limits, threads: see :func:`record_ranges`.
+
+    Raises:
+        DocumentError: nothing of it can be read.
+        OSError: the same.
+    """
+    said = [path, file.size, file.modified, tag, size, asdict(limits), tamis.__version__]
+    key = _digest(json.dumps(said))
+    folder = cache_folder("records")
+    kept = folder / f"{key}.json"
+    with suppress(OSError, ValueError):
+        digest, text = kept.read_text().split("\n")
+        if digest == _digest(text):
+            return [_range(*row) for row in json.loads(text)]
+    found = record_ranges(lambda: opened(path), tag, size, limits, threads)
+    if file.modified:  # else nobody can tell that it has changed
+        with suppress(OSError):
+            beside = folder / f".{uuid4().hex}"
+            text = json.dumps([_row(part) for part in found])
+            beside.write_text(f"{_digest(text)}\n{text}")
+            beside.rename(kept)
+            keep_newest(folder, "*.json", INDEXES_MAX)
+    return found
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _row(part: RecordRange) -> list[object]:
+    return [*part.start, part.end, part.context.decode()]
+
+
+def _range(
+    record: int, offset: int, line: int, column: int, end: int | None, context: str
+) -> RecordRange:
+    return RecordRange(StreamPosition(record, offset, line, column), end, context.encode())
 
 
 # -- in the workers --------------------------------------------------------------------------------
 
 
-class Reader:
-    """Reads pieces, one after the other.
+class SplitReader:
+    """Reads splits, one after the other.
 
     Args:
         limits: bounds on each document.
@@ -238,58 +299,58 @@ class Reader:
         self.left_out: list[str] = []
         self._archive: tuple[str, zipfile.ZipFile] | None = None
 
-    def documents(self, piece: Piece) -> Iterator[tuple[str, Document | DocumentError]]:
-        """The documents of a piece, with their names; what cannot be read, as its error."""
-        if piece.problem is not None:
-            yield piece.name, UnreadableDocument(piece.problem)
-        elif piece.kind == "stream":
-            yield from self._members(piece)
-        elif piece.kind == "file" and piece.part is None and "://" not in piece.path:
-            yield piece.name, Path(piece.path)
+    def documents(self, split: InputSplit) -> Iterator[tuple[str, Document | DocumentError]]:
+        """The documents of a split, with their names; what cannot be read, as its error."""
+        if split.problem is not None:
+            yield split.name, UnreadableDocument(split.problem)
+        elif split.kind == "stream":
+            yield from self._members(split)
+        elif split.kind == "file" and split.part is None and "://" not in split.path:
+            yield split.name, Path(split.path)
         else:
             try:
-                with self._content(piece) as content:
-                    yield piece.name, self._document(content)
+                with self._content(split) as content:
+                    yield split.name, self._document(content)
             except Exception as error:  # whatever file systems and decompressors raise
-                yield piece.name, UnreadableDocument(f"cannot read it: {reason(error)}")
+                yield split.name, UnreadableDocument(f"cannot read it: {reason(error)}")
 
     def _document(self, content: IO[bytes]) -> Document:
         """A document, of which there are not many more bytes than the limit."""
         return content if self.bytes_max is None else bytes(content.read(self.bytes_max))
 
     @contextmanager
-    def _content(self, piece: Piece) -> Iterator[IO[bytes]]:
-        if piece.kind == "zip":
-            archive = self._opened_archive(piece.path)
-            info = archive.infolist()[piece.at]
-            if not piece.name.endswith(f"/{printable(info.filename)}"):
+    def _content(self, split: InputSplit) -> Iterator[IO[bytes]]:
+        if split.kind == "zip":
+            archive = self._opened_archive(split.path)
+            info = archive.infolist()[split.at]
+            if not split.name.endswith(f"/{printable(info.filename)}"):
                 raise zipfile.BadZipFile("the archive was changed since it was listed")
             with archive.open(info) as member:
                 yield member
             return
-        start, size = piece.at, piece.size if piece.kind == "tar" else None
-        if piece.part is not None:
-            start = piece.part.start.offset
-            size = None if piece.part.end is None else piece.part.end - start
-        with opened(piece.path) as file:
+        start, size = split.at, split.size if split.kind == "tar" else None
+        if split.part is not None:
+            start = split.part.start.offset
+            size = None if split.part.end is None else split.part.end - start
+        with opened(split.path) as file:
             file.seek(start)
-            yield file if size is None else io.BufferedReader(_Part(file, size))
+            yield file if size is None else io.BufferedReader(_FileRange(file, size))
 
-    def _members(self, piece: Piece) -> Iterator[tuple[str, Document | DocumentError]]:
+    def _members(self, split: InputSplit) -> Iterator[tuple[str, Document | DocumentError]]:
         """The documents of a compressed tar, up to where it cannot be read any further."""
         left_out: list[str] = []
         try:
-            with opened(piece.path) as file:
+            with opened(split.path) as file:
                 for name, member in tar_documents(file, NAMES, left_out):
-                    whole = f"{piece.name}/{printable(name)}" if name else piece.name
+                    whole = f"{split.name}/{printable(name)}" if name else split.name
                     if isinstance(member, DocumentError):
                         yield whole, member
                     else:
                         yield whole, self._document(member)
         except Exception as error:  # whatever file systems and decompressors raise
-            yield piece.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
+            yield split.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
         if left_out:
-            self.left_out.append(NAMES.left_out(piece.name, left_out))
+            self.left_out.append(NAMES.left_out(split.name, left_out))
 
     def _opened_archive(self, path: str) -> zipfile.ZipFile:
         """An archive, kept open for its next member."""
@@ -299,7 +360,7 @@ class Reader:
         return self._archive[1]
 
 
-class _Part(io.RawIOBase):
+class _FileRange(io.RawIOBase):
     """Some bytes of a file, from where it is."""
 
     def __init__(self, file: IO[bytes], size: int) -> None:

@@ -1,0 +1,208 @@
+"""Results of runs, wherever they are stored: their columns, and what a store of them can do.
+
+A *run* is what is committed at once: a job, or a micro-batch of a stream. Tasks write into a sink;
+the driver then publishes the run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from typing import Any, NamedTuple, Protocol, TypeVar
+from uuid import uuid4
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+
+import tamis
+from tamis.core.errors import DocumentError, SlowLaneError, SubscriptionError, SubscriptionId
+from tamis.spark.listing import Listed
+from tamis.spark.rows import ERROR, ERROR_FIELDS, concatenated, printable
+
+MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
+RESULTS = (MATCHES, ERRORS)
+
+ERROR_SCHEMA = to_arrow_schema(ERROR, timezone="UTC")
+MANIFEST_SCHEMA = pa.schema(
+    [
+        ("file", pa.string()),
+        ("size", pa.int64()),
+        ("modified", pa.timestamp("us", "UTC")),  # Spark reads no nanoseconds
+        ("set_version", pa.string()),
+        ("tamis_version", pa.string()),
+        ("run", pa.string()),
+        ("read", pa.timestamp("us", "UTC")),
+    ]
+)
+
+
+def schemas(id_type: str) -> dict[str, pa.Schema]:
+    """What the files of results have; see :class:`ProgramArtifact` for ``id_type``.
+
+    >>> schemas("string")["matches"].names
+    ['document', 'record', 'subscription', 'set_version', 'tamis_version']
+    """
+    start = [("document", pa.string()), ("record", pa.int64())]
+    ids = pa.int64() if id_type == "bigint" else pa.string()
+    versions = [("set_version", pa.string()), ("tamis_version", pa.string())]
+    return {
+        MATCHES: pa.schema([*start, ("subscription", ids), *versions]),
+        ERRORS: pa.schema([*start, *ERROR_SCHEMA, ("subscription", ids)]),
+    }
+
+
+class Sink(Protocol):
+    """Where tasks write."""
+
+    def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
+        """Write what one attempt of a task has.
+
+        Returns:
+            ``file``, its name or ""; how many rows of ``matches`` and ``errors``; and ``is_first``:
+            whether these are of this attempt, and not of another one that was faster.
+        """
+        ...
+
+
+S = TypeVar("S", bound=Sink)
+
+
+class ResultStore(Protocol[S]):
+    """Where the results of runs are: a folder of Parquet, or a database."""
+
+    def turn(self, *, waits: bool = False) -> AbstractContextManager[None]:
+        """Be the only driver that writes, where two would harm each other."""
+        ...
+
+    def prepare(self, id_type: str) -> None:
+        """Make ready what was not used yet, or not since a driver died."""
+        ...
+
+    def is_done(self, run: str) -> bool:
+        """Whether a run was published."""
+        ...
+
+    def sink(self, run: str, id_type: str) -> AbstractContextManager[S]:
+        """Where the tasks of a run write."""
+        ...
+
+    def publish(self, sink: S, written: Run) -> None:
+        """Make what the tasks wrote a result."""
+        ...
+
+
+class Run(NamedTuple):
+    """What a job did.
+
+    Attributes:
+        name: of the run.
+        id_type, set_version: see :class:`ProgramArtifact`.
+        files: the names of the files that count, by the name of their folder.
+        read: what was read.
+        wrong: errors that the driver adds to those of the tasks.
+    """
+
+    name: str
+    id_type: str
+    set_version: str
+    files: Mapping[str, Collection[str]]
+    read: Sequence[Listed]
+    wrong: pa.Table
+
+    def manifest(self) -> pa.Table:
+        """What there is to say of the run."""
+        table = as_in_manifest(self.read)
+        same = [self.set_version, tamis.__version__, self.name, datetime.now(UTC)]
+        for value, field in zip(same, list(MANIFEST_SCHEMA)[3:], strict=True):
+            table = table.append_column(field, pa.array([value] * len(table), field.type))
+        return table
+
+
+def rows_about(
+    refused: Sequence[SubscriptionError],
+    documents: Mapping[str, DocumentError],
+    id_type: str = "string",
+) -> pa.Table:
+    """Rows of ``errors``: about subscriptions, with their lines in their file, and documents."""
+    schema = schemas(id_type)[ERRORS]
+    rows: list[dict[str, object]] = [
+        {
+            "code": error.code,
+            "message": printable(f"subscription {error.id!r}: {error.message}"),
+            "line": error.line,
+            "column": None if error.position is None else error.position + 1,
+            "subscription": _in_column(error.id, id_type),
+        }
+        for error in refused
+    ]
+    rows += [
+        {"document": printable(name), "code": error.code, "message": printable(error.message)}
+        for name, error in documents.items()
+    ]
+    return pa.Table.from_pylist(rows, schema=schema)
+
+
+def _in_column(id: SubscriptionId | None, id_type: str) -> SubscriptionId | None:
+    """An id as a column of ids has it, or None where it cannot: others may all be integers."""
+    if id is None or id_type == "string":
+        return None if id is None else printable(str(id))
+    return id if isinstance(id, int) and -(2**63) <= id < 2**63 else None
+
+
+def new_run() -> str:
+    """A name for a run that has none of its own: later ones come later in order."""
+    return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
+
+
+def _in_manifest(path: str) -> str:
+    """What the manifest calls a file, however it was given: no two have the same name."""
+    whole = path if "://" in path else os.path.abspath(path)
+    return whole.encode(errors="backslashreplace").decode()
+
+
+def as_in_manifest(files: Sequence[Listed]) -> pa.Table:
+    """The columns of the manifest that tell files, as they are now, apart."""
+    modified = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
+    columns = [
+        pa.array([_in_manifest(file.path) for file in files], pa.string()),
+        pa.array([file.size for file in files], pa.int64()),
+        modified.cast(MANIFEST_SCHEMA.field("modified").type, safe=False),
+    ]
+    return pa.Table.from_arrays(columns, schema=pa.schema(list(MANIFEST_SCHEMA)[:3]))
+
+
+def divided(batch: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
+    """Rows of matches, and of errors: of documents, and of subscriptions that failed."""
+    if "error" not in batch.schema.names:
+        return {MATCHES: batch, ERRORS: batch.slice(0, 0)}
+    wrong = batch.filter(pc.is_valid(batch["error"]))
+    columns = dict(zip(ERROR_FIELDS, wrong["error"].flatten(), strict=True))
+    start = {name: wrong[name] for name in ("document", "record", "subscription")}
+    found = [pa.RecordBatch.from_pydict({**start, **columns})]
+    failing = batch.filter(pc.is_valid(batch["failed"]))
+    if failing.num_rows:
+        found.append(_failures(failing).cast(found[0].schema))
+    return {MATCHES: batch.filter(pc.is_valid(batch["subscription"])), ERRORS: concatenated(found)}
+
+
+def _failures(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Rows of errors, one for each subscription that failed."""
+    failed = batch["failed"]
+    counts = np.diff(failed.offsets.to_numpy())
+    rows = pa.array(np.repeat(np.arange(len(failed)), counts))
+    said = {name: pa.nulls(len(rows), ERROR_SCHEMA.field(name).type) for name in ERROR_FIELDS}
+    code = pa.repeat(pa.scalar(SlowLaneError.code, pa.string()), len(rows))
+    return pa.RecordBatch.from_pydict(
+        {
+            "document": batch["document"].take(rows),
+            "record": batch["record"].take(rows),
+            "subscription": failed.keys.cast(batch["subscription"].type),
+            **said,
+            "code": code,
+            "message": failed.items,
+        }
+    )
