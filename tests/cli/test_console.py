@@ -176,7 +176,7 @@ OF_DOCUMENTS = ["tamis.matching.matcher", "tamis.documents.parser", "tamis.docum
 OF_EXPAT = ["tamis.documents.expat", "tamis.documents.expat_records"]
 OF_OTHER_ENGINES = [
     "tamis.matching.engines.reference.evaluate",
-    "tamis.matching.engines.nfa.program",
+    "tamis.matching.engines.nfa.compile",
     "tamis_papers.pma.compile",
     "tamis.matching.engines.lxml.slow",
 ]

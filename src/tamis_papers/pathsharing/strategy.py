@@ -12,7 +12,7 @@ from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tamis.matching.engines.nfa.running import NfaRun
+from tamis.matching.engines.nfa.execute import NfaRun
 from tamis.transform.shapes import Shape
 from tamis.transform.strategy import Groups
 from tamis.transform.strings.constants import ids_of, read_of

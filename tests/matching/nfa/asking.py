@@ -13,7 +13,7 @@ from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.matching.engine import Searcher
 from tamis.matching.engines import nfa, reference
-from tamis.matching.engines.nfa.matching import NfaSearcher
+from tamis.matching.engines.nfa.execute import NfaSearcher
 
 
 def queries(expressions: Sequence[str], namespaces: Mapping[str, str] | None = None) -> list[Query]:

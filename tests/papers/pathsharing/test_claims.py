@@ -16,8 +16,8 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Codes, Labels
 from tamis.language.xpath import parse
-from tamis.matching.engines.nfa.matching import NfaSearcher, PathTuples
-from tamis.matching.engines.nfa.program import compile_queries
+from tamis.matching.engines.nfa.compile import compile_queries
+from tamis.matching.engines.nfa.execute import NfaSearcher, PathTuples
 from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_papers.pathsharing.claims import Claims

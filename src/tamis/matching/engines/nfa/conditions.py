@@ -10,32 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tamis.language import model as ast
 from tamis.language.filters import ANY, Labels
-from tamis.language.model import (
-    DESCEND,
-    And,
-    Axis,
-    Compare,
-    Contains,
-    Exists,
-    Expression,
-    KindTest,
-    NameTest,
-    Nodes,
-    NodeTest,
-    NormalizeSpace,
-    Not,
-    Or,
-    Path,
-    Position,
-    StartsWith,
-    Step,
-    StringLength,
-    StringOf,
-    Value,
-    without_here,
-)
-from tamis.language.model import Constant as ConstantExpression
 from tamis.matching.engines.nfa.states import Nfa
 
 
@@ -99,8 +75,8 @@ class Source:
         test: of attributes.
     """
 
-    axis: Axis
-    test: NodeTest
+    axis: ast.Axis
+    test: ast.NodeTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +103,9 @@ class FirstIs:
 
 Condition = Constant | Negation | Conjunction | Disjunction | Inside | ValueIs | FirstIs
 
-OWN = Source(Axis.SELF, KindTest.NODE)
-TEXTS = Source(Axis.CHILD, KindTest.TEXT)
+Steps = tuple[ast.Step, ...]
+OWN = Source(ast.Axis.SELF, ast.KindTest.NODE)
+TEXTS = Source(ast.Axis.CHILD, ast.KindTest.TEXT)
 DOCUMENT_STATE = 0
 NEVER, ALWAYS = 0, 1
 """The numbers of the two constants."""
@@ -164,7 +141,7 @@ class Conditions:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, expression: Expression, state: int, nfa: Nfa, labels: Labels) -> int:
+    def add(self, expression: ast.Expression, state: int, nfa: Nfa, labels: Labels) -> int:
         """The number of: an expression is true at the nodes of a state."""
         return _Decomposition(self, nfa, labels).condition(expression, state)
 
@@ -209,65 +186,66 @@ class _Decomposition:
         self.nfa = nfa
         self.labels = labels
 
-    def condition(self, expression: Expression, state: int) -> int:
+    def condition(self, expression: ast.Expression, state: int) -> int:
         """The number of: an expression is true at the nodes of a state."""
         conditions = self.conditions
         match expression:
-            case Exists(paths):
+            case ast.Exists(paths):
                 return conditions.any(self.path(path, state, None) for path in paths)
-            case Compare(operator, Nodes(paths), literal):
+            case ast.Compare(operator, ast.Nodes(paths), literal):
                 asked = Asked((), operator, _literal(literal))
                 return conditions.any(self.path(path, state, asked) for path in paths)
-            case Compare(operator, value, literal):
+            case ast.Compare(operator, value, literal):
                 return self.first(value, state, operator, literal)
-            case Contains(text, literal):
+            case ast.Contains(text, literal):
                 return self.first(text, state, "contains", literal)
-            case StartsWith(text, literal):
+            case ast.StartsWith(text, literal):
                 return self.first(text, state, "starts-with", literal)
-            case ConstantExpression(value):
+            case ast.Constant(value):
                 return ALWAYS if value else NEVER
-            case Not(operand):
+            case ast.Not(operand):
                 return conditions.negation(self.condition(operand, state))
-            case And(operands):
+            case ast.And(operands):
                 return conditions.all(self.condition(operand, state) for operand in operands)
-            case Or(operands):
+            case ast.Or(operands):
                 return conditions.any(self.condition(operand, state) for operand in operands)
         raise AssertionError(expression)
 
-    def path(self, path: Path, state: int, asked: Asked | None) -> int:
+    def path(self, path: ast.Path, state: int, asked: Asked | None) -> int:
         """The number of: a path leads from a node to one whose string is as asked, if it is."""
         assert not path.absolute or state == DOCUMENT_STATE, "the language has none in predicates"
-        return self.steps(without_here(path.steps), state, asked)
+        return self.steps(ast.without_here(path.steps), state, asked)
 
-    def steps(self, steps: tuple[Step, ...], state: int, asked: Asked | None) -> int:
+    def steps(self, steps: Steps, state: int, asked: Asked | None) -> int:
         """The same, of steps."""
         descends = False
-        while steps and steps[0] == DESCEND:
+        while steps and steps[0] == ast.DESCEND:
             descends, steps = True, steps[1:]
         if not steps:
             return ALWAYS if asked is None else self.conditions.number(ValueIs(OWN, asked))
         step, behind = steps[0], steps[1:]
-        descends |= step.axis is Axis.DESCENDANT
-        if step.axis is Axis.SELF:
+        descends |= step.axis is ast.Axis.DESCENDANT
+        if step.axis is ast.Axis.SELF:
             return self.node(step, behind, state, asked)
-        if step.axis is Axis.ATTRIBUTE or step.test is KindTest.TEXT:
-            source = Source(Axis.ATTRIBUTE, step.test) if step.axis is Axis.ATTRIBUTE else TEXTS
+        if step.axis is ast.Axis.ATTRIBUTE or step.test is ast.KindTest.TEXT:
+            is_attribute = step.axis is ast.Axis.ATTRIBUTE
+            source = Source(step.axis, step.test) if is_attribute else TEXTS
             leaf = self.conditions.number(ValueIs(source, asked))
             if not descends:
                 return leaf
             return self.conditions.any([leaf, self.inside(self.step(state, ANY, True), leaf)])
-        assert isinstance(step.test, NameTest)
+        assert isinstance(step.test, ast.NameTest)
         target = self.step(state, self.labels.of_test(step.test), descends)
         return self.inside(target, self.node(step, behind, target, asked))
 
-    def node(self, step: Step, behind: tuple[Step, ...], state: int, asked: Asked | None) -> int:
+    def node(self, step: ast.Step, behind: Steps, state: int, asked: Asked | None) -> int:
         """The number of: a step's predicates are true at a node, and what is behind it holds."""
         return self.conditions.all(
             [
                 *(
                     self.condition(predicate, state)
                     for predicate in step.predicates
-                    if not isinstance(predicate, Position)  # refused
+                    if not isinstance(predicate, ast.Position)  # refused
                 ),
                 self.steps(behind, state, asked),
             ]
@@ -285,23 +263,23 @@ class _Decomposition:
         self.nfa.watch([state, target])
         return target
 
-    def first(self, value: Value, state: int, operator: str, literal: str | float) -> int:
+    def first(self, value: ast.Value, state: int, operator: str, literal: str | float) -> int:
         """The number of: what a function makes of the first node of a path is as asked."""
         functions: list[str] = []
-        while isinstance(value, StringLength | NormalizeSpace):
-            is_length = isinstance(value, StringLength)
+        while isinstance(value, ast.StringLength | ast.NormalizeSpace):
+            is_length = isinstance(value, ast.StringLength)
             functions.insert(0, "string-length" if is_length else "normalize-space")
             value = value.text
-        assert isinstance(value, StringOf)
+        assert isinstance(value, ast.StringOf)
         asked = Asked(tuple(dict.fromkeys(functions)), operator, _literal(literal))
         source, through = OWN, []
-        for step in without_here(value.path.steps):
-            if step.axis is Axis.ATTRIBUTE:
-                source = Source(Axis.ATTRIBUTE, step.test)
-            elif step.test is KindTest.TEXT:
+        for step in ast.without_here(value.path.steps):
+            if step.axis is ast.Axis.ATTRIBUTE:
+                source = Source(ast.Axis.ATTRIBUTE, step.test)
+            elif step.test is ast.KindTest.TEXT:
                 source = TEXTS
             else:
-                assert isinstance(step.test, NameTest)
+                assert isinstance(step.test, ast.NameTest)
                 state = self.step(state, self.labels.of_test(step.test), False)
                 through.append((state, self.node(step, (), state, None)))
         if source == OWN and not through:

@@ -1,11 +1,11 @@
-"""Where kernels find things: the fields of states, what is counted, and the arrays of a run."""
+"""The records of states, stacks and occurrences, and the fields of the kernels' state."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.record import fields
+from tamis.core.kernel.record import lay_out
 
 STAR, BELOW, ACCEPTS, WATCHED, MASK, _, PARENT, CODE = range(8)
 RECORD = 8
@@ -39,41 +39,46 @@ OCCURRENCE = 5
 """
 
 (
-    DOCUMENT,
-    EVENT,
-    IS_OPEN,
-    DEPTH,
+    DOCUMENT,  # the next of the batch
+    EVENT,  # the next of the batch
+    IS_OPEN,  # whether the document has begun
+    DEPTH,  # the level of the innermost element, 0 for the document
     HERE_USED,
     PENDING_USED,
     OCCURRENCES_USED,
     FOUND_USED,
-    SERIAL,
-    SETS,
-    IS_WATCHING,
-    NEEDED,
-    _SCALARS,
-) = range(13)
-"""What a run counts, kept between calls.
-
-``DOCUMENT``, ``EVENT``: the next of the batch. ``IS_OPEN``: whether the document has begun.
-``DEPTH``: the level of the innermost element, 0 for the document. ``SERIAL``: of the document, of
-all that were ever matched. ``SETS``: how many there are. ``IS_WATCHING``: whether any state is
-watched. ``NEEDED``: after ``NO_ROOM``, how many more entries each stack must have room for.
-"""
-
-DONE, NO_ROOM = range(2)
-"""What a kernel says: all is done; or some array is full, and it goes on when called again."""
+    SERIAL,  # of the document, of all that were ever matched
+    SETS,  # how many there are
+    IS_WATCHING,  # whether any state is watched
+    NUMBERS,
+) = range(12)
+"""The numbers at the beginning of the kernels' state, kept between calls."""
 
 
-class Arrays(NamedTuple):
-    """What a run reads and writes; the program's first, then the batch's, then its own.
+class Read(NamedTuple):
+    """What a run reads of the program and of the batch.
 
     Attributes:
         records: int32[RECORD * states].
-        table: int64[2 * slots]; pairs of a key, 0 for none, and the state that it leads to.
+        table: a pair table: from a state and a label to a state.
         next_set: int32[sets]; the next set that the same state answers, or -1.
         document_starts, tags: see ``DocumentBatch``.
         labels, namespace_labels: int32[names]; see ``ElementLabels``.
+    """
+
+    records: Int32
+    table: Int64
+    next_set: Int32
+    document_starts: Int64
+    tags: Int32
+    labels: Int32
+    namespace_labels: Int32
+
+
+class Work(NamedTuple):
+    """What a run writes.
+
+    Attributes:
         here: int32[ENTRY * n]; the states that each open element reached, from which child steps
             lead on, element after element.
         pending: int32[ENTRY * n]; the ``//``-states that are active.
@@ -88,13 +93,6 @@ class Arrays(NamedTuple):
         occurrences: int64[OCCURRENCE * n]; by start event, ascending.
     """
 
-    records: Int32
-    table: Int64
-    next_set: Int32
-    document_starts: Int64
-    tags: Int32
-    labels: Int32
-    namespace_labels: Int32
     here: Int32
     pending: Int32
     levels: Int64
@@ -108,5 +106,4 @@ class Arrays(NamedTuple):
     occurrences: Int64
 
 
-AT: Any = fields(Arrays, _SCALARS)
-STATE_SIZE = _SCALARS + 2 * len(Arrays._fields)
+READ, WORK, STATE_SIZE = lay_out(NUMBERS, Read, Work)

@@ -8,17 +8,8 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64, freeze
 from tamis.core.kernel.table import copy_pairs
-from tamis.matching.engines.nfa.kernels.building import ADDED, PAIRS, STATES, add_filters, add_step
-from tamis.matching.engines.nfa.layout import (
-    ACCEPTS,
-    BELOW,
-    CODE,
-    DONE,
-    PARENT,
-    RECORD,
-    STAR,
-    WATCHED,
-)
+from tamis.matching.engines.nfa import layout as at
+from tamis.matching.engines.nfa.kernels import ADDED, PAIRS, STATES, add_filters, add_step
 
 _ROOM = 64
 
@@ -43,8 +34,8 @@ class Nfa:
     def __init__(self) -> None:
         self.copies = 0
         self._counts = np.array([1, 0, 0], np.int64)
-        self._records = np.zeros(_ROOM * RECORD, np.int32)
-        self._records[[STAR, BELOW, ACCEPTS, PARENT, CODE]] = -1
+        self._records = np.zeros(_ROOM * at.RECORD, np.int32)
+        self._records[[at.STAR, at.BELOW, at.ACCEPTS, at.PARENT, at.CODE]] = -1
         self._table = np.zeros(4 * _ROOM, np.int64)
         self._next_set = np.full(_ROOM, -1, np.int32)
         self._ends = np.full(_ROOM, -1, np.int32)
@@ -74,7 +65,7 @@ class Nfa:
     @property
     def records(self) -> Int32:
         """All states, a view: int32[n, RECORD]."""
-        return self._records.reshape(-1, RECORD)[: len(self)]
+        return self._records.reshape(-1, at.RECORD)[: len(self)]
 
     @property
     def table(self) -> Int64:
@@ -109,10 +100,9 @@ class Nfa:
         """Add filters as ``Filters`` has them, and say to which state each leads."""
         ends = np.zeros(len(starts) - 1, np.int32)
         self._counts[ADDED] = 0
-        arguments = (starts, codes, ends)
-        while add_filters(self._counts, self._records, self._table, *arguments) != DONE:
-            at = self._counts[ADDED]
-            self._make_room(int(starts[at + 1] - starts[at]))
+        while not add_filters(self._counts, self._records, self._table, starts, codes, ends):
+            number = self._counts[ADDED]
+            self._make_room(int(starts[number + 1] - starts[number]))
         return ends
 
     def step(self, state: int, code: int) -> int:
@@ -128,12 +118,12 @@ class Nfa:
         found: list[int] = []
         while state > 0:
             found.append(state)
-            state = int(self.records[state, PARENT])
+            state = int(self.records[state, at.PARENT])
         return found[::-1]
 
     def _make_room(self, steps: int) -> None:
         """Make room for so many more steps, and for as many again as there are."""
-        needed = (len(self) + 2 * steps) * RECORD
+        needed = (len(self) + 2 * steps) * at.RECORD
         if needed > len(self._records):
             self._records = self._widened(self._records, needed)
         pairs = self.transitions + steps
@@ -164,8 +154,8 @@ class Nfa:
         self._sets = last
         real = ends >= 0
         states, numbers = ends[real], np.arange(first, last, dtype=np.int32)[real]
-        self._next_set[numbers] = self.records[states, ACCEPTS]
-        self.records[states, ACCEPTS] = numbers
+        self._next_set[numbers] = self.records[states, at.ACCEPTS]
+        self.records[states, at.ACCEPTS] = numbers
 
     def end(self, set: int) -> int:
         """The state that answers a set of queries, or -1 if none does alone."""
@@ -176,7 +166,7 @@ class Nfa:
 
         States are watched as often as somebody asked for it.
         """
-        np.add.at(self.records[:, WATCHED], list(states), by)
+        np.add.at(self.records[:, at.WATCHED], list(states), by)
         self._watches += by * len(states)
 
     @property
@@ -186,4 +176,4 @@ class Nfa:
 
     def descends(self, state: int) -> bool:
         """Whether the last step to a state is one to descendants."""
-        return bool(self.records[state, CODE] & 1)
+        return bool(self.records[state, at.CODE] & 1)

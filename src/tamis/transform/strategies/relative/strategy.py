@@ -9,7 +9,7 @@ from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tamis.matching.engines.nfa.running import NfaRun
+from tamis.matching.engines.nfa.execute import NfaRun
 from tamis.transform.shapes import Shape
 from tamis.transform.strategies.relative import layout
 from tamis.transform.strategies.relative.building import Building

@@ -1,4 +1,4 @@
-"""``NfaSearcher``: a program at work, its workspace, and the path-tuples that it is asked for."""
+"""``NfaSearcher``: a program at work; ``NfaRun``: its workspace; and path-tuples."""
 
 from __future__ import annotations
 
@@ -10,18 +10,90 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64, freeze
 from tamis.core.errors import DocumentLimitError
 from tamis.core.index.matchset import MatchSet, Which
+from tamis.core.kernel.state import State, zeros
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
+from tamis.matching.engines.nfa import layout as at
+from tamis.matching.engines.nfa.compile import NfaProgram
 from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE
-from tamis.matching.engines.nfa.evaluating import Evaluation, Occurrences
-from tamis.matching.engines.nfa.kernels.tuples import LAST, USED, list_tuples
-from tamis.matching.engines.nfa.layout import DONE, START
-from tamis.matching.engines.nfa.program import NfaProgram
-from tamis.matching.engines.nfa.running import NfaRun
+from tamis.matching.engines.nfa.evaluate import Evaluation, Occurrences
+from tamis.matching.engines.nfa.kernels import LAST, USED, list_tuples, run
+from tamis.matching.engines.nfa.states import Nfa
+from tamis.matching.filters import ElementLabels
 
+_ROOM = 1 << 10
 TUPLES_MAX = 1 << 20
 """Path-tuples of one filter in one document, unless the caller says how many."""
+_NO_NUMBERS = np.zeros(0, np.int32)
+freeze(_NO_NUMBERS)
+
+
+class NfaRun:
+    """Runs an NFA over batches, in one thread; the NFA may grow between two runs."""
+
+    def __init__(self) -> None:
+        self._element_labels = ElementLabels([])
+        self._known_labels = -1
+        work = zeros(
+            at.Work,
+            _ROOM,
+            here=_ROOM * at.ENTRY,
+            pending=_ROOM * at.ENTRY,
+            levels=_ROOM * at.LEVEL,
+            occurrences=_ROOM * at.OCCURRENCE,
+            is_pending=0,
+            reached_in=0,
+            tops=0,
+            found_starts=1,
+        )
+        self._state = State(at.STATE_SIZE, at.WORK, work, [("targets", "probes")])
+        self.memory_usage = self._state.memory_usage
+
+    def found(self) -> tuple[Int64, Int32]:
+        """The sets found in the last run: ``found[starts[i]:starts[i + 1]]`` in document i.
+
+        Both are the caller's.
+        """
+        work, used = self._state.arrays, self._state.words[at.FOUND_USED]
+        return work.found_starts.copy(), work.found[:used].copy()
+
+    def run(
+        self, nfa: Nfa, names: Sequence[str], batch: DocumentBatch, vocabulary: Vocabulary
+    ) -> Int64:
+        """Run an NFA over a batch.
+
+        Args:
+            names: what the labels of the NFA stand for.
+            vocabulary: that the batch was parsed with.
+
+        Returns:
+            int64[n, OCCURRENCE]; the nodes that reached watched states, by start event; until the
+            next run.
+        """
+        state, words = self._state, self._state.words
+        if len(names) != self._known_labels:
+            self._known_labels = len(names)
+            self._element_labels = ElementLabels(names)
+        labels = self._element_labels.of(vocabulary)
+        state.replace(found_starts=np.zeros(batch.documents + 1, np.int64))
+        state.reserve(len(nfa), "is_pending", "reached_in")
+        state.reserve(len(nfa), "tops", fill=-1)
+        serial = int(words[at.SERIAL])
+        if serial + batch.documents > np.iinfo(np.int32).max:
+            state.arrays.reached_in[:] = serial = 0
+        words[: at.NUMBERS] = 0
+        words[at.SERIAL] = serial
+        words[at.SETS] = nfa.sets
+        words[at.IS_WATCHING] = nfa.is_watching
+        records = nfa.records.reshape(-1)
+        state.register(
+            at.READ,
+            at.Read(records, nfa.table, nfa.next_set, batch.document_starts, batch.tags, *labels),
+        )
+        state.run(run)
+        used = int(words[at.OCCURRENCES_USED])
+        return state.arrays.occurrences[: used * at.OCCURRENCE].reshape(used, at.OCCURRENCE)
 
 
 class PathTuples(NamedTuple):
@@ -161,28 +233,23 @@ class NfaSearcher:
         """The tuples of one filter; of a document with too many, one too many."""
         steps = len(path)
         lasts = occurrences.of(path[-1])
-        events = occurrences.rows[lasts, START]
+        events = occurrences.rows[lasts, at.START]
         documents = np.searchsorted(batch.document_starts, events, side="right") - 1
         descends = np.array([self._program.nfa.descends(state) for state in path], np.int64)
-        at, fields = np.zeros(5, np.int64), np.zeros(steps, np.int64)
+        progress, fields = np.zeros(5, np.int64), np.zeros(steps, np.int64)
         tuples, of = np.zeros(0, np.int64), np.zeros(0, np.int64)
         rows = occurrences.rows.reshape(-1)
         done = False
         while not done:
-            room = max(2 * len(of), len(lasts) - int(at[LAST]) + 16)
+            room = max(2 * len(of), len(lasts) - int(progress[LAST]) + 16)
             tuples, of = np.resize(tuples, room * steps), np.resize(of, room)
-            status = list_tuples(
-                at, rows, lasts, documents, descends, tuples_max, fields, tuples, of
+            done = list_tuples(
+                progress, rows, lasts, documents, descends, tuples_max, fields, tuples, of
             )
-            done = status == DONE
-        used = int(at[USED])
+        used = int(progress[USED])
         stream = PathTuples(tuples[: used * steps].reshape(-1, steps), of[:used])
         freeze(*stream)
         return stream
-
-
-_NO_NUMBERS = np.zeros(0, np.int32)
-freeze(_NO_NUMBERS)
 
 
 def _without(stream: PathTuples, documents: Sequence[int]) -> PathTuples:

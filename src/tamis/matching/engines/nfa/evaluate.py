@@ -7,32 +7,22 @@ others inside: a semijoin.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Axis, KindTest, NameTest, NodeTest
-from tamis.matching.engines.nfa.conditions import (
-    ALWAYS,
-    DOCUMENT_STATE,
-    TEXTS,
-    Conditions,
-    Conjunction,
-    Constant,
-    Disjunction,
-    FirstIs,
-    Inside,
-    Negation,
-    Source,
-    ValueIs,
-)
-from tamis.matching.engines.nfa.kernels.texts import note_parents
-from tamis.matching.engines.nfa.layout import ABOVE, END, START, STATE
-from tamis.matching.engines.nfa.strings import Mask, Strings
+from tamis.language.values import normalize_space, xpath_number
+from tamis.matching.engines.nfa import conditions as given
+from tamis.matching.engines.nfa import layout as at
+from tamis.matching.engines.nfa.conditions import Asked, Source
+from tamis.matching.engines.nfa.kernels import find_parents
 
 _NOWHERE = np.zeros(0, np.int64)
 
@@ -46,8 +36,8 @@ class Occurrences:
 
     def __init__(self, rows: Int64) -> None:
         self.rows = rows
-        order = np.argsort(rows[:, STATE], kind="stable")
-        states, starts = np.unique(rows[order, STATE], return_index=True)
+        order = np.argsort(rows[:, at.STATE], kind="stable")
+        states, starts = np.unique(rows[order, at.STATE], return_index=True)
         bounds = [*starts.tolist(), len(rows)]
         self._of = {
             state: order[start:end]
@@ -73,7 +63,7 @@ class Evaluation:
         batch: DocumentBatch,
         vocabulary: Vocabulary,
         occurrences: Occurrences,
-        conditions: Conditions,
+        conditions: given.Conditions,
     ) -> None:
         self.batch = batch
         self.vocabulary = vocabulary
@@ -100,29 +90,29 @@ class Evaluation:
     def _computed(self, condition: int, state: int) -> Mask | None:
         count = len(self.occurrences.of(state))
         match self.conditions[condition]:
-            case Constant(value):
+            case given.Constant(value):
                 return np.full(count, value)
-            case Negation(operand):
+            case given.Negation(operand):
                 mask = self.where(operand, state)
                 return np.ones(count, np.bool_) if mask is None else ~mask
-            case Conjunction(operands):
+            case given.Conjunction(operands):
                 return self._all(operands, state)
-            case Disjunction(operands):
+            case given.Disjunction(operands):
                 masks = [self.where(operand, state) for operand in operands]
                 found = [mask for mask in masks if mask is not None]
                 return np.logical_or.reduce(found) if found else None
-            case Inside(inner, descends, asked):
+            case given.Inside(inner, descends, asked):
                 return self._inside(state, inner, descends, asked)
-            case ValueIs(source, question):
+            case given.ValueIs(source, question):
                 owners, _ = self._nodes(state, source)
                 if question is not None:
                     owners, strings = self._strings_of(state, source)
                     owners = owners[strings.find(question)]
                 return _mask(owners, count)
-            case FirstIs() as first:
+            case given.FirstIs() as first:
                 return self._first(state, first)
 
-    def _first(self, state: int, condition: FirstIs) -> Mask:
+    def _first(self, state: int, condition: given.FirstIs) -> Mask:
         """Of which nodes the first string is as asked."""
         last = condition.through[-1][0] if condition.through else state
         owners, strings = self._strings_of(last, condition.source)
@@ -131,7 +121,7 @@ class Evaluation:
         for inner, asked in condition.through[::-1]:
             mask = self.where(asked, inner)
             counts &= mask[self.occurrences.places(nodes)] if mask is not None else False
-            nodes = self.occurrences.rows[nodes, ABOVE]
+            nodes = self.occurrences.rows[nodes, at.ABOVE]
         is_asked = np.zeros(len(nodes), np.bool_)
         is_asked[strings.find(condition.asked)] = True
         # Child steps lead from nodes in document order to nodes in document order.
@@ -154,7 +144,7 @@ class Evaluation:
         """Which nodes have one inside that reached a state and of which a condition is true."""
         rows = self.occurrences.rows
         found = self.occurrences.of(inner)
-        if condition != ALWAYS:
+        if condition != given.ALWAYS:
             mask = self.where(condition, inner)
             if mask is None:
                 return None
@@ -163,10 +153,10 @@ class Evaluation:
             return None
         own = self.occurrences.of(state)
         if not descends:
-            return _mask(self.occurrences.places(rows[found, ABOVE]), len(own))
-        starts = np.append(rows[found, START], np.iinfo(np.int64).max)
-        following = starts[np.searchsorted(starts, rows[own, START], side="right")]
-        return np.asarray(following < rows[own, END])
+            return _mask(self.occurrences.places(rows[found, at.ABOVE]), len(own))
+        starts = np.append(rows[found, at.START], np.iinfo(np.int64).max)
+        following = starts[np.searchsorted(starts, rows[own, at.START], side="right")]
+        return np.asarray(following < rows[own, at.END])
 
     # -- strings -----------------------------------------------------------------------------------
 
@@ -182,7 +172,7 @@ class Evaluation:
                     batch.value_start[places],
                     batch.value_end[places],
                 )
-            elif source == TEXTS:
+            elif source == given.TEXTS:
                 values, starts, ends = (
                     self._text_values,
                     batch.text_start[places],
@@ -198,7 +188,7 @@ class Evaluation:
         """The nodes that have the strings: places in the batch; and whose they are, ascending."""
         key = state, source
         if key not in self._owners:
-            own = self.occurrences.rows[self.occurrences.of(state), START]
+            own = self.occurrences.rows[self.occurrences.of(state), at.START]
             if source.axis is Axis.SELF:
                 self._owners[key] = np.arange(len(own)), own
             else:
@@ -206,14 +196,16 @@ class Evaluation:
                 owners = np.searchsorted(own, events)
                 inside = owners < len(own)
                 inside[inside] = own[owners[inside]] == events[inside]
-                if state == DOCUMENT_STATE:  # its number is that of an event of another document
+                if (
+                    state == given.DOCUMENT_STATE
+                ):  # its number is that of an event of another document
                     inside[:] = False
                 self._owners[key] = owners[inside], places[inside]
         return self._owners[key]
 
     def _candidates(self, source: Source) -> tuple[Int64, Int64]:
         """All attributes, or text nodes, that a source may be, and the start events of parents."""
-        if source == TEXTS:
+        if source == given.TEXTS:
             order = np.argsort(self._text_parents, kind="stable")
             return order, self._text_parents[order]
         if source.test not in self._attributes:
@@ -236,8 +228,8 @@ class Evaluation:
     def _own_texts(self, state: int) -> tuple[Int64, Int64]:
         """Where the string value of each node of a state begins and ends, in ``text_values``."""
         batch, rows = self.batch, self.occurrences.rows[self.occurrences.of(state)]
-        first = np.searchsorted(batch.text_event, rows[:, START])
-        last = np.searchsorted(batch.text_event, rows[:, END])
+        first = np.searchsorted(batch.text_event, rows[:, at.START])
+        last = np.searchsorted(batch.text_event, rows[:, at.END])
         has_some = first < last
         starts = np.zeros(len(rows), np.int64)
         ends = np.zeros(len(rows), np.int64)
@@ -251,7 +243,7 @@ class Evaluation:
         batch = self.batch
         deepest = np.cumsum(np.where(batch.tags >= 0, 1, -1)).max(initial=0)
         parents = np.zeros(len(batch.text_event), np.int64)
-        note_parents(batch.tags, batch.text_event, parents, np.zeros(int(deepest), np.int64))
+        find_parents(batch.tags, batch.text_event, parents, np.zeros(int(deepest), np.int64))
         return parents
 
     @cached_property
@@ -267,3 +259,102 @@ def _mask(places: Int64, count: int) -> Mask:
     mask = np.zeros(count, np.bool_)
     mask[places] = True
     return mask
+
+
+# -- strings ---------------------------------------------------------------------------------------
+
+
+Mask = NDArray[np.bool_]
+
+_COMPARISONS = {
+    "=": np.equal,
+    "!=": np.not_equal,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+}
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+class Strings:
+    """A sequence of strings.
+
+    Attributes:
+        distinct: each, once.
+        ids: int64[n]; which of these each is.
+
+    >>> strings = Strings([b"1", b" a", b"1.0"])
+    >>> strings.find(Asked((), "=", 1.0)), strings.find(Asked((), "=", b"1"))
+    (array([0, 2]), array([0]))
+    >>> strings.find(Asked(("normalize-space",), "starts-with", b"a"))
+    array([1])
+    """
+
+    def __init__(self, values: Iterable[bytes]) -> None:
+        numbers: dict[bytes, int] = {}
+        ids = [numbers.setdefault(value, len(numbers)) for value in values]
+        self._numbers = numbers
+        self.distinct = list(numbers)
+        self.ids: Int64 = np.array(ids, np.int64)
+
+    def find(self, asked: Asked) -> Int64:
+        """The places of those that are as asked, in no order."""
+        if not asked.functions and asked.operator == "=" and isinstance(asked.literal, bytes):
+            number = self._numbers.get(asked.literal)
+            if number is None:
+                return _NONE
+            order, starts = self._by_number
+            return order[starts[number] : starts[number + 1]]
+        return np.flatnonzero(self._where_distinct(asked)[self.ids])
+
+    @cached_property
+    def _by_number(self) -> tuple[Int64, Int64]:
+        """The places of all, those of equal ones together; and where those of each begin."""
+        order = np.argsort(self.ids, kind="stable")
+        return order, np.searchsorted(self.ids[order], np.arange(len(self.distinct) + 1))
+
+    def _where(self, asked: Asked) -> Mask:
+        """Which of them are as asked."""
+        return self._where_distinct(asked)[self.ids]
+
+    def _where_distinct(self, asked: Asked) -> Mask:
+        literal = asked.literal
+        if asked.functions:
+            *inner, last = asked.functions
+            if last == "string-length":
+                return self._compared(self._lengths(tuple(inner)), asked)
+            return self._normalized._where(Asked((), asked.operator, literal))
+        if isinstance(literal, float):
+            return self._compared(self._as_numbers, asked)
+        if asked.operator == "contains":
+            return np.array([literal in value for value in self.distinct], np.bool_)
+        if asked.operator == "starts-with":
+            return np.array([value.startswith(literal) for value in self.distinct], np.bool_)
+        is_equal = np.zeros(len(self.distinct), np.bool_)
+        if (number := self._numbers.get(literal)) is not None:
+            is_equal[number] = True
+        return is_equal if asked.operator == "=" else ~is_equal
+
+    @staticmethod
+    def _compared(numbers: NDArray[np.float64], asked: Asked) -> Mask:
+        return np.asarray(_COMPARISONS[asked.operator](numbers, asked.literal), np.bool_)
+
+    def _lengths(self, functions: tuple[str, ...]) -> NDArray[np.float64]:
+        """How many characters each distinct one has, after what functions make of it."""
+        if functions:
+            normalized = self._normalized
+            return normalized._lengths(())[normalized.ids]
+        return np.array([len(value.decode()) for value in self.distinct], np.float64)
+
+    @cached_property
+    def _normalized(self) -> Strings:
+        """What normalize-space() makes of each distinct one."""
+        return Strings(map(normalize_space, self.distinct))
+
+    @cached_property
+    def _as_numbers(self) -> NDArray[np.float64]:
+        """What number() makes of each distinct one."""
+        return np.array([xpath_number(value) for value in self.distinct], np.float64)

@@ -1,1 +1,0 @@
-"""Adds filters to the NFA (``building``), runs it over events (``running``), lists path-tuples."""
