@@ -13,9 +13,15 @@ from hypothesis import strategies as st
 from tamis.events.encode import encode
 from tamis.events.engines import reference, signature
 from tamis.events.engines.signature import compile as compiling
-from tamis.events.engines.signature import matching as working
-from tamis.events.engines.signature.layout import LEFT, OWNERS
-from tamis.events.engines.signature.program import DENSE, HASHED, IS_WIDE, SEARCHED
+from tamis.events.engines.signature import execute as working
+from tamis.events.engines.signature.program import (
+    DENSE,
+    HASHED,
+    IS_WIDE,
+    OWNERS,
+    SEARCHED,
+    UNREPORTED,
+)
 from tamis.events.model import By, EventBatch, FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
@@ -145,7 +151,7 @@ def test_ranks_beyond_16_bits(operators: str) -> None:
     ]
     table = table_of(*filters)
     program = signature.ENGINE.compile(table)
-    assert program.cells.arena[program.cells.under[0]] & IS_WIDE
+    assert program.cells.arena[program.cells.listed[0]] & IS_WIDE
     values = [0, 1, 64, 128, 32 * 64, 32_765 * 64, 32_766 * 64, (count - 1) * 64, count * 64, -1]
     assert check(table, encode([{"a": each, "b": 1} for each in values], table.names)) > 0
 
@@ -153,7 +159,7 @@ def test_ranks_beyond_16_bits(operators: str) -> None:
 def test_ranks_of_16_bits_at_most() -> None:
     table = table_of(*([Constraint("a", "!=", n)] for n in range(32_766)))
     program = signature.ENGINE.compile(table)
-    assert not program.cells.arena[program.cells.under[0]] & IS_WIDE
+    assert not program.cells.arena[program.cells.listed[0]] & IS_WIDE
     values = [0, 32_765, 32_766, -1, 0.5, float("nan")]
     assert check(table, encode([{"a": each} for each in values], table.names)) > 0
 
@@ -196,7 +202,7 @@ def test_drawn_in_threads(
 ) -> None:
     batch = encode(events * 3, table.names)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(working, "_SHARE_MIN", 1)
+        patch.setattr(working, "_PART_MIN", 1)
         patch.setattr(working, "_FOUND_AT_FIRST", 1)
         check(table, batch, by, threads)
 
@@ -244,7 +250,7 @@ def test_an_event_is_done_when_all_that_can_be_found_is() -> None:
     assert isinstance(matching, working.SignatureSearcher)
     matching.match(encode([{"n": 2, "m": 2}], table.names))
     (worker,) = matching._workers
-    assert (worker._state[OWNERS], worker._state[LEFT]) == (2, 0)
+    assert (worker._state.words[OWNERS], worker._state.words[UNREPORTED]) == (2, 0)
 
 
 @pytest.mark.parametrize("least", [2**63 - 1, -(2**63)])

@@ -34,3 +34,25 @@ def last(_typing: Any, _word: Any) -> Any:
         return builder.sub(ir.IntType(64)(63), builder.ctlz(values[0], ir.IntType(1)(1)))
 
     return types.int64(types.uint64), generate
+
+
+@intrinsic
+def big_endian(_typing: Any, array: Any, _place: Any) -> Any:
+    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        data = context.make_array(array)(context, builder, values[0]).data
+        address = builder.gep(data, [values[1]])
+        word = builder.load(builder.bitcast(address, ir.IntType(64).as_pointer()), align=1)
+        return builder.bswap(word)
+
+    return types.uint64(array, types.int64), generate
+
+
+@intrinsic
+def if_less(_typing: Any, _one: Any, _other: Any, _value: Any, _otherwise: Any) -> Any:
+    def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
+        chosen = builder.select(builder.icmp_unsigned("<", *values[:2]), *values[2:])
+        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
+        return chosen
+
+    of = (types.uint64, types.uint64, types.int64, types.int64)
+    return types.int64(*of), generate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tamis.events.engines.signature.compile import compile_filters
-from tamis.events.engines.signature.matching import SignatureSearcher
+from tamis.events.engines.signature.execute import SignatureSearcher
 from tamis.events.planner import Engine
 
 ENGINE = Engine("signature", compile_filters, SignatureSearcher)

@@ -1,8 +1,8 @@
-"""``SignatureProgram``: filters grouped by their signatures, in frozen arrays.
+"""``SignatureProgram``: filters grouped by their signatures; and the state that kernels receive.
 
 A *key* is a name with the kind of values that a constraint accepts: ``temp`` with numbers is
 another key than ``temp`` with strings, or with anything, as ``exists`` has it. The *signature* of a
-filter is the set of its keys: what an event must have before any value is looked at.
+filter is the set of its keys: an event must have all of them, whatever their values are.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64
+from tamis.core.kernel.record import lay_out
 
 UInt64 = NDArray[np.uint64]
 
 NUMBERS, STRINGS, BOOLEANS, ANYTHING = range(4)
-"""What a key accepts."""
+"""The values that a key accepts."""
 
 DENSE, SEARCHED, HASHED, FIXED = range(4)
-"""How the rank of a value is found: in a table by integers; by binary search; in a hash table, of
-keys without an order; or it is given: that of a boolean, and of a key that accepts anything.
+"""How the rank of a value is found: in a table by integers; by binary search; in a hash table, for
+keys without an order; or it is fixed, for booleans and for keys that accept anything.
 """
 
 HEAD_BYTES, SIZE_BITS = 7, 4
-"""So many bytes of a string are compared first, as one number with their own number behind them."""
+"""The bytes of a string that are compared first, as one number; behind them is their count."""
 
 HOLE = 32
 """The operator of a test that a rank is not the one given; the others are those of the model."""
 
 
 class Ranks(NamedTuple):
-    """The constants of each key, in order, and how the rank of a value among them is found.
+    """The constants of each key, in order, and the tables that find the rank of a value.
 
-    The rank of a value is ``2 * i + 1`` if it is equal to constant i, and ``2 * i`` if it is before
-    constant i and behind the one before that. That of NaN is behind all. Of hashed keys, values
-    that are no constants have rank 0.
+    The rank of a value is ``2 * i + 1`` if it equals constant i, and ``2 * i`` if it is between
+    constants i - 1 and i. The rank of NaN is behind all. In hashed keys, values that are no
+    constants have rank 0.
 
     Attributes:
         key_of: int32[4 * names]; the key of each name and what it accepts, or -1.
@@ -44,12 +45,11 @@ class Ranks(NamedTuple):
         starts: int64[k + 1]; the constants of each key.
         kinds: uint8[], values: int64[]; constants. The value of a string is its number below.
         string_starts: int64[], string_bytes: uint8[]; the strings among them, each once.
-        string_skips: int32[k]; how many bytes the strings of a key begin with that are the same in
-            all of them; string_heads: uint64[] or []; of each constant that is a string, the next
-            HEAD_BYTES bytes as a number, and in its last SIZE_BITS how many there are, or that
-            there are more.
+        string_skips: int32[k]; the number of first bytes that all strings of a key share.
+        string_heads: uint64[] or []; of each string constant, the next HEAD_BYTES bytes as a
+            number, and in its last SIZE_BITS their count, or HEAD_BYTES + 1 if there are more.
         table_starts: int64[k + 1]; table_bases: int64[k]; tables: int32[]. Of dense keys, the rank
-            of each integer from the base on; of hashed keys, an open hash table of the places of
+            of each integer from the base on; of hashed keys, an open hash table of the numbers of
             constants, or -1.
     """
 
@@ -68,48 +68,48 @@ class Ranks(NamedTuple):
 
 
 class Cells(NamedTuple):
-    """Filters that are held against the same events: a *cell* for each signature.
+    """Filters that are compared with the same events: a *cell* for each signature.
 
-    Of a large group those with ``=`` are in cells of their own, by signature, key and constant.
+    In a large group, filters with ``=`` are in cells of their own, by signature, key and constant.
 
     Attributes:
         arena: int32[]; cells. Each is the number of its keys with flags, the number of its filters,
-            and its keys, ascending; where HAS_EQUALS is set, a mask of those by whose constants
-            there are further cells; then a column of ranges for each key, and one of filters. The
-            rank in a key has to be within ``low`` and ``low + width``, modulo 2**16, so that ``!=``
-            is a range too; a range is ``low | width << 16``. Where IS_WIDE is set, it is modulo
-            2**32, and each key has two columns, of ``low`` and of ``width``. A filter n < 0 has
-            tests besides, those of ``n & 0x7FFFFFFF``; it is where HAS_TESTS is set.
+            and its keys, ascending; with HAS_EQUALS, a mask of the keys by whose constants there
+            are further cells; then a column of ranges for each key, and one of filters. The rank in
+            a key has to be within ``low`` and ``low + width``, modulo 2**16, so that ``!=`` is a
+            range too; a range is ``low | width << 16``. With IS_WIDE, it is modulo 2**32, and each
+            key has two columns, of ``low`` and of ``width``. A filter n < 0 has tests besides,
+            those of ``n & 0x7FFFFFFF``; only cells with HAS_TESTS have such filters.
         table: uint64[]; an open hash table of cells, by the sum of the hashes of their keys: the
-            lower half of that, and the cell's place in the arena, plus one.
-        bloom: uint64[]; a Bloom filter of those sums, one word for each, so that most look-ups end
+            lower half of the sum, and the cell's offset in the arena, plus one.
+        bloom: uint64[]; a Bloom filter of these sums, one word for each, so that most look-ups end
             in the nearest cache.
         key_hashes: uint64[k].
-        under_starts: int64[k + c + 1]; the cells, but those for constants, are each listed under
-            one thing that events need: a cell of one filter with ``=`` under that constant, number
-            k + i for constant i of ``Ranks``, others under their rarest key.
-        under: int32[]; their places in the arena, ascending.
-        under_keys: uint64[]; a set of their keys, as a Bloom filter of 64 bits.
+        list_starts: int64[k + c + 1]; lists of the cells of signatures. Each cell is in one list,
+            of something that its events need: a cell of one filter with ``=`` in the list k + i of
+            constant i of ``Ranks``, others in the list of their rarest key.
+        listed: int32[]; the offsets of listed cells in the arena, ascending.
+        listed_keys: uint64[]; the set of their keys, as a Bloom filter of 64 bits.
     """
 
     arena: Int32
     table: UInt64
     bloom: UInt64
     key_hashes: UInt64
-    under_starts: Int64
-    under: Int32
-    under_keys: UInt64
+    list_starts: Int64
+    listed: Int32
+    listed_keys: UInt64
 
 
 HAS_EQUALS, IS_WIDE, HAS_TESTS = 1 << 16, 1 << 17, 1 << 18
 NARROW_MAX = 32_766
-"""So many constants of a key have ranks of 16 bits."""
+"""The constants of a key whose ranks have 16 bits, at most."""
 KEYS_MAX = HAS_EQUALS - 1
-"""So many keys a filter may have."""
+"""The keys of a filter, at most."""
 
 
 class Tests(NamedTuple):
-    """What is asked of filters besides ranges of ranks.
+    """What filters require besides ranges of ranks.
 
     Attributes:
         filters: int32[t]; the distinct filters that have tests.
@@ -135,11 +135,10 @@ class SignatureProgram(NamedTuple):
     """Compiled filters; equal ones are one *distinct* filter.
 
     Attributes:
-        ranks, cells, tests: see there.
         member_starts: int64[d + 1]; the filters that distinct filter i stands for are
             ``members[member_starts[i]:member_starts[i + 1]]``.
         members: int32[].
-        sizes: bool[]; whether there are signatures of so many keys, up to the largest.
+        sizes: bool[]; whether there are signatures of this many keys, up to the largest.
         always: the distinct filter without constraints, or -1.
     """
 
@@ -156,3 +155,115 @@ class SignatureProgram(NamedTuple):
         own = (self.member_starts, self.members, self.sizes)
         parts = (*self.ranks, *self.cells, *self.tests, *own)
         return sum(array.nbytes for array in parts)
+
+
+# -- the state that kernels receive ------------------------------------------------------------
+
+(
+    EVENT,  # the next one to match
+    END,  # of the events
+    STAMP,  # the number of the current event among all that were ever begun
+    FOUND_COUNT,
+    CANDIDATE_COUNT,
+    ALWAYS,  # the distinct filter without constraints, or -1
+    ARE_INTERFACES,  # whether owners are reported, each once an event
+    OWNERS,  # how many have filters that can match
+    UNREPORTED,  # how many of them are not reported yet
+    TABLE_SHIFT,
+    BLOOM_SHIFT,
+    SIZE_MAX,  # of signatures
+    KEYS_START,  # of the current event, in its tile
+    KEYS_END,
+    SCALARS,
+) = range(15)
+
+TILE = 16
+"""The events that go through each step together, at most."""
+CANDIDATES = 1 << 16
+ENUMERATED_MAX = 1 << 15
+"""The subsets of an event's keys that are looked up, at most."""
+ENUMERATED_KEYS_MAX = 64
+FEW_KEYS = 8
+"""With at most so many keys, the sums of all subsets are made, where most of these are needed."""
+
+NO_CELL = -1
+ABSENT = -1
+"""The rank of a key that the event does not have."""
+
+
+class Events(NamedTuple):
+    """A batch; see ``EventBatch``.
+
+    Attributes:
+        is_bad: uint8[n]; events in error, which nothing matches.
+    """
+
+    event_starts: Int64
+    names: Int32
+    kinds: Bytes
+    values: Int64
+    string_starts: Int64
+    string_bytes: Bytes
+    is_bad: Bytes
+
+
+class Reported(NamedTuple):
+    """The owners of distinct filters.
+
+    Attributes:
+        starts: int64[d + 1]; numbers: int32[].
+        only: int32[d] or []; the owner of a distinct filter that has only one, or -1. It is for
+            interfaces, and saves an access to memory.
+    """
+
+    starts: Int64
+    numbers: Int32
+    only: Int32
+
+
+class Work(NamedTuple):
+    """Working memory.
+
+    Attributes:
+        found_starts: int64[n + 1]; found: int32[]; the matches of each event.
+        ranks: int32[k]; the rank of the current event's value in each key, or ABSENT.
+        tile_starts: int64[TILE + 1]; tile_keys, tile_ranks: int32[]; the keys of the events of a
+            tile, and the ranks of their values. Events without candidates have none.
+        tile_attributes: int64[]; the attributes of these keys, ``~`` if the key accepts anything.
+        candidate_starts: int64[TILE + 1]; candidates: uint64[]; hashes of cells that may exist;
+            found_cells: int32[]; the offsets of these, or NO_CELL.
+        is_wide: uint8[TILE]; events with so many keys that their subsets are not looked up.
+        sums: uint64[]; of the hashes of subsets; chosen: int32[]; a subset while it is made.
+        few_subsets: uint8[]; the subsets of FEW_KEYS keys that have the size of a signature, as
+            masks, ascending; few_counts: int64[FEW_KEYS + 1]; how many of these are of the first n
+            keys, or -1 where it is better to make them one by one.
+        own_ranks: int32[]; those that a cell asks for.
+        sizes: uint8[]; see ``SignatureProgram``; subsets: int64[]; the number of subsets, of up to
+            SIZE_MAX keys, of so many keys.
+        reported_in: int64[owners]; the last event that each was reported for.
+    """
+
+    found_starts: Int64
+    found: Int32
+    ranks: Int32
+    tile_starts: Int64
+    tile_keys: Int32
+    tile_ranks: Int32
+    tile_attributes: Int64
+    candidate_starts: Int64
+    candidates: UInt64
+    found_cells: Int32
+    is_wide: Bytes
+    sums: UInt64
+    chosen: Int32
+    few_subsets: Bytes
+    few_counts: Int64
+    own_ranks: Int32
+    sizes: Bytes
+    subsets: Int64
+    reported_in: Int64
+
+
+RANKS, CELLS, TESTS, EVENTS, REPORTED, WORK, STATE_SIZE = lay_out(
+    SCALARS, Ranks, Cells, Tests, Events, Reported, Work
+)

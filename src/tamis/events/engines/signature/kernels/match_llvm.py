@@ -1,4 +1,4 @@
-"""The code of LLVM for :mod:`tamis.events.engines.signature.kernels.words`."""
+"""The code of LLVM for :mod:`tamis.events.engines.signature.kernels.match`."""
 
 from __future__ import annotations
 
@@ -7,16 +7,10 @@ from typing import Any
 from llvmlite import ir
 
 from tamis.core.kernel.record_llvm import Value, intrinsic, types
-from tamis.events.engines.signature.kernels.words import LANES
+from tamis.events.engines.signature.kernels.match import LANES
 
 _INT = ir.IntType(32)
-_WORD = ir.IntType(64)
 _VECTOR = ir.VectorType(_INT, LANES)
-
-
-def _address(context: Any, builder: Any, array_type: Any, array: Value, place: Value) -> Value:
-    data = context.make_array(array_type)(context, builder, array).data
-    return builder.gep(data, [place])
 
 
 def _splat(builder: Any, value: Value) -> Value:
@@ -26,13 +20,14 @@ def _splat(builder: Any, value: Value) -> Value:
     return builder.shuffle_vector(one, undefined, places)
 
 
-def _load(context: Any, builder: Any, array: Any, data: Value, place: Value) -> Value:
-    address = _address(context, builder, array, data, place)
+def _load(context: Any, builder: Any, array: Any, value: Value, offset: Value) -> Value:
+    data = context.make_array(array)(context, builder, value).data
+    address = builder.gep(data, [offset])
     return builder.load(builder.bitcast(address, _VECTOR.as_pointer()), align=4)
 
 
 def _mask(builder: Any, condition: Value) -> Value:
-    return builder.zext(builder.bitcast(condition, ir.IntType(LANES)), _WORD)
+    return builder.zext(builder.bitcast(condition, ir.IntType(LANES)), ir.IntType(64))
 
 
 @intrinsic
@@ -57,24 +52,3 @@ def within_wide(_typing: Any, array: Any, _low: Any, _width: Any, _rank: Any) ->
         return _mask(builder, builder.icmp_unsigned("<=", above, width))
 
     return types.uint64(array, types.int64, types.int64, types.int64), generate
-
-
-@intrinsic
-def big_endian(_typing: Any, array: Any, _place: Any) -> Any:
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        address = _address(context, builder, array, values[0], values[1])
-        word = builder.load(builder.bitcast(address, _WORD.as_pointer()), align=1)
-        return builder.bswap(word)
-
-    return types.uint64(array, types.int64), generate
-
-
-@intrinsic
-def if_less(_typing: Any, _one: Any, _other: Any, _value: Any, _otherwise: Any) -> Any:
-    def generate(_context: Any, builder: Any, _signature: Any, values: list[Value]) -> Value:
-        chosen = builder.select(builder.icmp_unsigned("<", *values[:2]), *values[2:])
-        chosen.set_metadata("unpredictable", builder.module.add_metadata([]))
-        return chosen
-
-    of = (types.uint64, types.uint64, types.int64, types.int64)
-    return types.int64(*of), generate

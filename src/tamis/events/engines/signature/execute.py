@@ -1,0 +1,167 @@
+"""``SignatureSearcher`` matches batches of events with a program."""
+
+from __future__ import annotations
+
+from bisect import bisect
+from functools import partial
+from itertools import pairwise
+from math import comb
+
+import numpy as np
+
+from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
+from tamis.core.index.matchset import MatchSet
+from tamis.core.kernel.state import State, zeros
+from tamis.core.threads import WorkerPool
+from tamis.events.engines.signature import program as at
+from tamis.events.engines.signature.kernels.match import match_events
+from tamis.events.engines.signature.program import Events, Reported, SignatureProgram, Work
+from tamis.events.model import EventBatch, Owners
+
+_FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
+_KEYS_AT_FIRST = 1 << 10
+_NOTHING = np.zeros(0, np.int32)
+freeze(_NOTHING)
+_PART_MIN = 1 << 12
+"""The events that are worth a thread of their own, at least."""
+
+
+class SignatureSearcher:
+    """Matches batches, in several threads where there are enough events."""
+
+    def __init__(self, program: SignatureProgram, owners: Owners, threads: int) -> None:
+        self.program = program
+        self._owners = owners
+        self._reported = _reported(program, owners)
+        self._workers = [_Worker(program, owners, self._reported)]
+        self._threads = threads
+        self._pool = WorkerPool(threads)
+        self._sets = self._reported[:2]
+        if owners.are_interfaces:  # they are reported themselves
+            self._sets = np.arange(owners.total + 1), np.arange(owners.total, dtype=np.int32)
+        freeze(*self._sets)
+
+    def match(self, batch: EventBatch) -> MatchSet:
+        """The owners of filters that match each event."""
+        given = _events(batch)
+        parts = max(1, min(self._threads, batch.events // _PART_MIN))
+        if parts == 1:  # perhaps a single event, for which each call of NumPy counts
+            starts, found = self._workers[0].match(given, 0, batch.events)
+        else:
+            starts, found = self._match_in_threads(given, batch.events, parts)
+        freeze(starts, found)
+        return MatchSet(starts, found, *self._sets, _NOTHING, None, {})
+
+    def _match_in_threads(self, given: Events, events: int, parts: int) -> tuple[Int64, Int32]:
+        while len(self._workers) < parts:
+            self._workers.append(_Worker(self.program, self._owners, self._reported))
+        bounds = [events * part // parts for part in range(parts + 1)]
+        results = self._pool.run(
+            [
+                partial(worker.match, given, start, end)
+                for worker, (start, end) in zip(self._workers, pairwise(bounds), strict=False)
+            ]
+        )
+        starts = np.zeros(events + 1, np.int64)
+        np.cumsum(np.concatenate([np.diff(starts) for starts, _ in results]), out=starts[1:])
+        return starts, np.concatenate([found for _, found in results])
+
+    def memory_usage(self) -> int:
+        """Bytes of the working memory."""
+        own = sum(worker.memory_usage() for worker in self._workers)
+        return own + sum(array.nbytes for array in self._reported)
+
+
+class _Worker:
+    """The state of one thread."""
+
+    def __init__(self, program: SignatureProgram, owners: Owners, reported: Reported) -> None:
+        self._state = state = State(at.STATE_SIZE, at.WORK, _new_work(program, owners))
+        words = state.words
+        words[at.ALWAYS] = program.always
+        words[at.ARE_INTERFACES] = owners.are_interfaces
+        words[at.OWNERS] = len(distinct(reported.numbers))  # of filters that can match
+        words[at.TABLE_SHIFT] = 64 - (len(program.cells.table) - 1).bit_length()
+        words[at.BLOOM_SHIFT] = 64 - (len(program.cells.bloom) - 1).bit_length()
+        words[at.SIZE_MAX] = len(program.sizes) - 1
+        state.register(at.RANKS, program.ranks)
+        state.register(at.CELLS, program.cells)
+        state.register(at.TESTS, program.tests)
+        state.register(at.REPORTED, reported)
+        self.memory_usage = state.memory_usage
+
+    def match(self, events: Events, start: int, end: int) -> tuple[Int64, Int32]:
+        """The matches of some events: where those of each begin, and numbers."""
+        state, words = self._state, self._state.words
+        state.reserve(end + 1, "found_starts")
+        if len(state.arrays.tile_keys) < 2 * len(events.names):
+            longest = 2 * int(np.diff(events.event_starts).max(initial=0))
+            state.reserve(longest, "tile_keys", "tile_ranks", "tile_attributes")
+        words[at.EVENT], words[at.END], words[at.FOUND_COUNT] = start, end, 0
+        state.register(at.EVENTS, events)
+        state.run(match_events)
+        starts = state.arrays.found_starts[start : end + 1].copy()
+        starts[0] = 0
+        every = state.arrays.found
+        found = every[: words[at.FOUND_COUNT]]
+        if len(every) > _FOUND_KEPT_MAX:  # it is given away
+            state.replace(found=np.zeros(_FOUND_AT_FIRST, np.int32))
+            return starts, found
+        return starts, found.copy()
+
+
+def _new_work(program: SignatureProgram, owners: Owners) -> Work:
+    size_max = len(program.sizes) - 1
+    subsets = [
+        min(sum(comb(keys, size) for size in range(min(keys, size_max) + 1)), 2 * at.ENUMERATED_MAX)
+        for keys in range(at.ENUMERATED_KEYS_MAX)
+    ]
+    few_subsets, few_counts = _few_subsets(program, subsets)
+    return zeros(
+        Work,
+        at.TILE + 1,
+        found=_FOUND_AT_FIRST,
+        ranks=np.full(len(program.ranks.modes), at.ABSENT, np.int32),
+        tile_keys=_KEYS_AT_FIRST,
+        tile_ranks=_KEYS_AT_FIRST,
+        tile_attributes=_KEYS_AT_FIRST,
+        candidates=at.CANDIDATES + 1,
+        found_cells=at.CANDIDATES,
+        sums=1 << at.FEW_KEYS,
+        chosen=at.ENUMERATED_KEYS_MAX + 1,
+        few_subsets=few_subsets,
+        few_counts=few_counts,
+        own_ranks=max(size_max, 1),
+        sizes=program.sizes.astype(np.uint8),
+        subsets=np.array([*subsets, 2 * at.ENUMERATED_MAX], np.int64),
+        reported_in=owners.total if owners.are_interfaces else 0,
+    )
+
+
+def _few_subsets(program: SignatureProgram, subsets: list[int]) -> tuple[Bytes, Int64]:
+    """``Work.few_subsets`` and ``few_counts``, from the number of subsets of so many keys."""
+    masks = range(1, 1 << at.FEW_KEYS)
+    own = [mask for mask in masks if program.sizes[mask.bit_count() :][:1].any()]
+    counts = []
+    for keys in range(at.FEW_KEYS + 1):
+        count = bisect(own, (1 << keys) - 1)
+        pays = 1 << keys <= 2 * subsets[keys]
+        counts.append(count if pays or not count else -1)
+    return np.array(own, np.uint8), np.array(counts, np.int64)
+
+
+def _events(batch: EventBatch) -> Events:
+    is_bad = np.zeros(batch.events, np.uint8)
+    if batch.errors:
+        is_bad[list(batch.errors)] = 1
+    return Events(*batch[:6], is_bad)
+
+
+def _reported(program: SignatureProgram, owners: Owners) -> Reported:
+    """The owners of the filters that distinct filters stand for."""
+    starts, numbers = program.member_starts, owners.of[program.members]
+    if not owners.are_interfaces or not len(numbers):
+        return Reported(starts, numbers, numbers[:0])
+    least, greatest = (of.reduceat(numbers, starts[:-1]) for of in (np.minimum, np.maximum))
+    only = np.where(least == greatest, least, -1).astype(np.int32)
+    return Reported(starts, numbers, only)
