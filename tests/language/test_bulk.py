@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis import Limits, Subscriptions
-from tamis.language import entries, reading
+from tamis.language import entries, queries
 from tamis.language.columns import Ids
 from tamis.language.model import Query
 from tamis.language.xpath import parse
@@ -36,7 +36,7 @@ def unsupported(request: pytest.FixtureRequest) -> str:
 
 def set_bulk_min(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
     monkeypatch.setattr(entries, "BULK_MIN", count)
-    monkeypatch.setattr(reading, "BULK_MIN", count)
+    monkeypatch.setattr(queries, "BULK_MIN", count)
 
 
 def meaning(query: Query) -> object:

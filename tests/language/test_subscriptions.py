@@ -10,7 +10,7 @@ import pytest
 import tamis
 from tamis import BadSubscriptions, Subscriptions, UsageError
 from tamis.core.errors import SubscriptionIdError, SubscriptionSyntaxError, UnsupportedExpression
-from tamis.language import entries, reading
+from tamis.language import entries, queries
 from tamis.language.subscriptions import read_namespaces
 from tamis.language.xpath import parse_for_slow_lane
 
@@ -20,7 +20,7 @@ def _both_ways(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) 
     """Small sets are read by Python alone; here also as if they were large."""
     if request.param == "kernels":
         monkeypatch.setattr(entries, "BULK_MIN", 0)
-        monkeypatch.setattr(reading, "BULK_MIN", 0)
+        monkeypatch.setattr(queries, "BULK_MIN", 0)
 
 
 def from_file(tmp_path: Path, data: bytes | str, name: str = "set.tsv", **options) -> Subscriptions:

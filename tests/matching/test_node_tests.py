@@ -11,7 +11,7 @@ from tamis.core.errors import UnsupportedExpression
 from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import Source, read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
-from tamis.language import entries, reading
+from tamis.language import entries, queries
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine
 from tamis.matching.engines.lxml.slow import lxml_tree
@@ -120,7 +120,7 @@ def test_beside_each_other(
 ) -> None:
     if bulk:
         monkeypatch.setattr(entries, "BULK_MIN", 1)
-        monkeypatch.setattr(reading, "BULK_MIN", 1)
+        monkeypatch.setattr(queries, "BULK_MIN", 1)
     asked = [text for text in EXPRESSIONS + ABBREVIATED if is_taken(engine, text)]
     graph = dtd and SchemaGraph.of(parse_dtd(dtd), ["r", "a", "p:a"])
     matcher = tamis.compile(

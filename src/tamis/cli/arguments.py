@@ -382,7 +382,7 @@ def list_bad(
     bad = len(subscriptions.errors)
     if bad == 0:
         return
-    from tamis.language.reading import slow_lane_helps  # noqa: PLC0415 - for messages
+    from tamis.language.queries import slow_lane_helps  # noqa: PLC0415 - for messages
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415
 
     for error in subscriptions.errors:
@@ -390,7 +390,7 @@ def list_bad(
     total = bad + len(subscriptions)
     tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
     if isinstance(subscriptions, Subscriptions) and slow_lane_helps(
-        subscriptions.errors, subscriptions.rules
+        subscriptions.errors, subscriptions.options
     ):
         tell("what is not supported, --unsupported slow answers through lxml")
 

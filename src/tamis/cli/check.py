@@ -218,7 +218,7 @@ class AgainstLxml:
         from tamis.matching.engines.lxml.slow import SlowLane, lxml_boolean  # noqa: PLC0415
         from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
 
-        namespaces, rules = subscriptions.namespaces, subscriptions.rules
+        namespaces, rules = subscriptions.namespaces, subscriptions.options
         SlowLane([], namespaces)  # without lxml, this says what to install
         from lxml.etree import XPathError  # noqa: PLC0415
 

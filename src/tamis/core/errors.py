@@ -31,6 +31,7 @@
     │   └── UnreadableProgram        program-unreadable        the file cannot be read
     ├── LibraryError               kernel-library            the native library cannot be used
     └── UsageError                 usage                     the call cannot work
+        ├── UnknownSubscription      subscription-unknown      no such id; also an IdError
         ├── EngineRefused            engine-refused            no such engine, or it cannot
         └── MissingExtra             missing-extra             a package is not installed
 
@@ -386,6 +387,16 @@ class UsageError(TamisError):
     """The call cannot work; the message says what to do instead."""
 
     code = "usage"
+
+
+class UnknownSubscription(SubscriptionIdError, UsageError):  # noqa: N818 - says what is unknown
+    """No subscription has the id that was given.
+
+    >>> print(UnknownSubscription("there is no such subscription", id="s1"))
+    subscription 's1': there is no such subscription
+    """
+
+    code = "subscription-unknown"
 
 
 class EngineRefused(UsageError):  # noqa: N818 - says what happened

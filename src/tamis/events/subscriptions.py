@@ -22,8 +22,7 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.model import FilterTable, TableBuilder, checked_table
 from tamis.language.columns import Ids
 from tamis.language.constraints import KEYWORDS, parse_filters
-from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
-from tamis.language.reading import bad_ids
+from tamis.language.entries import Entries, SubscriptionItems, bad_ids, file_entries, given_entries
 
 _PLAIN = lazy_pattern(
     r"""([A-Za-z_](?:[A-Za-z0-9_.:-]*[A-Za-z0-9_])?)\ *

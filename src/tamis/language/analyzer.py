@@ -116,7 +116,6 @@ class Analyzer:
 
     @contextmanager
     def in_predicate(self) -> Iterator[None]:
-        """The body of the ``with`` statement reads a predicate."""
         self.inside_predicate += 1
         try:
             yield
@@ -148,7 +147,6 @@ class Analyzer:
     # -- expressions -------------------------------------------------------------------------------
 
     def boolean(self, syntax: Syntax) -> Expression:
-        """The expression converted to a boolean, by the rules of XPath."""
         if isinstance(syntax, tree.Operation) and syntax.operators[0].text in ("and", "or"):
             kind = model.And if syntax.operators[0].text == "and" else model.Or
             flat: list[Expression] = []
@@ -158,7 +156,6 @@ class Analyzer:
         return _as_boolean(self.operand(syntax))
 
     def operand(self, syntax: Syntax) -> Operand:
-        """The expression with the type that XPath gives it."""
         match syntax:
             case tree.Number(value=value) | tree.String(value=value):
                 return value
@@ -462,7 +459,6 @@ def _compare_value(operator: str, value: model.Value, literal: str | float) -> E
 
 
 def _compare_boolean(operator: str, operand: Expression, literal: str | float | bool) -> Expression:
-    """A boolean compared with a literal: one of the operand, its negation, or a constant."""
     if operator in ("=", "!="):
         return operand if bool(literal) == (operator == "=") else model.Not(operand)
     number = xpath_number(literal) if isinstance(literal, str) else float(literal)

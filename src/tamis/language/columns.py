@@ -24,8 +24,7 @@ _CHUNK = 1 << 14
 class Column(Sequence[T]):
     """Items of a kind, as bytes in one buffer; each becomes an object when it is asked for.
 
-    Args:
-        data: item i is written ``data[starts[i]:ends[i]]``; perhaps it is mapped from a file.
+    Item i is written ``data[starts[i]:ends[i]]``; perhaps it is mapped from a file.
     """
 
     def __init__(self, data: bytes | memoryview, starts: NDArray[Any], ends: NDArray[Any]) -> None:
@@ -175,7 +174,6 @@ class Ids(Column[SubscriptionId]):
 
     @cached_property
     def _by_checksum(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """The checksums of all ids, ascending, and whose they are."""
         data = memoryview(self.data)
         spans = zip(self.starts.tolist(), self.ends.tolist(), strict=True)
         checksums = (crc32(data[start:end]) for start, end in spans)

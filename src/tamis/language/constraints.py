@@ -31,19 +31,6 @@ from tamis.core.errors import SubscriptionError, SubscriptionLimitError, Subscri
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 
-__all__ = [
-    "KEYWORDS",
-    "Constant",
-    "Constraint",
-    "Filter",
-    "constraint_key",
-    "is_filter",
-    "parse_filters",
-    "print_filters",
-    "print_name",
-    "reads_as_xpath",
-]
-
 Constant = str | int | float | bool
 """What a constraint compares with."""
 
@@ -51,9 +38,8 @@ Constant = str | int | float | bool
 class Constraint(NamedTuple):
     """``name operator constant``, of one attribute.
 
-    Attributes:
-        operator: ``= != < <= > >= prefix suffix contains in exists``.
-        constant: of ``in``, a tuple, of strings, of numbers, or of booleans; of ``exists``, None.
+    The operator is one of ``= != < <= > >= prefix suffix contains in exists``. The constant of
+    ``in`` is a tuple of strings, of numbers, or of booleans; that of ``exists`` is None.
     """
 
     name: str
@@ -88,40 +74,27 @@ _TOKEN = lazy_pattern(
 )
 _COMPARED_NAME = lazy_pattern(r"[\s(]*[^\W\d][\w.-]*\s*[=!<>]")
 _ABSENT = "whether an attribute is missing or null cannot be asked"
-_STRING_WORDS = {
-    "startswith": "prefix",
-    "starts": "prefix",
-    "endswith": "suffix",
-    "ends": "suffix",
-}
+_INSTEAD = dict(
+    pair.split("→")
+    for pair in "==→= <>→!= &&→and ||→or ≥→>= ≤→<= ≠→!= True→true TRUE→true False→false "
+    "FALSE→false startswith→prefix starts→prefix endswith→suffix ends→suffix".split()
+)
 _PATTERNS = "there are no patterns: prefix, suffix and contains look for a string, case and all"
 _HINTS = {
-    "==": "write =",
-    "<>": "write !=",
-    "&&": "write and",
-    "||": "write or",
-    "not": f"there is no not: write the opposite of what is in it; {_ABSENT}",
-    "!": f"there is no not: write the opposite of what is in it; {_ABSENT}",
-    "null": _ABSENT,
-    "None": _ABSENT,
+    **{word: f"write {instead}" for word, instead in _INSTEAD.items()},
+    **dict.fromkeys(("~", "matches", "like", "ilike"), _PATTERNS),
+    **dict.fromkeys(("null", "None"), _ABSENT),
+    **dict.fromkeys("“”", "write plain quotes"),
+    **dict.fromkeys(
+        ("not", "!"), f"there is no not: write the opposite of what is in it; {_ABSENT}"
+    ),
     "NaN": "no constant can be NaN",
     "Infinity": "no constant can be infinite",
-    "True": "write true",
-    "TRUE": "write true",
-    "False": "write false",
-    "FALSE": "write false",
-    "“": "write plain quotes",
-    "”": "write plain quotes",
-    "≥": "write >=",
-    "≤": "write <=",
-    "≠": "write !=",
-    **dict.fromkeys(("~", "matches", "like", "ilike"), _PATTERNS),
     "#": "comments are lines of their own",
     "/": "XPath is for documents: use tamis.compile, or tamis match; a name with / is written in "
     "backquotes",
     "between": "write two constraints, as in x >= 1 and x <= 2",
     "is": "write =; or exists, for what is there and not null",
-    **{word: f"write {instead}" for word, instead in _STRING_WORDS.items()},
 }
 
 
@@ -146,12 +119,6 @@ def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Fil
     ...     print(filter[0], filter[1][1:])
     Constraint(name='area', operator='=', constant='a1') ('>', 30)
     Constraint(name='area', operator='=', constant='a1') ('>', 20.5)
-    >>> parse_filters("temp > warm")
-    Traceback (most recent call last):
-    tamis.core.errors.SubscriptionSyntaxError: expected a value, found 'warm'
-      temp > warm
-             ^
-      hint: a string is written in quotes: "warm"; attributes are not compared with each other
     """
     if len(expression) > limits.subscription_chars:
         raise SubscriptionLimitError(
@@ -202,7 +169,7 @@ class _Parser:
         self.codes: dict[tuple[object, ...], int] = {}
         self.constraints: list[Constraint] = []
         self.token = _Token("end", "", 0)
-        self._place = 0
+        self._position = 0
         self._next()
 
     def parse(self) -> tuple[Filter, ...]:
@@ -272,9 +239,8 @@ class _Parser:
             self._next()
             value, at = self._value("a string")
             if not isinstance(value, str):
-                self._fail(
-                    f"{operator} asks for a part of a string, not {_cut(at.text)}", at, 'write "…"'
-                )
+                message = f"{operator} asks for a part of a string, not {_cut(at.text)}"
+                self._fail(message, at, 'write "…"')
             return [Constraint(name, operator, value)]
         if self._takes("word", "exists"):
             return [Constraint(name, "exists")]
@@ -284,7 +250,6 @@ class _Parser:
         self._expected(f"an operator ({_OPERATORS})", hint)
 
     def _list(self) -> Iterable[tuple[Constant, ...]]:
-        """The items of a list, by what they can be compared with."""
         if not self._takes("symbol", "("):
             self._expected("( and values")
         kinds: dict[type, dict[Constant, None]] = {}
@@ -311,9 +276,8 @@ class _Parser:
             hint = _HINTS.get(token.text, f"as a name it is written in backquotes: `{token.text}`")
             if token.text in ("exists", "in", *_PARTS):
                 hint = f"the name comes first: temp {token.text} …; {hint}"
-            self._fail(
-                f"expected the name of an attribute, found {_cut(token.text)!r}", token, hint
-            )
+            message = f"expected the name of an attribute, found {_cut(token.text)!r}"
+            self._fail(message, token, hint)
         self._next()
         return token.text
 
@@ -363,9 +327,8 @@ class _Parser:
                 self._fail("the number is beyond what a 64-bit float can be", token)
             return value
         if len(token.text) > 20 or int(token.text) not in _INT64:
-            self._fail(
-                "the integer is beyond 64 bits", token, "as a float it is less precise: 1e19"
-            )
+            hint = "as a float it is less precise: 1e19"
+            self._fail("the integer is beyond 64 bits", token, hint)
         return int(token.text)
 
     def _takes(self, kind: str, text: str) -> bool:
@@ -376,15 +339,15 @@ class _Parser:
         return found
 
     def _next(self) -> None:
-        match = _TOKEN.match(self.text, self._place)
+        match = _TOKEN.match(self.text, self._position)
         if match is None:
             self._fail_at_character()
         kind = match.lastgroup or "end"
         self.token = _Token(kind, match[kind], match.start(kind))
-        self._place = match.end()
+        self._position = match.end()
 
     def _fail_at_character(self) -> NoReturn:
-        start = self._place
+        start = self._position
         while self.text[start] in " \t\r\n":
             start += 1
         found = _Token("character", self.text[start], start)
@@ -419,8 +382,8 @@ class _Parser:
             )
 
     def _reached(self, message: str, start: int | None = None) -> NoReturn:
-        place = self.token.start if start is None else start
-        raise SubscriptionLimitError(message, self.text, place)
+        at = self.token.start if start is None else start
+        raise SubscriptionLimitError(message, self.text, at)
 
 
 def _cut(text: str) -> str:
@@ -428,7 +391,6 @@ def _cut(text: str) -> str:
 
 
 def _double_quoted(match: re.Match[str]) -> str:
-    """What a character of a string in single quotes is in double ones."""
     return {"\\'": "'", '"': '\\"'}.get(match[0], match[0])
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from types import GeneratorType, MappingProxyType
 from typing import NamedTuple
 
@@ -12,7 +13,13 @@ import numpy as np
 
 from tamis.core.arguments import checked_path
 from tamis.core.array_file import MAGIC
-from tamis.core.errors import SubscriptionError, SubscriptionId, SubscriptionSyntaxError, UsageError
+from tamis.core.errors import (
+    SubscriptionError,
+    SubscriptionId,
+    SubscriptionIdError,
+    SubscriptionSyntaxError,
+    UsageError,
+)
 from tamis.core.lazy import lazy_pattern
 from tamis.language.columns import Ids, Int64, Texts
 
@@ -41,7 +48,7 @@ class Entries(NamedTuple):
     Attributes:
         lines: the lines of a file that they are in, from 1; or None.
         refused: errors of other lines.
-        interfaces: what lines of JSON say of that, by id; only events have it.
+        interfaces: of events, what lines of JSON say of interfaces, by id.
     """
 
     ids: Ids
@@ -52,11 +59,7 @@ class Entries(NamedTuple):
 
 
 def given_entries(items: SubscriptionItems) -> Entries:
-    """The entries of a mapping, of pairs or of a file.
-
-    Raises:
-        UsageError: it is none of these, or one of them is no subscription, or the file cannot be
-            read.
+    """The entries of a mapping, of pairs or of a file; a ``UsageError`` where it is none.
 
     >>> list(given_entries({"x": "//a"}).expressions)
     ['//a']
@@ -71,11 +74,8 @@ def given_entries(items: SubscriptionItems) -> Entries:
 def given_pairs(items: object, what: str) -> Iterable[object]:
     """The pairs of a mapping, or those that are given, each still to be checked.
 
-    Args:
-        what: an id stands for.
-
-    Raises:
-        UsageError: there can be no pairs in it, or its pairs were taken before.
+    ``what`` says what an id stands for. A ``UsageError``: there can be no pairs in it, or its pairs
+    were taken before.
     """
     if isinstance(items, Mapping):
         return items.items()
@@ -91,18 +91,9 @@ def given_pairs(items: object, what: str) -> Iterable[object]:
 
 
 def file_entries(path: str | os.PathLike[str]) -> Entries:
-    """The entries of a file: see :meth:`Subscriptions.from_file`.
-
-    Raises:
-        UsageError: the file cannot be read.
-    """
+    """The entries of a file (see :meth:`Subscriptions.from_file`), if it can be read."""
     path = checked_path(path)
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:  # a NUL in the path
-        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    data = file_bytes(path)
     if path.suffix in TRANSFORMATIONS:
         raise UsageError(f"{path} is a transformation: give it to tamis transform")
     if data.startswith(MAGIC):
@@ -113,6 +104,16 @@ def file_entries(path: str | os.PathLike[str]) -> Entries:
     if data.count(b"\n") < BULK_MIN:
         return _line_by_line(data, _read_text_line)
     return _text_entries(data)
+
+
+def file_bytes(path: Path) -> bytes:
+    """What is in a file; a ``UsageError`` where it cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {error.filename or path}: {error.strerror}") from None
+    except ValueError as error:  # a NUL in the path
+        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
 
 
 class _Entry(NamedTuple):
@@ -222,3 +223,33 @@ def _read_json_line(number: int, line: bytes) -> _Entry | None:
     except (KeyError, TypeError, UsageError):
         expected = 'expected an object {"id": …, "expression": "…"}'
         return _Entry(str(number), SubscriptionSyntaxError(expected))
+
+
+def bad_ids(entries: Entries) -> Iterator[tuple[int, SubscriptionIdError]]:
+    """The numbers of entries whose ids cannot be used, and why."""
+    for number, id, first in _suspects(entries):
+        if first >= 0:
+            where = "" if entries.lines is None else f", first in line {entries.lines[first]}"
+            problem = f"the id is used twice{where}: ids must be unique"
+        elif isinstance(id, int) or (id and id.isprintable()):
+            continue
+        elif not id:
+            problem = "the id is empty"
+        else:
+            problem = "the id has a tab, a newline or another character that cannot be printed"
+        yield number, SubscriptionIdError(problem)
+
+
+def _suspects(entries: Entries) -> Iterator[tuple[int, SubscriptionId, int]]:
+    """Entries to be looked at: their ids, and the first entry with the same id before, or -1."""
+    if len(entries.ids) < BULK_MIN:
+        seen: dict[SubscriptionId, int] = {}
+        for number, id in enumerate(entries.ids):
+            first = seen.setdefault(id, number)
+            yield number, id, first if first < number else -1
+        return
+    from tamis.language.plain.reader import suspect_ids  # noqa: PLC0415 - imports kernels
+
+    first_ones, is_odd = suspect_ids(entries.ids)
+    for number in np.flatnonzero((first_ones >= 0) | (is_odd != 0)).tolist():
+        yield number, entries.ids[number], int(first_ones[number])

@@ -129,7 +129,6 @@ class Labels:
         yield from map(self.filters, queries.others)
 
     def _plain(self, queries: Queries) -> Iterator[list[Codes] | None]:
-        """The filters of the plain queries of a set."""
         plain = queries.plain
         labels: list[int | None] = [
             self.of_test(test) if isinstance(test, NameTest) and not is_attribute else None

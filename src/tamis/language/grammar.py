@@ -125,9 +125,8 @@ class Operation:
 class StepSyntax:
     """``axis::test[predicate]…``.
 
-    Attributes:
-        test: a QName, ``*``, ``p:*`` or ``type()``; or of XPath 3 ``*:name`` or ``Q{URI}name``.
-        test_position: where the test stands; -1 for the ones that are not written.
+    ``test`` is a QName, ``*``, ``p:*`` or ``type()``; or of XPath 3 ``*:name`` or ``Q{URI}name``.
+    ``test_position`` is -1 where the test is not written.
     """
 
     position: int
@@ -170,9 +169,6 @@ def parse_syntax(text: str, limits: Limits) -> Syntax:
     Raises:
         SubscriptionSyntaxError: it is not XPath 1.0.
         SubscriptionLimitError: it is too long, too deep, or has too many predicates.
-
-    >>> parse_syntax("/a/b", Limits()).absolute
-    True
     """
     check_text(text, limits)
     tokens = [read_token(text, 0)]
@@ -210,10 +206,7 @@ def bounded_recursion() -> Iterator[None]:
 class Parser:
     """Recursive descent with one token of look-ahead (and one more for names).
 
-    Args:
-        text: what the tokens are of, for messages.
-        tokens: ending with one of kind ``end``, whose text is empty, or what stands there that is
-            not XPath.
+    The last token is of kind ``end``; its text is empty, or what stands there that is not XPath.
     """
 
     def __init__(self, text: str, limits: Limits, tokens: Sequence[Token]) -> None:
@@ -299,7 +292,6 @@ class Parser:
         return LocationPath(position, False, self.steps(self.step()))
 
     def steps(self, *first: StepSyntax) -> tuple[StepSyntax, ...]:
-        """The first step, if it was read, and those that follow it behind slashes."""
         steps = list(first)
         while (symbol := self.token).text in ("/", "//"):
             if symbol.text == "//":
@@ -441,9 +433,6 @@ class Parser:
 
 def read_token(text: str, position: int) -> Token:
     """The token that begins at a position, or behind white space there.
-
-    Raises:
-        SubscriptionSyntaxError: none does.
 
     >>> read_token("a >= 1", 1)
     Token(kind='symbol', text='>=', position=2)

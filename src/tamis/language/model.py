@@ -40,11 +40,8 @@ class KindTest(enum.Enum):
 class NameTest:
     """A test of the expanded name of an element, or of an attribute on the attribute axis.
 
-    Attributes:
-        namespace: the namespace's URI, ``""`` for none, None for any (``*``).
-        local: the local name, or None for any.
-        prefix: how the test was written, for printing: a prefix, ``Q{URI}`` or None; it does not
-            take part in equality.
+    ``namespace`` is a URI, ``""`` for none, or None for any; ``local`` is None for any. ``prefix``
+    is how the test was written, for printing: a prefix, ``Q{URI}`` or None.
     """
 
     namespace: str | None
@@ -70,8 +67,7 @@ class Position:
 class Step:
     """One step; its predicates apply one after the other.
 
-    ``text()`` does not stand on the attribute axis: ``@text()``, which selects nothing, is read as
-    ``@node()[false()]``.
+    The analyzer reads ``@text()``, which selects nothing, as ``@node()[false()]``.
     """
 
     axis: Axis
@@ -158,8 +154,7 @@ class Exists:
 class Compare:
     """``value operator literal`` with ``= != < <= > >=``.
 
-    A string literal always means equality of strings, ``=`` or ``!=``: all other comparisons are of
-    numbers, and have a number that is not NaN. ``Count`` and ``StringLength`` are numbers.
+    A string literal always means equality of strings, ``=`` or ``!=``; a number is not NaN.
     """
 
     operator: str
@@ -219,9 +214,8 @@ Predicate = Position | Expression
 class Query:
     """A parsed subscription: true or false of a document.
 
-    ``namespaces`` holds the prefixes that the text used, as sorted (prefix, URI) pairs: what has to
-    be declared to read the printed query. It does not take part in equality. ``is_truth`` tells
-    ``boolean(path)`` from ``path``: both are an ``Exists``, but only a path selects nodes.
+    ``namespaces`` holds the declarations that the text used, as sorted (prefix, URI) pairs.
+    ``is_truth`` tells ``boolean(path)`` from ``path``: only a path selects nodes.
     """
 
     expression: Expression

@@ -9,51 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tamis.language.grammar import (
-    PRECEDENCE,
-    UNION,
-    Call,
-    FilterExpression,
-    LocationPath,
-    Negation,
-    Number,
-    Operation,
-    StepSyntax,
-    String,
-    Syntax,
-    Variable,
-)
-from tamis.language.model import (
-    DESCEND,
-    And,
-    Axis,
-    Compare,
-    Constant,
-    Contains,
-    Count,
-    Exists,
-    Expression,
-    KindTest,
-    NameOf,
-    NameTest,
-    Nodes,
-    NodeTest,
-    NormalizeSpace,
-    Not,
-    Or,
-    Path,
-    Position,
-    Predicate,
-    Query,
-    StartsWith,
-    Step,
-    StringLength,
-    StringOf,
-    Value,
-)
+from tamis.language import grammar as tree
+from tamis.language import model
+from tamis.language.grammar import PRECEDENCE, UNION, StepSyntax, Syntax
+from tamis.language.model import Axis, Expression, Path, Step
 
 
-def print_query(query: Query) -> str:
+def print_query(query: model.Query) -> str:
     """The query as XPath 1.0, in abbreviated syntax."""
     text = print_expression(query.expression)
     return f"boolean({text})" if query.is_truth else text
@@ -62,21 +24,21 @@ def print_query(query: Query) -> str:
 def print_expression(expression: Expression) -> str:
     """One boolean expression, without parentheses around the whole."""
     match expression:
-        case Exists(paths):
+        case model.Exists(paths):
             return print_paths(paths)
-        case Compare(operator, value, literal):
+        case model.Compare(operator, value, literal):
             return f"{_value(value)} {operator} {_literal(literal)}"
-        case Contains(text, literal):
+        case model.Contains(text, literal):
             return f"contains({_value(text)}, {_literal(literal)})"
-        case StartsWith(text, literal):
+        case model.StartsWith(text, literal):
             return f"starts-with({_value(text)}, {_literal(literal)})"
-        case Constant(value):
+        case model.Constant(value):
             return "true()" if value else "false()"
-        case Not(operand):
+        case model.Not(operand):
             return f"not({print_expression(operand)})"
-        case And(operands):
-            return " and ".join(_operand(o, isinstance(o, Or)) for o in operands)
-        case Or(operands):
+        case model.And(operands):
+            return " and ".join(_operand(o, isinstance(o, model.Or)) for o in operands)
+        case model.Or(operands):
             return " or ".join(_operand(o, False) for o in operands)
 
 
@@ -101,7 +63,7 @@ def print_path(path: Path) -> str:
     abbreviated = False
     for index, step in enumerate(path.steps):
         in_the_middle = index < last and (index > 0 or path.absolute)
-        abbreviated = in_the_middle and step == DESCEND and not abbreviated
+        abbreviated = in_the_middle and step == model.DESCEND and not abbreviated
         if abbreviated:
             pieces.append("/")  # with the separator before it this makes "//"
             continue
@@ -113,23 +75,23 @@ def print_path(path: Path) -> str:
 
 def print_step(step: Step) -> str:
     """One step with its predicates."""
-    if step == Step(Axis.SELF, KindTest.NODE):
+    if step == Step(Axis.SELF, model.KindTest.NODE):
         return "."
     axis = {Axis.CHILD: "", Axis.ATTRIBUTE: "@"}.get(step.axis, f"{step.axis.value}::")
     predicates = "".join(print_predicate(predicate) for predicate in step.predicates)
     return f"{axis}{print_test(step.test)}{predicates}"
 
 
-def print_predicate(predicate: Predicate) -> str:
+def print_predicate(predicate: model.Predicate) -> str:
     """A predicate in its brackets."""
-    if isinstance(predicate, Position):
+    if isinstance(predicate, model.Position):
         return f"[{predicate.number}]"
     return f"[{print_expression(predicate)}]"
 
 
-def print_test(test: NodeTest) -> str:
+def print_test(test: model.NodeTest) -> str:
     """A node test as it was written."""
-    if not isinstance(test, NameTest):
+    if not isinstance(test, model.NameTest):
         return test.value
     local = "*" if test.local is None else test.local
     if test.namespace is None:
@@ -139,19 +101,19 @@ def print_test(test: NodeTest) -> str:
     return test.prefix + local if "{" in test.prefix else f"{test.prefix}:{local}"
 
 
-def _value(value: Value) -> str:
+def _value(value: model.Value) -> str:
     match value:
-        case Nodes(paths):
+        case model.Nodes(paths):
             return print_paths(paths) if len(paths) == 1 else f"({print_paths(paths)})"
-        case StringOf(path):
+        case model.StringOf(path):
             return print_path(path)
-        case NameOf(path, local):
+        case model.NameOf(path, local):
             return f"{'local-name' if local else 'name'}({print_path(path)})"
-        case NormalizeSpace(text):
+        case model.NormalizeSpace(text):
             return f"normalize-space({_value(text)})"
-        case Count(path):
+        case model.Count(path):
             return f"count({print_path(path)})"
-        case StringLength(text):
+        case model.StringLength(text):
             return f"string-length({_value(text)})"
 
 
@@ -197,25 +159,25 @@ class _SyntaxPrinter:
         if self.left < 0:
             raise TooLongError
         match syntax:
-            case Number(value=value) | String(value=value):
+            case tree.Number(value=value) | tree.String(value=value):
                 return _literal(value)
-            case Variable(name=name):
+            case tree.Variable(name=name):
                 return f"${name}"
-            case Call(name=name, arguments=arguments):
+            case tree.Call(name=name, arguments=arguments):
                 return f"{name}({', '.join(map(self.text, arguments))})"
-            case LocationPath(absolute=absolute, steps=steps):
+            case tree.LocationPath(absolute=absolute, steps=steps):
                 if not steps:  # "/ and b" would be read as "/and b"
                     return "(/)" if weakest else "/"
                 return ("/" if absolute else "") + self.steps(steps, absolute)
-            case FilterExpression(primary=primary, predicates=predicates, steps=steps):
+            case tree.FilterExpression(primary=primary, predicates=predicates, steps=steps):
                 start = self.text(primary)
-                if not isinstance(primary, Variable | Call):
+                if not isinstance(primary, tree.Variable | tree.Call):
                     start = f"({start})"
                 behind = "/" + self.steps(steps, True) if steps else ""
                 return start + self.predicates(predicates) + behind
-            case Negation(odd=odd, operand=operand):
+            case tree.Negation(odd=odd, operand=operand):
                 level, text = UNION - 1, ("-" if odd else "--") + self.text(operand, UNION)
-            case Operation(operators=operators, operands=operands):
+            case tree.Operation(operators=operators, operands=operands):
                 level = PRECEDENCE.get(operators[0].text, UNION)
                 text = self.text(operands[0], level + 1)
                 for operator, operand in zip(operators, operands[1:], strict=True):

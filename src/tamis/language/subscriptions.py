@@ -10,14 +10,27 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tamis.core.arguments import checked_limits, checked_path, is_one_of
+from tamis.core.arrays import Int32
 from tamis.core.errors import BadSubscriptions, SubscriptionId, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.language.columns import Ids, Texts
-from tamis.language.entries import Entries, SubscriptionItems, file_entries, given_entries
+from tamis.language.entries import (
+    Entries,
+    SubscriptionItems,
+    file_bytes,
+    file_entries,
+    given_entries,
+)
 from tamis.language.model import Query
-from tamis.language.queries import Queries
-from tamis.language.reading import Int32, Meaning, Progress, Rules, Unsupported, read_entries
+from tamis.language.queries import (
+    ParseOptions,
+    ParseOutcome,
+    Progress,
+    Queries,
+    Unsupported,
+    read_entries,
+)
 from tamis.language.xpath import parse_for_slow_lane
 
 __all__ = [
@@ -32,12 +45,9 @@ __all__ = [
 
 
 class Subscription:
-    """One subscription.
+    """One subscription: its id, unique in its set, and the expression as it was given.
 
-    Attributes:
-        id: unique in its set.
-        expression: the text as it was given.
-        absolute: for the slow lane, the expression with its context written into it.
+    ``absolute`` is for the slow lane: the expression with its context written into it.
     """
 
     __slots__ = ("_query", "absolute", "expression", "id")
@@ -74,12 +84,7 @@ class Subscription:
 
 
 class Columns(NamedTuple):
-    """A set of subscriptions as columns.
-
-    Attributes:
-        ids, texts: ids and expressions.
-        query_numbers: int32[n]; the query of each; -1 for the slow lane.
-    """
+    """A set of subscriptions as columns; the query number is -1 for the slow lane."""
 
     ids: Ids
     texts: Texts
@@ -125,7 +130,7 @@ class Subscriptions:
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         declared = declared_namespaces(namespaces, default_namespace)
-        self._fill(given_entries(items), Rules(declared, unsupported, limits), skip_bad)
+        self._fill(given_entries(items), ParseOptions(declared, unsupported, limits), skip_bad)
 
     @classmethod
     def from_file(
@@ -142,11 +147,8 @@ class Subscriptions:
         """Read ``id<TAB>expression`` lines, or ``{"id", "expression"}`` objects from ``*.ndjson``.
 
         In a text file ``#`` comments and blank lines are skipped, and a line without a tab is an
-        expression whose id is its line number.
-
-        Args:
-            namespaces, default_namespace, unsupported, skip_bad, limits: as for the class.
-            progress: is called now and then, with how many expressions were read, and of how many.
+        expression whose id is its line number. ``progress`` is called now and then, with how many
+        expressions were read, and of how many; the other arguments are those of the class.
 
         Raises:
             UsageError: the file cannot be read.
@@ -155,27 +157,27 @@ class Subscriptions:
         result = cls.__new__(cls)
         declared = declared_namespaces(namespaces, default_namespace)
         entries = file_entries(path)
-        result._fill(entries, Rules(declared, unsupported, limits), skip_bad, progress)
+        result._fill(entries, ParseOptions(declared, unsupported, limits), skip_bad, progress)
         return result
 
     def _fill(
         self,
         entries: Entries,
-        rules: Rules,
+        options: ParseOptions,
         skip_bad: bool,
         progress: Progress | None = None,
     ) -> None:
-        if not is_one_of(rules.unsupported, ("refuse", "slow")):
-            raise UsageError(f"unsupported={rules.unsupported!r}: write 'refuse' or 'slow'")
-        self._rules = rules._replace(limits=checked_limits(rules.limits))
+        if not is_one_of(options.unsupported, ("refuse", "slow")):
+            raise UsageError(f"unsupported={options.unsupported!r}: write 'refuse' or 'slow'")
+        self._options = options._replace(limits=checked_limits(options.limits))
         self._read(entries, {}, progress)
         if self.errors and not skip_bad:
             raise BadSubscriptions(self.errors)
 
     def _read(
-        self, entries: Entries, known: Mapping[str, Meaning], progress: Progress | None = None
+        self, entries: Entries, known: Mapping[str, ParseOutcome], progress: Progress | None = None
     ) -> None:
-        read = read_entries(entries, self._rules, known, progress)
+        read = read_entries(entries, self._options, known, progress)
         self._ids: Ids = entries.ids.part(read.kept).compact()
         self._queries = read.queries
         self._query_numbers = read.query_numbers
@@ -194,27 +196,22 @@ class Subscriptions:
         return result
 
     @classmethod
-    def of_columns(cls, columns: Columns, examples: Int32, rules: Rules) -> Subscriptions:
-        """A set that was read before and written down, with the same rules; it has no errors.
+    def of_columns(cls, columns: Columns, examples: Int32, options: ParseOptions) -> Subscriptions:
+        """A set that was read before and written down; it has no errors.
 
-        What goes through the slow lane is read again, all else when it is asked for.
-
-        Args:
-            examples: for each query, a subscription that asks it.
-
-        Raises:
-            SubscriptionError: one for the slow lane cannot be read.
-            UsageError: the namespaces are none.
+        What goes through the slow lane is read again, all else when it is asked for: ``examples``
+        has a subscription that asks it, for each query. Errors are of the slow lane, or of the
+        namespaces.
         """
-        prefixes = dict(rules.namespaces)
+        prefixes = dict(options.namespaces)
         default = prefixes.pop("", None)
-        rules = rules._replace(namespaces=declared_namespaces(prefixes, default))
+        options = options._replace(namespaces=declared_namespaces(prefixes, default))
         result = cls.__new__(cls)
-        result._rules = rules
+        result._options = options
         result._ids, texts, result._query_numbers = columns
-        result._queries = Queries.written(texts, examples, rules.namespaces, rules.limits)
+        result._queries = Queries.written(texts, examples, options.namespaces, options.limits)
         result._absolute = {
-            number: parse_for_slow_lane(texts[number], rules.namespaces, rules.limits)
+            number: parse_for_slow_lane(texts[number], options.namespaces, options.limits)
             for number in np.flatnonzero(columns.query_numbers < 0).tolist()
         }
         result.errors = ()
@@ -228,24 +225,24 @@ class Subscriptions:
         return Columns(self._ids, texts, self._query_numbers)
 
     @property
-    def rules(self) -> Rules:
+    def options(self) -> ParseOptions:
         """How the expressions were read."""
-        return self._rules
+        return self._options
 
     @property
     def namespaces(self) -> Mapping[str, str]:
         """Prefix → URI, as they were given."""
-        return {prefix: uri for prefix, uri in self._rules.namespaces.items() if prefix}
+        return {prefix: uri for prefix, uri in self._options.namespaces.items() if prefix}
 
     @property
     def default_namespace(self) -> str | None:
         """The namespace of elements that expressions name without a prefix; None for none."""
-        return self._rules.namespaces.get("")
+        return self._options.namespaces.get("")
 
     @property
     def limits(self) -> Limits:
         """The bounds on each expression."""
-        return self._rules.limits
+        return self._options.limits
 
     @property
     def ids(self) -> Ids:
@@ -305,33 +302,24 @@ def as_subscriptions(
     skip_bad: bool = False,
     limits: Limits | None = None,
 ) -> Subscriptions:
-    """A set that is given, or what makes one, parsed.
-
-    Raises:
-        BadSubscriptions: some expressions cannot be used.
-        UsageError: there is nothing that makes a set; or it is parsed, and rules are given.
-    """
-    if not isinstance(given, Subscriptions):
-        return Subscriptions(
-            given,
-            namespaces=namespaces,
-            default_namespace=default_namespace,
-            unsupported=unsupported,
-            skip_bad=skip_bad,
-            limits=checked_limits(limits),
-        )
-    check_not_given(namespaces, default_namespace, unsupported)
-    return given
+    """A set that is given, without options, or what makes one, parsed."""
+    if isinstance(given, Subscriptions):
+        check_not_given(namespaces, default_namespace, unsupported)
+        return given
+    return Subscriptions(
+        given,
+        namespaces=namespaces,
+        default_namespace=default_namespace,
+        unsupported=unsupported,
+        skip_bad=skip_bad,
+        limits=checked_limits(limits),
+    )
 
 
 def check_not_given(
     namespaces: Mapping[str, str] | None, default_namespace: str | None, unsupported: Unsupported
 ) -> None:
-    """See that there are no rules for subscriptions that are parsed already.
-
-    Raises:
-        UsageError: there are some.
-    """
+    """See that there are no options for subscriptions that are parsed already."""
     if (namespaces, default_namespace, unsupported) != (None, None, "refuse"):
         raise UsageError(
             "namespaces, default_namespace and unsupported are for Subscriptions: these are parsed "
@@ -343,9 +331,6 @@ def declared_namespaces(
     namespaces: Mapping[Any, Any] | None, default_namespace: Any = None
 ) -> dict[str, str]:
     """What is declared, by prefix; the default namespace of elements has the prefix ``""``.
-
-    Raises:
-        UsageError: a declaration is none.
 
     >>> declared_namespaces({"p": "urn:p"}, "urn:d")
     {'p': 'urn:p', '': 'urn:d'}
@@ -373,19 +358,11 @@ def declared_namespaces(
 
 
 def read_namespaces(path: str | Path) -> dict[str, str]:
-    """Read ``prefix<TAB>URI`` lines (any white space); ``#`` comments and blank lines are skipped.
-
-    Raises:
-        UsageError: the file cannot be read, or a line is not a declaration.
-    """
+    """Read ``prefix<TAB>URI`` lines; ``#`` comments and blank lines are skipped."""
     try:
-        text = checked_path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        text = file_bytes(checked_path(path)).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not UTF-8: {error}") from None
-    except ValueError as error:  # a NUL in the path
-        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
     namespaces: dict[str, str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip() or line.lstrip().startswith("#"):
@@ -395,9 +372,7 @@ def read_namespaces(path: str | Path) -> dict[str, str]:
             raise UsageError(f"{path}, line {number}: expected a prefix, a space and its URI")
         prefix, uri = fields
         if prefix in namespaces:
-            raise UsageError(
-                f"{path}, line {number}: the prefix '{prefix}' is declared before, as "
-                f"{namespaces[prefix]}"
-            )
+            before = f"the prefix '{prefix}' is declared before, as {namespaces[prefix]}"
+            raise UsageError(f"{path}, line {number}: {before}")
         namespaces[prefix] = uri
     return declared_namespaces(namespaces)

@@ -33,12 +33,11 @@ def parse(
     *,
     with_hint: bool = True,
 ) -> Query:
-    """Read one subscription.
+    """Read one subscription; its context is the document node.
 
     Args:
-        text: an XPath 1.0 expression; its context is the document node.
-        namespaces: prefix → URI for the prefixes in ``text``; ``xml`` is always declared. The
-            prefix ``""`` is of elements without one: by default they are in no namespace.
+        text: an XPath 1.0 expression.
+        namespaces: prefix → URI; ``xml`` is always declared, and ``""`` is of elements without one.
         limits: bounds on length, nesting and number of predicates.
         with_hint: a refusal says what to write instead; to find that takes longer than to refuse.
 
@@ -47,9 +46,6 @@ def parse(
         UnsupportedExpression: it is, but outside the streamed fragment.
         SubscriptionLimitError: it reaches a limit.
 
-    >>> parse("/order").expression
-    Exists(paths=(Path(absolute=True, steps=(Step(axis=<Axis.CHILD: 'child'>, \
-test=NameTest(namespace='', local='order'), predicates=()),)),))
     >>> parse("//a[last()]")
     Traceback (most recent call last):
     tamis.core.errors.UnsupportedExpression: last() is not supported: how many siblings follow ...
@@ -78,12 +74,9 @@ def parse_value(
     namespaces: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operand:
-    """Read an expression that is to be evaluated, document by document.
+    """Read an expression that is to be evaluated, document by document; errors as :func:`parse`.
 
     More is supported than :func:`parse` does: ``count()`` of any path, and ``string()``.
-
-    Raises:
-        SubscriptionSyntaxError, UnsupportedExpression, SubscriptionLimitError: as :func:`parse`.
 
     >>> parse_value("2"), parse_value("count(//a) > 1") == parse_value("1 < count(//a)")
     (2.0, True)
@@ -101,14 +94,8 @@ def parse_for_slow_lane(
     """Check any XPath 1.0 expression, and write its context, the document node, into it.
 
     Name tests that XPath 1.0 does not have become predicates: ``Q{URI}name``, ``*:name``, and those
-    of a default namespace.
+    of a default namespace. Variables, which nobody could bind, are unsupported.
 
-    Raises:
-        SubscriptionSyntaxError, SubscriptionLimitError: as :func:`parse`.
-        UnsupportedExpression: it has variables, which nobody could bind.
-
-    >>> parse_for_slow_lane("a/b[last()]")
-    '/a/b[last()]'
     >>> parse_for_slow_lane("a[last()]", {"": "urn:d"})
     "/*[local-name() = 'a' and namespace-uri() = 'urn:d'][last()]"
     """
@@ -145,13 +132,10 @@ Change = tuple[int, int, str]
 
 
 def absolute_text(text: str, syntax: Syntax, changes: Iterable[Change] = ()) -> str:
-    """The expression with the document node as its context written into it.
+    """The expression with the document node as its context, and with changes inside of steps.
 
     Evaluators that start from the root element (lxml) then give the answer of one that starts from
     the document node: position 1 of 1, and in no language.
-
-    Args:
-        changes: what else to write into it, inside of steps.
 
     >>> text = "count(a[b]) > 1 and .//c and name() = '' and last() = 2"
     >>> absolute_text(text, parse_syntax(text, DEFAULT_LIMITS))

@@ -97,7 +97,7 @@ def find_namespace_mismatch(
 
 def _element_tests(subscriptions: Subscriptions) -> Iterator[NameTest]:
     """Tests of elements: of all expressions that were read in bulk, and of some others."""
-    queries, rules = subscriptions.queries, subscriptions.rules
+    queries, rules = subscriptions.queries, subscriptions.options
     for is_attribute, test in queries.plain.tests:
         if isinstance(test, NameTest) and not is_attribute:
             yield test

@@ -172,7 +172,7 @@ class Matcher:
         self, given: Subscriptions | SubscriptionItems
     ) -> tuple[Subscriptions, tuple[SubscriptionError, ...]]:
         """Subscriptions, parsed as the others were; and the errors of bad ones."""
-        rules = self._none.rules
+        rules = self._none.options
         if not isinstance(given, Subscriptions):
             new = Subscriptions(
                 given,
@@ -183,7 +183,7 @@ class Matcher:
                 limits=rules.limits,
             )
             return new, new.errors
-        if given.rules != rules:
+        if given.options != rules:
             raise UsageError(
                 "the subscriptions were parsed with other namespaces, limits or unsupported than "
                 "the others: give them as id → expression"

@@ -22,7 +22,7 @@ from tamis.core.errors import DamagedProgram, SubscriptionError, UsageError
 from tamis.core.index.matchset import Subscribers
 from tamis.core.limits import Limits
 from tamis.language.columns import Column, Ids, Texts
-from tamis.language.reading import Rules
+from tamis.language.queries import ParseOptions
 from tamis.language.subscriptions import Columns, Subscriptions
 from tamis.matching.engine import Searcher
 from tamis.matching.engines.automaton import ENGINE as AUTOMATON
@@ -146,7 +146,7 @@ def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict
         *compiled.subscribers,
         np.sort(np.concatenate(others)),
     )
-    namespaces, unsupported, limits = compiled.subscriptions.rules
+    namespaces, unsupported, limits = compiled.subscriptions.options
     said = {
         "engine": compiled.engine,
         "limits": asdict(compiled.limits),
@@ -236,7 +236,7 @@ def _opened(cache: Path, saved: SavedProgram, program: Any, bytes_max: int) -> S
 # -- what may be in a file -------------------------------------------------------------------------
 
 
-def _rules_heard(said: Mapping[str, Any]) -> tuple[str, Limits, Rules]:
+def _rules_heard(said: Mapping[str, Any]) -> tuple[str, Limits, ParseOptions]:
     """The engine that was asked for, the limits, and how expressions were read."""
     names = {"engine", "limits", "namespaces", "unsupported", "expression_limits"}
     if said.keys() != names or said["engine"] not in ["auto", *ENGINES.names()]:
@@ -244,7 +244,7 @@ def _rules_heard(said: Mapping[str, Any]) -> tuple[str, Limits, Rules]:
     namespaces, unsupported = said["namespaces"], said["unsupported"]
     if not isinstance(namespaces, dict) or unsupported not in ("refuse", "slow"):
         raise _NotSo("what it says of itself")
-    rules = Rules(namespaces, unsupported, _limits(said["expression_limits"]))
+    rules = ParseOptions(namespaces, unsupported, _limits(said["expression_limits"]))
     return said["engine"], _limits(said["limits"]), rules
 
 

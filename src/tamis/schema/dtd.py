@@ -92,13 +92,9 @@ class Presence(enum.Enum):
 class AttributeType:
     """The declaration of one attribute of one element.
 
-    Attributes:
-        name: as it is written, with its prefix.
-        kind: its type.
-        presence: whether it must be there.
-        values: what it may be, of an enumeration or NOTATION; else empty.
-        default: the value of ``FIXED`` and ``DEFAULT``, entities replaced and, but for CDATA, white
-            space normalised; else None.
+    ``name`` is as it is written, with its prefix. ``values`` are those of an enumeration or
+    NOTATION. ``default`` is of ``FIXED`` and ``DEFAULT``: entities are replaced and, but for CDATA,
+    white space is normalised.
     """
 
     name: str
@@ -112,12 +108,9 @@ class AttributeType:
 class ElementType:
     """The declaration of one element.
 
-    Attributes:
-        name: as it is written, with its prefix.
-        kind: what kind of content it has.
-        model: of ``CHILDREN`` the content model; of ``MIXED`` a choice of the elements that may
-            stand among the text, ``ANY`` times, or None for text alone; else None.
-        attributes: in the order of their first declarations.
+    ``model`` is of ``CHILDREN`` the content model; of ``MIXED`` a choice of the elements that may
+    stand among the text, any times, or None for text alone; else None. ``attributes`` are in the
+    order of their first declarations.
     """
 
     name: str

@@ -48,12 +48,9 @@ class SchemaGraph:
     def of(cls, dtd: Dtd, roots: Sequence[str] = ()) -> SchemaGraph:
         """The graph of a DTD.
 
-        Args:
-            dtd: the DTD.
-            roots: the elements that documents begin with. Where none is given, it is the name in
-                the DOCTYPE; where there is none, or it is not declared, they are guessed: those
-                that no content model names, and those of cycles that are named in the cycle alone.
-                That ``ANY`` content could hold them does not count.
+        Without ``roots``, the root is the name in the DOCTYPE. Where there is none, or it is not
+        declared, roots are guessed: those that no content model names, and those of cycles that are
+        named in the cycle alone. That ``ANY`` content could hold them does not count.
 
         Raises:
             UsageError: a root is not declared.
@@ -69,11 +66,7 @@ class SchemaGraph:
 
     @cached_property
     def root(self) -> str:
-        """Of several roots the one that reaches the most elements, the first of them.
-
-        Raises:
-            UsageError: there is no root.
-        """
+        """Of several roots the one that reaches the most elements, the first of them."""
         if not self.roots:
             raise UsageError("the DTD declares no element that a document could begin with")
         return max(self.roots, key=lambda root: len(self.reaches(root)))
@@ -90,13 +83,7 @@ class SchemaGraph:
         return tuple(self._parents[name])
 
     def reaches(self, name: str) -> frozenset[str]:
-        """The elements that may stand in this one, at any depth; itself, if it is on a cycle.
-
-        >>> from tamis.schema.reader import parse_dtd
-        >>> SchemaGraph.of(parse_dtd("<!ELEMENT a (b)> <!ELEMENT b (c)> <!ELEMENT c EMPTY>")
-        ...     ).reaches("b")
-        frozenset({'c'})
-        """
+        """The elements that may stand in this one, at any depth; itself, if it is on a cycle."""
         found = self._reached.get(name)
         if found is None:
             found = self._reached[name] = frozenset(_reachable(self.children(name), self._children))
@@ -122,8 +109,7 @@ class SchemaGraph:
     def cycles(self) -> tuple[tuple[str, ...], ...]:
         """The reachable elements that may stand in themselves, at some depth.
 
-        Each tuple is a strongly connected component: all its elements may stand in each other. They
-        and their elements are in the order of the declarations.
+        Each tuple is a strongly connected component; all is in the order of the declarations.
         """
         place = {name: index for index, name in enumerate(self.reachable)}
         found = [
@@ -140,13 +126,7 @@ class SchemaGraph:
 
     @cached_property
     def depth(self) -> int | None:
-        """How deep elements may nest, the root being at 1; None where there is no end.
-
-        >>> from tamis.schema.reader import parse_dtd
-        >>> SchemaGraph.of(parse_dtd("<!ELEMENT a (b | c)> <!ELEMENT b (c)> <!ELEMENT c EMPTY>")
-        ...     ).depth
-        3
-        """
+        """How deep elements may nest, the root being at 1; None where there is no end."""
         if self.is_recursive:
             return None
         levels: dict[str, int] = {}
@@ -168,10 +148,7 @@ class SchemaGraph:
         return self._heights[name]
 
     def path_count(self, depth: int | None = None) -> int:
-        """How many different paths there are from a root to an element.
-
-        Args:
-            depth: count those of at most so many steps; None counts all.
+        """How many different paths there are from a root to an element, of at most so many steps.
 
         Raises:
             UsageError: all would be counted, and the graph is recursive.
@@ -191,11 +168,7 @@ class SchemaGraph:
         return count
 
     def paths(self, depth: int | None, most: int) -> Iterator[tuple[str, ...]]:
-        """The paths from a root to an element, short ones first.
-
-        Args:
-            depth: stop after those of so many steps; None goes on.
-            most: stop after so many.
+        """The paths from a root to an element, short ones first; at most so many, and so deep.
 
         >>> from tamis.schema.reader import parse_dtd
         >>> graph = SchemaGraph.of(parse_dtd("<!ELEMENT a (b, a?)> <!ELEMENT b EMPTY>"))
@@ -272,7 +245,6 @@ def _guessed_roots(dtd: Dtd) -> tuple[str, ...]:
 
 
 def _named_children(dtd: Dtd) -> dict[str, tuple[str, ...]]:
-    """For each element, the declared ones that its content model names."""
     return {
         name: tuple(child for child in element.children if child in dtd.elements)
         for name, element in dtd.elements.items()
@@ -280,7 +252,6 @@ def _named_children(dtd: Dtd) -> dict[str, tuple[str, ...]]:
 
 
 def _turned(edges: Edges) -> dict[str, list[str]]:
-    """The same edges, the other way round."""
     turned: dict[str, list[str]] = {name: [] for name in edges}
     for name, others in edges.items():
         for other in others:
@@ -289,7 +260,6 @@ def _turned(edges: Edges) -> dict[str, list[str]]:
 
 
 def _reachable(starts: Iterable[str], edges: Edges) -> set[str]:
-    """The starts and all that the edges lead to from them."""
     found = set(starts)
     waiting = list(found)
     while waiting:
@@ -338,7 +308,6 @@ def _components(edges: Edges) -> list[list[str]]:
 
 
 def _cut(path: list[str], name: str) -> list[str]:
-    """Take the name off the path, with all that follows it."""
     taken = [path.pop()]
     while taken[-1] != name:
         taken.append(path.pop())
@@ -421,7 +390,6 @@ def _expanded_names(graph: SchemaGraph) -> dict[str, str]:
 
 
 def _declared(graph: SchemaGraph, name: str) -> dict[str, str]:
-    """What an element binds by default: URIs by prefix; "" is the default namespace."""
     found = {}
     for attribute in graph.dtd.elements[name].attributes:
         start, _, prefix = attribute.name.partition(":")

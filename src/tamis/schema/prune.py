@@ -109,11 +109,9 @@ class Pruner:
     ) -> tuple[Codes, ...]:
         """The pruned filters whose union it is; none, if it is true of no document of the DTD.
 
-        Args:
-            codes: the filter.
-            reached: what it begins at; of a relative path, the element around it.
-            existence_only: nothing is asked but whether there is a node: then ``//*`` at the end
-                is ``/*``. Else the pruned filters lead to the very nodes that this one leads to.
+        A filter begins at what was ``reached``. ``existence_only``: nothing is asked but whether
+        there is a node, so ``//*`` at the end is ``/*``. Else the pruned filters lead to the very
+        nodes that this one leads to.
         """
         codes = rewritten(codes, existence_only)
         if self._remembered > _CACHE_MAX:
@@ -202,7 +200,6 @@ class Pruner:
         return found
 
     def _choices(self, code: int, reached: Reached) -> tuple[tuple[Codes, Reached], ...]:
-        """What may be written for one step, and what is reached by it."""
         key = code, reached
         found = self._choices_found.get(key)
         if found is None:

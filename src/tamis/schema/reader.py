@@ -46,13 +46,10 @@ def read_dtd(
     catalog: Sequence[os.PathLike[str]] = (),
     limits: Limits = DEFAULT_LIMITS,
 ) -> Dtd:
-    """The DTD in a file, with all its external parts.
+    """The DTD in a file of declarations, with all its external parts.
 
-    Args:
-        file: declarations, as they are in an external subset.
-        catalog: folders to look for external parts in, after the folder of the file. Parts that
-            are not found are listed in ``Dtd.missing``, and the logger ``tamis`` warns of them.
-        limits: those of ``schema_…`` hold.
+    ``catalog`` are folders to look for external parts in, after the folder of the file. Parts that
+    are not found are listed in ``Dtd.missing``, and the logger ``tamis`` warns of them.
 
     Raises:
         SchemaError: it cannot be read, with file, line and column.
@@ -93,11 +90,6 @@ def read_graph(
     limits: Limits = DEFAULT_LIMITS,
 ) -> SchemaGraph:
     """The graph of a DTD (``*.dtd``, ``*.mod``, ``*.ent``), or of the one that a document has.
-
-    Args:
-        file, catalog: as for :func:`read_dtd`.
-        roots: as for :meth:`SchemaGraph.of`.
-        limits: those of ``schema_…`` hold.
 
     Raises:
         SchemaError: it cannot be read, or declares no elements.
@@ -156,7 +148,6 @@ class Reader:
         return Dtd(elements, self.root, notations, unparsed, tuple(self.inputs.missing))
 
     def external_subset(self, text: str, file: str | None, folder: Path | None) -> None:
-        """Read a DTD file, or the text of one."""
         self.inputs.push(Input(text, file, folder))
         self._declarations("")
         self.inputs.stack.pop()
@@ -219,7 +210,6 @@ class Reader:
                 self._declaration()
 
     def _declaration(self) -> None:
-        """One declaration, comment, processing instruction, or reference."""
         top = self.inputs.top
         start = top.position
         if top.text.startswith("<!--", start):
@@ -242,7 +232,6 @@ class Reader:
             raise self._stranger(top)
 
     def _instruction(self, top: Input) -> None:
-        """A processing instruction, which declares nothing."""
         start = top.position
         end = top.text.find("?>", start + 2)
         if end < 0:
@@ -314,7 +303,6 @@ class Reader:
         self.tokens.end(first)
 
     def _mixed(self) -> Particle | None:
-        """What follows ``(`` of mixed content."""
         self.tokens.next()
         names: dict[str, Particle] = {}
         while (token := self.tokens.next()).text == "|":
@@ -328,7 +316,6 @@ class Reader:
         return Group(tuple(names.values()), True, Occurs.ZERO_OR_MORE) if names else None
 
     def _group(self, depth: int) -> Group:
-        """What follows ``(`` of a content model."""
         if depth > self.inputs.limits.schema_nesting:
             raise self.inputs.limit_error(
                 f"parentheses beyond the limit schema_nesting = {self.inputs.limits.schema_nesting}"

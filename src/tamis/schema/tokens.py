@@ -113,7 +113,6 @@ class Inputs:
         self.stack.append(given)
 
     def check_depth(self, depth: int) -> None:
-        """Refuse entities that are inside each other too deep."""
         if depth > self.limits.schema_entities:
             raise self.limit_error(
                 f"entities are inside each other beyond the limit schema_entities = "
@@ -146,8 +145,8 @@ class Inputs:
         """The file of a system identifier, or None.
 
         It is looked for where the identifier says, if that is inside one of the folders, and then
-        by the last parts of its path in each of them: the same DTD is unpacked in many ways, and
-        identifiers are often addresses on the network, where nothing is ever fetched.
+        by the last parts of its path in each of them: identifiers are often addresses on the
+        network, where nothing is ever fetched.
         """
         if (system, folder) not in self._found:
             self._found[system, folder] = self._searched(system, folder)
@@ -171,7 +170,6 @@ class Inputs:
         return None
 
     def hint(self) -> str:
-        """What may have caused an error: parts that were missing before it."""
         if not self.missing:
             return ""
         first = ", ".join(list(self.missing)[:5])
@@ -265,14 +263,10 @@ _PREDEFINED = {"lt": "<", "gt": ">", "amp": "&", "apos": "'", "quot": '"'}
 
 
 class Token(NamedTuple):
-    """A token of a declaration.
+    """A token of a declaration, and where it is.
 
-    Attributes:
-        kind: the name of its group in the pattern of tokens, or "end".
-        text: as it is written.
-        spaced: whether white space, or the edge of an entity, is before it.
-        input: the text that it is in.
-        offset: its index there.
+    ``kind`` is the name of its group in the pattern of tokens, or "end". It is ``spaced`` if white
+    space, or the edge of an entity, is before it.
     """
 
     kind: str
@@ -328,7 +322,6 @@ class Tokens:
             spaced = True
 
     def reference(self) -> None:
-        """Follow the reference to a parameter entity that is between declarations."""
         top = self.inputs.top
         match = _TOKEN.match(top.text, top.position)
         if match is None or match.lastgroup != "entity":
@@ -368,7 +361,6 @@ class Tokens:
         return token.text[1:-1]
 
     def end(self, first: Input) -> None:
-        """The ``>`` of a declaration, in the text where the declaration began."""
         token = self.expect(">", "> at the end of the declaration")
         if token.input is not first:
             raise self.wrong(token, "a declaration ends in another entity than it begins in")
@@ -391,7 +383,6 @@ class Tokens:
             raise self.wrong(token, f"{reference} inside a declaration of an internal subset")
 
     def follow(self, token: Token) -> None:
-        """Read on in the replacement text of a parameter entity."""
         name = token.text[1:-1]
         entity = self.parameters.get(name)
         if entity is None:
@@ -413,7 +404,6 @@ class Tokens:
             _log.warning("%s", where)
 
     def external(self, entity: Entity, name: str) -> Input | None:
-        """The text of an external part, or None where there is no such file."""
         assert entity.system is not None
         path = self.inputs.find(entity.system, entity.folder)
         if path is None:

@@ -18,33 +18,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from tamis.language import model
 from tamis.language.filters import Codes, has_label
 from tamis.language.model import (
     DESCEND,
     HERE,
-    And,
     Axis,
-    Compare,
     Constant,
-    Contains,
-    Count,
-    Exists,
     Expression,
-    NameOf,
-    Nodes,
-    NormalizeSpace,
-    Not,
-    Or,
     Path,
-    Position,
     Predicate,
     Query,
-    StartsWith,
     Step,
-    StringFunction,
-    StringLength,
-    StringOf,
-    Value,
 )
 from tamis.schema.prune import ROOT, Pruner, Reached, TooManyError
 
@@ -77,13 +62,10 @@ def prune_query(query: Query, pruner: Pruner) -> Query:
 
 
 class _Piece(NamedTuple):
-    """The beginning of a path: a linear filter, and what stands at its end.
+    """The beginning of a path: a linear filter, the predicates at its end, and the steps behind it.
 
-    Attributes:
-        codes: the filter.
-        predicates: of its last step.
-        rest: the steps behind it.
-        is_kept: the rest is not looked into: something else than elements, or a position.
+    The rest of a piece that ``is_kept`` is not looked into: something else than elements, or a
+    position.
     """
 
     codes: Codes
@@ -101,57 +83,55 @@ class _Twigs:
         self._steps_left = pruner.heuristics.steps_max
 
     def expression(self, expression: Expression, reached: Reached) -> Expression:
-        """An expression whose context is what was reached."""
         match expression:
-            case Exists(paths):
-                found = self._union(paths, reached, existence_only=True)
-                return Exists(found) if found else _FALSE
-            case Compare(operator, Nodes(paths), literal):
-                found = self._union(paths, reached)
-                return Compare(operator, Nodes(found), literal) if found else _FALSE
-            case Compare(operator, value, literal):
-                return Compare(operator, self._value(value, reached), literal)
-            case Contains(text, literal):
-                return Contains(self._text(text, reached), literal)
-            case StartsWith(text, literal):
-                return StartsWith(self._text(text, reached), literal)
-            case Not(operand):
+            case model.Exists(paths):
+                left = self._union(paths, reached, existence_only=True)
+                return model.Exists(left) if left else _FALSE
+            case model.Compare(operator, model.Nodes(paths), literal):
+                left = self._union(paths, reached)
+                return model.Compare(operator, model.Nodes(left), literal) if left else _FALSE
+            case model.Compare(operator, value, literal):
+                return model.Compare(operator, self._value(value, reached), literal)
+            case model.Contains(text, literal):
+                return model.Contains(self._text(text, reached), literal)
+            case model.StartsWith(text, literal):
+                return model.StartsWith(self._text(text, reached), literal)
+            case model.Not(operand):
                 inner = self.expression(operand, reached)
-                return Constant(not inner.value) if isinstance(inner, Constant) else Not(inner)
-            case And(operands):
-                return _all([self.expression(operand, reached) for operand in operands])
-            case Or(operands):
-                return _any([self.expression(operand, reached) for operand in operands])
+                return (
+                    Constant(not inner.value) if isinstance(inner, Constant) else model.Not(inner)
+                )
+            case model.And(operands) | model.Or(operands):
+                found = [self.expression(operand, reached) for operand in operands]
+                return _joined(type(expression), found)
         return expression
 
-    def _value(self, value: Value, reached: Reached) -> Value:
+    def _value(self, value: model.Value, reached: Reached) -> model.Value:
         match value:
-            case Count(path):
-                return Count(self._only(path, reached))
-            case StringLength(text):
-                return StringLength(self._text(text, reached))
-            case Nodes():
+            case model.Count(path):
+                return model.Count(self._only(path, reached))
+            case model.StringLength(text):
+                return model.StringLength(self._text(text, reached))
+            case model.Nodes():
                 raise AssertionError(value)  # is asked for apart
         return self._text(value, reached)
 
-    def _text(self, text: StringFunction, reached: Reached) -> StringFunction:
+    def _text(self, text: model.StringFunction, reached: Reached) -> model.StringFunction:
         match text:
-            case StringOf(path):
-                return StringOf(self._only(path, reached))
-            case NameOf(path, local):
-                return NameOf(self._only(path, reached), local)
-            case NormalizeSpace(inner):
-                return NormalizeSpace(self._text(inner, reached))
+            case model.StringOf(path):
+                return model.StringOf(self._only(path, reached))
+            case model.NameOf(path, local):
+                return model.NameOf(self._only(path, reached), local)
+            case model.NormalizeSpace(inner):
+                return model.NormalizeSpace(self._text(inner, reached))
 
     def _only(self, path: Path, reached: Reached) -> Path:
-        """The one path that comes of a path, or else itself."""
         found = self._union((path,), reached)
         return found[0] if len(found) == 1 else path
 
     def _union(
         self, paths: Sequence[Path], reached: Reached, existence_only: bool = False
     ) -> tuple[Path, ...]:
-        """The paths that together are some paths."""
         found = (
             replace(path, steps=steps)
             for path in paths
@@ -194,7 +174,7 @@ class _Twigs:
         """The predicates at an element, or None where one of them is never true of it."""
         found: list[Predicate] = []
         for predicate in predicates:
-            assert not isinstance(predicate, Position)
+            assert not isinstance(predicate, model.Position)
             inner = self.expression(predicate, reached)
             if inner == _FALSE:
                 return None
@@ -218,7 +198,7 @@ def _first_piece(steps: tuple[Step, ...], pruner: Pruner) -> _Piece:
         if step in (DESCEND, HERE):
             continue
         is_element = step.axis in (Axis.CHILD, Axis.DESCENDANT) and has_label(step.test)
-        if not is_element or any(isinstance(part, Position) for part in step.predicates):
+        if not is_element or any(isinstance(part, model.Position) for part in step.predicates):
             return _Piece(_codes(linear, pruner), (), steps[begin:], True)
         linear += [*steps[begin : index - 1], replace(step, predicates=())]
         begin = index
@@ -231,18 +211,13 @@ def _codes(steps: list[Step], pruner: Pruner) -> Codes:
     return pruner.labels.codes(steps) or ()
 
 
-def _all(operands: list[Expression]) -> Expression:
-    if _FALSE in operands:
-        return _FALSE
-    left = [operand for operand in operands if operand != _TRUE]
-    return left[0] if len(left) == 1 else And(tuple(left)) if left else _TRUE
-
-
-def _any(operands: list[Expression]) -> Expression:
-    if _TRUE in operands:
-        return _TRUE
-    left = [operand for operand in operands if operand != _FALSE]
-    return left[0] if len(left) == 1 else Or(tuple(left)) if left else _FALSE
+def _joined(kind: type[model.And | model.Or], operands: list[Expression]) -> Expression:
+    """Operands without constants, if none of these decides the whole."""
+    neutral, decisive = (_TRUE, _FALSE) if kind is model.And else (_FALSE, _TRUE)
+    if decisive in operands:
+        return decisive
+    left = tuple(operand for operand in operands if operand != neutral)
+    return left[0] if len(left) == 1 else kind(left) if left else neutral
 
 
 # -- consistency -----------------------------------------------------------------------------------
@@ -263,11 +238,11 @@ def failure_of(query: Query, pruner: Pruner) -> str | None:
 
 def _failure(expression: Expression, reached: Reached, pruner: Pruner) -> str | None:
     match expression:
-        case Exists(paths) | Compare(_, Nodes(paths), _):
+        case model.Exists(paths) | model.Compare(_, model.Nodes(paths), _):
             return _of_all([_path_failure(path.steps, reached, pruner) for path in paths])
-        case Or(operands):
+        case model.Or(operands):
             return _of_all([_failure(operand, reached, pruner) for operand in operands])
-        case And(operands):
+        case model.And(operands):
             reasons = (_failure(operand, reached, pruner) for operand in operands)
             return next((reason for reason in reasons if reason is not None), None)
     return None
@@ -288,7 +263,7 @@ def _path_failure(steps: tuple[Step, ...], reached: Reached, pruner: Pruner) -> 
             return reason
         reached = pruner.end(piece.codes, reached)
         for predicate in piece.predicates:
-            if not isinstance(predicate, Position):
+            if not isinstance(predicate, model.Position):
                 reason = _failure(predicate, reached, pruner)
                 if reason is not None:
                     return reason

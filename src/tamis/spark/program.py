@@ -157,7 +157,7 @@ def set_version(subscriptions: Subscriptions) -> str:
     for column in (columns.ids.packed(), columns.texts.packed()):
         digest.update((column.ends - column.starts).astype("<i8").tobytes())
         digest.update(column.data)
-    namespaces, unsupported, _ = subscriptions.rules
+    namespaces, unsupported, _ = subscriptions.options
     digest.update(json.dumps([sorted(namespaces.items()), unsupported]).encode())
     return digest.hexdigest()[:16]
 
@@ -263,7 +263,7 @@ def program(
 
 def _divided(matcher: CompiledMatcher, count: int) -> Iterator[CompiledMatcher]:
     """Matchers of some of the subscriptions each, about as many in all."""
-    rules = matcher.subscriptions.rules
+    rules = matcher.subscriptions.options
     items = [(item.id, item.expression) for item in matcher.subscriptions]
     size = -(-len(items) // count)
     for start in range(0, len(items), size):

@@ -18,7 +18,7 @@ from tamis.core.errors import MessageError, MessageLimitError
 from tamis.language.flwr import model
 from tamis.language.flwr.constructors import expanded_name
 from tamis.language.flwr.model import Aggregate, Content, Enclosed, Item, ReturnPath
-from tamis.language.flwr.reader import is_of_attributes
+from tamis.language.flwr.paths import is_of_attributes
 from tamis.language.values import xpath_number
 from tamis.transform.fragments import Fragments
 from tamis.transform.shapes import Task, task_of

@@ -1,20 +1,153 @@
-"""XQuery's direct constructors: elements that are written as XML, with expressions in braces."""
+"""XQuery read character by character: names, comments, and direct constructors.
+
+Direct constructors are elements that are written as XML, with expressions in braces.
+"""
 
 from __future__ import annotations
 
 import re
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import NoReturn
 
+from tamis.core.errors import SubscriptionLimitError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.names import NOT_XML, USUAL_PREFIXES, XML_NAMESPACE, is_ncname
-from tamis.language.flwr.characters import Characters
 from tamis.language.flwr.model import Attribute, Constructor, Content, Enclosed, Flwr, Markup
+from tamis.language.grammar import Token, read_token
 
+_SPACE = lazy_pattern(r"[ \t\r\n]*")
+_NAME = lazy_pattern(r"[^\s<>/='\"{}&;:()$,]+(?::[^\s<>/='\"{}&;:()$,]+)?")
 _ENTITIES = {"lt": "<", "gt": ">", "amp": "&", "quot": '"', "apos": "'"}
 _REFERENCE = lazy_pattern(r"&(?:#x(?P<hex>[0-9a-fA-F]+)|#(?P<decimal>[0-9]+)|(?P<name>[a-z]+));")
 _TEXT = lazy_pattern(r"[^<{}&]+")
+
+
+class Characters:
+    """A text, and how far it was read.
+
+    Attributes:
+        at: the index of what comes next.
+        nesting: how many elements, braces and parentheses are open.
+    """
+
+    def __init__(self, text: str, limits: Limits) -> None:
+        self.text = text
+        self.limits = limits
+        self.at = 0
+        self.nesting = 0
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        self.nesting += 1
+        bound = self.limits.subscription_nesting
+        if self.nesting > bound:
+            raise SubscriptionLimitError(
+                f"nested deeper than the limit subscription_nesting = {bound:,}", self.text, self.at
+            )
+        try:
+            yield
+        finally:
+            self.nesting -= 1
+
+    def skip(self) -> None:
+        """Pass over white space and comments."""
+        self.at = self.after_space(self.at)
+
+    def after_space(self, at: int) -> int:
+        while True:
+            at = self.after_blank(at)
+            if not self.text.startswith("(:", at):
+                return at
+            at = self.after_comment(at)
+
+    def after_comment(self, start: int) -> int:
+        """The end of a comment ``(: … :)``, in which there may be others."""
+        depth, at = 0, start
+        while True:
+            if self.text.startswith("(:", at):
+                depth, at = depth + 1, at + 2
+            elif self.text.startswith(":)", at):
+                depth, at = depth - 1, at + 2
+                if depth == 0:
+                    return at
+            elif at >= len(self.text):
+                self.fail("the comment is not closed", start)
+            else:
+                at += 1
+
+    def after_blank(self, at: int) -> int:
+        found = _SPACE.match(self.text, at)
+        assert found is not None
+        return found.end()
+
+    def skip_blank(self) -> None:
+        self.at = self.after_blank(self.at)
+
+    def word(self) -> str:
+        found = _NAME.match(self.text, self.at)
+        return found[0] if found else ""
+
+    def name(self, expected: str) -> str:
+        name = self.word()
+        if not name or not all(map(is_ncname, name.split(":"))):
+            self.fail(f"{expected}, found {self.found()}")
+        self.at += len(name)
+        return name
+
+    def keyword(self, word: str) -> None:
+        self.skip()
+        if self.word() != word:
+            self.fail(f"expected '{word}', found {self.found()}")
+        self.at += len(word)
+
+    def expect(self, symbol: str) -> None:
+        if not self.text.startswith(symbol, self.at):
+            self.fail(f"expected '{symbol}', found {self.found()}")
+        self.at += len(symbol)
+
+    def take(self, text: str) -> None:
+        self.at += len(text)
+        self.skip()
+
+    def enter_call(self, name: str) -> None:
+        self.take(name)
+        self.expect("(")
+        self.skip()
+
+    def leave_call(self) -> None:
+        self.skip()
+        self.expect(")")
+
+    def string(self, what: str) -> str:
+        token = self.token()
+        if token.kind != "string":
+            self.fail(f"expected {what} as a string, found {self.found()}")
+        self.at = token.end
+        self.skip()
+        return token.text[1:-1]
+
+    def token(self) -> Token:
+        try:
+            return read_token(self.text, self.at)
+        except SubscriptionSyntaxError:
+            return Token("end", self.text[self.at : self.at + 1], self.at)
+
+    def is_call(self, word: str) -> bool:
+        return self.text.startswith("(", self.after_space(self.at + len(word)))
+
+    def found(self) -> str:
+        shown = self.word() or self.text[self.at : self.at + 1]
+        return f"'{shown[:39]}'" if shown else "the end"
+
+    def unsupported(self, message: str, position: int, hint: str | None = None) -> NoReturn:
+        raise UnsupportedExpression(message, self.text, position, hint)
+
+    def fail(self, message: str, position: int | None = None, hint: str | None = None) -> NoReturn:
+        at = self.at if position is None else position
+        raise SubscriptionSyntaxError(message, self.text, at, hint)
 
 
 class Constructors(Characters):
@@ -39,7 +172,6 @@ class Constructors(Characters):
         """Read what is in braces in the value of an attribute."""
 
     def element(self) -> Constructor:
-        """``<name …>…</name>``, from its ``<`` on."""
         self.at += 1
         with self.nested():
             start = self.at
@@ -55,22 +187,16 @@ class Constructors(Characters):
             self.check_names(attributes)
             content = self.inside(name)
             self.scope, self.carried = outer
-        return Constructor(
-            name,
-            tuple(sorted(declared.items())),
-            tuple(attribute for attribute, _ in attributes),
-            content,
-        )
+        found = tuple(attribute for attribute, _ in attributes)
+        return Constructor(name, tuple(sorted(declared.items())), found, content)
 
     def check_names(self, attributes: Iterable[tuple[Attribute, int]]) -> None:
-        """Refuse two attributes that differ in their prefix alone."""
         seen: set[tuple[str, str]] = set()
         for attribute, position in attributes:
             uri, local = name = expanded_name(attribute.name, self.scope)
             if name in seen:
-                self.fail(
-                    f"the attribute '{local}' of the namespace {uri} is there twice", position
-                )
+                message = f"the attribute '{local}' of the namespace {uri} is there twice"
+                self.fail(message, position)
             seen.add(name)
 
     def carry(self, name: str, position: int, declared: dict[str, str]) -> None:
@@ -80,7 +206,7 @@ class Constructors(Characters):
             return
         if prefix not in self.scope:
             uri = USUAL_PREFIXES.get(prefix, "URI")
-            self.syntax(
+            self.fail(
                 f"the prefix '{prefix}' is not declared",
                 position,
                 f'declare it: xmlns:{prefix}="{uri}" in a tag, '
@@ -94,7 +220,7 @@ class Constructors(Characters):
         seen: set[str] = set()
         while True:
             before = self.at
-            self.skip_space()
+            self.skip_blank()
             if self.text[self.at : self.at + 1] in ("/", ">"):
                 return
             start = self.at
@@ -104,9 +230,9 @@ class Constructors(Characters):
             if name in seen:
                 self.fail(f"the attribute '{name}' is there twice", start)
             seen.add(name)
-            self.skip_space()
+            self.skip_blank()
             self.expect("=")
-            self.skip_space()
+            self.skip_blank()
             value = self.value()
             prefix, _, local = name.rpartition(":")
             if prefix == "xmlns" or name == "xmlns":
@@ -124,9 +250,8 @@ class Constructors(Characters):
             declared[prefix] = self.carried[prefix] = uri
 
     def value(self) -> tuple[str | Enclosed, ...]:
-        """The value of an attribute: text, and what is enclosed in braces."""
         quote = self.text[self.at : self.at + 1]
-        if quote not in ("'", '"') or not quote:
+        if quote not in ("'", '"'):
             self.fail(f"expected the value of an attribute in quotes, found {self.found()}")
         start = self.at
         self.at += 1
@@ -163,20 +288,18 @@ class Constructors(Characters):
             if self.at >= len(self.text):
                 self.fail(f"the element <{name}> is not closed", start - 1)
             written = self.written_text()
-            if written is not None:
-                text, is_space = written
-                pending += text
-                is_blank &= is_space
-                continue
-            parts += [] if is_blank else [pending]
-            pending, is_blank = "", True
-            parts.append(self.part())
+            if written is None:
+                parts += [self.part()] if is_blank else [pending, self.part()]
+                pending, is_blank = "", True
+            else:
+                pending += written[0]
+                is_blank &= written[1]
         parts += [] if is_blank else [pending]
         self.at += 2
         end = self.at
         if self.name("expected the name of an element") != name:
             self.fail(f"expected </{name}>", end)
-        self.skip_space()
+        self.skip_blank()
         self.expect(">")
         return tuple(parts)
 
@@ -195,7 +318,6 @@ class Constructors(Characters):
         return text, not text.strip(" \t\r\n")
 
     def part(self) -> Content:
-        """A comment, a processing instruction, an element, or what is enclosed in braces."""
         start = self.at
         if self.text.startswith("<!--", start):
             comment = self.up_to("-->", "<!--")
@@ -213,7 +335,6 @@ class Constructors(Characters):
         return self.enclosed()
 
     def up_to(self, end: str, beginning: str) -> str:
-        """What stands between a beginning, which is here, and an end."""
         start = self.at + len(beginning)
         stop = self.text.find(end, start)
         if stop < 0:
@@ -256,7 +377,6 @@ def expanded_name(name: str, prefixes: Mapping[str, str]) -> tuple[str, str]:
 
 
 def _merged(parts: list[str | Enclosed]) -> tuple[str | Enclosed, ...]:
-    """Parts of a value, with the text that follows each other as one."""
     merged: list[str | Enclosed] = []
     for part in parts:
         if isinstance(part, str) and merged and isinstance(merged[-1], str):

@@ -16,9 +16,9 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.language.entries import TRANSFORMATIONS
+from tamis.language.entries import TRANSFORMATIONS, file_bytes
+from tamis.language.flwr import parse_transformation
 from tamis.language.flwr.model import Transformation
-from tamis.language.flwr.reader import parse_transformation
 
 
 class Refused(NamedTuple):
@@ -52,11 +52,7 @@ def read_transformations(
     Args:
         paths: folders, of which each ``ID.xq`` (or ``ID.xquery``) is one, sorted by name; such
             files; or ``*.ndjson``, with an object ``{"id": …, "query": "…"}`` a line.
-        namespaces: prefix → URI, of prefixes that the texts do not declare; ``""`` is of elements
-            without a prefix.
-
-    Raises:
-        UsageError: the file or the folder cannot be read, or has no subscriptions.
+        namespaces: prefix → URI, of prefixes that the texts do not declare.
     """
     found: dict[SubscriptionId, Transformation] = {}
     refused: list[Refused] = []
@@ -74,23 +70,18 @@ def read_transformations(
 
 
 def _entries(path: Path) -> Iterator[_Entry]:
-    try:
-        if path.is_dir():
-            files = sorted(
-                file
-                for file in path.iterdir()
-                if file.suffix in TRANSFORMATIONS and not file.is_dir()
-            )
-            if not files:
-                raise UsageError(f"there is no *.xq in {path}: each of them is a subscription")
-            for file in files:
-                yield _Entry(file, None, file.stem, _text(file.read_bytes()))
-            return
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {error.filename or path}: {error.strerror}") from None
-    except ValueError as error:  # a NUL in the path
-        raise UsageError(f"cannot read {str(path)!r}: {error}") from None
+    if path.is_dir():
+        try:
+            files = [file for file in path.iterdir() if file.suffix in TRANSFORMATIONS]
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        files = sorted(file for file in files if not file.is_dir())
+        if not files:
+            raise UsageError(f"there is no *.xq in {path}: each of them is a subscription")
+        for file in files:
+            yield _Entry(file, None, file.stem, _text(file_bytes(file)))
+        return
+    data = file_bytes(path)
     if path.suffix in ("", *TRANSFORMATIONS):
         yield _Entry(path, None, path.stem, _text(data))
         return
@@ -112,8 +103,8 @@ def _json_entry(file: Path, number: int, line: bytes) -> _Entry:
     try:
         given = json.loads(line)
     except (ValueError, RecursionError) as error:
-        refused = SubscriptionSyntaxError(f"the line is not JSON: {error}")
-        return _Entry(file, number, None, refused)
+        not_json = SubscriptionSyntaxError(f"the line is not JSON: {error}")
+        return _Entry(file, number, None, not_json)
     if isinstance(given, dict):
         id, query = given.get("id"), given.get("query")
         if isinstance(id, str | int) and not isinstance(id, bool) and isinstance(query, str):

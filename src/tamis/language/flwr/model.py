@@ -54,13 +54,10 @@ class Attribute:
 
 @dataclass(frozen=True, slots=True)
 class Constructor:
-    """A constructed element.
+    """A constructed element; ``name`` is as it is written, with its prefix.
 
-    Attributes:
-        name: as it is written, with its prefix.
-        namespaces: the declarations that it has to carry, as (prefix, URI); ``""`` is the prefix of
-            the default namespace.
-        content: constant text (as characters, not escaped) and what is constructed inside.
+    ``namespaces`` are the declarations that it has to carry, as (prefix, URI). ``content`` has
+    constant text, as characters that are not escaped, and what is constructed inside.
     """
 
     name: str

@@ -73,7 +73,6 @@ class PlainQueries(NamedTuple):
     numbers: NDArray[np.float64]
 
     def __len__(self) -> int:
-        """How many queries there are."""
         return len(self.starts) - 1
 
 

@@ -34,9 +34,8 @@ class Interned(NamedTuple):
 class Task(NamedTuple):
     """What is read, and where its answers go.
 
-    Attributes:
-        data: uint8[]; expression i is ``data[starts[i]:ends[i]]``.
-        queries: int32[n]; the number of each expression's query, or ``DECLINED``.
+    Expression i is ``data[starts[i]:ends[i]]``; ``queries[i]`` is its query's number or
+    ``DECLINED``.
     """
 
     data: Bytes

@@ -50,8 +50,7 @@ class PlainReader:
     def read(self, data: Bytes, starts: Int64, ends: Int64) -> Int32:
         """The number of each expression's query, or -1 where it is not plain.
 
-        Args:
-            data: expression i is ``data[starts[i]:ends[i]]``, UTF-8 if it is text.
+        Expression i is ``data[starts[i]:ends[i]]``, UTF-8 if it is text.
         """
         state = self._state
         task = at.Task(data, starts, ends, np.empty(len(starts), np.int32))
@@ -95,7 +94,6 @@ class PlainReader:
         register(self._state, at.WORK[0], work)
 
     def _add_name(self) -> None:
-        """Find out what the last name stands for."""
         names = self._tables[at.NAMES]
         number = int(names.counts[0]) - 1
         name = names.data[names.starts[number] : names.starts[number + 1]].tobytes()
@@ -184,13 +182,10 @@ def _grown(table: at.Interned, size: int, count: int) -> at.Interned:
 
 
 class Lines(NamedTuple):
-    """Lines that hold something.
+    """Lines that hold something: their numbers, from 1, and where they are, without their ends.
 
-    Attributes:
-        lines: their numbers, from 1.
-        starts, ends: where they are, without what ends them.
-        tabs: where the first tab is; ``NUMBERED`` if there is none and the line is an expression;
-            ``ODD`` if Python has to look at it.
+    A tab is where the first one of the line is; ``NUMBERED`` if there is none and the line is an
+    expression; ``ODD`` if Python has to look at it.
     """
 
     lines: Int64
