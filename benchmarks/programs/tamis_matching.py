@@ -66,10 +66,10 @@ class Searcher:
         """What programs and caches take now."""
         program = self.matcher.memory_usage()["program"]
         learned = sum(matching.memory_usage() for matching, _ in self.parts)
-        forgotten = sum(getattr(matching, "forgotten", 0) for matching, _ in self.parts)
+        cleared = sum(getattr(matching, "cleared", 0) for matching, _ in self.parts)
         return (
             f"program {program / 1e6:.3g} MB, learned {learned / 1e6:.3g} MB, "
-            f"forgot {forgotten} times"
+            f"cleared its cache {cleared} times"
         )
 
     def answer(

@@ -443,7 +443,7 @@ def test_what_was_noted_outlives_what_was_learned(cache_bytes: int) -> None:
     (worker,) = matcher._workers
     (automaton,) = worker.matchings
     assert isinstance(automaton, Automaton)
-    assert (automaton.forgotten > 0) == (cache_bytes < 1 << 28)
+    assert (automaton.cleared > 0) == (cache_bytes < 1 << 28)
 
 
 # -- records -------------------------------------------------------------------------------------

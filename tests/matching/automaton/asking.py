@@ -112,14 +112,14 @@ class Asking:
     Attributes:
         comparisons: answers that were compared.
         true: those of the reference engine that were true, each once.
-        forgotten: how often automata forgot.
+        cleared: how often automata cleared their cache.
         plain: queries that were compiled in bulk.
         sliced: those that were in grids, by node.
         sparse: facts that stayed outside of sets.
     """
 
     def __init__(self) -> None:
-        self.comparisons = self.true = self.forgotten = self.plain = self.sliced = self.sparse = 0
+        self.comparisons = self.true = self.cleared = self.plain = self.sliced = self.sparse = 0
         self._parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
 
     def difference(
@@ -157,7 +157,7 @@ class Asking:
                     self.comparisons += len(queries)
                     for query in sorted(got ^ expected[number]):
                         return Difference(way, query, number, query in got)
-            self.forgotten += automaton.forgotten
+            self.cleared += automaton.cleared
         return None
 
 

@@ -193,7 +193,7 @@ def main() -> int:
     difference = compare(given.seed, given.first, given.rounds, asking)
     print(
         f"{asking.comparisons:,} comparisons, {asking.true:,} answers true, "
-        f"{asking.forgotten:,} times forgotten, {asking.plain:,} queries in bulk, "
+        f"{asking.cleared:,} times cleared, {asking.plain:,} queries in bulk, "
         f"{asking.sliced:,} in grids, {asking.sparse:,} sparse facts, "
         f"{time.monotonic() - started:.0f} s"
     )

@@ -22,7 +22,7 @@ from tamis.matching.engines.automaton.execute import Automaton
 from tests.matching.automaton.asking import STRUCTURE, answers
 
 UNLIMITED = 1 << 40
-NOTED = {"node_bits", "answer_bits", "gathered", "told", "told_words", "counter_values"}
+NOTED = {"node_bits", "answer_bits", "child_facts", "derived", "derived_words", "counter_values"}
 """What has to be zero again after each call of a kernel."""
 STATUSES = {
     getattr(layout, name): name for name in vars(layout) if name.startswith(("FULL_", "ASKS_"))
@@ -106,7 +106,7 @@ VARIED = varied(8)
 )
 def test_everything_grows(expressions: list[str], cache_bytes: int) -> None:
     automaton, grew = asked(expressions, VARIED, cache_bytes)
-    assert (automaton.forgotten > 0) == (cache_bytes < UNLIMITED)
+    assert (automaton.cleared > 0) == (cache_bytes < UNLIMITED)
     if cache_bytes == UNLIMITED and len(expressions) > len(VALUES):
         assert set(grew) >= {*STATUSES.values()} - {"FULL_DEPTH", "FULL_TEXT", "ASKS_NUMBER"}
 
@@ -126,7 +126,7 @@ def test_depth_with_a_state_a_level() -> None:
     for cache_bytes in (1, 50_000, UNLIMITED):
         automaton, grew = asked(expressions, [DEEP, "<a><b/></a>", DEEP], cache_bytes)
         assert grew["FULL_STATES"] > 0
-        assert automaton.forgotten > 0 or cache_bytes == UNLIMITED
+        assert automaton.cleared > 0 or cache_bytes == UNLIMITED
 
 
 def test_what_was_told_by_leaves_before_the_cache_grew_is_kept() -> None:
@@ -264,7 +264,7 @@ def test_the_bound_is_kept() -> None:
     for round in range(4):
         answers(automaton, parser, [Source(text.encode()) for text in varied(6, round)])
         sizes.append(automaton.memory_usage())
-    assert automaton.forgotten > 0
+    assert automaton.cleared > 0
     assert max(sizes) < 3 * limit + sum(array.nbytes for array in automaton._scratch)
 
 

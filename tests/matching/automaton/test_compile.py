@@ -17,12 +17,12 @@ from tamis.matching.engines.automaton.program import (
     AND,
     CONJUNCTION,
     COUNT,
+    DERIVES,
     GENERAL,
     NOT,
     OR,
     RULE_COLUMNS,
     TARGET,
-    TELLS,
 )
 
 STEPS = (
@@ -76,8 +76,8 @@ def sizes(*expressions: str) -> tuple[int, int, int]:
     """How many nodes, rules and facts some subscriptions take."""
     arrays = compile_queries([parse(text) for text in expressions]).arrays
     rules = arrays.rules.reshape(-1, RULE_COLUMNS)
-    facts = {*arrays.sure.tolist(), *rules[rules[:, ACTION] == TELLS, TARGET].tolist()}
-    return len(arrays.tests), len(rules) + len(arrays.sure), len(facts)
+    facts = {*arrays.unconditional.tolist(), *rules[rules[:, ACTION] == DERIVES, TARGET].tolist()}
+    return len(arrays.tests), len(rules) + len(arrays.unconditional), len(facts)
 
 
 @pytest.mark.parametrize(

@@ -34,4 +34,4 @@ def test_real_documents(name: str) -> None:
     ]
     assert asking.difference(list(queries.values()), documents, several) is None
     assert asking.true > len(documents)
-    assert asking.forgotten > 0
+    assert asking.cleared > 0

@@ -44,7 +44,7 @@ def test_seeded() -> None:
     assert compare(seed, 0, 10_000, asking, SECONDS) is None
     assert asking.comparisons > 50_000
     assert asking.true > asking.comparisons / 200
-    assert asking.forgotten > 100
+    assert asking.cleared > 100
     assert asking.plain > 50
     assert asking.sliced > 5
     assert asking.sparse > 5

@@ -83,14 +83,14 @@ def new_scratch(arrays: ProgramArrays, queries: int) -> Scratch:
         answer_bits=bits(queries),
         pending_bits=bits(nodes),
         needed=of_words(words),
-        gathered=of_words(words),
-        told=of_words(words),
-        told_words=of_words(words // 64 + 1),
+        child_facts=of_words(words),
+        derived=of_words(words),
+        derived_words=of_words(words // 64 + 1),
         set_places=numbers(words),
         set_words=of_words(words),
         counter_values=numbers(len(arrays.counter_limits)),
-        spent=of_words(len(arrays.sparse)),
-        spent_facts=numbers(len(arrays.sparse_rules)),
+        consumed=of_words(len(arrays.sparse)),
+        consumed_facts=numbers(len(arrays.sparse_rules)),
     )
 
 

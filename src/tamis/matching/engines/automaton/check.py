@@ -1,7 +1,9 @@
 """Whether the arrays of a program, or of a cache, can be trusted: they may come from any file.
 
-Here their types and lengths are compared; the kernels that look at all of their numbers, in
-``kernels/checks.py`` and ``kernels/cache_checks.py``, rely on that, and all other kernels on these.
+Kernels check no index. What they rely on is checked here, once, when a file is loaded: first types
+and lengths, then all numbers. An index is inside of what it leads into. Lists do not overlap, or
+they would have more members than there is room for. What is followed from one to the next ends.
+Whether a program says what its subscriptions say is not checked.
 """
 
 from __future__ import annotations
@@ -14,25 +16,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64, dtype_of
+from tamis.core.kernel.check import (
+    Domains,
+    Parts,
+    Starts,
+    Within,
+    are_starts,
+    are_within,
+    ascend_within,
+    first_fault,
+    is_sorted,
+)
 from tamis.core.kernel.record import register
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import checks
-from tamis.matching.engines.automaton.layout import CacheArrays, FactSets, Lists, Pairs
+from tamis.matching.engines.automaton.kernels.values import GRAM_BYTES, TAG
+from tamis.matching.engines.automaton.layout import FactSets, Lists, Pairs
 from tamis.matching.engines.automaton.program import ProgramArrays
 
-PARTS = (
-    "the facts", "the nodes", "the tests", "the lists of nodes", "the formulas", "the rules",
-    "the index of rules", "the grids", "the chains", "the sparse rules", "the groups",
-    "the constants", "the grams", "the searched strings",
-)  # fmt: skip
-"""Of a program: what ``checks.program_fault`` may find faulty."""
-CACHE_PARTS = (
-    "the sets of facts", "the answers", "the pending nodes", "the states",
-    "what is known of states", "the table", "the sets of constants", "the sets of classes",
-    "the answers of single queries", "what is reached", "the closes", "the merges",
-)  # fmt: skip
-"""Likewise of a cache."""
 COLUMNS = {
     "nodes": pr.NODE_COLUMNS,
     "wildcards": -1,
@@ -52,7 +54,7 @@ PARTS_OF_CACHES = (Lists, FactSets, Pairs)
 """Tuples of arrays that caches are made of, beside arrays."""
 _LETTERS = 257
 """One for each byte, and how many they are."""
-_NUMBERS_MAX = 1 << 31
+NUMBERS_MAX = 1 << 31
 """Numbers of rows, and of queries, have 32 bits."""
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -72,40 +74,327 @@ def dtypes(arrays: Any) -> dict[str, np.dtype[Any]]:
 
 
 def fault_of_program(arrays: Arrays, queries: int, symbols: int) -> str | None:
-    """What cannot be so in the arrays of a program, by name; or None, and kernels can have them.
-
-    Args:
-        symbols: how many there are.
-    """
+    """What cannot be so in the arrays of a program, by name; or None, and kernels can have them."""
     if not _are_typed(arrays, ProgramArrays):
         return "the types of its arrays"
     program = ProgramArrays(**arrays)
-    if not 0 <= queries < _NUMBERS_MAX or not all(_program_lengths(program, symbols)):
+    if not 0 <= queries < NUMBERS_MAX or not all(_program_lengths(program, symbols)):
         return "the lengths of its arrays"
-    state = _state_of(program, queries)
-    part = checks.program_fault(state, np.zeros(len(program.searched_facts), np.int32))
-    return None if part < 0 else PARTS[part]
+    return first_fault(PARTS, program, _domains(program, queries))
 
 
-def fault_of_cache(cache: CacheArrays, program: ProgramArrays, queries: int) -> str | None:
-    """What cannot be so in a cache of a program that is as it must be; or None."""
-    if not all(_cache_lengths(cache, program, queries)):
-        return "the lengths of its arrays"
-    state = _state_of(program, queries)
-    register(state, at.CACHE.states.starts, cache)
-    stamps = np.zeros(max(len(program.tests), queries), np.int32)
-    children, siblings = (np.zeros(len(cache.pendings.hashes), np.int32) for _ in range(2))
-    part = checks.cache_fault(state, stamps, children, siblings)
-    return None if part < 0 else CACHE_PARTS[part]
-
-
-def _state_of(program: ProgramArrays, queries: int) -> Int64:
+def state_of(program: ProgramArrays, queries: int = 0) -> Int64:
     """A state that has just the program."""
     state = np.zeros(at.STATE_SIZE, np.int64)
     state[at.WIDTH] = len(program.wildcards)
     state[at.QUERIES] = queries
     register(state, at.PROGRAM.nodes, program)
     return state
+
+
+def _domains(program: ProgramArrays, queries: int) -> dict[str, list[tuple[int, int]]]:
+    """What numbers of a program may be. Of groups and counters, fewer facts exist than bits."""
+    ends = [64 * int(end) for end in program.fact_ends]
+    groups, last = len(program.groups) - 1, ends[pr.OF_DESCENDANT] + len(program.fact_counters)
+    return {
+        "queries": [(0, queries)],
+        "nodes": [(0, len(program.tests))],
+        "tests": [(-program.wildcards.shape[1], len(program.wildcards))],
+        "formulas": [(0, len(program.formula_kinds))],
+        "counters": [(0, len(program.counter_limits))],
+        "groups": [(0, groups)],
+        "chains": [(0, len(program.stage_starts) - 1)],
+        "bits": [(0, 2)],
+        "functions": [(0, (pr.NORMALIZED | pr.LENGTH) + 1)],
+        "operators": [(1, pr.LESS | pr.EQUAL | pr.MORE)],
+        "rule actions": [(pr.DERIVES, pr.COUNTS + 1)],
+        "sparse actions": [(pr.DERIVES, pr.ACCEPTS + 1), (pr.PASSES, pr.PASSES + 1)],
+        "facts": [(0, groups), (ends[pr.OF_GROUP], last)],
+        "unconditional facts": [
+            (0, groups),
+            (ends[pr.OF_GROUP], ends[pr.OF_ITSELF]),
+            (ends[pr.OF_VALUE], last),
+        ],
+        "facts of values": [(ends[pr.OF_ITSELF], ends[pr.OF_VALUE])],
+        "stages": [(ends[pr.OF_VALUE], ends[pr.OF_STAGE])],
+        "facts of children": [(ends[pr.OF_STAGE], ends[pr.OF_CHILD])],
+        "facts of descendants": [(ends[pr.OF_CHILD], ends[pr.OF_DESCENDANT])],
+        "derived facts": [(ends[pr.OF_VALUE], ends[pr.OF_DESCENDANT])],
+    }
+
+
+# -- programs --------------------------------------------------------------------------------------
+
+
+def _counters(program: ProgramArrays, _: Domains) -> bool:
+    """Kinds of facts follow each other; those OF_COUNTER say the values of counters."""
+    limits, of = program.counter_limits.astype(np.int64), program.fact_counters
+    if not is_sorted(program.fact_ends) or (limits < 1).any() or limits.sum() != len(of):
+        return False
+    bases = 64 * program.fact_ends[pr.OF_DESCENDANT] - 1 + np.cumsum(limits) - limits
+    numbers = np.repeat(np.arange(len(limits)), limits)
+    return np.array_equal(program.counter_bases, bases) and np.array_equal(of, numbers)
+
+
+def _children(program: ProgramArrays, _: Domains) -> bool:
+    """Children come after their parents; their lists follow each other to the end."""
+    children, below = program.nodes[:, pr.CHILDREN], program.nodes[:-1, pr.DESCENDANTS]
+    return bool(
+        children[-1] == len(program.tests)
+        and (children[:-1] > np.arange(len(below))).all()
+        and (children[:-1] <= below).all()
+        and (below <= children[1:]).all()
+    )
+
+
+def _tests_ascend(program: ProgramArrays, _: Domains) -> bool:
+    nodes = program.nodes
+    return ascend_within(program.tests, nodes[:, pr.CHILDREN], nodes[:-1, pr.DESCENDANTS])
+
+
+def _formulas(program: ProgramArrays, _: Domains) -> bool:
+    return bool(checks.are_formulas(state_of(program)))
+
+
+def _watched_ascend(program: ProgramArrays, _: Domains) -> bool:
+    """What rules watch ascends, at each node; some may watch the same."""
+    watched = program.rules[:, pr.WATCHED]
+    begins = np.zeros(len(watched) + 1, np.bool_)
+    begins[program.nodes[:, pr.RULES]] = True
+    return bool(np.all((watched[1:] >= watched[:-1]) | begins[1:-1]))
+
+
+def _watches(program: ProgramArrays, _: Domains) -> bool:
+    return bool(checks.are_watches(state_of(program)))
+
+
+def _cells(program: ProgramArrays, domains: Domains) -> bool:
+    """Cells ascend through all queries that are sliced, by row and column of each grid.
+
+    So no two slices overlap that are taken at one node, nor at several, and there is room for all.
+    """
+    grids, cells = program.grids.astype(np.int64), program.grid_cells
+    columns, first = grids[:-1, pr.COLUMNS], grids[:-1, pr.FIRST_COLUMN]
+    ((low, high),) = domains["facts of children"]
+    sizes = np.diff(grids[:, pr.FIRST_ROW]) * (columns + 1)
+    return bool(
+        (columns >= 0).all()
+        and (first >= low).all()
+        and (first + columns <= high).all()
+        and grids[0, pr.CELLS] == 0
+        and grids[-1, pr.CELLS] == len(cells)
+        and (np.diff(grids[:, pr.CELLS]) == sizes).all()
+        and (are_starts(cells, len(program.sliced)) if len(cells) else not len(program.sliced))
+    )
+
+
+def _stages(program: ProgramArrays, _: Domains) -> bool:
+    """Each chain has a stage; stages count no further than their counters."""
+    counters, values = program.stages[:, 1], program.stages[:, 2]
+    return bool(
+        (program.stage_starts[1:] > program.stage_starts[:-1]).all()
+        and (values > 0).all()
+        and (values <= program.counter_limits[counters]).all()
+    )
+
+
+def _groups(program: ProgramArrays, _: Domains) -> bool:
+    """Thresholds and lengths of prefixes ascend in each group; classes are numbered by them."""
+    groups, lengths, thresholds = program.groups, program.prefix_lengths, program.thresholds
+    counts = np.diff(groups[:, pr.THRESHOLDS])
+    of_lengths = np.repeat(np.arange(len(counts)), np.diff(groups[:, pr.LENGTHS]))
+    of_compared = np.repeat(np.arange(len(counts)), np.diff(groups[:, pr.COMPARISONS]))
+    compared = program.comparisons[:, pr.THRESHOLD]
+    classes = groups[:, pr.CLASSES].astype(np.int64)
+    return bool(
+        classes[0] == 0
+        and (np.diff(classes) == 2 * counts.astype(np.int64) + 2).all()
+        and (lengths >= 0).all()
+        and (lengths <= groups[of_lengths, pr.LONGEST]).all()
+        and ascend_within(lengths, groups[:, pr.LENGTHS])
+        and not np.isnan(thresholds).any()
+        and ascend_within(thresholds, groups[:, pr.THRESHOLDS])
+        and (compared >= 0).all()
+        and (compared < counts[of_compared]).all()
+    )
+
+
+def _constants(program: ProgramArrays, domains: Domains) -> bool:
+    """Constants are in groups, and not longer than these know; their hash table is of all."""
+    groups = program.constants[:-1, pr.ASKED_OF] >> 1
+    lengths = np.diff(program.constants[:, pr.FIRST_BYTE])
+    numbers = program.constant_slots & ~TAG
+    return (
+        are_within(groups, domains["groups"])
+        and bool((lengths <= program.groups[groups, pr.LONGEST]).all())
+        and bool(((numbers != 0) == (program.constant_slots != 0)).all())
+        and int(numbers.max()) <= len(groups)
+        and np.count_nonzero(numbers) == len(groups) < len(numbers)
+    )
+
+
+def _grams(program: ProgramArrays, _: Domains) -> bool:
+    """Strings are as long as their grams need; the hash table has an empty slot."""
+    offsets, slots = program.grams[:-1, pr.OFFSET], program.gram_slots
+    lengths = np.diff(program.grams[:, pr.BEGIN])
+    return (
+        bool(((offsets >= 0) & (offsets <= lengths - GRAM_BYTES)).all())
+        and are_within(slots, [(0, len(offsets) + 1)])
+        and int(np.count_nonzero(slots)) < len(slots)
+    )
+
+
+def _searched(program: ProgramArrays, domains: Domains) -> bool:
+    """Tries are numbered from their roots on; what leads from node to node does so without end."""
+    nodes, rows = len(program.searched_facts), program.searched_rows
+    roots = program.groups[:-1, pr.ROOT]
+    roots = roots[roots != 0]
+    count = len(roots)
+    depths = np.zeros(nodes, np.int32)
+    if not (
+        count < len(rows)
+        and np.array_equal(roots, np.arange(1, count + 1))
+        and checks.are_edges(state_of(program), count, depths)
+    ):
+        return False
+    facts, failures = program.searched_facts, program.searched_failures
+    near, others = slice(count + 1), slice(count + 1, nodes)
+    links = (failures, program.searched_outputs, program.searched_shorter)
+    if any(link[near].any() for link in links) or (facts[near] < -1).any():
+        return False
+    numbers = np.arange(count + 1, nodes)
+    if not are_within(failures[others], [(1, nodes)]) or (failures[others] >= numbers).any():
+        return False
+    # Failures lead nearer to a root, so that a search takes no longer than its text is.
+    if (depths[failures[others]] >= depths[others]).any():
+        return False
+    known = facts[others]
+    return (
+        are_within(known[known != -1], domains["facts of values"])
+        and _lead_to_constants(program.searched_outputs[others], facts, count, numbers + 1)
+        and _lead_to_constants(program.searched_shorter[others], facts, count, numbers)
+        and _are_letters(program, depths)
+    )
+
+
+def _lead_to_constants(links: Any, facts: Any, roots: int, ends: Any) -> bool:
+    """Whether each is 0, or a node of a constant that is less than an end."""
+    is_link = links != 0
+    links = links[is_link]
+    return bool(
+        (links > roots).all() and (links < ends[is_link]).all() and (facts[links] >= 0).all()
+    )
+
+
+def _are_letters(program: ProgramArrays, depths: Any) -> bool:
+    """Whether letters lead, in the rows of nodes, to nodes that are one deeper at most."""
+    rows, letters = program.searched_rows, program.searched_letters
+    return (
+        are_within(letters[:-1], [(0, rows.shape[1])])
+        and not rows[0].any()
+        and are_within(rows[1:], [(1, len(depths))])
+        and bool((depths[rows[1:]] <= depths[1 : len(rows), None] + 1).all())
+    )
+
+
+def _rules(array: str) -> Iterator[Within]:
+    """What rules need is there, and what they derive or accept."""
+    watches = (pr.DERIVES, "derived facts"), (pr.ACCEPTS, "queries"), (pr.PASSES, "derived facts")
+    for column in (pr.WATCHED, pr.ALSO, pr.THIRD):
+        yield Within(array, "facts", column, or_none=True)
+    yield Within(array, "formulas", pr.FORMULA, or_none=True)
+    for action, domain in watches:
+        yield Within(array, domain, pr.TARGET, where=(pr.ACTION, action))
+
+
+def _watch_three(array: str) -> Any:
+    """Whether rules that watch a fact have the two others too."""
+
+    def watch_three(arrays: Any, _: Domains) -> bool:
+        rules = getattr(arrays, array)
+        rules = rules[rules[:, pr.WATCHED] >= 0]
+        return bool((rules[:, [pr.ALSO, pr.THIRD]] >= 0).all())
+
+    return watch_three
+
+
+PARTS: Parts = {
+    "the facts": (_counters,),
+    "the nodes": (
+        _children,
+        Starts("nodes", "accepts", pr.ACCEPTED),
+        Starts("nodes", "unconditional", pr.UNCONDITIONAL),
+        Starts("nodes", "rules", pr.RULES),
+        Starts("nodes", "needs", pr.NEEDS),
+        Starts("nodes", "watch_words", pr.WATCHES),
+        lambda program, _: are_starts(program.nodes[:, pr.GRIDS], len(program.grids) - 1),
+    ),
+    "the tests": (Within("wildcards", "bits"), Within("tests", "tests"), _tests_ascend),
+    "the lists of nodes": (
+        Within("accepts", "queries"),
+        Within("unconditional", "unconditional facts"),
+        Within("needs", "facts of descendants"),
+    ),
+    "the formulas": (Starts("formula_starts", "formula_code"), _formulas),
+    "the rules": (
+        *_rules("rules"),
+        _watch_three("rules"),
+        Within("rules", "rule actions", pr.ACTION),
+        Within("rules", "counters", pr.TARGET, where=(pr.ACTION, pr.COUNTS)),
+        Within("rules", "counters", pr.SOURCE, or_none=True, where=(pr.ACTION, pr.COUNTS)),
+        _watched_ascend,
+    ),
+    "the index of rules": (_watches,),
+    "the grids": (
+        Starts("grids", "grid_rows", pr.FIRST_ROW),
+        Within("grid_rows", "facts of children"),
+        Within("sliced", "queries"),
+        _cells,
+    ),
+    "the chains": (
+        Starts("chain_starts", "chain_numbers"),
+        Starts("stage_starts", "stages"),
+        Starts("last_starts", "lasts"),
+        Within("chain_numbers", "chains"),
+        Within("stages", "stages", 0),
+        Within("stages", "counters", 1),
+        _stages,
+        Within("lasts", "chains", 0),
+        Within("lasts", "facts of children", 1),
+    ),
+    "the sparse rules": (
+        Starts("sparse_starts", "sparse_rules"),
+        *_rules("sparse_rules"),
+        _watch_three("sparse_rules"),
+        Within("sparse_rules", "sparse actions", pr.ACTION),
+        Within("sparse_rules", "nodes", pr.SOURCE),
+    ),
+    "the groups": (
+        Starts("groups", "prefix_lengths", pr.LENGTHS),
+        Starts("groups", "thresholds", pr.THRESHOLDS),
+        Starts("groups", "comparisons", pr.COMPARISONS),
+        Within("groups", "functions", pr.FUNCTION, has_end=True),
+        _groups,
+        Within("comparisons", "operators", pr.OPERATOR),
+        Within("comparisons", "facts of values", pr.FACT),
+    ),
+    "the constants": (
+        Starts("constants", "constant_bytes", pr.FIRST_BYTE),
+        _constants,
+        Within("constants", "facts of values", pr.MEANS, has_end=True),
+    ),
+    "the grams": (
+        Starts("grams", "gram_bytes", pr.BEGIN),
+        Within("grams", "groups", pr.GROUP, has_end=True),
+        Within("grams", "facts of values", pr.SAYS, has_end=True),
+        _grams,
+    ),
+    "the searched strings": (_searched,),
+}
+"""Of a program: what must be so in each part."""
+
+
+# -- types and lengths ------------------------------------------------------------
 
 
 def _are_typed(arrays: Arrays, kind: Any) -> bool:
@@ -128,22 +417,20 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
     ends = program.fact_ends
     yield 0 < len(program.tests) == len(program.nodes) - 1
     yield symbols == len(program.wildcards)
-    yield len(program.rules) * pr.RULE_COLUMNS < _NUMBERS_MAX
+    yield len(program.rules) * pr.RULE_COLUMNS < NUMBERS_MAX
     yield len(program.watch_words) == len(program.watch_places) == len(program.watch_ranks)
     yield len(program.formula_starts) == len(program.formula_kinds) + 1
     yield len(program.counter_bases) == len(program.counter_limits)
     yield len(program.grids) > 0
     yield len(program.groups) > 0
     yield len(program.constants) > 0
-    yield _is_table(len(program.constant_slots)) and _is_table(len(program.prefix_bits))
+    yield is_table(len(program.constant_slots)) and is_table(len(program.prefix_bits))
     yield len(program.sparse_nodes) > len(program.tests) // 8
-    yield len(program.sparse_rules) * pr.RULE_COLUMNS < _NUMBERS_MAX
+    yield len(program.sparse_rules) * pr.RULE_COLUMNS < NUMBERS_MAX
     yield from _searched_lengths(program)
     yield len(program.stage_starts) > 0
     # Ends first: what follows from them could be any number.
-    yield (
-        len(ends) == pr.OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _told_at_most(program)
-    )
+    yield len(ends) == pr.OF_COUNTER + 1 and ends.min() >= 0 and ends.max() <= _words_max(program)
     yield len(program.sparse) in (0, ends[-1])
     yield len(program.sparse_starts) == 64 * len(program.sparse) + 1
     stages = 64 * int(ends[pr.OF_STAGE] - ends[pr.OF_VALUE]) + 1
@@ -155,10 +442,10 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
 
 def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
     """Likewise, of those that tell which strings values contain."""
-    yield _is_table(len(program.gram_bits)) and _is_table(len(program.gram_slots))
+    yield is_table(len(program.gram_bits)) and is_table(len(program.gram_slots))
     yield len(program.grams) > 0
     nodes, keys = len(program.searched_facts), len(program.searched_keys)
-    yield _is_table(keys) and keys == len(program.searched_values)
+    yield is_table(keys) and keys == len(program.searched_values)
     yield nodes == len(program.searched_failures)
     yield nodes == len(program.searched_outputs) == len(program.searched_shorter)
     yield len(program.searched_letters) == _LETTERS
@@ -167,36 +454,17 @@ def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
     yield 0 < near <= nodes
 
 
-def _told_at_most(program: ProgramArrays) -> int:
+def _words_max(program: ProgramArrays) -> int:
     """More words than there can be facts, each of which is in some array: so room is bounded."""
-    told = (
-        program.sure, program.rules, program.lasts, program.groups, program.constants,
+    columns = (
+        program.unconditional, program.rules, program.lasts, program.groups, program.constants,
         program.grams, program.searched_facts, program.comparisons, program.fact_counters,
         program.sparse_rules,
     )  # fmt: skip
-    facts = sum(map(len, told))
-    return min(facts // 64 + pr.OF_COUNTER + 1, _NUMBERS_MAX // 64 - 1)
+    facts = sum(map(len, columns))
+    return min(facts // 64 + pr.OF_COUNTER + 1, NUMBERS_MAX // 64 - 1)
 
 
-def _cache_lengths(cache: CacheArrays, program: ProgramArrays, queries: int) -> Iterator[bool]:
-    """Whether each array is as long as others say."""
-    for lists in (cache.states, cache.pendings, cache.facts, cache.answers):
-        size = len(lists.hashes)
-        yield 0 < size < len(lists.slots) < _NUMBERS_MAX and _is_table(len(lists.slots))
-        yield len(lists.starts) == size + 1 and len(lists.counts) == 2
-    yield len(cache.facts.places) == len(cache.facts.words)
-    states, pendings = len(cache.states.hashes), len(cache.pendings.hashes)
-    yield len(cache.state_info) == states * at.STATE_COLUMNS
-    yield len(cache.table) == states * len(program.wildcards)
-    yield len(cache.pending_info) == pendings * at.PENDING_COLUMNS
-    yield len(cache.constant_sets) == len(program.constants) - 1
-    yield len(cache.query_answers) == (queries if len(program.sparse) else 0)
-    yield len(cache.class_sets) == program.groups[-1, pr.CLASSES]
-    for pairs in (cache.reached, cache.closes, cache.merges):
-        yield _is_table(len(pairs.keys)) and len(pairs.keys) == len(pairs.values)
-        yield len(pairs.counts) == 1
-
-
-def _is_table(size: int) -> bool:
+def is_table(size: int) -> bool:
     """Whether a hash table may have this size: its slots are found with a mask."""
     return size > 0 and size & (size - 1) == 0

@@ -37,7 +37,7 @@ L = TypeVar("L", Lists, FactSets)
 _POSITION = [at.DOCUMENT, at.EVENT, at.ATTRIBUTE_AT, at.TEXT_AT, at.MISC_AT]
 """The places that say which event is matched."""
 
-_NOTES = {None: at.NOTES_NONE, "first": at.NOTES_FIRST, "all": at.NOTES_ALL}
+_OCCURRENCES = {None: at.OCCURRENCES_NONE, "first": at.OCCURRENCES_FIRST, "all": at.OCCURRENCES_ALL}
 
 _LISTS = {
     at.FULL_STATES: "states",
@@ -68,10 +68,10 @@ class Automaton:
     ) -> None:
         self.program = program
         self.bytes_max = bytes_max
-        self.forgotten = 0
+        self.cleared = 0
         self._bound = bytes_max
-        self._is_beginning_again = False
-        self._forgotten_at: list[int] = []
+        self._is_restoring = False
+        self._cleared_at: list[int] = []
         self._names = _NameSymbols(program)
         self._scratch = new_scratch(program.arrays, program.queries)
         self._stacks: list[NDArray[Any]] = [np.zeros(64, np.int32) for _ in range(3)]
@@ -85,11 +85,11 @@ class Automaton:
         self._state[at.HAS_COUNTERS] = len(program.arrays.counter_limits) > 0
         register(self._state, at.PROGRAM.nodes, program.arrays)
         register(self._state, at.SCRATCH.nodes, self._scratch)
-        self._learn_anew()
+        self._start_empty()
         if cache is not None:
-            self._go_on_from(cache)
+            self._use(cache)
 
-    def _go_on_from(self, cache: CacheArrays) -> None:
+    def _use(self, cache: CacheArrays) -> None:
         if size_of(cache) > self.bytes_max:
             log.info("what was learned before is left out: it takes %d bytes", size_of(cache))
             return
@@ -101,7 +101,7 @@ class Automaton:
         """What was learned, to be saved before more is matched."""
         return self._cache
 
-    def _learn_anew(self) -> None:
+    def _start_empty(self) -> None:
         self._cache = new_arrays(self.program.arrays, self.program.queries)
         self._seen = np.zeros(64, np.int64)
         self._scratch.pending_bits[:] = 0
@@ -131,22 +131,22 @@ class Automaton:
                 at.DOCUMENT,
                 at.IS_OPEN,
                 at.DEPTH,
-                at.REGAINED,
+                at.RESTORED,
                 at.ATTRIBUTE_AT,
                 at.TEXT_AT,
                 at.FOUND_COUNT,
             ]
         ] = 0
-        state[at.MET_COUNT], state[at.NOTES] = 0, _NOTES[nodes]
+        state[at.OCCURRENCE_COUNT], state[at.OCCURRENCES] = 0, _OCCURRENCES[nodes]
         state[at.HAS_LEAVES] = any(
             map(len, (events.attribute_event, events.text_event, events.misc_event))
         )
-        self._forgotten_at = []
+        self._cleared_at = []
         self._found_starts = np.zeros(batch.documents + 1, np.int64)
         self._found = np.empty(64 + 4 * batch.documents, np.int32)
-        self._met_starts = np.zeros(batch.documents + 1, np.int64)
-        self._met_answers = np.empty(64, np.int32)
-        self._met_places = np.empty(64, np.int64)
+        self._occurrence_starts = np.zeros(batch.documents + 1, np.int64)
+        self._occurrence_answers = np.empty(64, np.int32)
+        self._occurrence_nodes = np.empty(64, np.int64)
         self._pieces: list[_Piece] = []
         self._bind_progress()
         while status := scan(state):
@@ -176,10 +176,10 @@ class Automaton:
         return Events(**shared, elements=elements, attributes=attributes)
 
     def _bind_progress(self) -> None:
-        states, gathered, symbols, texts = self._stacks
+        states, child_facts, symbols, texts = self._stacks
         self._progress = Progress(
             states,
-            gathered,
+            child_facts,
             symbols,
             texts,
             self._text,
@@ -189,9 +189,9 @@ class Automaton:
             self._seen,
             self._overlay[0],
             self._overlay[1],
-            self._met_starts,
-            self._met_answers,
-            self._met_places,
+            self._occurrence_starts,
+            self._occurrence_answers,
+            self._occurrence_nodes,
         )
         register(self._state, at.PROGRESS.outer_states, self._progress)
 
@@ -210,10 +210,10 @@ class Automaton:
         answers = int(self._cache.answers.counts[at.COUNT])
         if answers + 3 > len(self._seen):
             self._seen = grown(self._seen, 2 * answers + 3)
-        met = 2 * len(self._met_answers)
-        if self._state[at.MET_COUNT] + 3 > len(self._met_answers):
-            self._met_answers = grown(self._met_answers, met)
-            self._met_places = grown(self._met_places, met)
+        met = 2 * len(self._occurrence_answers)
+        if self._state[at.OCCURRENCE_COUNT] + 3 > len(self._occurrence_answers):
+            self._occurrence_answers = grown(self._occurrence_answers, met)
+            self._occurrence_nodes = grown(self._occurrence_nodes, met)
 
     def _make_room_on_overlay(self) -> None:
         """Drop what the overlay has twice; where that is less than half of it, let it grow."""
@@ -229,14 +229,14 @@ class Automaton:
         has been learned anew before it is forgotten again.
         """
         state = self._state
-        if self._is_beginning_again and state[at.REGAINED] == state[at.DEPTH]:
-            self._is_beginning_again = False
+        if self._is_restoring and state[at.RESTORED] == state[at.DEPTH]:
+            self._is_restoring = False
             self._bound = max(self.bytes_max, 2 * size_of(self._cache))
         self._grow(status)
-        is_over = size_of(self._cache) > self._bound and not self._is_beginning_again
+        is_over = size_of(self._cache) > self._bound and not self._is_restoring
         # What one event alone needs more than there may be is granted, or it would never end.
-        if is_over and self._forgotten_at != state[_POSITION].tolist():
-            self._forget()
+        if is_over and self._cleared_at != state[_POSITION].tolist():
+            self._clear()
 
     def _grow(self, status: int) -> None:
         cache = self._cache
@@ -263,22 +263,22 @@ class Automaton:
         self._cache = cache
         register(self._state, at.CACHE.states.starts, cache)
 
-    def _forget(self) -> None:
+    def _clear(self) -> None:
         """Forget all that open elements do not need; the kernel then finds their states again."""
-        self.forgotten += 1
-        self._is_beginning_again = True
+        self.cleared += 1
+        self._is_restoring = True
         old, state = self._cache, self._state
         log.info("an automaton forgot what it learned, %d bytes, to stay in bounds", size_of(old))
-        self._forgotten_at = state[_POSITION].tolist()
+        self._cleared_at = state[_POSITION].tolist()
         self._set_aside()
-        self._learn_anew()
+        self._start_empty()
         if state[at.IS_OPEN]:
             self._facts(old, at.EMPTY)  # is the first set of all
-            gathered = self._stacks[1]
+            child_facts = self._stacks[1]
             for level in range(int(state[at.DEPTH])):
-                gathered[level] = self._facts(old, int(gathered[level]))
-            state[at.GATHERED] = self._facts(old, int(state[at.GATHERED]))
-            state[at.CURRENT], state[at.REGAINED] = at.START, 0
+                child_facts[level] = self._facts(old, int(child_facts[level]))
+            state[at.CHILD_FACTS] = self._facts(old, int(state[at.CHILD_FACTS]))
+            state[at.CURRENT], state[at.RESTORED] = at.START, 0
 
     def _facts(self, old: CacheArrays, number: int) -> int:
         """A set of facts of an old cache in the new one."""
@@ -292,39 +292,41 @@ class Automaton:
 
     def _set_aside(self) -> None:
         """Keep those of the answers that were found since answers were forgotten last."""
-        begin, met_begin = self._pieces[-1][:2] if self._pieces else (0, 0)
+        begin, occurrences_begin = self._pieces[-1][:2] if self._pieces else (0, 0)
         self._state[at.COUNTED_FROM] = self._state[at.FOUND_COUNT]
         self._state[at.TRUE_AT_MOST] = 0
-        end, met_end = self._state[[at.FOUND_COUNT, at.MET_COUNT]].tolist()
+        end, occurrences_end = self._state[[at.FOUND_COUNT, at.OCCURRENCE_COUNT]].tolist()
         answers = self._cache.answers
-        met = self._met_answers[met_begin:met_end]
+        met = self._occurrence_answers[occurrences_begin:occurrences_end]
         used = np.concatenate([self._found[begin:end], met])
         used, starts, members = only_used(used, answers.starts, answers.members)
         self._found[begin:end], met[:] = np.split(used, [end - begin])
-        self._pieces.append(_Piece(end, met_end, starts, members))
+        self._pieces.append(_Piece(end, occurrences_end, starts, members))
 
     def _match_set(self) -> MatchSet:
         answers = self._cache.answers
-        end, met_end = self._state[[at.FOUND_COUNT, at.MET_COUNT]].tolist()
+        end, occurrences_end = self._state[[at.FOUND_COUNT, at.OCCURRENCE_COUNT]].tolist()
         count, used = answers.counts.tolist()
-        last = _Piece(end, met_end, answers.starts[: count + 1], answers.members[:used])
-        found, met = self._found[:end], self._met_answers[:met_end]
+        last = _Piece(end, occurrences_end, answers.starts[: count + 1], answers.members[:used])
+        found, met = self._found[:end], self._occurrence_answers[:occurrences_end]
         starts, members = last.starts, last.members
         if self._pieces:
-            begin = met_begin = sets = used = 0
+            begin = occurrences_begin = sets = used = 0
             several = []
             for piece in [*self._pieces, last]:
                 found[begin : piece.end] += sets
-                met[met_begin : piece.met_end] += sets
+                met[occurrences_begin : piece.occurrences_end] += sets
                 several.append(piece.starts[1:] + used)
-                begin, met_begin = piece.end, piece.met_end
+                begin, occurrences_begin = piece.end, piece.occurrences_end
                 sets += len(piece.starts) - 1
                 used += len(piece.members)
             starts = np.concatenate([last.starts[:1], *several])
             members = np.concatenate([piece.members for piece in [*self._pieces, last]])
         occurrences = None
-        if self._state[at.NOTES]:
-            occurrences = Occurrences(self._met_starts, met, self._met_places[:met_end])
+        if self._state[at.OCCURRENCES]:
+            occurrences = Occurrences(
+                self._occurrence_starts, met, self._occurrence_nodes[:occurrences_end]
+            )
             freeze(*occurrences)
         matches = MatchSet(
             document_starts=self._found_starts,
@@ -344,7 +346,7 @@ class _Piece(NamedTuple):
     """Answers that a cache knew, and how many had been found, and met, when it was forgotten."""
 
     end: int
-    met_end: int
+    occurrences_end: int
     starts: Int64
     members: Int32
 

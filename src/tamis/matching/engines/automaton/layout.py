@@ -21,7 +21,7 @@ NO_RESULT = -2
 """A result that is not known yet."""
 
 # Columns of ``state_info``.
-ANSWER, SURE_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN, READS = range(8)
+ANSWER, UNCONDITIONAL_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN, READS = range(8)
 STATE_COLUMNS = 8
 # Columns of ``pending_info``.
 AROUND, TOTAL, NEEDED, PENDING_COLUMNS = range(4)
@@ -154,14 +154,14 @@ class Scratch(NamedTuple):
     answer_bits: Bytes
     pending_bits: Bytes
     needed: Words
-    gathered: Words
-    told: Words
-    told_words: Words
+    child_facts: Words
+    derived: Words
+    derived_words: Words
     set_places: Int32
     set_words: Words
     counter_values: Int32
-    spent: Words
-    spent_facts: Int32
+    consumed: Words
+    consumed_facts: Int32
 
 
 class Events(NamedTuple):
@@ -209,7 +209,7 @@ class Progress(NamedTuple):
     """
 
     outer_states: Int32
-    outer_gathered: Int32
+    outer_child_facts: Int32
     symbols: Int32
     outer_texts: Int64
     text: Bytes
@@ -219,19 +219,19 @@ class Progress(NamedTuple):
     seen: Int64
     overlay_facts: Int32
     overlay_levels: Int32
-    met_starts: Int64
-    met_answers: Int32
-    met_places: Int64
+    occurrence_starts: Int64
+    occurrence_answers: Int32
+    occurrence_nodes: Int64
 
 
 # The scalars of a scan.
-(DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, GATHERED, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
- STAMP, REGAINED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
+(DOCUMENT, EVENT, IS_OPEN, DEPTH, CURRENT, CHILD_FACTS, ATTRIBUTE_AT, TEXT_AT, MISC_AT, FOUND_COUNT,
+ STAMP, RESTORED, WIDTH, HAS_COUNTERS, HAS_LEAVES, TAKEN, TURNED_TO, QUERIES, COUNTED_FROM,
  TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
- DOCUMENT_TEXT, TEXT_NEEDED, NOTES, MET_COUNT, OVERLAID, LEVEL, SPENT,
+ DOCUMENT_TEXT, TEXT_NEEDED, OCCURRENCES, OCCURRENCE_COUNT, OVERLAID, LEVEL, CONSUMED,
  SCALARS) = range(33)  # fmt: skip
 # Values of NOTES: which of the places where answers of states are met are noted.
-NOTES_NONE, NOTES_FIRST, NOTES_ALL = range(3)
+OCCURRENCES_NONE, OCCURRENCES_FIRST, OCCURRENCES_ALL = range(3)
 # What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the
 # functions that add to the cache return.
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,

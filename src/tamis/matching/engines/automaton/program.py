@@ -16,7 +16,7 @@ from tamis.documents.vocabulary import Projection
 TEXT, MISC, OTHER_ELEMENT, OTHER_ATTRIBUTE, FIRST_SYMBOL = range(5)
 
 # What a rule does, where its formula holds. That of a sparse fact PASSES it on to nodes around.
-TELLS, ACCEPTS, COUNTS, PASSES = range(4)
+DERIVES, ACCEPTS, COUNTS, PASSES = range(4)
 # Kinds of facts, in the order in which they are numbered; each kind begins a new word of bits.
 # Of the node itself: OF_GROUP, that a rule reads its string value; OF_ITSELF, that it passes a test
 # on the self axis; OF_VALUE, what is true of its value. Told to its parent: OF_STAGE, that it gets
@@ -26,12 +26,12 @@ OF_GROUP, OF_ITSELF, OF_VALUE, OF_STAGE, OF_CHILD, OF_DESCENDANT, OF_COUNTER = r
 # value.
 NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 # Columns of ``nodes``: a row is half a line of cache, and the next row says where its lists end.
-CHILDREN, DESCENDANTS, ACCEPTED, SURE, RULES, NEEDS, WATCHES, GRIDS = range(8)
+CHILDREN, DESCENDANTS, ACCEPTED, UNCONDITIONAL, RULES, NEEDS, WATCHES, GRIDS = range(8)
 NODE_COLUMNS = 8
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
 # one whose value is added, or -1 for 1. In ``sparse_rules`` the source is the node, and SPENDS says
 # that nothing more follows from the fact in a document of which the query is true.
-WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE, SPENDS = range(8)
+WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE, CONSUMES = range(8)
 RULE_COLUMNS = 8
 # Columns of ``grids``.
 FIRST_ROW, FIRST_COLUMN, COLUMNS, CELLS, GRID_COLUMNS = range(5)
@@ -152,7 +152,7 @@ class ProgramArrays(NamedTuple):
     tests: Int32
     wildcards: Bytes
     accepts: Int32
-    sure: Int32
+    unconditional: Int32
     rules: Int32
     watch_words: Words
     watch_places: Int32

@@ -38,15 +38,15 @@ from tamis.matching.engines.automaton.check import (
     COLUMNS,
     PARTS_OF_CACHES,
     dtypes,
-    fault_of_cache,
     fault_of_program,
 )
+from tamis.matching.engines.automaton.check_cache import fault_of_cache
 from tamis.matching.engines.automaton.layout import CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols
 
 log = logging.getLogger("tamis")
 
-PROGRAM_VERSION = 5
+PROGRAM_VERSION = 6
 """To be raised when the arrays of programs change, or what they mean."""
 CACHE_VERSION = 4
 """Likewise of caches; or when a kernel would learn something else."""

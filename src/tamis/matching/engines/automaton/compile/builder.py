@@ -16,6 +16,7 @@ from tamis.matching.engines.automaton.kernels.build import (
     add_accept,
     add_chain,
     add_counter,
+    add_derived,
     add_fact,
     add_node,
     add_number,
@@ -23,7 +24,6 @@ from tamis.matching.engines.automaton.kernels.build import (
     add_rule,
     add_stage,
     add_strings,
-    add_told,
     add_value,
     put_string,
 )
@@ -153,7 +153,7 @@ class Builder:
         number = self._test(narrowed)
         child = self.edge(self._of(node, at.PARENT), bool(self._of(node, at.BELOW)), number)
         fact = int(add_fact(self.tables.step(), pr.OF_ITSELF, number, at.TRUE))
-        self.rule(child, at.TRUE, pr.TELLS, fact)
+        self.rule(child, at.TRUE, pr.DERIVES, fact)
         return self.formulas.fact(fact)
 
     def value(self, node: int, function: int, operator: str, literal: str | float) -> int:
@@ -187,9 +187,9 @@ class Builder:
         """What follows where a node is reached and a formula holds there."""
         add_rule(self.tables.step(), node, formula, action, target, source)
 
-    def told(self, node: int, is_below: bool, formula: int) -> int:
+    def derived(self, node: int, is_below: bool, formula: int) -> int:
         """The formula, around a node, of: it is reached and a formula holds there."""
-        return int(add_told(self.tables.step(), node, is_below, formula))
+        return int(add_derived(self.tables.step(), node, is_below, formula))
 
     def chain(self, node: int, stages: list[tuple[int, int]], last: int) -> int:
         """The formula of: the n-th of the children that get to a stage, stage after stage.

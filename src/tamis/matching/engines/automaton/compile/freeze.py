@@ -52,7 +52,7 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
     accepts = tables.rows("accepts")
     accept_starts, accept_order = _grouped(rank[accepts[:, 0]], len(order))
     words = int(fact_arrays["fact_ends"][-1])
-    sure_starts, sure, of_rules, rules, of_formulas, formulas = _ruled(
+    unconditional_starts, unconditional, of_rules, rules, of_formulas, formulas = _ruled(
         tables, rank, facts, fact_arrays["counter_bases"]
     )
     needs = _needs(tables, rank, facts)
@@ -70,7 +70,7 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
     nodes[:, pr.CHILDREN] = children
     nodes[:-1, pr.DESCENDANTS] = descendants
     nodes[:, pr.ACCEPTED] = accept_starts
-    nodes[:, pr.SURE] = sure_starts
+    nodes[:, pr.UNCONDITIONAL] = unconditional_starts
     nodes[:, pr.RULES] = rule_starts
     nodes[:, pr.NEEDS] = np.searchsorted(needs >> 32, np.arange(len(order) + 1))
     nodes[:, pr.WATCHES], watches = _watches(rule_starts, rules[:, pr.WATCHED])
@@ -80,7 +80,7 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
         tests=codes[order],
         wildcards=symbols.wildcards,
         accepts=accepts[accept_order, 1],
-        sure=sure,
+        unconditional=unconditional,
         rules=rules,
         needs=(needs & (1 << 32) - 1).astype(np.int32),
         sparse_nodes=_node_bits(sparse_rules["sparse_rules"], len(order)),
@@ -177,14 +177,14 @@ def _value_ranks(tables: Tables) -> Int32:
     ranks[values[order, at.VALUE_FACT]] = np.arange(len(values), dtype=np.int32)
     # What is told of just that follows suit.
     facts = tables.rows("facts")
-    told = np.flatnonzero(
+    derived = np.flatnonzero(
         (facts[:, at.KIND] == pr.OF_CHILD) & (facts[:, at.FACT_FORMULA] > at.TRUE)
     )
-    formulas = facts[told, at.FACT_FORMULA]
+    formulas = facts[derived, at.FACT_FORMULA]
     starts = tables["formula_starts"]
     asked = tables["formula_code"][starts[formulas]]
     is_one = (starts[formulas + 1] - starts[formulas] == 1) & (asked >= 0)
-    ranks[told[is_one]] = ranks[asked[is_one]]
+    ranks[derived[is_one]] = ranks[asked[is_one]]
     return ranks
 
 
@@ -213,32 +213,39 @@ def _ruled(
     given = tables.rows("rules")
     formulas, actions = given[:, at.RULE_FORMULA], given[:, at.RULE_ACTION]
     nodes, targets = rank[given[:, at.RULE_NODE]], given[:, at.RULE_TARGET].copy()
-    told = actions == pr.TELLS
-    targets[told] = facts[targets[told]]
-    is_sure = (formulas == at.TRUE) & (
-        told | (actions == pr.COUNTS) & (given[:, at.RULE_SOURCE] < 0)
+    derived = actions == pr.DERIVES
+    targets[derived] = facts[targets[derived]]
+    is_unconditional = (formulas == at.TRUE) & (
+        derived | (actions == pr.COUNTS) & (given[:, at.RULE_SOURCE] < 0)
     )
-    counted = is_sure & ~told
+    counted = is_unconditional & ~derived
     targets[counted] = counter_bases[targets[counted]] + 1
-    sure_starts, sure_order = _grouped(nodes[is_sure], len(rank))
-    sure = targets[is_sure][sure_order]
+    unconditional_starts, unconditional_order = _grouped(nodes[is_unconditional], len(rank))
+    unconditional = targets[is_unconditional][unconditional_order]
     watches, arrays = _formula_arrays(tables, facts)
-    nodes = nodes[~is_sure]
+    nodes = nodes[~is_unconditional]
     rows = np.zeros((len(nodes), pr.RULE_COLUMNS), np.int32)
-    rows[:, : pr.FORMULA + 1] = watches[formulas[~is_sure]]
-    rows[:, pr.ACTION] = actions[~is_sure]
-    rows[:, pr.TARGET] = targets[~is_sure]
-    rows[:, pr.SOURCE] = given[~is_sure, at.RULE_SOURCE]
+    rows[:, : pr.FORMULA + 1] = watches[formulas[~is_unconditional]]
+    rows[:, pr.ACTION] = actions[~is_unconditional]
+    rows[:, pr.TARGET] = targets[~is_unconditional]
+    rows[:, pr.SOURCE] = given[~is_unconditional, at.RULE_SOURCE]
     order = np.lexsort((rows[:, pr.WATCHED], nodes))
-    return sure_starts, sure, nodes[order], rows[order], formulas[~is_sure][order], arrays
+    return (
+        unconditional_starts,
+        unconditional,
+        nodes[order],
+        rows[order],
+        formulas[~is_unconditional][order],
+        arrays,
+    )
 
 
 def _numbered_tests(tables: Tables, facts: Int32, words: int) -> Int32:
     """By number of a fact that children tell: the test of the children, from 1 on; 0 for others."""
     rows = tables.rows("facts")
     result = np.zeros(64 * words, np.int32)
-    told = rows[:, at.KIND] == pr.OF_CHILD
-    result[facts[told]] = rows[told, at.FACT_TEST] + 1
+    derived = rows[:, at.KIND] == pr.OF_CHILD
+    result[facts[derived]] = rows[derived, at.FACT_TEST] + 1
     return result
 
 
@@ -258,9 +265,9 @@ def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDAr
     count_uses(kinds, starts, code, uses)
     ranks = np.empty(len(facts), np.int32)
     ranks[np.lexsort((uses, -weights))] = np.arange(len(facts), dtype=np.int32)
-    is_gathered = (tables.rows("facts")[:, at.KIND] != pr.OF_ITSELF).astype(np.uint8)
+    is_child_fact = (tables.rows("facts")[:, at.KIND] != pr.OF_ITSELF).astype(np.uint8)
     watches = np.empty((count, pr.FORMULA + 1), np.int32)
-    finish(kinds, starts, code, facts, is_gathered, ranks, watches.reshape(-1))
+    finish(kinds, starts, code, facts, is_child_fact, ranks, watches.reshape(-1))
     return watches, {"formula_starts": starts, "formula_code": code, "formula_kinds": kinds}
 
 
@@ -275,10 +282,10 @@ def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
     """Nodes, from bit 32 on, and the facts of descendants that are told to them: ascending."""
     rules = tables.rows("rules")
     kinds = tables.rows("facts")[:, at.KIND]
-    told = rules[rules[:, at.RULE_ACTION] == pr.TELLS]
-    told = told[kinds[told[:, at.RULE_TARGET]] == pr.OF_DESCENDANT]
-    around = rank[tables.rows("nodes")[told[:, at.RULE_NODE], at.PARENT]].astype(np.int64)
-    return distinct(around << 32 | facts[told[:, at.RULE_TARGET]])
+    derived = rules[rules[:, at.RULE_ACTION] == pr.DERIVES]
+    derived = derived[kinds[derived[:, at.RULE_TARGET]] == pr.OF_DESCENDANT]
+    around = rank[tables.rows("nodes")[derived[:, at.RULE_NODE], at.PARENT]].astype(np.int64)
+    return distinct(around << 32 | facts[derived[:, at.RULE_TARGET]])
 
 
 def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:
@@ -295,8 +302,8 @@ def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDAr
     begins = np.array([chain[0][0] for chain in stages], np.int32)
     chain_starts, order = _grouped(begins - first, of_stages)
     lasts = builder.tables.rows("lasts")
-    told = facts[lasts[:, at.LAST_STAGE]]
-    last_starts, last_order = _grouped(told - first, of_stages)
+    derived = facts[lasts[:, at.LAST_STAGE]]
+    last_starts, last_order = _grouped(derived - first, of_stages)
     rows = np.stack([lasts[:, at.LAST_CHAIN], facts[lasts[:, at.LAST_FACT]]], axis=1)
     return {
         "chain_starts": chain_starts,

@@ -228,7 +228,7 @@ class Compiler:
         child = self.builder.edge(node, is_below, self._test(step))
         inner = self._predicates(step, child)
         holds = formulas.all([*inner, self._exists(rest, child)])
-        return self.builder.told(child, is_below, holds)
+        return self.builder.derived(child, is_below, holds)
 
     def _exists_at_position(self, step: m.Step, rest: tuple[m.Step, ...], node: int) -> int:
         """``a[p][2][q]/rest``: the second of the children that are ``a[p]`` is ``[q]/rest``."""

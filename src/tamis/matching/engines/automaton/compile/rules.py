@@ -188,7 +188,7 @@ class SparseFacts:
         found_by = facts[triggers]
         rows = rules[picked]
         rows[:, pr.SOURCE] = nodes[picked]
-        rows[:, pr.SPENDS] = self._spends(triggers, rows)
+        rows[:, pr.CONSUMES] = self._consumes(triggers, rows)
         bits = np.zeros(64 * words, np.uint8)
         bits[facts[self.is_sparse]] = 1
         needed = needs & (1 << 32) - 1
@@ -197,17 +197,17 @@ class SparseFacts:
         passed[:, pr.ACTION] = pr.PASSES
         passed[:, pr.TARGET] = needed[passes]
         passed[:, pr.SOURCE] = needs[passes] >> 32
-        passed[:, pr.SPENDS] = 0
+        passed[:, pr.CONSUMES] = 0
         return _arrays(
             bits, np.concatenate([found_by, passed[:, pr.TARGET]]), np.concatenate([rows, passed])
         )
 
-    def _spends(self, triggers: Int32, rules: Int32) -> NDArray[np.bool_]:
+    def _consumes(self, triggers: Int32, rules: Int32) -> NDArray[np.bool_]:
         """Whether nothing else follows from the fact that a rule is found by."""
         is_alone = (rules[:, pr.FORMULA] < 0) & (rules[:, pr.WATCHED] == rules[:, pr.ALSO])
         is_asked_once = (self._asked[triggers] == 1) & (np.bincount(triggers)[triggers] == 1)
-        spends: NDArray[np.bool_] = is_alone & is_asked_once & (rules[:, pr.ACTION] == pr.ACCEPTS)
-        return spends
+        consumes: NDArray[np.bool_] = is_alone & is_asked_once & (rules[:, pr.ACTION] == pr.ACCEPTS)
+        return consumes
 
 
 def _arrays(bits: Bytes, found_by: Int32, rules: Int32) -> dict[str, NDArray[Any]]:

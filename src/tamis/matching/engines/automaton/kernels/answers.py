@@ -53,14 +53,14 @@ def report_sized(state: Int64, answer: int, size: int) -> None:
 
 
 @inlined
-def note_place(state: Int64, answer: int, place: int) -> None:
+def add_occurrence(state: Int64, answer: int, place: int) -> None:
     """Note where an answer of a state is met, if that is asked for, before it is reported."""
-    if state[at.NOTES] != at.NOTES_NONE and answer >= 0:
+    if state[at.OCCURRENCES] != at.OCCURRENCES_NONE and answer >= 0:
         is_new = int64s(state, at.PROGRESS.seen)[answer] != state[at.STAMP]
-        if is_new or state[at.NOTES] == at.NOTES_ALL:
-            int32s(state, at.PROGRESS.met_answers)[state[at.MET_COUNT]] = answer
-            int64s(state, at.PROGRESS.met_places)[state[at.MET_COUNT]] = place
-            state[at.MET_COUNT] += 1
+        if is_new or state[at.OCCURRENCES] == at.OCCURRENCES_ALL:
+            int32s(state, at.PROGRESS.occurrence_answers)[state[at.OCCURRENCE_COUNT]] = answer
+            int64s(state, at.PROGRESS.occurrence_nodes)[state[at.OCCURRENCE_COUNT]] = place
+            state[at.OCCURRENCE_COUNT] += 1
 
 
 @called
@@ -105,7 +105,7 @@ def can_report(state: Int64) -> bool:
     return (
         state[at.FOUND_COUNT] + 3 <= len(int32s(state, at.PROGRESS.found))
         and answers + 3 <= len(int64s(state, at.PROGRESS.seen))
-        and state[at.MET_COUNT] + 3 <= len(int32s(state, at.PROGRESS.met_answers))
+        and state[at.OCCURRENCE_COUNT] + 3 <= len(int32s(state, at.PROGRESS.occurrence_answers))
     )
 
 
@@ -131,7 +131,7 @@ def take_slices(state: Int64, current: int, taken: int) -> int:
 @called
 def take_columns(state: Int64, index: int, taken: int) -> int:
     """Note the slices of a grid."""
-    grids, facts = int32s(state, at.PROGRAM.grids), uint64s(state, at.SCRATCH.gathered)
+    grids, facts = int32s(state, at.PROGRAM.grids), uint64s(state, at.SCRATCH.child_facts)
     column = np.int64(grids[index + pr.FIRST_COLUMN])
     end = column + grids[index + pr.COLUMNS]
     while True:
@@ -159,7 +159,7 @@ def take_rows(state: Int64, index: int, column: int, last: int, taken: int) -> i
     """Note the slices of a grid's rows from one column up to another."""
     grids, cells = int32s(state, at.PROGRAM.grids), int32s(state, at.PROGRAM.grid_cells)
     rows, into = int32s(state, at.PROGRAM.grid_rows), int32s(state, at.SCRATCH.answers)
-    facts = uint64s(state, at.SCRATCH.gathered)
+    facts = uint64s(state, at.SCRATCH.child_facts)
     before = np.int64(grids[index + pr.FIRST_COLUMN])
     width = np.int64(grids[index + pr.COLUMNS]) + 1
     cell = np.int64(grids[index + pr.CELLS])

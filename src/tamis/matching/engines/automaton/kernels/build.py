@@ -310,13 +310,13 @@ def rule(state: Int64, node: int, formula: int, action: int, target: int, source
 
 
 @called
-def told(state: Int64, node: int, is_below: int, formula: int) -> int:
+def derived(state: Int64, node: int, is_below: int, formula: int) -> int:
     """The formula, around a node, of: it is reached and a formula holds there."""
     if formula == at.FALSE:
         return at.FALSE
     kind = pr.OF_DESCENDANT if is_below else pr.OF_CHILD
     fact = fact_of(state, kind, test_of(state, node), formula)
-    rule(state, node, formula, pr.TELLS, fact, -1)
+    rule(state, node, formula, pr.DERIVES, fact, -1)
     return fact_holds(state, fact)
 
 
@@ -343,7 +343,7 @@ def value_is(state: Int64, node: int, function: int, operator: int, literal: int
     """
     test = test_of(state, node)
     group = fact_of(state, pr.OF_GROUP, test, -2 - function)
-    rule(state, node, at.TRUE, pr.TELLS, group, -1)
+    rule(state, node, at.TRUE, pr.DERIVES, group, -1)
     known = state[at.VALUES]
     row = add_row(
         state,
@@ -380,7 +380,7 @@ def new_counter(state: Int64, limit: int) -> int:
 def stage(state: Int64, node: int, formula: int) -> int:
     """The fact that a child gets to a stage of a chain: a formula holds there."""
     fact = fact_of(state, pr.OF_STAGE, test_of(state, node), formula)
-    rule(state, node, formula, pr.TELLS, fact, -1)
+    rule(state, node, formula, pr.DERIVES, fact, -1)
     return fact
 
 
@@ -453,9 +453,9 @@ def add_accept(state: Int64, node: int, formula: int, query: int) -> None:
 
 
 @kernel
-def add_told(state: Int64, node: int, is_below: int, formula: int) -> int:
+def add_derived(state: Int64, node: int, is_below: int, formula: int) -> int:
     """See ``told``."""
-    return told(state, node, is_below, formula)
+    return derived(state, node, is_below, formula)
 
 
 @kernel

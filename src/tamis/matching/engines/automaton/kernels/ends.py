@@ -16,17 +16,17 @@ from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.answers import intern_answer, take_slices
 from tamis.matching.engines.automaton.kernels.facts import (
     add_set,
+    derive,
+    derive_word,
     holds_fact,
+    intern_derived,
     is_crowded,
     is_set,
-    known_told,
     pair,
     put,
     remove_set,
     set_bit,
     slot_of,
-    tell,
-    tell_word,
     union,
 )
 from tamis.matching.engines.automaton.kernels.starts import turn_to
@@ -36,57 +36,57 @@ SEARCH = 8
 
 
 @called
-def close(state: Int64, current: int, gathered: int) -> int:
+def close(state: Int64, current: int, child_facts: int) -> int:
     """The result and answer of an element, which become known: DONE, or a status, negated."""
     if is_crowded(state, at.CACHE.closes):
         return -at.FULL_CLOSES
     info = int32s(state, at.CACHE.state_info)
     row = current * at.STATE_COLUMNS
     state[at.TAKEN] = 0
-    facts = uint64s(state, at.SCRATCH.gathered)
-    add_set(state, facts, gathered)
+    facts = uint64s(state, at.SCRATCH.child_facts)
+    add_set(state, facts, child_facts)
     if state[at.HAS_COUNTERS]:
-        set_counts(state, gathered)
-    tell_sure(state, np.int64(info[row + at.SURE_FACTS]))
-    follow_rules(state, current, gathered)
+        set_counts(state, child_facts)
+    derive_unconditional(state, np.int64(info[row + at.UNCONDITIONAL_FACTS]))
+    follow_rules(state, current, child_facts)
     queries = taken = state[at.TAKEN]
-    if gathered != at.EMPTY and len(int32s(state, at.PROGRAM.sliced)):
+    if child_facts != at.EMPTY and len(int32s(state, at.PROGRAM.sliced)):
         taken = take_slices(state, current, taken)
-    if gathered != at.EMPTY:
-        pass_on(state, gathered, np.int64(info[row + at.INHERITED]))
-    forget_facts(state, gathered)
-    forget_facts(state, np.int64(info[row + at.SURE_FACTS]))
+    if child_facts != at.EMPTY:
+        pass_on(state, child_facts, np.int64(info[row + at.INHERITED]))
+    clear_facts(state, child_facts)
+    clear_facts(state, np.int64(info[row + at.UNCONDITIONAL_FACTS]))
     if state[at.HAS_COUNTERS]:
-        forget_counts(state, gathered)
-    result, answer = known_told(state), at.NOTHING
+        clear_counts(state, child_facts)
+    result, answer = intern_derived(state), at.NOTHING
     if taken:
         answer = intern_answer(state, queries, taken)
         if answer < 0:
             return -at.FULL_ANSWERS
     if result < 0:
         return -at.FULL_FACTS
-    if gathered == at.EMPTY:
+    if child_facts == at.EMPTY:
         info[row + at.RESULT] = result
         info[row + at.RESULT_ANSWER] = answer
     else:
-        put(state, at.CACHE.closes, pair(current, gathered), result | (answer + 1) << 32)
+        put(state, at.CACHE.closes, pair(current, child_facts), result | (answer + 1) << 32)
     return at.DONE
 
 
 @called
-def closed(state: Int64, current: int, gathered: int) -> int:
+def closed(state: Int64, current: int, child_facts: int) -> int:
     """The result of an element, and from bit 32 on 1 and its answer; or a status, negated."""
-    if gathered == at.EMPTY:
+    if child_facts == at.EMPTY:
         info, row = int32s(state, at.CACHE.state_info), current * at.STATE_COLUMNS
         if info[row + at.RESULT] == at.NO_RESULT:
-            status = close(state, current, gathered)
+            status = close(state, current, child_facts)
             if status < 0:
                 return status
         return np.int64(info[row + at.RESULT]) | (np.int64(info[row + at.RESULT_ANSWER]) + 1) << 32
-    keys, key = uint64s(state, at.CACHE.closes.keys), pair(current, gathered)
+    keys, key = uint64s(state, at.CACHE.closes.keys), pair(current, child_facts)
     slot = slot_of(keys, key)
     if keys[slot] == U(0):
-        status = close(state, current, gathered)
+        status = close(state, current, child_facts)
         if status < 0:
             return status
         slot = slot_of(keys, key)
@@ -94,37 +94,37 @@ def closed(state: Int64, current: int, gathered: int) -> int:
 
 
 @called
-def forget_facts(state: Int64, number: int) -> None:
+def clear_facts(state: Int64, number: int) -> None:
     """Clear the words of the facts that hold, where a set has some."""
     offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
-    facts = uint64s(state, at.SCRATCH.gathered)
+    facts = uint64s(state, at.SCRATCH.child_facts)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] = U(0)
 
 
 @called
-def tell_sure(state: Int64, sure: int) -> None:
+def derive_unconditional(state: Int64, unconditional: int) -> None:
     """Tell what is sure; facts about the element itself are not told, but hold there."""
     offsets = int64s(state, at.CACHE.facts.starts)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     facts, end = (
-        uint64s(state, at.SCRATCH.gathered),
+        uint64s(state, at.SCRATCH.child_facts),
         int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF],
     )
-    for i in range(offsets[sure], offsets[sure + 1]):
+    for i in range(offsets[unconditional], offsets[unconditional + 1]):
         if places[i] < end:
             facts[U(places[i])] = words[i]
         else:
-            tell_word(state, np.int64(places[i]), words[i])
+            derive_word(state, np.int64(places[i]), words[i])
 
 
 @called
-def pass_on(state: Int64, gathered: int, inherited: int) -> None:
+def pass_on(state: Int64, child_facts: int, inherited: int) -> None:
     """Tell the gathered facts of descendants that pending nodes need."""
     offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     needed = uint64s(state, at.SCRATCH.needed)
-    i, end = offsets[gathered], offsets[gathered + 1]
+    i, end = offsets[child_facts], offsets[child_facts + 1]
     while i < end and places[i] < ends[pr.OF_CHILD]:
         i += 1
     if i < end:
@@ -132,7 +132,7 @@ def pass_on(state: Int64, gathered: int, inherited: int) -> None:
     while i < end and places[i] < ends[pr.OF_DESCENDANT]:
         word = words[i] & needed[U(places[i])]
         if word != U(0):
-            tell_word(state, np.int64(places[i]), word)
+            derive_word(state, np.int64(places[i]), word)
         i += 1
 
 
@@ -140,7 +140,7 @@ def pass_on(state: Int64, gathered: int, inherited: int) -> None:
 
 
 @called
-def follow_rules(state: Int64, current: int, gathered: int) -> None:
+def follow_rules(state: Int64, current: int, child_facts: int) -> None:
     """Do what the rules say that hold at the nodes of a state.
 
     Which of them hold is what a processor cannot guess, so all are written down first, in vain
@@ -148,7 +148,7 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
     """
     offsets, members = int64s(state, at.CACHE.states.starts), int32s(state, at.CACHE.states.members)
     nodes, rules = int32s(state, at.PROGRAM.nodes), int32s(state, at.PROGRAM.rules)
-    facts = uint64s(state, at.SCRATCH.gathered)
+    facts = uint64s(state, at.SCRATCH.child_facts)
     start = offsets[current]
     end = start + int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.RULED]
     passed = int32s(state, at.SCRATCH.rules)
@@ -162,10 +162,10 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
         while rule < rule_end and rules[rule * pr.RULE_COLUMNS + pr.WATCHED] < 0:
             follow(state, rules, rule * pr.RULE_COLUMNS)
             rule += 1
-        if gathered == at.EMPTY:
+        if child_facts == at.EMPTY:
             continue
         if nodes[row + pr.WATCHES] < nodes[row + pr.NODE_COLUMNS + pr.WATCHES]:
-            count = pass_watched(state, row, gathered, count)
+            count = pass_watched(state, row, child_facts, count)
             continue
         for place in range(rule * pr.RULE_COLUMNS, rule_end * pr.RULE_COLUMNS, pr.RULE_COLUMNS):
             passed[U(count)] = place
@@ -179,7 +179,7 @@ def follow_rules(state: Int64, current: int, gathered: int) -> None:
 
 
 @called
-def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
+def pass_watched(state: Int64, node_row: int, child_facts: int, count: int) -> int:
     """Write down the rules of a node with many that pass: how many there are then.
 
     What its rules watch are words of facts, as what was gathered is. Where that is few words, each
@@ -187,15 +187,15 @@ def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
     """
     nodes, offsets = int32s(state, at.PROGRAM.nodes), int64s(state, at.CACHE.facts.starts)
     places, found = int32s(state, at.PROGRAM.watch_places), int32s(state, at.CACHE.facts.places)
-    facts = uint64s(state, at.SCRATCH.gathered)
+    facts = uint64s(state, at.SCRATCH.child_facts)
     low = np.int64(nodes[node_row + pr.WATCHES])
     end = np.int64(nodes[node_row + pr.NODE_COLUMNS + pr.WATCHES])
     total = count
-    if SEARCH * (offsets[gathered + 1] - offsets[gathered]) > end - low:
+    if SEARCH * (offsets[child_facts + 1] - offsets[child_facts]) > end - low:
         for i in range(low, end):
             total = pass_word(state, i, facts[U(places[i])], total)
         return total
-    for i in range(offsets[gathered], offsets[gathered + 1]):
+    for i in range(offsets[child_facts], offsets[child_facts + 1]):
         high = end
         while low < high:
             middle = (low + high) >> 1
@@ -209,15 +209,15 @@ def pass_watched(state: Int64, node_row: int, gathered: int, count: int) -> int:
 
 
 @inlined
-def pass_word(state: Int64, number: int, gathered: np.uint64, count: int) -> int:
+def pass_word(state: Int64, number: int, child_facts: np.uint64, count: int) -> int:
     """What ``pass_watched`` does for one word of what is watched."""
     rules, runs = int32s(state, at.PROGRAM.rules), int32s(state, at.PROGRAM.runs)
-    facts, passed = uint64s(state, at.SCRATCH.gathered), int32s(state, at.SCRATCH.rules)
+    facts, passed = uint64s(state, at.SCRATCH.child_facts), int32s(state, at.SCRATCH.rules)
     watched, rank = (
         uint64s(state, at.PROGRAM.watch_words)[number],
         int32s(state, at.PROGRAM.watch_ranks),
     )
-    left = watched & gathered
+    left = watched & child_facts
     total = count
     while left != U(0):
         lowest = left & (U(0) - left)
@@ -245,16 +245,16 @@ def follow(state: Int64, rules: Int32, row: int) -> None:
                 int32s(state, at.SCRATCH.answers)[state[at.TAKEN]] = target
                 state[at.TAKEN] += 1
         elif action == pr.COUNTS:
-            tell_count(state, target, rules[row + pr.SOURCE])
+            derive_count(state, target, rules[row + pr.SOURCE])
         else:
-            tell(state, target)
+            derive(state, target)
 
 
 @called
 def holds(state: Int64, formula: int) -> bool:
     """Whether a formula holds of the facts that hold."""
     code, offsets = int32s(state, at.PROGRAM.formula_code), int64s(state, at.PROGRAM.formula_starts)
-    facts = uint64s(state, at.SCRATCH.gathered)
+    facts = uint64s(state, at.SCRATCH.child_facts)
     i, end = offsets[formula], offsets[formula + 1]
     if uint8s(state, at.PROGRAM.formula_kinds)[formula] == pr.CONJUNCTION:
         while i < end and holds_fact(facts, code[i]):
@@ -285,30 +285,32 @@ def holds(state: Int64, formula: int) -> bool:
 
 
 @inlined
-def gather(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
+def merge_facts(state: Int64, child_facts: int, result: int, is_plain: bool) -> int:
     """What is gathered with a child's result, or with facts of a value; or a status, negated.
 
     Args:
         is_plain: whether nothing is counted.
     """
-    if is_plain and gathered in (at.EMPTY, result):
+    if is_plain and child_facts in (at.EMPTY, result):
         return result
     known = uint64s(state, at.CACHE.merges.keys)
-    slot = slot_of(known, pair(gathered, result))
+    slot = slot_of(known, pair(child_facts, result))
     if known[slot]:
         return int64s(state, at.CACHE.merges.values)[slot]
-    return merge(state, gathered, result, is_plain)
+    return merge(state, child_facts, result, is_plain)
 
 
 @called
-def merge(state: Int64, gathered: int, result: int, is_plain: bool) -> int:
+def merge(state: Int64, child_facts: int, result: int, is_plain: bool) -> int:
     """What ``gather`` returns, which becomes known."""
     if is_crowded(state, at.CACHE.merges):
         return -at.FULL_MERGES
-    merged = union(state, gathered, result) if is_plain else merge_counts(state, gathered, result)
+    merged = (
+        union(state, child_facts, result) if is_plain else merge_counts(state, child_facts, result)
+    )
     if merged < 0:
         return -at.FULL_FACTS
-    put(state, at.CACHE.merges, pair(gathered, result), merged)
+    put(state, at.CACHE.merges, pair(child_facts, result), merged)
     return merged
 
 
@@ -343,7 +345,7 @@ def set_counts(state: Int64, number: int) -> None:
 
 
 @called
-def forget_counts(state: Int64, number: int) -> None:
+def clear_counts(state: Int64, number: int) -> None:
     """Set the counters of which a set says something to 0."""
     offsets, start = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
@@ -356,31 +358,31 @@ def forget_counts(state: Int64, number: int) -> None:
 
 
 @called
-def tell_count(state: Int64, counter: int, source: int) -> None:
+def derive_count(state: Int64, counter: int, source: int) -> None:
     """Note the fact that says how much an element adds to a counter, if it does."""
     value = np.int64(1)
     if source >= 0:
         value = np.int64(int32s(state, at.SCRATCH.counter_values)[source])
     if value:
         limit = np.int64(int32s(state, at.PROGRAM.counter_limits)[counter])
-        tell(state, int32s(state, at.PROGRAM.counter_bases)[counter] + min(value, limit))
+        derive(state, int32s(state, at.PROGRAM.counter_bases)[counter] + min(value, limit))
 
 
 @called
-def merge_counts(state: Int64, gathered: int, result: int) -> int:
+def merge_counts(state: Int64, child_facts: int, result: int) -> int:
     """The set of what is gathered with a child's result where something is counted, or -1."""
-    facts = uint64s(state, at.SCRATCH.gathered)
-    set_counts(state, gathered)
+    facts = uint64s(state, at.SCRATCH.child_facts)
+    set_counts(state, child_facts)
     set_counts(state, result)
     add_set(state, facts, result)
     lead_through_chains(state, result, True)
     remove_set(state, facts, result)
-    collect(state, gathered)
+    collect(state, child_facts)
     collect(state, result)
-    forget_counts(state, gathered)
-    forget_counts(state, result)
+    clear_counts(state, child_facts)
+    clear_counts(state, result)
     lead_through_chains(state, result, False)
-    return known_told(state)
+    return intern_derived(state)
 
 
 @called
@@ -397,10 +399,10 @@ def collect(state: Int64, number: int) -> None:
         if place >= ends[pr.OF_DESCENDANT]:
             while word != U(0):
                 counter = counter_of(state, 64 * place + first(word))
-                tell(state, np.int64(bases[counter]) + values[counter])
+                derive(state, np.int64(bases[counter]) + values[counter])
                 word &= word - U(1)
         elif place >= ends[pr.OF_STAGE]:
-            tell_word(state, place, word)
+            derive_word(state, place, word)
 
 
 @called
@@ -421,27 +423,27 @@ def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
                 if not is_forward:
                     set_back(state, numbers[j])
                 elif lead(state, numbers[j]):
-                    tell_numbered(state, result, numbers[j])
+                    derive_numbered(state, result, numbers[j])
 
 
 @called
 def lead(state: Int64, chain: int) -> bool:
     """Lead a child through the stages of a chain: whether it passes them all."""
     offsets, stages = int64s(state, at.PROGRAM.stage_starts), int32s(state, at.PROGRAM.stages)
-    facts, values = uint64s(state, at.SCRATCH.gathered), int32s(state, at.SCRATCH.counter_values)
+    facts, values = uint64s(state, at.SCRATCH.child_facts), int32s(state, at.SCRATCH.counter_values)
     for i in range(offsets[chain], offsets[chain + 1]):
         fact, counter, number = stages[3 * i], stages[3 * i + 1], stages[3 * i + 2]
         if not holds_fact(facts, fact) or values[counter] >= number:
             return False
         values[counter] += 1
-        tell(state, int32s(state, at.PROGRAM.counter_bases)[counter] + values[counter])
+        derive(state, int32s(state, at.PROGRAM.counter_bases)[counter] + values[counter])
         if values[counter] < number:
             return False
     return True
 
 
 @called
-def tell_numbered(state: Int64, result: int, chain: int) -> None:
+def derive_numbered(state: Int64, result: int, chain: int) -> None:
     """Tell what follows of a child that passed a chain, by what else it told."""
     offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
@@ -453,7 +455,7 @@ def tell_numbered(state: Int64, result: int, chain: int) -> None:
             word &= word - U(1)
             for j in range(starts[fact], starts[fact + 1]):
                 if lasts[2 * j] == chain:
-                    tell(state, np.int64(lasts[2 * j + 1]))
+                    derive(state, np.int64(lasts[2 * j + 1]))
 
 
 @called

@@ -234,17 +234,17 @@ def remove_set(state: Int64, facts: Words, number: int) -> None:
 
 
 @inlined
-def tell(state: Int64, fact: int) -> None:
+def derive(state: Int64, fact: int) -> None:
     """Add a fact to those that follow."""
-    add_fact(uint64s(state, at.SCRATCH.told), fact)
-    add_fact(uint64s(state, at.SCRATCH.told_words), fact >> 6)
+    add_fact(uint64s(state, at.SCRATCH.derived), fact)
+    add_fact(uint64s(state, at.SCRATCH.derived_words), fact >> 6)
 
 
 @inlined
-def tell_word(state: Int64, place: int, word: np.uint64) -> None:
+def derive_word(state: Int64, place: int, word: np.uint64) -> None:
     """Add some facts, a word that is not 0, to those that follow."""
-    uint64s(state, at.SCRATCH.told)[U(place)] |= word
-    add_fact(uint64s(state, at.SCRATCH.told_words), place)
+    uint64s(state, at.SCRATCH.derived)[U(place)] |= word
+    add_fact(uint64s(state, at.SCRATCH.derived_words), place)
 
 
 @inlined
@@ -256,12 +256,12 @@ def mixed_word(place: int, word: np.uint64) -> np.uint64:
 
 
 @called
-def known_told(state: Int64) -> int:
+def intern_derived(state: Int64) -> int:
     """The number of the set of the facts that follow, -1 if there is no room.
 
     It is then empty.
     """
-    told, summary = uint64s(state, at.SCRATCH.told), uint64s(state, at.SCRATCH.told_words)
+    derived, summary = uint64s(state, at.SCRATCH.derived), uint64s(state, at.SCRATCH.derived_words)
     places, words = int32s(state, at.SCRATCH.set_places), uint64s(state, at.SCRATCH.set_words)
     count = 0
     hash = U(0)
@@ -272,9 +272,9 @@ def known_told(state: Int64) -> int:
             place = 64 * i + first(which)
             which &= which - U(1)
             places[count] = place
-            words[count] = told[place]
-            hash += mixed_word(place, told[place])
-            told[place] = U(0)
+            words[count] = derived[place]
+            hash += mixed_word(place, derived[place])
+            derived[place] = U(0)
             count += 1
     return known(state, count, hash)
 
@@ -349,5 +349,5 @@ def known(state: Int64, count: int, hash: np.uint64) -> int:
 def known_facts(state: Int64, places: Int32, words: Words) -> int:
     """The number of a set of facts of another cache, or -1 if there is no room."""
     for i in range(len(places)):
-        tell_word(state, places[i], words[i])
-    return known_told(state)
+        derive_word(state, places[i], words[i])
+    return intern_derived(state)

@@ -219,7 +219,7 @@ def finish(
     starts: Int64,
     code: Int32,
     facts: Int32,
-    is_gathered: Bytes,
+    is_child_fact: Bytes,
     ranks: Int32,
     watches: Int32,
 ) -> None:
@@ -240,7 +240,7 @@ def finish(
         can_be = start < end and code[start] >= 0
         if can_be and (is_conjunction or needs_first(code, start, end)):
             watched = np.int64(code[start])
-        if watched >= 0 and is_gathered[watched] == 0:
+        if watched >= 0 and is_child_fact[watched] == 0:
             watched = -1
         place = start
         while place < end:

@@ -17,8 +17,8 @@ from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.answers import can_report, report_sized
 from tamis.matching.engines.automaton.kernels.ends import (
-    forget_counts,
-    forget_facts,
+    clear_counts,
+    clear_facts,
     holds,
     set_counts,
 )
@@ -55,7 +55,7 @@ def is_sparse(state: Int64, fact: int) -> bool:
 @inlined
 def lay_over(state: Int64, level: int, fact: int) -> int:
     """Put a sparse fact on the overlay of an element, unless it is spent: DONE, or a status."""
-    if holds_fact(uint64s(state, at.SCRATCH.spent), fact):
+    if holds_fact(uint64s(state, at.SCRATCH.consumed), fact):
         return at.DONE
     count = state[at.OVERLAID]
     facts = int32s(state, at.PROGRESS.overlay_facts)
@@ -68,13 +68,13 @@ def lay_over(state: Int64, level: int, fact: int) -> int:
 
 
 @called
-def lay_told(state: Int64, level: int) -> int:
+def lay_derived(state: Int64, level: int) -> int:
     """Put those that are sparse of the facts that follow on the overlay of an element instead.
 
     Where there is no room, that is the status, and no facts follow.
     """
     sparse = uint64s(state, at.PROGRAM.sparse)
-    told, summary = uint64s(state, at.SCRATCH.told), uint64s(state, at.SCRATCH.told_words)
+    derived, summary = uint64s(state, at.SCRATCH.derived), uint64s(state, at.SCRATCH.derived_words)
     status = at.DONE
     for i in range(len(summary) if len(sparse) else 0):
         which = summary[i]
@@ -82,14 +82,14 @@ def lay_told(state: Int64, level: int) -> int:
             place = 64 * i + first(which)
             lowest = which & (U(0) - which)
             which ^= lowest
-            word = told[place] & sparse[place]
-            told[place] ^= word
+            word = derived[place] & sparse[place]
+            derived[place] ^= word
             while word != U(0) and not status:
                 status = lay_over(state, level, 64 * place + first(word))
                 word &= word - U(1)
             if status:
-                told[place] = U(0)
-            if told[place] == U(0):
+                derived[place] = U(0)
+            if derived[place] == U(0):
                 summary[i] ^= lowest
     return status
 
@@ -99,7 +99,7 @@ def lay_told(state: Int64, level: int) -> int:
 
 @called
 def close_overlay(
-    state: Int64, current: int, gathered: int, around: int, result: int, level: int
+    state: Int64, current: int, child_facts: int, around: int, result: int, level: int
 ) -> int:
     """Follow the rules of the sparse facts of an element: DONE; or a status, and all is done again.
 
@@ -115,7 +115,7 @@ def close_overlay(
         int32s(state, at.PROGRESS.overlay_facts),
         int32s(state, at.PROGRESS.overlay_levels),
     )
-    known, told = uint64s(state, at.SCRATCH.gathered), uint64s(state, at.SCRATCH.told)
+    known, derived = uint64s(state, at.SCRATCH.child_facts), uint64s(state, at.SCRATCH.derived)
     end = state[at.OVERLAID]
     start = end
     while start > 0 and levels[start - 1] == level:
@@ -127,12 +127,12 @@ def close_overlay(
             facts[last] = facts[i]
             last += 1
     state[at.OVERLAID] = last
-    status = follow_sparse(state, start, last, current, gathered, around, result)
+    status = follow_sparse(state, start, last, current, child_facts, around, result)
     for i in range(start, last):
         known[facts[i] >> 6] = U(0)
     count = state[at.OVERLAID] - last
     for i in range(last, last + count):
-        told[facts[i] >> 6] = U(0)
+        derived[facts[i] >> 6] = U(0)
     if status:
         state[at.OVERLAID] = last
         return status
@@ -145,7 +145,7 @@ def close_overlay(
 
 @called
 def follow_sparse(
-    state: Int64, start: int, end: int, current: int, gathered: int, around: int, result: int
+    state: Int64, start: int, end: int, current: int, child_facts: int, around: int, result: int
 ) -> int:
     """Do what the rules of some sparse facts say that hold: DONE, or a status.
 
@@ -170,7 +170,7 @@ def follow_sparse(
             action, target = rules[row + pr.ACTION], np.int64(rules[row + pr.TARGET])
             if rules[row + pr.FORMULA] >= 0 or rules[row + pr.WATCHED] != rules[row + pr.ALSO]:
                 if not is_loaded:
-                    load(state, current, gathered)
+                    load(state, current, child_facts)
                     is_loaded = True
                 if not does_hold(state, row):
                     continue
@@ -184,38 +184,38 @@ def follow_sparse(
                 continue
             if action == pr.ACCEPTS:
                 status = accept(state, target)
-                if rules[row + pr.SPENDS] and not status:
-                    spend(state, fact)
+                if rules[row + pr.CONSUMES] and not status:
+                    consume(state, fact)
             else:
-                status = tell_sparse(state, target, around, result)
+                status = derive_sparse(state, target, around, result)
     if is_loaded:
-        unload(state, current, gathered)
+        unload(state, current, child_facts)
     return status
 
 
 @inlined
-def spend(state: Int64, fact: int) -> None:
+def consume(state: Int64, fact: int) -> None:
     """Note that the only query that a fact makes true is true of the document by now."""
-    spent = uint64s(state, at.SCRATCH.spent)
-    if not holds_fact(spent, fact):
-        add_fact(spent, fact)
-        int32s(state, at.SCRATCH.spent_facts)[state[at.SPENT]] = fact
-        state[at.SPENT] += 1
+    consumed = uint64s(state, at.SCRATCH.consumed)
+    if not holds_fact(consumed, fact):
+        add_fact(consumed, fact)
+        int32s(state, at.SCRATCH.consumed_facts)[state[at.CONSUMED]] = fact
+        state[at.CONSUMED] += 1
 
 
 @called
 def begin_overlay(state: Int64) -> None:
     """Begin a document: nothing is on the overlay, and no fact is spent."""
-    spent, facts = uint64s(state, at.SCRATCH.spent), int32s(state, at.SCRATCH.spent_facts)
-    for i in range(state[at.SPENT]):
-        spent[facts[i] >> 6] = U(0)
-    state[at.SPENT] = state[at.OVERLAID] = 0
+    consumed, facts = uint64s(state, at.SCRATCH.consumed), int32s(state, at.SCRATCH.consumed_facts)
+    for i in range(state[at.CONSUMED]):
+        consumed[facts[i] >> 6] = U(0)
+    state[at.CONSUMED] = state[at.OVERLAID] = 0
 
 
 @inlined
 def does_hold(state: Int64, row: int) -> bool:
     """Whether all that a sparse rule asks for holds."""
-    rules, known = int32s(state, at.PROGRAM.sparse_rules), uint64s(state, at.SCRATCH.gathered)
+    rules, known = int32s(state, at.PROGRAM.sparse_rules), uint64s(state, at.SCRATCH.child_facts)
     watched, formula = np.int64(rules[row + pr.WATCHED]), np.int64(rules[row + pr.FORMULA])
     if watched >= 0 and not (
         holds_fact(known, watched)
@@ -227,38 +227,42 @@ def does_hold(state: Int64, row: int) -> bool:
 
 
 @called
-def load(state: Int64, current: int, gathered: int) -> None:
+def load(state: Int64, current: int, child_facts: int) -> None:
     """Have the bits of all facts set that hold, and counters."""
-    known = uint64s(state, at.SCRATCH.gathered)
-    add_set(state, known, gathered)
-    sure = np.int64(int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.SURE_FACTS])
-    add_own(state, known, sure)
+    known = uint64s(state, at.SCRATCH.child_facts)
+    add_set(state, known, child_facts)
+    unconditional = np.int64(
+        int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
+    )
+    add_own(state, known, unconditional)
     if state[at.HAS_COUNTERS]:
-        set_counts(state, gathered)
+        set_counts(state, child_facts)
 
 
 @called
-def add_own(state: Int64, known: Words, sure: int) -> None:
+def add_own(state: Int64, known: Words, unconditional: int) -> None:
     """Add those of the facts that are sure that are about the element itself."""
     offsets, end = (
         int64s(state, at.CACHE.facts.starts),
         int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF],
     )
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    i = offsets[sure]
-    while i < offsets[sure + 1] and places[i] < end:
+    i = offsets[unconditional]
+    while i < offsets[unconditional + 1] and places[i] < end:
         known[U(places[i])] |= words[i]
         i += 1
 
 
 @called
-def unload(state: Int64, current: int, gathered: int) -> None:
+def unload(state: Int64, current: int, child_facts: int) -> None:
     """Take all away that was loaded."""
-    forget_facts(state, gathered)
-    sure = np.int64(int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.SURE_FACTS])
-    forget_facts(state, sure)
+    clear_facts(state, child_facts)
+    unconditional = np.int64(
+        int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
+    )
+    clear_facts(state, unconditional)
     if state[at.HAS_COUNTERS]:
-        forget_counts(state, gathered)
+        clear_counts(state, child_facts)
 
 
 @inlined
@@ -280,32 +284,32 @@ def accept(state: Int64, query: int) -> int:
 
 
 @called
-def tell_sparse(state: Int64, fact: int, around: int, result: int) -> int:
+def derive_sparse(state: Int64, fact: int, around: int, result: int) -> int:
     """Tell the element around a sparse fact, once: DONE, or a status."""
     ends = int64s(state, at.PROGRAM.fact_ends)
     if ends[pr.OF_VALUE] <= fact >> 6 < ends[pr.OF_STAGE]:
-        return tell_last(state, fact, around, result)
-    return tell_once(state, fact)
+        return derive_last(state, fact, around, result)
+    return derive_once(state, fact)
 
 
 @inlined
-def tell_once(state: Int64, fact: int) -> int:
+def derive_once(state: Int64, fact: int) -> int:
     """Put a sparse fact behind the overlay, unless it is there, or spent: DONE, or a status.
 
     Facts are marked as told just where they are there: ``close_overlay`` takes the marks of these
     away again.
     """
-    told, before = uint64s(state, at.SCRATCH.told), state[at.OVERLAID]
-    if holds_fact(told, fact):
+    derived, before = uint64s(state, at.SCRATCH.derived), state[at.OVERLAID]
+    if holds_fact(derived, fact):
         return at.DONE
     status = lay_over(state, -1, fact)
     if state[at.OVERLAID] > before:
-        add_fact(told, fact)
+        add_fact(derived, fact)
     return status
 
 
 @called
-def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
+def derive_last(state: Int64, stage: int, around: int, result: int) -> int:
     """Tell what follows of a child that told a fact OF_STAGE, and is the first of its kind.
 
     Chains of several stages have no sparse facts.
@@ -321,7 +325,7 @@ def tell_last(state: Int64, stage: int, around: int, result: int) -> int:
         kind, counter = stages[3 * of_chain[chain]], stages[3 * of_chain[chain] + 1]
         is_first = in_set(state, result, kind) and not in_set(state, around, bases[counter] + 1)
         if is_first and not status:
-            status = tell_once(state, fact)
+            status = derive_once(state, fact)
     return status
 
 
@@ -391,16 +395,16 @@ def compact_overlay(state: Int64) -> None:
         int32s(state, at.PROGRESS.overlay_facts),
         int32s(state, at.PROGRESS.overlay_levels),
     )
-    told = uint64s(state, at.SCRATCH.told)
+    derived = uint64s(state, at.SCRATCH.derived)
     last = index = 0
     while index < state[at.OVERLAID]:
         level, start = levels[index], last
         while index < state[at.OVERLAID] and levels[index] == level:
-            if not holds_fact(told, facts[index]):
-                add_fact(told, facts[index])
+            if not holds_fact(derived, facts[index]):
+                add_fact(derived, facts[index])
                 facts[last], levels[last] = facts[index], level
                 last += 1
             index += 1
         for i in range(start, last):
-            told[facts[i] >> 6] = U(0)
+            derived[facts[i] >> 6] = U(0)
     state[at.OVERLAID] = last

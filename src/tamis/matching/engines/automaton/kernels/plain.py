@@ -23,10 +23,10 @@ from tamis.matching.engines.automaton.compile import layout as at
 from tamis.matching.engines.automaton.kernels.build import (
     accept_if,
     chain_of,
+    derived,
     node_behind,
     passed,
     stage,
-    told,
     value_is,
 )
 from tamis.matching.engines.automaton.kernels.formulas import all_hold, negation, some_hold
@@ -191,7 +191,7 @@ def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
     flags = begun >> KIND_BITS
     if flags & FIRST:
         return passed(state, node, chain_of(state, stage(state, node, at.TRUE)), holds)
-    return told(state, node, flags & BELOW, holds)
+    return derived(state, node, flags & BELOW, holds)
 
 
 @inlined

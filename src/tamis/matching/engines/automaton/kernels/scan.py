@@ -13,8 +13,8 @@ from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.answers import can_report, note_place, report
-from tamis.matching.engines.automaton.kernels.ends import close, closed, gather
+from tamis.matching.engines.automaton.kernels.answers import add_occurrence, can_report, report
+from tamis.matching.engines.automaton.kernels.ends import close, closed, merge_facts
 from tamis.matching.engines.automaton.kernels.facts import pair, slot_of
 from tamis.matching.engines.automaton.kernels.overlay import (
     begin_overlay,
@@ -58,18 +58,18 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
     if value < 0:
         return -value
     result = value & 0xFFFFFFFF
-    gathered = state[at.GATHERED]
+    child_facts = state[at.CHILD_FACTS]
     if result != at.EMPTY:
-        gathered = gather(state, gathered, result, state[at.HAS_COUNTERS] == 0)
-        if gathered < 0:
-            return -gathered
+        child_facts = merge_facts(state, child_facts, result, state[at.HAS_COUNTERS] == 0)
+        if child_facts < 0:
+            return -child_facts
     if is_overlaid(state, state[at.LEVEL]):
-        status = close_overlay(state, next, own, state[at.GATHERED], result, state[at.LEVEL])
+        status = close_overlay(state, next, own, state[at.CHILD_FACTS], result, state[at.LEVEL])
         if status:
             return status
-    state[at.GATHERED] = gathered
+    state[at.CHILD_FACTS] = child_facts
     answer = np.int64(info[next * at.STATE_COLUMNS + at.ANSWER])
-    note_place(state, answer, place)
+    add_occurrence(state, answer, place)
     report(state, answer)
     report(state, (value >> 32) - 1)
     return at.DONE
@@ -125,20 +125,20 @@ def leaves(state: Int64) -> int:
 
 
 @called
-def begin_again(state: Int64) -> int:
+def restore_states(state: Int64) -> int:
     """Find the states of the elements that are open, in a new cache: DONE, or a status."""
     outer_states, symbols = (
         int32s(state, at.PROGRESS.outer_states),
         int32s(state, at.PROGRESS.symbols),
     )
-    while state[at.REGAINED] < state[at.DEPTH]:
-        level = state[at.REGAINED]
+    while state[at.RESTORED] < state[at.DEPTH]:
+        level = state[at.RESTORED]
         outer_states[level] = state[at.CURRENT]
         next = advance(state, state[at.CURRENT], symbols[level])
         if next < 0:
             return -next
         state[at.CURRENT] = next
-        state[at.REGAINED] = level + 1
+        state[at.RESTORED] = level + 1
     return at.DONE
 
 
@@ -147,7 +147,7 @@ def scan(state: Int64) -> int:
     """Match documents from where the state is: DONE, or what has to be done first."""
     status = begin(state)
     if not status:
-        status = begin_again(state)
+        status = restore_states(state)
     documents = int64s(state, at.EVENTS.document_starts)
     while not status and state[at.DOCUMENT] < len(documents) - 1:
         document = state[at.DOCUMENT]
@@ -160,10 +160,10 @@ def scan(state: Int64) -> int:
             status = scan_document(state, end)
         if not status:
             state[at.IS_OPEN] = 0
-            state[at.REGAINED] = state[at.DEPTH] = 0
+            state[at.RESTORED] = state[at.DEPTH] = 0
             state[at.DOCUMENT] = document + 1
             int64s(state, at.PROGRESS.found_starts)[document + 1] = state[at.FOUND_COUNT]
-            int64s(state, at.PROGRESS.met_starts)[document + 1] = state[at.MET_COUNT]
+            int64s(state, at.PROGRESS.occurrence_starts)[document + 1] = state[at.OCCURRENCE_COUNT]
     return status
 
 
@@ -177,16 +177,16 @@ def open_document(state: Int64, start: int) -> None:
     state[at.EVENT] = start
     state[at.DEPTH] = 0
     state[at.CURRENT] = at.START
-    state[at.GATHERED] = at.EMPTY
+    state[at.CHILD_FACTS] = at.EMPTY
     state[at.MISC_AT] = int64s(state, at.EVENTS.misc_starts)[document]
     state[at.STAMP] += 1
     begin_overlay(state)
     state[at.DOCUMENT_TEXT] = state[at.TEXT_AT]
     state[at.COUNTED_FROM] = state[at.FOUND_COUNT]
     state[at.TRUE_AT_MOST] = state[at.IS_SETTLED] = 0
-    state[at.LOOK_AT] = NEVER if state[at.NOTES] == at.NOTES_ALL else state[at.QUERIES]
+    state[at.LOOK_AT] = NEVER if state[at.OCCURRENCES] == at.OCCURRENCES_ALL else state[at.QUERIES]
     answer = np.int64(int32s(state, at.CACHE.state_info)[at.START * at.STATE_COLUMNS + at.ANSWER])
-    note_place(state, answer, document << KIND_BITS | OF_DOCUMENT)
+    add_occurrence(state, answer, document << KIND_BITS | OF_DOCUMENT)
     report(state, answer)
 
 
@@ -205,9 +205,9 @@ def scan_document(state: Int64, end: int) -> int:
         uint64s(state, at.CACHE.closes.keys),
         int64s(state, at.CACHE.closes.values),
     )
-    outer_states, outer_gathered = (
+    outer_states, outer_child_facts = (
         int32s(state, at.PROGRESS.outer_states),
-        int32s(state, at.PROGRESS.outer_gathered),
+        int32s(state, at.PROGRESS.outer_child_facts),
     )
     symbols, outer_texts = (
         int32s(state, at.PROGRESS.symbols),
@@ -217,15 +217,15 @@ def scan_document(state: Int64, end: int) -> int:
     has_leaves = state[at.HAS_LEAVES] != 0
     is_plain = state[at.HAS_COUNTERS] == 0
     event, depth = state[at.EVENT], state[at.DEPTH]
-    current, gathered = state[at.CURRENT], state[at.GATHERED]
+    current, child_facts = state[at.CURRENT], state[at.CHILD_FACTS]
     depth_max = len(outer_states)
     status = at.DONE
     while True:
         if has_leaves:
             state[at.EVENT], state[at.DEPTH] = event, depth
-            state[at.CURRENT], state[at.GATHERED] = current, gathered
+            state[at.CURRENT], state[at.CHILD_FACTS] = current, child_facts
             status = leaves(state)
-            gathered = state[at.GATHERED]  # some leaves may be matched already
+            child_facts = state[at.CHILD_FACTS]  # some leaves may be matched already
             if status or state[at.IS_SETTLED]:
                 break
         tag = tags[event] if event < end else -1
@@ -249,24 +249,24 @@ def scan_document(state: Int64, end: int) -> int:
                 if not can_report(state):
                     status = at.FULL_FOUND
                     break
-                note_place(state, answer, event << KIND_BITS | ELEMENT)
+                add_occurrence(state, answer, event << KIND_BITS | ELEMENT)
                 report(state, answer)
                 if state[at.IS_SETTLED]:
                     break
             outer_states[U(depth)] = current
-            outer_gathered[U(depth)] = gathered
+            outer_child_facts[U(depth)] = child_facts
             symbols[U(depth)] = symbol
             outer_texts[U(depth)] = state[at.TEXT_AT]
             depth += 1
             event += 1
             current = next
-            gathered = at.EMPTY
+            child_facts = at.EMPTY
             continue
-        own = gathered
+        own = child_facts
         if info[U(current * at.STATE_COLUMNS + at.READS)]:
             text = outer_texts[U(depth - 1)] if depth else state[at.DOCUMENT_TEXT]
             state[at.LEVEL] = depth
-            own = read_element(state, current, gathered, text)
+            own = read_element(state, current, child_facts, text)
             if own < 0:
                 status = -own
                 break
@@ -296,17 +296,17 @@ def scan_document(state: Int64, end: int) -> int:
             if is_overlaid(state, 0):
                 status = close_overlay(state, current, own, at.EMPTY, at.EMPTY, 0)
             break
-        outer = np.int64(outer_gathered[U(depth - 1)])
+        outer = np.int64(outer_child_facts[U(depth - 1)])
         if result != at.EMPTY:
-            outer = gather(state, outer, result, is_plain)
+            outer = merge_facts(state, outer, result, is_plain)
             if outer < 0:
                 status = -outer
                 break
         if answer >= 0:
             report(state, answer)
         if is_overlaid(state, depth):
-            gathered_around = np.int64(outer_gathered[U(depth - 1)])
-            status = close_overlay(state, current, own, gathered_around, result, depth)
+            facts_around = np.int64(outer_child_facts[U(depth - 1)])
+            status = close_overlay(state, current, own, facts_around, result, depth)
             if status:
                 break
         if state[at.IS_SETTLED]:
@@ -314,14 +314,14 @@ def scan_document(state: Int64, end: int) -> int:
         depth -= 1
         event += 1
         current = np.int64(outer_states[U(depth)])
-        gathered = outer
-    state[at.EVENT], state[at.DEPTH], state[at.REGAINED] = event, depth, depth
-    state[at.CURRENT], state[at.GATHERED] = current, gathered
+        child_facts = outer
+    state[at.EVENT], state[at.DEPTH], state[at.RESTORED] = event, depth, depth
+    state[at.CURRENT], state[at.CHILD_FACTS] = current, child_facts
     return status
 
 
 @called
-def read_element(state: Int64, current: int, gathered: int, text: int) -> int:
+def read_element(state: Int64, current: int, child_facts: int, text: int) -> int:
     """What an element gathered, with what is true of its string value; or a status, negated.
 
     Args:
@@ -331,7 +331,7 @@ def read_element(state: Int64, current: int, gathered: int, text: int) -> int:
     if text < state[at.TEXT_AT]:
         start = int64s(state, at.EVENTS.text_start)[text]
         end = int64s(state, at.EVENTS.text_end)[state[at.TEXT_AT] - 1]
-    return read_value(state, current, gathered, at.EVENTS.text_values, start, end)
+    return read_value(state, current, child_facts, at.EVENTS.text_values, start, end)
 
 
 @called

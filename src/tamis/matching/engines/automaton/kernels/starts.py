@@ -20,15 +20,15 @@ from tamis.matching.engines.automaton.kernels.facts import (
     append,
     clear,
     clear_bit,
+    derive,
     has_room,
     holds_fact,
     intern,
+    intern_derived,
     is_set,
-    known_told,
     mixed,
     remove_set,
     set_bit,
-    tell,
 )
 
 
@@ -40,7 +40,7 @@ def advance(state: Int64, outer: int, symbol: int) -> int:
         outer: the state of its parent.
     """
     inherited = np.int64(int32s(state, at.CACHE.state_info)[outer * at.STATE_COLUMNS + at.OWN])
-    count = note_reached(state, outer, inherited, symbol)
+    count = find_reached_nodes(state, outer, inherited, symbol)
     next = at.DEAD
     if count or inherited:
         next = find_state(state, count, inherited)
@@ -50,7 +50,7 @@ def advance(state: Int64, outer: int, symbol: int) -> int:
 
 
 @called
-def note_reached(state: Int64, outer: int, inherited: int, symbol: int) -> int:
+def find_reached_nodes(state: Int64, outer: int, inherited: int, symbol: int) -> int:
     """Note the nodes that a child reaches, each of them once: how many.
 
     Each is behind one step from one node, so no two ways lead to it.
@@ -59,13 +59,13 @@ def note_reached(state: Int64, outer: int, inherited: int, symbol: int) -> int:
     wildcards = uint8s(state, at.PROGRAM.wildcards)
     row = len(wildcards) // state[at.WIDTH]
     passed = wildcards[symbol * row : (symbol + 1) * row]
-    noted = int32s(state, at.SCRATCH.nodes)
+    reached = int32s(state, at.SCRATCH.nodes)
     count = 0
     offsets, members = int64s(state, at.CACHE.states.starts), int32s(state, at.CACHE.states.members)
     for i in range(offsets[outer], offsets[outer + 1]):
         row = members[i] * pr.NODE_COLUMNS
         start, end = nodes[row + pr.CHILDREN], nodes[row + pr.DESCENDANTS]
-        count = reach(tests, start, end, symbol, passed, noted, count)
+        count = reach(tests, start, end, symbol, passed, reached, count)
     offsets, members = (
         int64s(state, at.CACHE.pendings.starts),
         int32s(state, at.CACHE.pendings.members),
@@ -75,14 +75,14 @@ def note_reached(state: Int64, outer: int, inherited: int, symbol: int) -> int:
         for i in range(offsets[pending], offsets[pending + 1]):
             row = members[i] * pr.NODE_COLUMNS
             start, end = nodes[row + pr.DESCENDANTS], nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]
-            count = reach(tests, start, end, symbol, passed, noted, count)
+            count = reach(tests, start, end, symbol, passed, reached, count)
         pending = int64s(state, at.CACHE.pending_info)[pending * at.PENDING_COLUMNS + at.AROUND]
     return count
 
 
 @inlined
 def reach(
-    tests: Int32, start: int, end: int, symbol: int, passed: Bytes, noted: Int32, count: int
+    tests: Int32, start: int, end: int, symbol: int, passed: Bytes, reached: Int32, count: int
 ) -> int:
     """Note which of some nodes a symbol reaches: how many are noted then.
 
@@ -95,7 +95,7 @@ def reach(
     node = start
     taken = count
     while node < end and tests[U(node)] < 0:
-        noted[U(taken)] = node
+        reached[U(taken)] = node
         taken += np.int64(passed[-1 - tests[U(node)]])
         node += 1
     length = end - node
@@ -104,7 +104,7 @@ def reach(
             half = length >> 1
             node += half if tests[U(node + half)] <= symbol else 0
             length -= half
-        noted[U(taken)] = node
+        reached[U(taken)] = node
         taken += np.int64(tests[U(node)] == symbol)
     return taken
 
@@ -117,15 +117,17 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
         return -at.FULL_ANSWERS
     members, others = int32s(state, at.SCRATCH.members), int32s(state, at.SCRATCH.others)
     bits = uint8s(state, at.SCRATCH.node_bits)
-    nodes, noted = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
-    facts, sparse = int32s(state, at.PROGRAM.sure), uint8s(state, at.PROGRAM.sparse_nodes)
+    nodes, reached = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
+    facts, sparse = int32s(state, at.PROGRAM.unconditional), uint8s(state, at.PROGRAM.sparse_nodes)
     ruled = unruled = sources = 0
     hash = U(0)
     for i in range(count):
-        node = noted[i]
+        node = reached[i]
         row = node * pr.NODE_COLUMNS
-        for j in range(nodes[row + pr.SURE], nodes[row + pr.NODE_COLUMNS + pr.SURE]):
-            tell(state, facts[j])
+        for j in range(
+            nodes[row + pr.UNCONDITIONAL], nodes[row + pr.NODE_COLUMNS + pr.UNCONDITIONAL]
+        ):
+            derive(state, facts[j])
         if (
             nodes[row + pr.RULES] < nodes[row + pr.NODE_COLUMNS + pr.RULES]
             or nodes[row + pr.GRIDS] < nodes[row + pr.NODE_COLUMNS + pr.GRIDS]
@@ -144,20 +146,22 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
         sources += nodes[row + pr.DESCENDANTS] < nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]
     for i in range(unruled):
         members[ruled + i] = others[i]
-    sure = known_told(state)
+    unconditional = intern_derived(state)
     next = -at.FULL_FACTS
-    if sure >= 0:
-        hash += (mixed(inherited) ^ mixed(answer + 1) * MIXER) * MIXER + mixed(sure) * MIXER
-        next = known_state(state, ruled + unruled, hash, inherited, sure, answer)
+    if unconditional >= 0:
+        hash += (mixed(inherited) ^ mixed(answer + 1) * MIXER) * MIXER + mixed(
+            unconditional
+        ) * MIXER
+        next = known_state(state, ruled + unruled, hash, inherited, unconditional, answer)
         if next < 0:
-            next = add_state(state, ruled, unruled, sources, hash, inherited, sure, answer)
+            next = add_state(state, ruled, unruled, sources, hash, inherited, unconditional, answer)
     clear(bits, members, 0, ruled + unruled)
     return next
 
 
 @called
 def known_state(
-    state: Int64, count: int, hash: np.uint64, inherited: int, sure: int, answer: int
+    state: Int64, count: int, hash: np.uint64, inherited: int, unconditional: int, answer: int
 ) -> int:
     """The state of the members whose bits are set, or -1."""
     table, offsets, members = (
@@ -175,7 +179,7 @@ def known_state(
             uint64s(state, at.CACHE.states.hashes)[number] == hash
             and end - start == count
             and info[row + at.INHERITED] == inherited
-            and info[row + at.SURE_FACTS] == sure
+            and info[row + at.UNCONDITIONAL_FACTS] == unconditional
             and info[row + at.ANSWER] == answer
             and all_set(uint8s(state, at.SCRATCH.node_bits), members, start, end)
         ):
@@ -192,7 +196,7 @@ def add_state(
     sources: int,
     hash: np.uint64,
     inherited: int,
-    sure: int,
+    unconditional: int,
     answer: int,
 ) -> int:
     """Add the state of the members that were noted; or a status, negated."""
@@ -207,16 +211,16 @@ def add_state(
     info = int32s(state, at.CACHE.state_info)
     needs_no_close = ruled == 0 and int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF] == 0
     info[row + at.ANSWER] = answer
-    info[row + at.SURE_FACTS] = sure
-    info[row + at.RESULT] = sure if needs_no_close else at.NO_RESULT
+    info[row + at.UNCONDITIONAL_FACTS] = unconditional
+    info[row + at.RESULT] = unconditional if needs_no_close else at.NO_RESULT
     info[row + at.RESULT_ANSWER] = at.NOTHING
     info[row + at.RULED] = ruled
     info[row + at.INHERITED] = inherited
     info[row + at.OWN] = own
     facts = int64s(state, at.CACHE.facts.starts)
     info[row + at.READS] = (
-        facts[sure] < facts[sure + 1]
-        and int32s(state, at.CACHE.facts.places)[facts[sure]]
+        facts[unconditional] < facts[unconditional + 1]
+        and int32s(state, at.CACHE.facts.places)[facts[unconditional]]
         < int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
     )
     return row // at.STATE_COLUMNS
@@ -225,12 +229,12 @@ def add_state(
 @called
 def accepted_at_once(state: Int64, count: int) -> int:
     """The answer of the nodes that were noted, NOTHING, or less if there is no room."""
-    nodes, noted = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
+    nodes, reached = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
     accepted, answers = int32s(state, at.PROGRAM.accepts), int32s(state, at.SCRATCH.answers)
     bits = uint8s(state, at.SCRATCH.answer_bits)
     found = 0
     for i in range(count):
-        row = noted[i] * pr.NODE_COLUMNS
+        row = reached[i] * pr.NODE_COLUMNS
         for j in range(nodes[row + pr.ACCEPTED], nodes[row + pr.NODE_COLUMNS + pr.ACCEPTED]):
             if not is_set(bits, accepted[j]):
                 set_bit(bits, accepted[j])
@@ -245,18 +249,18 @@ def accepted_at_once(state: Int64, count: int) -> int:
 @called
 def begin(state: Int64) -> int:
     """Put into an empty cache what is always there: DONE, or a status."""
-    noted = int32s(state, at.SCRATCH.nodes)
+    reached = int32s(state, at.SCRATCH.nodes)
     info = int32s(state, at.CACHE.state_info)
     if int64s(state, at.CACHE.facts.counts)[at.COUNT] == 0:
         add_list(state, at.CACHE.facts, 0, U(at.EMPTY))
     if int64s(state, at.CACHE.states.counts)[at.COUNT] == 0:
-        append(state, at.CACHE.pendings, noted, 0, U(0))
-        append(state, at.CACHE.states, noted, 0, U(0))  # UNKNOWN
-        append(state, at.CACHE.states, noted, 0, U(0))  # DEAD
+        append(state, at.CACHE.pendings, reached, 0, U(0))
+        append(state, at.CACHE.states, reached, 0, U(0))  # UNKNOWN
+        append(state, at.CACHE.states, reached, 0, U(0))  # DEAD
         info[at.DEAD * at.STATE_COLUMNS + at.ANSWER] = at.NOTHING
         info[at.DEAD * at.STATE_COLUMNS + at.RESULT_ANSWER] = at.NOTHING
     if int64s(state, at.CACHE.states.counts)[at.COUNT] == at.START:
-        noted[0] = 0
+        reached[0] = 0
         next = find_state(state, 1, 0)
         if next < 0:
             return -next
@@ -370,8 +374,8 @@ def add_pending(state: Int64, added: int, total: int, hash: np.uint64, inherited
         row = sources[i] * pr.NODE_COLUMNS
         for j in range(nodes[row + pr.NEEDS], nodes[row + pr.NODE_COLUMNS + pr.NEEDS]):
             if not holds_fact(around, needs[j]):
-                tell(state, needs[j])
-    needed = known_told(state)
+                derive(state, needs[j])
+    needed = intern_derived(state)
     if needed < 0:
         return -at.FULL_FACTS
     number = append(state, at.CACHE.pendings, sources, added, hash)

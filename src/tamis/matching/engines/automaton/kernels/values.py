@@ -15,16 +15,16 @@ from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.ends import gather
+from tamis.matching.engines.automaton.kernels.ends import merge_facts
 from tamis.matching.engines.automaton.kernels.facts import (
     GOLDEN,
     MIXER,
+    derive,
     holds_fact,
-    known_told,
+    intern_derived,
     slot_of,
-    tell,
 )
-from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_over, lay_told
+from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_derived, lay_over
 
 EXACT = U(1 << 53)
 """Whole numbers below are exact as doubles, and so are the powers of ten below 10 ** 23."""
@@ -35,7 +35,9 @@ POINT, MINUS = ord("."), ord("-")
 
 
 @called
-def read_value(state: Int64, current: int, gathered: int, buffer: int, start: int, end: int) -> int:
+def read_value(
+    state: Int64, current: int, child_facts: int, buffer: int, start: int, end: int
+) -> int:
     """What was gathered, with what is true of a string value; or a status, negated.
 
     Args:
@@ -44,23 +46,29 @@ def read_value(state: Int64, current: int, gathered: int, buffer: int, start: in
     """
     overlaid = state[at.OVERLAID]
     offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
-    sure = np.int64(int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.SURE_FACTS])
+    unconditional = np.int64(
+        int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
+    )
     last = int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
-    i = offsets[sure]
-    while gathered >= 0 and i < offsets[sure + 1] and places[i] < last:
+    i = offsets[unconditional]
+    while child_facts >= 0 and i < offsets[unconditional + 1] and places[i] < last:
         groups = uint64s(state, at.CACHE.facts.words)[i]
-        while gathered >= 0 and groups != U(0):
+        while child_facts >= 0 and groups != U(0):
             group = 64 * np.int64(places[i]) + first(groups)
             groups &= groups - U(1)
-            gathered = read_function(state, group * pr.GROUP_COLUMNS, gathered, buffer, start, end)
+            child_facts = read_function(
+                state, group * pr.GROUP_COLUMNS, child_facts, buffer, start, end
+            )
         i += 1
-    if gathered < 0:
+    if child_facts < 0:
         state[at.OVERLAID] = overlaid  # all is read again
-    return gathered
+    return child_facts
 
 
 @called
-def read_function(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+def read_function(
+    state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int
+) -> int:
     """What was gathered, with what is true of a function of a value; or a status, negated."""
     function = np.int64(int32s(state, at.PROGRAM.groups)[row + pr.FUNCTION])
     if function & pr.NORMALIZED:
@@ -71,13 +79,13 @@ def read_function(state: Int64, row: int, gathered: int, buffer: int, start: int
         buffer, start = at.PROGRESS.text, 0
     if function & pr.LENGTH:
         length = np.float64(count_characters(uint8s(state, buffer), start, end))
-        return find_class(state, row, gathered, length)
-    gathered = read_string(state, row, gathered, buffer, start, end)
-    if gathered >= 0:
-        gathered = search_string(state, row, gathered, buffer, start, end)
-    if gathered >= 0:
-        gathered = read_number(state, row, gathered, buffer, start, end)
-    return gathered
+        return find_class(state, row, child_facts, length)
+    child_facts = read_string(state, row, child_facts, buffer, start, end)
+    if child_facts >= 0:
+        child_facts = search_string(state, row, child_facts, buffer, start, end)
+    if child_facts >= 0:
+        child_facts = read_number(state, row, child_facts, buffer, start, end)
+    return child_facts
 
 
 @called
@@ -124,36 +132,38 @@ def seed(group: int) -> np.uint64:
 
 
 @called
-def read_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+def read_string(state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int) -> int:
     """What was gathered, with the constants of a group that a value is or begins with."""
     groups, lengths = int32s(state, at.PROGRAM.groups), int32s(state, at.PROGRAM.prefix_lengths)
     longest = np.int64(groups[row + pr.LONGEST])
     if longest < 0:
-        return gathered
+        return child_facts
     values = uint8s(state, buffer)
     group = 2 * (row // pr.GROUP_COLUMNS)
     index, last = groups[row + pr.LENGTHS], groups[row + pr.GROUP_COLUMNS + pr.LENGTHS]
     bits = uint64s(state, at.PROGRAM.prefix_bits)
     hash = seed(group)
     place = start
-    while gathered >= 0:
+    while child_facts >= 0:
         if index < last and place - start == lengths[index]:
             bit = bit_of(hash, bits)
             if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0):
-                gathered = with_constant(state, group + 1, gathered, hash, values, start, place)
+                child_facts = with_constant(
+                    state, group + 1, child_facts, hash, values, start, place
+                )
             index += 1
         if place == end or place - start == longest:
             break
         hash = hashed(hash, values[place])
         place += 1
-    if gathered >= 0 and place == end:
-        gathered = with_constant(state, group, gathered, hash, values, start, end)
-    return gathered
+    if child_facts >= 0 and place == end:
+        child_facts = with_constant(state, group, child_facts, hash, values, start, end)
+    return child_facts
 
 
 @called
 def with_constant(
-    state: Int64, group: int, gathered: int, hash: np.uint64, values: Bytes, start: int, end: int
+    state: Int64, group: int, child_facts: int, hash: np.uint64, values: Bytes, start: int, end: int
 ) -> int:
     """What was gathered, with the constant that some bytes are, if they are one."""
     slots, texts = (
@@ -175,20 +185,20 @@ def with_constant(
                 index += 1
                 place += 1
             if is_equal:
-                return with_fact(state, row, gathered)
+                return with_fact(state, row, child_facts)
         slot = (slot + U(1)) & mask
-    return gathered
+    return child_facts
 
 
 @inlined
-def with_fact(state: Int64, row: int, gathered: int) -> int:
+def with_fact(state: Int64, row: int, child_facts: int) -> int:
     """What was gathered, with what is true of a constant; or a status, negated."""
     fact = np.int64(int32s(state, at.PROGRAM.constants)[row + pr.MEANS])
     if is_sparse(state, fact):
         status = lay_over(state, state[at.LEVEL], fact)
-        return -status if status else gathered
+        return -status if status else child_facts
     facts = constant_set(state, row // pr.CONSTANT_ROW, fact)
-    return gather(state, gathered, facts, True) if facts >= 0 else facts
+    return merge_facts(state, child_facts, facts, True) if facts >= 0 else facts
 
 
 @called
@@ -196,8 +206,8 @@ def constant_set(state: Int64, number: int, fact: int) -> int:
     """The set of what is true of a constant; or a status, negated."""
     sets = int32s(state, at.CACHE.constant_sets)
     if not sets[number]:
-        tell(state, fact)
-        found = known_told(state)
+        derive(state, fact)
+        found = intern_derived(state)
         if found < 0:
             return -at.FULL_FACTS
         sets[number] = found + 1
@@ -205,7 +215,9 @@ def constant_set(state: Int64, number: int, fact: int) -> int:
 
 
 @called
-def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+def search_string(
+    state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int
+) -> int:
     """What was gathered, with the constants of a group that a value contains."""
     groups = int32s(state, at.PROGRAM.groups)
     is_found = False
@@ -214,14 +226,14 @@ def search_string(state: Int64, row: int, gathered: int, buffer: int, start: int
     if groups[row + pr.ROOT]:
         is_found |= search_trie(state, np.int64(groups[row + pr.ROOT]), buffer, start, end)
     if not is_found:
-        return gathered
-    status = lay_told(state, state[at.LEVEL])
+        return child_facts
+    status = lay_derived(state, state[at.LEVEL])
     if status:
         return -status
-    contained = known_told(state)
+    contained = intern_derived(state)
     if contained == at.EMPTY:
-        return gathered
-    return gather(state, gathered, contained, True) if contained >= 0 else -at.FULL_FACTS
+        return child_facts
+    return merge_facts(state, child_facts, contained, True) if contained >= 0 else -at.FULL_FACTS
 
 
 @inlined
@@ -253,12 +265,12 @@ def search_grams(state: Int64, group: int, buffer: int, start: int, end: int) ->
         bit = bit_of(gram, bits)
         if bits[bit >> U(6)] >> (bit & U(63)) & U(1) != U(0) and place - start >= GRAM_BYTES - 1:
             index = place - GRAM_BYTES + 1
-            is_found |= tell_gram(state, group, gram, buffer, start, index, end)
+            is_found |= derive_gram(state, group, gram, buffer, start, index, end)
     return is_found
 
 
 @called
-def tell_gram(
+def derive_gram(
     state: Int64, group: int, gram: np.uint64, buffer: int, start: int, index: int, end: int
 ) -> bool:
     """Tell which strings with a gram a value has around a place: whether there are any."""
@@ -285,7 +297,7 @@ def tell_gram(
             while i < length and values[place + i] == texts[begin + i]:
                 i += 1
             if i == length:
-                tell(state, np.int64(grams[row + pr.SAYS]))
+                derive(state, np.int64(grams[row + pr.SAYS]))
                 is_found = True
         row += pr.GRAM_ROW
     return is_found
@@ -312,7 +324,7 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
         if node < near:
             node = np.int64(rows[node * width + letters[values[place]]])
         if outputs[node] != 0:
-            is_found |= tell_searched(state, np.int64(outputs[node]))
+            is_found |= derive_searched(state, np.int64(outputs[node]))
     return is_found
 
 
@@ -332,17 +344,17 @@ def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
 
 
 @called
-def tell_searched(state: Int64, node: int) -> bool:
+def derive_searched(state: Int64, node: int) -> bool:
     """Tell of a constant, and of those that it ends with: whether the first was not told before."""
     facts, shorter = (
         int32s(state, at.PROGRAM.searched_facts),
         int32s(state, at.PROGRAM.searched_shorter),
     )
-    told = uint64s(state, at.SCRATCH.told)
-    is_new = not holds_fact(told, np.int64(facts[node]))
+    derived = uint64s(state, at.SCRATCH.derived)
+    is_new = not holds_fact(derived, np.int64(facts[node]))
     # What one that was told ends with was told with it.
-    while node != 0 and not holds_fact(told, np.int64(facts[node])):
-        tell(state, np.int64(facts[node]))
+    while node != 0 and not holds_fact(derived, np.int64(facts[node])):
+        derive(state, np.int64(facts[node]))
         node = np.int64(shorter[node])
     return is_new
 
@@ -351,11 +363,11 @@ def tell_searched(state: Int64, node: int) -> bool:
 
 
 @called
-def read_number(state: Int64, row: int, gathered: int, buffer: int, start: int, end: int) -> int:
+def read_number(state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int) -> int:
     """What was gathered, with the comparisons of a group that are true of a value as a number."""
     groups = int32s(state, at.PROGRAM.groups)
     if groups[row + pr.THRESHOLDS] == groups[row + pr.GROUP_COLUMNS + pr.THRESHOLDS]:
-        return gathered
+        return child_facts
     number = float64s(state, at.PROGRESS.number)
     if (
         state[at.NUMBER_BUFFER] != buffer
@@ -365,11 +377,11 @@ def read_number(state: Int64, row: int, gathered: int, buffer: int, start: int, 
         state[at.NUMBER_BUFFER], state[at.NUMBER_START], state[at.NUMBER_END] = buffer, start, end
         if not parse_number(uint8s(state, buffer), start, end, number):
             return -at.ASKS_NUMBER
-    return find_class(state, row, gathered, number[0])
+    return find_class(state, row, child_facts, number[0])
 
 
 @called
-def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int:
+def find_class(state: Int64, row: int, child_facts: int, number: np.float64) -> int:
     """What was gathered, with the comparisons of a group that are true of the number."""
     groups, thresholds = int32s(state, at.PROGRAM.groups), float64s(state, at.PROGRAM.thresholds)
     low, high = groups[row + pr.THRESHOLDS], groups[row + pr.GROUP_COLUMNS + pr.THRESHOLDS]
@@ -389,7 +401,7 @@ def find_class(state: Int64, row: int, gathered: int, number: np.float64) -> int
     if status:
         return -status
     facts = class_set(state, row, which, 2 * count + 1)
-    return gather(state, gathered, facts, True) if facts >= 0 else facts
+    return merge_facts(state, child_facts, facts, True) if facts >= 0 else facts
 
 
 @called
@@ -405,8 +417,8 @@ def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
         ):
             fact = np.int64(comparisons[i + pr.FACT])
             if is_true(comparisons, i, which, no_number) and not is_sparse(state, fact):
-                tell(state, fact)
-        found = known_told(state)
+                derive(state, fact)
+        found = intern_derived(state)
         if found < 0:
             return -at.FULL_FACTS
         sets[number] = found + 1
