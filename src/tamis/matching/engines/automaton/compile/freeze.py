@@ -39,11 +39,9 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
     tables = builder.tables
     symbols = _SymbolTable(builder.tests)
     rows = tables.rows("nodes")
-    parents, below, codes = (
-        rows[:, at.PARENT],
-        rows[:, at.BELOW] != 0,
-        symbols.codes[rows[:, at.TEST]],
-    )
+    parents = rows[:, at.PARENT]
+    below = rows[:, at.BELOW] != 0
+    codes = symbols.codes[rows[:, at.TEST]]
     order = _breadth_first(parents, below, codes)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order), dtype=np.int32)

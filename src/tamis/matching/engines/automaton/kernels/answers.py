@@ -66,10 +66,8 @@ def add_occurrence(state: Int64, answer: int, place: int) -> None:
 @called
 def are_all_true(state: Int64) -> bool:
     """Whether all queries are true of the document by now."""
-    starts, members = (
-        int64s(state, at.CACHE.answers.starts),
-        int32s(state, at.CACHE.answers.members),
-    )
+    starts = int64s(state, at.CACHE.answers.starts)
+    members = int32s(state, at.CACHE.answers.members)
     found, bits = int32s(state, at.PROGRESS.found), uint8s(state, at.SCRATCH.answer_bits)
     sliced = int32s(state, at.PROGRAM.sliced)
     count = 0
@@ -193,10 +191,8 @@ def intern_sliced(state: Int64, taken: int) -> int:
         hash = joined(hash, source[i])
     hash |= ~UNSLICED
     table, offsets = int32s(state, at.CACHE.answers.slots), int64s(state, at.CACHE.answers.starts)
-    members, hashes = (
-        int32s(state, at.CACHE.answers.members),
-        uint64s(state, at.CACHE.answers.hashes),
-    )
+    members = int32s(state, at.CACHE.answers.members)
+    hashes = uint64s(state, at.CACHE.answers.hashes)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:

@@ -88,15 +88,11 @@ def are_watches(state: Int64) -> bool:
     run = 0
     for node in range(len(int32s(state, at.PROGRAM.tests))):
         row = node * pr.NODE_COLUMNS
-        low, high = (
-            np.int64(nodes[row + pr.WATCHES]),
-            np.int64(nodes[row + pr.NODE_COLUMNS + pr.WATCHES]),
-        )
+        low = np.int64(nodes[row + pr.WATCHES])
+        high = np.int64(nodes[row + pr.NODE_COLUMNS + pr.WATCHES])
         if low < high:
-            rule, end = (
-                np.int64(nodes[row + pr.RULES]),
-                np.int64(nodes[row + pr.NODE_COLUMNS + pr.RULES]),
-            )
+            rule = np.int64(nodes[row + pr.RULES])
+            end = np.int64(nodes[row + pr.NODE_COLUMNS + pr.RULES])
             while rule < end and rules[rule * pr.RULE_COLUMNS + pr.WATCHED] < 0:
                 rule += 1
             run = end_of_runs(state, low, high, rule, end, run)
@@ -144,10 +140,8 @@ def are_edges(state: Int64, roots: int, depths: Int32) -> bool:
     Args:
         depths: filled; how far each node is from its root.
     """
-    keys, values = (
-        uint64s(state, at.PROGRAM.searched_keys),
-        int32s(state, at.PROGRAM.searched_values),
-    )
+    keys = uint64s(state, at.PROGRAM.searched_keys)
+    values = int32s(state, at.PROGRAM.searched_values)
     nodes = np.int64(len(depths))
     depths[:] = 0
     used = 0
@@ -172,10 +166,8 @@ def are_answers(state: Int64, stamps: Int32) -> bool:
 
     The hashes say which of them have slices.
     """
-    starts, members = (
-        int64s(state, at.CACHE.answers.starts),
-        int32s(state, at.CACHE.answers.members),
-    )
+    starts = int64s(state, at.CACHE.answers.starts)
+    members = int32s(state, at.CACHE.answers.members)
     hashes = uint64s(state, at.CACHE.answers.hashes)
     stamps[:] = 0
     for number in range(int64s(state, at.CACHE.answers.counts)[at.COUNT]):

@@ -107,10 +107,8 @@ def derive_unconditional(state: Int64, unconditional: int) -> None:
     """Tell what is sure; facts about the element itself are not told, but hold there."""
     offsets = int64s(state, at.CACHE.facts.starts)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    facts, end = (
-        uint64s(state, at.SCRATCH.child_facts),
-        int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF],
-    )
+    facts = uint64s(state, at.SCRATCH.child_facts)
+    end = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
     for i in range(offsets[unconditional], offsets[unconditional + 1]):
         if places[i] < end:
             facts[U(places[i])] = words[i]
@@ -155,10 +153,8 @@ def follow_rules(state: Int64, current: int, child_facts: int) -> None:
     count = 0
     for i in range(start, end):
         row = members[i] * pr.NODE_COLUMNS
-        rule, rule_end = (
-            np.int64(nodes[row + pr.RULES]),
-            np.int64(nodes[row + pr.NODE_COLUMNS + pr.RULES]),
-        )
+        rule = np.int64(nodes[row + pr.RULES])
+        rule_end = np.int64(nodes[row + pr.NODE_COLUMNS + pr.RULES])
         while rule < rule_end and rules[rule * pr.RULE_COLUMNS + pr.WATCHED] < 0:
             follow(state, rules, rule * pr.RULE_COLUMNS)
             rule += 1
@@ -213,10 +209,8 @@ def pass_word(state: Int64, number: int, child_facts: np.uint64, count: int) -> 
     """What ``pass_watched`` does for one word of what is watched."""
     rules, runs = int32s(state, at.PROGRAM.rules), int32s(state, at.PROGRAM.runs)
     facts, passed = uint64s(state, at.SCRATCH.child_facts), int32s(state, at.SCRATCH.rules)
-    watched, rank = (
-        uint64s(state, at.PROGRAM.watch_words)[number],
-        int32s(state, at.PROGRAM.watch_ranks),
-    )
+    watched = uint64s(state, at.PROGRAM.watch_words)[number]
+    rank = int32s(state, at.PROGRAM.watch_ranks)
     left = watched & child_facts
     total = count
     while left != U(0):
@@ -329,10 +323,8 @@ def set_counts(state: Int64, number: int) -> None:
     """Add what the facts of a set say to their counters, up to the limits."""
     offsets, start = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    values, limits = (
-        int32s(state, at.SCRATCH.counter_values),
-        int32s(state, at.PROGRAM.counter_limits),
-    )
+    values = int32s(state, at.SCRATCH.counter_values)
+    limits = int32s(state, at.PROGRAM.counter_limits)
     bases = int32s(state, at.PROGRAM.counter_bases)
     for i in range(offsets[number], offsets[number + 1]):
         word = words[i] if places[i] >= start[pr.OF_DESCENDANT] else U(0)
@@ -390,10 +382,8 @@ def collect(state: Int64, number: int) -> None:
     """Tell the facts of a set, counters with their present value, but not the stages."""
     offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    values, bases = (
-        int32s(state, at.SCRATCH.counter_values),
-        int32s(state, at.PROGRAM.counter_bases),
-    )
+    values = int32s(state, at.SCRATCH.counter_values)
+    bases = int32s(state, at.PROGRAM.counter_bases)
     for i in range(offsets[number], offsets[number + 1]):
         place, word = np.int64(places[i]), words[i]
         if place >= ends[pr.OF_DESCENDANT]:
@@ -410,10 +400,8 @@ def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
     """Lead a child through the chains that begin with one of its facts, or set these back to 0."""
     offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    starts, numbers = (
-        int64s(state, at.PROGRAM.chain_starts),
-        int32s(state, at.PROGRAM.chain_numbers),
-    )
+    starts = int64s(state, at.PROGRAM.chain_starts)
+    numbers = int32s(state, at.PROGRAM.chain_numbers)
     for i in range(offsets[result], offsets[result + 1]):
         word = words[i] if ends[pr.OF_VALUE] <= places[i] < ends[pr.OF_STAGE] else U(0)
         while word != U(0):

@@ -284,10 +284,8 @@ def union(state: Int64, one: int, other: int) -> int:
     """The number of the set of the facts of two, -1 if there is no room."""
     offsets = int64s(state, at.CACHE.facts.starts)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    into_places, into_words = (
-        int32s(state, at.SCRATCH.set_places),
-        uint64s(state, at.SCRATCH.set_words),
-    )
+    into_places = int32s(state, at.SCRATCH.set_places)
+    into_words = uint64s(state, at.SCRATCH.set_words)
     i, end = offsets[one], offsets[one + 1]
     j, other_end = offsets[other], offsets[other + 1]
     count = 0
@@ -313,10 +311,8 @@ def union(state: Int64, one: int, other: int) -> int:
 @called
 def known(state: Int64, count: int, hash: np.uint64) -> int:
     """The number of the set that may be new, -1 if there is no room."""
-    new_places, new_words = (
-        int32s(state, at.SCRATCH.set_places),
-        uint64s(state, at.SCRATCH.set_words),
-    )
+    new_places = int32s(state, at.SCRATCH.set_places)
+    new_words = uint64s(state, at.SCRATCH.set_words)
     table, offsets = int32s(state, at.CACHE.facts.slots), int64s(state, at.CACHE.facts.starts)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     hashes = uint64s(state, at.CACHE.facts.hashes)

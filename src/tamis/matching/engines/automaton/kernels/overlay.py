@@ -111,10 +111,8 @@ def close_overlay(
         around: what the element around it gathered before.
         result: what it tells that.
     """
-    facts, levels = (
-        int32s(state, at.PROGRESS.overlay_facts),
-        int32s(state, at.PROGRESS.overlay_levels),
-    )
+    facts = int32s(state, at.PROGRESS.overlay_facts)
+    levels = int32s(state, at.PROGRESS.overlay_levels)
     known, derived = uint64s(state, at.SCRATCH.child_facts), uint64s(state, at.SCRATCH.derived)
     end = state[at.OVERLAID]
     start = end
@@ -151,10 +149,8 @@ def follow_sparse(
 
     What an element tells follows behind what is on the overlay; each fact once.
     """
-    facts, starts = (
-        int32s(state, at.PROGRESS.overlay_facts),
-        int32s(state, at.PROGRAM.sparse_starts),
-    )
+    facts = int32s(state, at.PROGRESS.overlay_facts)
+    starts = int32s(state, at.PROGRAM.sparse_starts)
     rules, info = int32s(state, at.PROGRAM.sparse_rules), int32s(state, at.CACHE.state_info)
     row_of_state = current * at.STATE_COLUMNS
     is_loaded = False
@@ -242,10 +238,8 @@ def load(state: Int64, current: int, child_facts: int) -> None:
 @called
 def add_own(state: Int64, known: Words, unconditional: int) -> None:
     """Add those of the facts that are sure that are about the element itself."""
-    offsets, end = (
-        int64s(state, at.CACHE.facts.starts),
-        int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF],
-    )
+    offsets = int64s(state, at.CACHE.facts.starts)
+    end = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     i = offsets[unconditional]
     while i < offsets[unconditional + 1] and places[i] < end:
@@ -367,20 +361,16 @@ def find_reached(state: Int64, where: int, node: int) -> int:
         return -at.FULL_REACHED
     is_here = False
     if where & PENDING:
-        offsets, members = (
-            int64s(state, at.CACHE.pendings.starts),
-            int32s(state, at.CACHE.pendings.members),
-        )
+        offsets = int64s(state, at.CACHE.pendings.starts)
+        members = int32s(state, at.CACHE.pendings.members)
         pending = where ^ PENDING
         while pending:
             for i in range(offsets[pending], offsets[pending + 1]):
                 is_here |= members[i] == node
             pending = int64s(state, at.CACHE.pending_info)[pending * at.PENDING_COLUMNS + at.AROUND]
     else:
-        offsets, members = (
-            int64s(state, at.CACHE.states.starts),
-            int32s(state, at.CACHE.states.members),
-        )
+        offsets = int64s(state, at.CACHE.states.starts)
+        members = int32s(state, at.CACHE.states.members)
         ruled = np.int64(int32s(state, at.CACHE.state_info)[where * at.STATE_COLUMNS + at.RULED])
         for i in range(offsets[where], offsets[where] + ruled):
             is_here |= members[i] == node
@@ -391,10 +381,8 @@ def find_reached(state: Int64, where: int, node: int) -> int:
 @kernel
 def compact_overlay(state: Int64) -> None:
     """Drop what is twice on the overlay of an element."""
-    facts, levels = (
-        int32s(state, at.PROGRESS.overlay_facts),
-        int32s(state, at.PROGRESS.overlay_levels),
-    )
+    facts = int32s(state, at.PROGRESS.overlay_facts)
+    levels = int32s(state, at.PROGRESS.overlay_levels)
     derived = uint64s(state, at.SCRATCH.derived)
     last = index = 0
     while index < state[at.OVERLAID]:

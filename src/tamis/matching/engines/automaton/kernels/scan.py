@@ -79,10 +79,8 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
 def leaves(state: Int64) -> int:
     """Match the attributes of the event before, and the leaves behind it: DONE, or a status."""
     event = state[at.EVENT] - 1
-    events, names = (
-        int64s(state, at.EVENTS.attribute_event),
-        int32s(state, at.EVENTS.attribute_name),
-    )
+    events = int64s(state, at.EVENTS.attribute_event)
+    names = int32s(state, at.EVENTS.attribute_name)
     symbols = int32s(state, at.EVENTS.attributes)
     starts, ends = int64s(state, at.EVENTS.value_start), int64s(state, at.EVENTS.value_end)
     while state[at.ATTRIBUTE_AT] < len(events) and events[state[at.ATTRIBUTE_AT]] <= event:
@@ -127,10 +125,8 @@ def leaves(state: Int64) -> int:
 @called
 def restore_states(state: Int64) -> int:
     """Find the states of the elements that are open, in a new cache: DONE, or a status."""
-    outer_states, symbols = (
-        int32s(state, at.PROGRESS.outer_states),
-        int32s(state, at.PROGRESS.symbols),
-    )
+    outer_states = int32s(state, at.PROGRESS.outer_states)
+    symbols = int32s(state, at.PROGRESS.symbols)
     while state[at.RESTORED] < state[at.DEPTH]:
         level = state[at.RESTORED]
         outer_states[level] = state[at.CURRENT]
@@ -201,18 +197,12 @@ def scan_document(state: Int64, end: int) -> int:
     """
     tags, elements = int32s(state, at.EVENTS.tags), int32s(state, at.EVENTS.elements)
     table, info = int32s(state, at.CACHE.table), int32s(state, at.CACHE.state_info)
-    close_keys, close_values = (
-        uint64s(state, at.CACHE.closes.keys),
-        int64s(state, at.CACHE.closes.values),
-    )
-    outer_states, outer_child_facts = (
-        int32s(state, at.PROGRESS.outer_states),
-        int32s(state, at.PROGRESS.outer_child_facts),
-    )
-    symbols, outer_texts = (
-        int32s(state, at.PROGRESS.symbols),
-        int64s(state, at.PROGRESS.outer_texts),
-    )
+    close_keys = uint64s(state, at.CACHE.closes.keys)
+    close_values = int64s(state, at.CACHE.closes.values)
+    outer_states = int32s(state, at.PROGRESS.outer_states)
+    outer_child_facts = int32s(state, at.PROGRESS.outer_child_facts)
+    symbols = int32s(state, at.PROGRESS.symbols)
+    outer_texts = int64s(state, at.PROGRESS.outer_texts)
     width = state[at.WIDTH]
     has_leaves = state[at.HAS_LEAVES] != 0
     is_plain = state[at.HAS_COUNTERS] == 0

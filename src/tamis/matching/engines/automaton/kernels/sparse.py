@@ -98,10 +98,8 @@ def add_companions(state: Int64, flags: Bytes) -> None:
 def ask_for(state: Int64, formula: int, flags: Bytes) -> None:
     """Note that whoever looks at a formula has to be told, unless it has other sparse facts."""
     if holds_without(state, formula, flags, PURE):
-        starts, code = (
-            int64s(state, at.TABLES.formula_starts),
-            int32s(state, at.TABLES.formula_code),
-        )
+        starts = int64s(state, at.TABLES.formula_starts)
+        code = int32s(state, at.TABLES.formula_code)
         place, end = starts[formula], starts[formula + 1]
         while place < end:
             if code[place] >= 0:

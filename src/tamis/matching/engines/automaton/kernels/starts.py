@@ -66,10 +66,8 @@ def find_reached_nodes(state: Int64, outer: int, inherited: int, symbol: int) ->
         row = members[i] * pr.NODE_COLUMNS
         start, end = nodes[row + pr.CHILDREN], nodes[row + pr.DESCENDANTS]
         count = reach(tests, start, end, symbol, passed, reached, count)
-    offsets, members = (
-        int64s(state, at.CACHE.pendings.starts),
-        int32s(state, at.CACHE.pendings.members),
-    )
+    offsets = int64s(state, at.CACHE.pendings.starts)
+    members = int32s(state, at.CACHE.pendings.members)
     pending = inherited
     while pending:
         for i in range(offsets[pending], offsets[pending + 1]):
@@ -164,11 +162,9 @@ def known_state(
     state: Int64, count: int, hash: np.uint64, inherited: int, unconditional: int, answer: int
 ) -> int:
     """The state of the members whose bits are set, or -1."""
-    table, offsets, members = (
-        int32s(state, at.CACHE.states.slots),
-        int64s(state, at.CACHE.states.starts),
-        int32s(state, at.CACHE.states.members),
-    )
+    table = int32s(state, at.CACHE.states.slots)
+    offsets = int64s(state, at.CACHE.states.starts)
+    members = int32s(state, at.CACHE.states.members)
     info = int32s(state, at.CACHE.state_info)
     mask = U(len(table) - 1)
     slot = hash & mask
@@ -280,10 +276,8 @@ def turn_to(state: Int64, pending: int) -> None:
             mine = info[mine * at.PENDING_COLUMNS + at.AROUND]
         else:
             its = info[its * at.PENDING_COLUMNS + at.AROUND]
-    offsets, nodes = (
-        int64s(state, at.CACHE.pendings.starts),
-        int32s(state, at.CACHE.pendings.members),
-    )
+    offsets = int64s(state, at.CACHE.pendings.starts)
+    nodes = int32s(state, at.CACHE.pendings.members)
     bits, needed = uint8s(state, at.SCRATCH.pending_bits), uint64s(state, at.SCRATCH.needed)
     number = before
     while number != mine:
@@ -352,10 +346,8 @@ def known_pending(state: Int64, total: int, hash: np.uint64) -> int:
 @called
 def all_have_bits(state: Int64, pending: int) -> bool:
     """Whether the bits of all pending nodes are set."""
-    offsets, nodes = (
-        int64s(state, at.CACHE.pendings.starts),
-        int32s(state, at.CACHE.pendings.members),
-    )
+    offsets = int64s(state, at.CACHE.pendings.starts)
+    nodes = int32s(state, at.CACHE.pendings.members)
     bits = uint8s(state, at.SCRATCH.pending_bits)
     number = pending
     while number and all_set(bits, nodes, offsets[number], offsets[number + 1]):

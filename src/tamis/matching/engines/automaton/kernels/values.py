@@ -166,10 +166,8 @@ def with_constant(
     state: Int64, group: int, child_facts: int, hash: np.uint64, values: Bytes, start: int, end: int
 ) -> int:
     """What was gathered, with the constant that some bytes are, if they are one."""
-    slots, texts = (
-        uint64s(state, at.PROGRAM.constant_slots),
-        uint8s(state, at.PROGRAM.constant_bytes),
-    )
+    slots = uint64s(state, at.PROGRAM.constant_slots)
+    texts = uint8s(state, at.PROGRAM.constant_bytes)
     constants = int32s(state, at.PROGRAM.constants)
     mask = U(len(slots) - 1)
     slot = (hash ^ hash >> U(29)) & mask
@@ -310,10 +308,8 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
     The automaton of Aho and Corasick (CACM 18, 1975).
     """
     values, letters = uint8s(state, buffer), uint8s(state, at.PROGRAM.searched_letters)
-    rows, outputs = (
-        int32s(state, at.PROGRAM.searched_rows),
-        int32s(state, at.PROGRAM.searched_outputs),
-    )
+    rows = int32s(state, at.PROGRAM.searched_rows)
+    outputs = int32s(state, at.PROGRAM.searched_outputs)
     width = np.int64(letters[256])
     near = len(rows) // width
     node = root
@@ -331,10 +327,8 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
 @called
 def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
     """Where a byte leads from a node; or one of the first nodes, where it leads the same way."""
-    keys, failures = (
-        uint64s(state, at.PROGRAM.searched_keys),
-        int32s(state, at.PROGRAM.searched_failures),
-    )
+    keys = uint64s(state, at.PROGRAM.searched_keys)
+    failures = int32s(state, at.PROGRAM.searched_failures)
     while node >= near:
         slot = slot_of(keys, U(node) << U(8) | U(byte))
         if keys[slot] != U(0):
@@ -346,10 +340,8 @@ def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
 @called
 def derive_searched(state: Int64, node: int) -> bool:
     """Tell of a constant, and of those that it ends with: whether the first was not told before."""
-    facts, shorter = (
-        int32s(state, at.PROGRAM.searched_facts),
-        int32s(state, at.PROGRAM.searched_shorter),
-    )
+    facts = int32s(state, at.PROGRAM.searched_facts)
+    shorter = int32s(state, at.PROGRAM.searched_shorter)
     derived = uint64s(state, at.SCRATCH.derived)
     is_new = not holds_fact(derived, np.int64(facts[node]))
     # What one that was told ends with was told with it.
