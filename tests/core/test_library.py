@@ -136,7 +136,7 @@ def test_what_is_no_state_is_refused(state: Any) -> None:
 
 
 def test_arrays_of_other_types_are_refused() -> None:
-    rehash = open_library().caller("tamis_matching_engines_automaton_kernels_facts_rehash")
+    rehash = open_library().caller("tamis_core_kernel_table_fill_slots")
     words, slots = np.zeros(4, np.uint64), np.zeros(8, np.int32)
     for arguments in [(words, 0, words), (slots, 0, slots), (words.reshape(2, 2), 0, slots)]:
         with pytest.raises(TypeError, match="a kernel takes a contiguous"):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import tamis
 from tamis.core.kernel.declare import uncompiled
+from tamis.core.kernel.text import parse_number
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
@@ -19,7 +20,6 @@ from tamis.language.values import xpath_number
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries
 from tamis.matching.engines.automaton.execute import Automaton
-from tamis.matching.engines.automaton.kernels.values import parse_number
 from tests.matching.automaton.asking import STRUCTURE, answers
 from tests.matching.automaton.test_cache import UNLIMITED, asked
 

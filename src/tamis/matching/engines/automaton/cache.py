@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Words
+from tamis.core.kernel.table import fill_slots
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.facts import copy_pairs, rehash
+from tamis.matching.engines.automaton.kernels.facts import copy_pairs
 from tamis.matching.engines.automaton.layout import CacheArrays, FactSets, Lists, Pairs, Scratch
 from tamis.matching.engines.automaton.program import ProgramArrays
 
@@ -119,7 +120,7 @@ def grown_lists(lists: L) -> L:
         return lists._replace(members=grown(lists.members, 2 * len(lists.members)))
     hashes = grown(lists.hashes, 2 * size)
     slots = np.zeros(4 * size, np.int32)
-    rehash(hashes, count, slots)
+    fill_slots(hashes, count, slots)
     return lists._replace(starts=grown(lists.starts, 2 * size + 1), hashes=hashes, slots=slots)
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import called, inlined
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s
-from tamis.matching.engines.automaton.kernels.values import parse_number
+from tamis.core.kernel.text import parse_number
 from tamis.transform.shapes import ATTRIBUTE, VALUE
 from tamis.transform.strings.kernels.events import parent_of_text
 from tamis.transform.strings.kernels.tables import hash_of_number, hash_of_text, next_slot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.record import fields
+from tamis.core.kernel.record import lay_out
 
 TRUE, FALSE = 0, -1
 """Numbers of formulas; FALSE is never in a program."""
@@ -86,5 +86,32 @@ class Building(NamedTuple):
 # The scalars of the state: how many there are.
 (NODES, FACTS, VALUES, RULES, CHAINS, LASTS, NUMBERS, FORMULAS, CODE, STRINGS, BYTES, ACCEPTS,
  LIMITS, SCALARS) = range(14)  # fmt: skip
-TABLES = fields(Building, SCALARS)
-STATE_SIZE = TABLES[-1] + 2
+TABLES, STATE_SIZE = lay_out(SCALARS, Building)
+
+
+class RowTable(NamedTuple):
+    """A table of rows: its fields, where its rows are counted, and their width.
+
+    The first ``keys`` numbers say which row it is. Tables without slots may have a row twice.
+    """
+
+    rows: int
+    slots: int
+    used: int
+    width: int
+    keys: int
+
+
+NODE_TABLE = RowTable(TABLES.nodes, TABLES.node_slots, NODES, NODE_ROW, 3)
+FACT_TABLE = RowTable(TABLES.facts, TABLES.fact_slots, FACTS, FACT_ROW, 3)
+VALUE_TABLE = RowTable(TABLES.values, TABLES.value_slots, VALUES, VALUE_ROW, 3)
+RULE_TABLE = RowTable(TABLES.rules, TABLES.rule_slots, RULES, RULE_ROW, 5)
+CHAIN_TABLE = RowTable(TABLES.chains, TABLES.chain_slots, CHAINS, CHAIN_ROW, 1)
+LAST_TABLE = RowTable(TABLES.lasts, TABLES.last_slots, LASTS, LAST_ROW, 2)
+NUMBER_TABLE = RowTable(TABLES.numbers, TABLES.number_slots, NUMBERS, NUMBER_ROW, 2)
+ACCEPT_TABLE = RowTable(TABLES.accepts, -1, ACCEPTS, ACCEPT_ROW, 0)
+LIMIT_TABLE = RowTable(TABLES.limits, -1, LIMITS, 1, 0)
+ROW_TABLES = (
+    NODE_TABLE, FACT_TABLE, VALUE_TABLE, RULE_TABLE, CHAIN_TABLE, LAST_TABLE, NUMBER_TABLE,
+    ACCEPT_TABLE, LIMIT_TABLE,
+)  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.arrays import Bytes, Int32, Int64, Words
+from tamis.core.arrays import Bytes, Int64, Words
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
@@ -20,6 +20,7 @@ from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.facts import (
     UNSLICED,
     add_list,
+    are_equal,
     clear,
     has_room,
     holds_fact,
@@ -208,12 +209,3 @@ def intern_sliced(state: Int64, taken: int) -> int:
     for i in range(taken):
         members[start + i] = source[i]
     return add_list(state, at.CACHE.answers, taken, hash)
-
-
-@inlined
-def are_equal(members: Int32, start: int, source: Int32, count: int) -> bool:
-    """Whether some numbers are others."""
-    i = 0
-    while i < count and members[start + i] == source[i]:
-        i += 1
-    return i == count

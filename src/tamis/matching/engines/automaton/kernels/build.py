@@ -5,106 +5,88 @@ The rows are nodes of the trie, facts, comparisons of values, and rules.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
+from tamis.core.kernel.table import GOLDEN, free_slot, slot_finder
+from tamis.core.kernel.text import hash_bytes, same_bytes
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.compile import layout as at
-from tamis.matching.engines.automaton.kernels.facts import GOLDEN, MIXER, joined
+from tamis.matching.engines.automaton.kernels.facts import MIXER, are_equal, joined
 
 # -- rows ------------------------------------------------------------------------------------------
 
 
 @inlined
-def hash_row(keys: int, a: int, b: int, c: int, d: int, e: int) -> np.uint64:
+def hash_row(keys: int, row: Any) -> np.uint64:
     """The hash of a row's first numbers."""
-    hash = joined(MIXER, a)
+    hash = joined(MIXER, row[0])
     if keys > 1:
-        hash = joined(hash, b)
+        hash = joined(hash, row[1])
     if keys > 2:
-        hash = joined(hash, c)
+        hash = joined(hash, row[2])
     if keys > 3:
-        hash = joined(joined(hash, d), e)
+        hash = joined(joined(hash, row[3]), row[4])
     return hash ^ hash >> U(32)
 
 
 @inlined
-def find_row(
-    rows: Int32, slots: Int32, width: int, keys: int, a: int, b: int, c: int, d: int, e: int
-) -> int:
-    """The number of the row with these first numbers; or minus one minus the slot it would have."""
-    mask = U(len(slots) - 1)
-    slot = hash_row(keys, a, b, c, d, e) & mask
-    while slots[slot] != 0:
-        number = np.int64(slots[slot]) - 1
-        row = number * width
-        if (
-            rows[row] == a
-            and (keys < 2 or rows[row + 1] == b)
-            and (keys < 3 or rows[row + 2] == c)
-            and (keys < 4 or (rows[row + 3] == d and rows[row + 4] == e))
-        ):
-            return number
-        slot = (slot + U(1)) & mask
-    return -1 - np.int64(slot)
+def is_row(known: Any, number: int, row: Any) -> bool:
+    """Whether a known row, one of ``(rows, width, keys)``, has these first numbers."""
+    rows, width, keys = known
+    index = number * width
+    return (
+        rows[index] == row[0]
+        and (keys < 2 or rows[index + 1] == row[1])
+        and (keys < 3 or rows[index + 2] == row[2])
+        and (keys < 4 or (rows[index + 3] == row[3] and rows[index + 4] == row[4]))
+    )
+
+
+find_row = slot_finder(is_row)
 
 
 @inlined
-def add_row(
-    state: Int64,
-    place: int,
-    slots_place: int,
-    count: int,
-    width: int,
-    keys: int,
-    a: int,
-    b: int,
-    c: int,
-    d: int,
-    e: int,
-) -> int:
+def add_row(state: Int64, table: Any, row: Any) -> int:
     """The number of a row, which is added where it is new; there must be room.
 
     Args:
-        count: the scalar that says how many rows there are.
-        keys: how many of the numbers say which row it is: 1, 2, 3 or 5.
+        table: a ``RowTable``; its ``keys`` of the five numbers are looked at.
     """
-    rows, slots = int32s(state, place), int32s(state, slots_place)
-    number = find_row(rows, slots, width, keys, a, b, c, d, e)
-    if number >= 0:
-        return number
-    slot = -1 - number
-    number = state[count]
-    state[count] += 1
+    rows, slots, keys = int32s(state, table.rows), int32s(state, table.slots), table.keys
+    slot = find_row(slots, hash_row(keys, row), (rows, table.width, keys), row)
+    if slots[slot] != 0:
+        return np.int64(slots[slot]) - 1
+    number = state[table.used]
+    state[table.used] += 1
     slots[slot] = number + 1
-    row = number * width
-    rows[row] = a
+    index = number * table.width
+    rows[index] = row[0]
     if keys > 1:
-        rows[row + 1] = b
+        rows[index + 1] = row[1]
     if keys > 2:
-        rows[row + 2] = c
+        rows[index + 2] = row[2]
     if keys > 3:
-        rows[row + 3] = d
-        rows[row + 4] = e
+        rows[index + 3] = row[3]
+        rows[index + 4] = row[4]
     return number
 
 
 @kernel
 def rehash_rows(rows: Int32, width: int, keys: int, count: int, slots: Int32) -> None:
-    """Put all rows into an empty hash table."""
-    mask = U(len(slots) - 1)
+    """Enter all rows into empty slots."""
     for number in range(count):
-        row = number * width
-        b = rows[row + 1] if keys > 1 else 0
-        c = rows[row + 2] if keys > 2 else 0
-        d = rows[row + 3] if keys > 3 else 0
-        e = rows[row + 4] if keys > 3 else 0
-        slot = hash_row(keys, rows[row], b, c, d, e) & mask
-        while slots[slot] != 0:
-            slot = (slot + U(1)) & mask
-        slots[slot] = number + 1
+        i = number * width
+        b = np.int64(rows[i + 1]) if keys > 1 else 0
+        c = np.int64(rows[i + 2]) if keys > 2 else 0
+        d = np.int64(rows[i + 3]) if keys > 3 else 0
+        e = np.int64(rows[i + 4]) if keys > 3 else 0
+        hash = hash_row(keys, (np.int64(rows[i]), b, c, d, e))
+        slots[free_slot(slots, hash)] = number + 1
 
 
 # -- programs of formulas --------------------------------------------------------------------------
@@ -119,42 +101,38 @@ def hash_code(kind: int, code: Int32, start: int, end: int) -> np.uint64:
     return hash ^ hash >> U(32)
 
 
-@called
-def find_formula(state: Int64, kind: int, code: Int32, length: int) -> int:
-    """The number of a formula; or minus one minus the slot that it would have."""
-    slots, starts = int32s(state, at.TABLES.formula_slots), int64s(state, at.TABLES.formula_starts)
-    kinds, known = uint8s(state, at.TABLES.formula_kinds), int32s(state, at.TABLES.formula_code)
-    mask = U(len(slots) - 1)
-    slot = hash_code(kind, code, 0, length) & mask
-    while slots[slot] != 0:
-        number = np.int64(slots[slot]) - 1
-        start = starts[number]
-        if kinds[number] == kind and starts[number + 1] - start == length:
-            i = 0
-            while i < length and known[start + i] == code[i]:
-                i += 1
-            if i == length:
-                return number
-        slot = (slot + U(1)) & mask
-    return -1 - np.int64(slot)
+@inlined
+def is_formula(known: Any, number: int, searched: Any) -> bool:
+    """Whether a known formula is of a kind, and of a code of some length."""
+    kinds, starts, codes = known
+    kind, code, length = searched
+    start = starts[number]
+    return (
+        kinds[number] == kind
+        and starts[number + 1] - start == length
+        and are_equal(codes, start, code, length)
+    )
+
+
+find_formula = slot_finder(is_formula)
 
 
 @called
 def add_formula(state: Int64, kind: int, code: Int32, length: int, depth: int) -> int:
     """The number of a formula, which is added where it is new; there must be room."""
-    number = find_formula(state, kind, code, length)
-    if number >= 0:
-        return number
-    slot = -1 - number
-    number = state[at.FORMULAS]
-    int32s(state, at.TABLES.formula_slots)[slot] = number + 1
-    uint8s(state, at.TABLES.formula_kinds)[number] = kind
+    slots, starts = int32s(state, at.TABLES.formula_slots), int64s(state, at.TABLES.formula_starts)
+    kinds, known = uint8s(state, at.TABLES.formula_kinds), int32s(state, at.TABLES.formula_code)
+    hash = hash_code(kind, code, 0, length)
+    slot = find_formula(slots, hash, (kinds, starts, known), (kind, code, length))
+    if slots[slot] != 0:
+        return np.int64(slots[slot]) - 1
+    number, start = state[at.FORMULAS], state[at.CODE]
+    slots[slot] = number + 1
+    kinds[number] = kind
     uint8s(state, at.TABLES.formula_depths)[number] = depth
-    start = state[at.CODE]
-    known = int32s(state, at.TABLES.formula_code)
     for i in range(length):
         known[start + i] = code[i]
-    int64s(state, at.TABLES.formula_starts)[number + 1] = start + length
+    starts[number + 1] = start + length
     state[at.FORMULAS] += 1
     state[at.CODE] += length
     return number
@@ -170,28 +148,26 @@ def fact_holds(state: Int64, fact: int) -> int:
 
 @kernel
 def rehash_formulas(state: Int64) -> None:
-    """Put all formulas into their hash table, which is empty."""
+    """Enter all formulas into their slots, which are empty."""
     slots, starts = int32s(state, at.TABLES.formula_slots), int64s(state, at.TABLES.formula_starts)
     kinds, known = uint8s(state, at.TABLES.formula_kinds), int32s(state, at.TABLES.formula_code)
-    mask = U(len(slots) - 1)
     for number in range(state[at.FORMULAS]):
-        slot = hash_code(kinds[number], known, starts[number], starts[number + 1]) & mask
-        while slots[slot] != 0:
-            slot = (slot + U(1)) & mask
-        slots[slot] = number + 1
+        hash = hash_code(kinds[number], known, starts[number], starts[number + 1])
+        slots[free_slot(slots, hash)] = number + 1
 
 
 # -- strings ---------------------------------------------------------------------------------------
 
 
 @inlined
-def hash_bytes(text: Bytes, start: int, end: int) -> np.uint64:
-    """The hash of a string."""
-    hash = MIXER
-    for i in range(start, end):
-        hash = (hash ^ U(text[i])) * GOLDEN
-        hash ^= hash >> U(29)
-    return hash ^ hash >> U(32)
+def is_string(known: Any, number: int, searched: Any) -> bool:
+    """Whether a known string is a part of a text."""
+    starts, data = known
+    text, first, last = searched
+    return same_bytes(data, starts[number], starts[number + 1], text, first, last)
+
+
+find_string = slot_finder(is_string)
 
 
 @called
@@ -199,27 +175,17 @@ def add_string(state: Int64, text: Bytes, first: int, last: int) -> int:
     """The number of a string, which is added where it is new; there must be room."""
     slots, starts = int32s(state, at.TABLES.string_slots), int64s(state, at.TABLES.string_starts)
     known = uint8s(state, at.TABLES.string_bytes)
-    mask = U(len(slots) - 1)
-    slot = hash_bytes(text, first, last) & mask
-    length = last - first
-    while slots[slot] != 0:
-        number = np.int64(slots[slot]) - 1
-        start = starts[number]
-        if starts[number + 1] - start == length:
-            i = 0
-            while i < length and known[start + i] == text[first + i]:
-                i += 1
-            if i == length:
-                return number
-        slot = (slot + U(1)) & mask
-    number = state[at.STRINGS]
+    hash = hash_bytes(text, first, last, GOLDEN)
+    slot = find_string(slots, hash, (starts, known), (text, first, last))
+    if slots[slot] != 0:
+        return np.int64(slots[slot]) - 1
+    number, start = state[at.STRINGS], state[at.BYTES]
     slots[slot] = number + 1
-    start = state[at.BYTES]
-    for i in range(length):
+    for i in range(last - first):
         known[start + i] = text[first + i]
-    starts[number + 1] = start + length
+    starts[number + 1] = start + last - first
     state[at.STRINGS] += 1
-    state[at.BYTES] += length
+    state[at.BYTES] += last - first
     return number
 
 
@@ -232,15 +198,12 @@ def add_strings(state: Int64, starts: Int64, text: Bytes, numbers: Int32) -> Non
 
 @kernel
 def rehash_strings(state: Int64) -> None:
-    """Put all strings into their hash table, which is empty."""
+    """Enter all strings into their slots, which are empty."""
     slots, starts = int32s(state, at.TABLES.string_slots), int64s(state, at.TABLES.string_starts)
     known = uint8s(state, at.TABLES.string_bytes)
-    mask = U(len(slots) - 1)
     for number in range(state[at.STRINGS]):
-        slot = hash_bytes(known, starts[number], starts[number + 1]) & mask
-        while slots[slot] != 0:
-            slot = (slot + U(1)) & mask
-        slots[slot] = number + 1
+        hash = hash_bytes(known, starts[number], starts[number + 1], GOLDEN)
+        slots[free_slot(slots, hash)] = number + 1
 
 
 @kernel
@@ -258,55 +221,19 @@ def test_of(state: Int64, node: int) -> int:
 @called
 def node_behind(state: Int64, node: int, is_below: int, test: int) -> int:
     """The node behind a step from another one, to children or (``is_below``) descendants."""
-    return add_row(
-        state,
-        at.TABLES.nodes,
-        at.TABLES.node_slots,
-        at.NODES,
-        at.NODE_ROW,
-        3,
-        node,
-        is_below,
-        test,
-        0,
-        0,
-    )
+    return add_row(state, at.NODE_TABLE, (node, is_below, test, 0, 0))
 
 
 @called
 def fact_of(state: Int64, kind: int, test: int, formula: int) -> int:
     """The number of a fact."""
-    return add_row(
-        state,
-        at.TABLES.facts,
-        at.TABLES.fact_slots,
-        at.FACTS,
-        at.FACT_ROW,
-        3,
-        kind,
-        test,
-        formula,
-        0,
-        0,
-    )
+    return add_row(state, at.FACT_TABLE, (kind, test, formula, 0, 0))
 
 
 @called
 def rule(state: Int64, node: int, formula: int, action: int, target: int, source: int) -> None:
     """What follows where a node is reached and a formula holds there."""
-    add_row(
-        state,
-        at.TABLES.rules,
-        at.TABLES.rule_slots,
-        at.RULES,
-        at.RULE_ROW,
-        5,
-        node,
-        formula,
-        action,
-        target,
-        source,
-    )
+    add_row(state, at.RULE_TABLE, (node, formula, action, target, source))
 
 
 @called
@@ -345,19 +272,7 @@ def value_is(state: Int64, node: int, function: int, operator: int, literal: int
     group = fact_of(state, pr.OF_GROUP, test, -2 - function)
     rule(state, node, at.TRUE, pr.DERIVES, group, -1)
     known = state[at.VALUES]
-    row = add_row(
-        state,
-        at.TABLES.values,
-        at.TABLES.value_slots,
-        at.VALUES,
-        at.VALUE_ROW,
-        3,
-        group,
-        operator,
-        literal,
-        0,
-        0,
-    )
+    row = add_row(state, at.VALUE_TABLE, (group, operator, literal, 0, 0))
     values = int32s(state, at.TABLES.values)
     if row == known:
         values[row * at.VALUE_ROW + at.VALUE_FACT] = fact_of(state, pr.OF_VALUE, test, -2 - row)
@@ -392,19 +307,7 @@ def chain_of(state: Int64, first: int) -> int:
         first: the fact; or, below 0, what names a chain that the builder knows the stages of.
     """
     known = state[at.CHAINS]
-    chain = add_row(
-        state,
-        at.TABLES.chains,
-        at.TABLES.chain_slots,
-        at.CHAINS,
-        at.CHAIN_ROW,
-        1,
-        first,
-        0,
-        0,
-        0,
-        0,
-    )
+    chain = add_row(state, at.CHAIN_TABLE, (first, 0, 0, 0, 0))
     if chain == known:
         counter = new_counter(state, 1) if first >= 0 else -1
         int32s(state, at.TABLES.chains)[chain * at.CHAIN_ROW + at.CHAIN_COUNTER] = counter
@@ -416,9 +319,7 @@ def passed(state: Int64, node: int, chain: int, formula: int) -> int:
     """The formula, around a node, of: a child passed a chain, and a formula holds there."""
     end = stage(state, node, formula)
     known = state[at.LASTS]
-    row = add_row(
-        state, at.TABLES.lasts, at.TABLES.last_slots, at.LASTS, at.LAST_ROW, 2, end, chain, 0, 0, 0
-    )
+    row = add_row(state, at.LAST_TABLE, (end, chain, 0, 0, 0))
     lasts = int32s(state, at.TABLES.lasts)
     if row == known:
         lasts[row * at.LAST_ROW + at.LAST_FACT] = fact_of(state, pr.OF_CHILD, -1, -2 - row)
@@ -473,19 +374,7 @@ def add_value(state: Int64, node: int, function: int, operator: int, literal: in
 @kernel
 def add_number(state: Int64, low: int, high: int) -> int:
     """The number of a number, of which the two halves are given."""
-    return add_row(
-        state,
-        at.TABLES.numbers,
-        at.TABLES.number_slots,
-        at.NUMBERS,
-        at.NUMBER_ROW,
-        2,
-        low,
-        high,
-        0,
-        0,
-        0,
-    )
+    return add_row(state, at.NUMBER_TABLE, (low, high, 0, 0, 0))
 
 
 @kernel

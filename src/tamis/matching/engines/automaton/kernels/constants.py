@@ -6,6 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, kernel
+from tamis.core.kernel.table import free_slot
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.facts import slot_of
 from tamis.matching.engines.automaton.kernels.values import TAG, bit_of, hash_gram, hashed, seed
@@ -35,7 +36,6 @@ def fill_slots(constants: Int32, texts: Bytes, slots: Words, bits: Words) -> Non
 @kernel
 def fill_grams(grams: Int32, bits: Words, slots: Int32) -> None:
     """Put the grams of strings into empty tables, as ``search_grams`` looks for them."""
-    mask = U(len(slots) - 1)
     for number in range(len(grams) // pr.GRAM_ROW - 1):
         row = number * pr.GRAM_ROW
         gram = U(np.uint32(grams[row + pr.GRAM]))
@@ -46,10 +46,7 @@ def fill_grams(grams: Int32, bits: Words, slots: Int32) -> None:
             and grams[row + pr.GROUP] == grams[row - pr.GRAM_ROW + pr.GROUP]
         )
         if not is_known:
-            slot = hash_gram(gram, grams[row + pr.GROUP]) & mask
-            while slots[slot] != 0:
-                slot = (slot + U(1)) & mask
-            slots[slot] = number + 1
+            slots[free_slot(slots, hash_gram(gram, grams[row + pr.GROUP]))] = number + 1
 
 
 @kernel

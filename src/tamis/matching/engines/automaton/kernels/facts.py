@@ -15,9 +15,9 @@ from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint64s
+from tamis.core.kernel.table import GOLDEN, free_slot
 from tamis.matching.engines.automaton import layout as at
 
-GOLDEN = U(0x9E3779B97F4A7C15)
 MIXER = U(0xBF58476D1CE4E5B9)
 UNSLICED = U((1 << 63) - 1)
 """The bits of hashes of sets; lists with slices have one more (see ``grids.py``)."""
@@ -141,12 +141,8 @@ def add_list(state: Int64, lists: Any, count: int, hash: np.uint64) -> int:
     uint64s(state, lists.hashes)[number] = hash
     used[at.COUNT] = number + 1
     used[at.USED] = end
-    table = int32s(state, lists.slots)
-    mask = U(len(table) - 1)
-    slot = hash & mask
-    while table[slot]:
-        slot = (slot + U(1)) & mask
-    table[slot] = number + 1
+    slots = int32s(state, lists.slots)
+    slots[free_slot(slots, hash)] = number + 1
     return number
 
 
@@ -192,15 +188,13 @@ def find_set(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -
     return append(state, lists, source, count, hash)
 
 
-@kernel
-def rehash(hashes: Words, count: int, slots: Int32) -> None:
-    """Fill the empty slots of lists that have grown."""
-    mask = U(len(slots) - 1)
-    for number in range(count):
-        slot = hashes[number] & mask
-        while slots[slot]:
-            slot = (slot + U(1)) & mask
-        slots[slot] = number + 1
+@inlined
+def are_equal(members: Int32, start: int, source: Int32, count: int) -> bool:
+    """Whether some numbers are others."""
+    i = 0
+    while i < count and members[start + i] == source[i]:
+        i += 1
+    return i == count
 
 
 @inlined

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
+from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.table import GOLDEN
+from tamis.core.kernel.text import is_space, parse_number
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.ends import merge_facts
 from tamis.matching.engines.automaton.kernels.facts import (
-    GOLDEN,
     MIXER,
     derive,
     holds_fact,
@@ -26,12 +27,9 @@ from tamis.matching.engines.automaton.kernels.facts import (
 )
 from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_derived, lay_over
 
-EXACT = U(1 << 53)
-"""Whole numbers below are exact as doubles, and so are the powers of ten below 10 ** 23."""
 TAG = ~U(0) << U(32)
 """The bits of a hash that a slot has."""
 GRAM_BYTES = 4
-POINT, MINUS = ord("."), ord("-")
 
 
 @called
@@ -440,48 +438,3 @@ def is_true(comparisons: Int32, row: int, which: int, no_number: int) -> bool:
     if which == index:
         return operator & pr.EQUAL != 0
     return operator & (pr.LESS if which < index else pr.MORE) != 0
-
-
-@inlined
-def is_space(byte: int) -> bool:
-    """Whether a byte is white space of XML."""
-    return byte == 32 or 9 <= byte <= 10 or byte == 13
-
-
-@called
-def parse_number(values: Bytes, start: int, end: int, number: Floats) -> bool:
-    """XPath's number() of a string, NaN for what is none; False for one of too many digits."""
-    place, last = start, end
-    while place < last and is_space(values[place]):
-        place += 1
-    while place < last and is_space(values[last - 1]):
-        last -= 1
-    is_negative = place < last and values[place] == MINUS
-    place += is_negative
-    digits, places = 0, -1
-    whole = U(0)
-    is_exact = True
-    number[0] = np.nan
-    while place < last:
-        byte = np.int64(values[place])
-        if byte == POINT and places < 0:
-            places = 0
-        elif 48 <= byte <= 57:
-            is_exact = is_exact and whole < EXACT // U(10)
-            whole = whole * U(10) + U(byte - 48)
-            digits += 1
-            places += places >= 0
-        else:
-            return True
-        place += 1
-    if digits == 0:
-        return True
-    if not is_exact or places > 22:
-        return False
-    value = np.float64(whole)
-    power = 1.0
-    for _ in range(places):
-        power *= 10.0
-    value /= power
-    number[0] = -value if is_negative else value
-    return True
