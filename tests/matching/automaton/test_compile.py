@@ -11,7 +11,7 @@ from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries, refuses
 from tamis.matching.engines.automaton.compile.layout import DEPTH_MAX, FALSE, TRUE
 from tamis.matching.engines.automaton.compile.tables import Formulas, Tables
-from tamis.matching.engines.automaton.kernels.formulas import depth
+from tamis.matching.engines.automaton.kernels.queries import depth
 from tamis.matching.engines.automaton.program import (
     ACTION,
     AND,

@@ -20,7 +20,7 @@ __all__ = ["ENGINE", "compile_queries", "locates", "open_automaton", "refuses"]
 def open_automaton(
     program: AutomatonProgram, bytes_max: int, cache: CacheArrays | None = None
 ) -> Automaton:
-    """What matches with a program, for one thread at a time, perhaps from what was learned."""
+    """What matches with a program, for one thread at a time, perhaps with a warm cache."""
     from tamis.matching.engines.automaton.execute import Automaton  # noqa: PLC0415 - imports kernels
 
     return Automaton(program, bytes_max, cache)

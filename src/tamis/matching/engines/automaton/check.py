@@ -441,7 +441,7 @@ def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:
 
 
 def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
-    """Likewise, of those that tell which strings values contain."""
+    """Likewise, of the arrays about strings that values contain."""
     yield is_table(len(program.gram_bits)) and is_table(len(program.gram_slots))
     yield len(program.grams) > 0
     nodes, keys = len(program.searched_facts), len(program.searched_keys)

@@ -1,4 +1,4 @@
-"""``Automaton``: a program and what was learned of it, matching batches of events."""
+"""``Automaton``: matches batches of documents with a program and its cache."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ log = logging.getLogger("tamis")
 L = TypeVar("L", Lists, FactSets)
 
 _POSITION = [at.DOCUMENT, at.EVENT, at.ATTRIBUTE_AT, at.TEXT_AT, at.MISC_AT]
-"""The places that say which event is matched."""
+"""The numbers that say which event is matched."""
 
 _OCCURRENCES = {None: at.OCCURRENCES_NONE, "first": at.OCCURRENCES_FIRST, "all": at.OCCURRENCES_ALL}
 
@@ -48,19 +48,19 @@ _LISTS = {
 
 
 class Automaton:
-    """Matches batches, and remembers what it learns. It belongs to one thread at a time.
+    """Matches batches, and keeps in a cache what it computes. It belongs to one thread at a time.
 
-    What is remembered is bounded: where it would take more than ``bytes_max``, all of it is
-    forgotten but what the open elements need; the bound is then at least twice what these take.
+    The cache is bounded: where it would take more than ``bytes_max``, it is cleared, but for what
+    the open elements need. The bound is then at least twice what these take.
 
     Args:
         program: the queries.
         bytes_max: the bound.
-        cache: what was learned of the program before, to go on from, unless it is larger;
-            nobody else may have these arrays.
+        cache: a warm cache of the program, which is used unless it is larger; nobody else may have
+            these arrays.
 
     Attributes:
-        forgotten: how often all was forgotten so far.
+        cleared: how often the cache was cleared so far.
     """
 
     def __init__(
@@ -91,14 +91,14 @@ class Automaton:
 
     def _use(self, cache: CacheArrays) -> None:
         if size_of(cache) > self.bytes_max:
-            log.info("what was learned before is left out: it takes %d bytes", size_of(cache))
+            log.info("a warm cache is left out: it takes %d bytes", size_of(cache))
             return
         self._cache = cache
         register(self._state, at.CACHE.states.starts, cache)
 
     @property
     def cache(self) -> CacheArrays:
-        """What was learned, to be saved before more is matched."""
+        """The cache, to be saved before more is matched."""
         return self._cache
 
     def _start_empty(self) -> None:
@@ -110,7 +110,7 @@ class Automaton:
         register(self._state, at.CACHE.states.starts, self._cache)
 
     def memory_usage(self) -> int:
-        """Bytes of what was learned, and of the room for work."""
+        """Bytes of the cache, and of the room for work."""
         return size_of(self._cache) + sum(array.nbytes for array in self._scratch)
 
     def match(
@@ -120,7 +120,8 @@ class Automaton:
 
         Args:
             vocabulary: that the batch was parsed with.
-            nodes: note the first place in a document at which the answer of a state is met, or all.
+            nodes: list the nodes that reach states with answers: for each answer the first one of
+                a document, or all.
         """
         self._of_batch = events = self._events(batch, vocabulary)
         state = self._state
@@ -210,10 +211,10 @@ class Automaton:
         answers = int(self._cache.answers.counts[at.COUNT])
         if answers + 3 > len(self._seen):
             self._seen = grown(self._seen, 2 * answers + 3)
-        met = 2 * len(self._occurrence_answers)
+        size = 2 * len(self._occurrence_answers)
         if self._state[at.OCCURRENCE_COUNT] + 3 > len(self._occurrence_answers):
-            self._occurrence_answers = grown(self._occurrence_answers, met)
-            self._occurrence_nodes = grown(self._occurrence_nodes, met)
+            self._occurrence_answers = grown(self._occurrence_answers, size)
+            self._occurrence_nodes = grown(self._occurrence_nodes, size)
 
     def _make_room_on_overlay(self) -> None:
         """Drop what the overlay has twice; where that is less than half of it, let it grow."""
@@ -223,10 +224,10 @@ class Automaton:
             self._overlay = [grown(part, 2 * len(part)) for part in self._overlay]
 
     def _make_room(self, status: int) -> None:
-        """Let the cache grow, or forget.
+        """Let the cache grow, or clear it.
 
-        What open elements need is never forgotten, and the bound is at least twice that: so much
-        has been learned anew before it is forgotten again.
+        What open elements need stays, and the bound is at least twice that: so much is computed
+        anew before the cache is cleared again.
         """
         state = self._state
         if self._is_restoring and state[at.RESTORED] == state[at.DEPTH]:
@@ -264,11 +265,11 @@ class Automaton:
         register(self._state, at.CACHE.states.starts, cache)
 
     def _clear(self) -> None:
-        """Forget all that open elements do not need; the kernel then finds their states again."""
+        """Drop all that open elements do not need; the kernel then finds their states again."""
         self.cleared += 1
         self._is_restoring = True
         old, state = self._cache, self._state
-        log.info("an automaton forgot what it learned, %d bytes, to stay in bounds", size_of(old))
+        log.info("an automaton cleared its cache, %d bytes, to stay in bounds", size_of(old))
         self._cleared_at = state[_POSITION].tolist()
         self._set_aside()
         self._start_empty()
@@ -291,16 +292,16 @@ class Automaton:
     # -- results -----------------------------------------------------------------------------------
 
     def _set_aside(self) -> None:
-        """Keep those of the answers that were found since answers were forgotten last."""
+        """Keep those of the answers that were found since the cache was cleared last."""
         begin, occurrences_begin = self._pieces[-1][:2] if self._pieces else (0, 0)
         self._state[at.COUNTED_FROM] = self._state[at.FOUND_COUNT]
         self._state[at.TRUE_AT_MOST] = 0
         end, occurrences_end = self._state[[at.FOUND_COUNT, at.OCCURRENCE_COUNT]].tolist()
         answers = self._cache.answers
-        met = self._occurrence_answers[occurrences_begin:occurrences_end]
-        used = np.concatenate([self._found[begin:end], met])
+        listed = self._occurrence_answers[occurrences_begin:occurrences_end]
+        used = np.concatenate([self._found[begin:end], listed])
         used, starts, members = only_used(used, answers.starts, answers.members)
-        self._found[begin:end], met[:] = np.split(used, [end - begin])
+        self._found[begin:end], listed[:] = np.split(used, [end - begin])
         self._pieces.append(_Piece(end, occurrences_end, starts, members))
 
     def _match_set(self) -> MatchSet:
@@ -308,14 +309,14 @@ class Automaton:
         end, occurrences_end = self._state[[at.FOUND_COUNT, at.OCCURRENCE_COUNT]].tolist()
         count, used = answers.counts.tolist()
         last = _Piece(end, occurrences_end, answers.starts[: count + 1], answers.members[:used])
-        found, met = self._found[:end], self._occurrence_answers[:occurrences_end]
+        found, listed = self._found[:end], self._occurrence_answers[:occurrences_end]
         starts, members = last.starts, last.members
         if self._pieces:
             begin = occurrences_begin = sets = used = 0
             several = []
             for piece in [*self._pieces, last]:
                 found[begin : piece.end] += sets
-                met[occurrences_begin : piece.occurrences_end] += sets
+                listed[occurrences_begin : piece.occurrences_end] += sets
                 several.append(piece.starts[1:] + used)
                 begin, occurrences_begin = piece.end, piece.occurrences_end
                 sets += len(piece.starts) - 1
@@ -325,7 +326,7 @@ class Automaton:
         occurrences = None
         if self._state[at.OCCURRENCES]:
             occurrences = Occurrences(
-                self._occurrence_starts, met, self._occurrence_nodes[:occurrences_end]
+                self._occurrence_starts, listed, self._occurrence_nodes[:occurrences_end]
             )
             freeze(*occurrences)
         matches = MatchSet(
@@ -343,7 +344,7 @@ class Automaton:
 
 
 class _Piece(NamedTuple):
-    """Answers that a cache knew, and how many had been found, and met, when it was forgotten."""
+    """Answers of a cache that was cleared; how many answers and occurrences there were by then."""
 
     end: int
     occurrences_end: int

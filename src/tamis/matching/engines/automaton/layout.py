@@ -25,7 +25,7 @@ ANSWER, UNCONDITIONAL_FACTS, RESULT, RESULT_ANSWER, RULED, INHERITED, OWN, READS
 STATE_COLUMNS = 8
 # Columns of ``pending_info``.
 AROUND, TOTAL, NEEDED, PENDING_COLUMNS = range(4)
-# Places in ``Lists.counts``, and in ``FactSets.counts``.
+# Indices of ``Lists.counts``, and of ``FactSets.counts``.
 COUNT, USED = range(2)
 
 
@@ -83,17 +83,17 @@ class CacheArrays(NamedTuple):
     """What is known of a program, so far; it only grows.
 
     A *state* is what the tags of the open elements decide: the nodes of the trie that the innermost
-    one reaches, and the *pending* nodes, around it, of which descendants are sought. Of what the
-    children of an open element tell, the facts are *gathered*; what it tells itself, at its end, is
-    its *result*. Both are sets of facts. An *answer* is a set of queries.
+    one reaches, and the *pending* nodes, around it, of which descendants are sought. What the
+    children of an open element derive for it are its *child facts*. What it derives itself, at its
+    end, is its *result*. Both are sets of facts. An *answer* is a set of queries.
 
     Attributes:
         states: the nodes that each state reaches, but for those at which nothing more can come of
             it: first the ones that have rules.
         state_info: int32[s * STATE_COLUMNS]; of each state: its ANSWER at the start of an element;
-            the facts that hold as soon as it is reached (SURE_FACTS); RESULT and RESULT_ANSWER
-            where nothing was gathered; how many nodes have rules (RULED); which nodes are pending
-            around it (INHERITED), and inside (OWN); and whether a rule READS the string value.
+            the facts that hold as soon as it is reached (UNCONDITIONAL_FACTS); RESULT and
+            RESULT_ANSWER without child facts; how many nodes have rules (RULED); which nodes are
+            pending around it (INHERITED), and inside (OWN); and whether a rule READS its value.
         table: int32[s * symbols]; the state of a child, by its symbol.
         pendings: nodes that are pending inside of an element and not around it.
         pending_info: int64[p * PENDING_COLUMNS]; the pending nodes AROUND it, how many there are
@@ -105,9 +105,9 @@ class CacheArrays(NamedTuple):
             class of numbers, or 0.
         query_answers: int32[queries]; 1 and the answer of one query alone, or 0.
         reached: by a state, or from PENDING on pending nodes, and a node: whether it is among them.
-        closes: by state and what was gathered: the result, and from bit 32 on 1 and the answer.
-        merges: by what was gathered and a child's result, or a set of facts about the node's value,
-            of which results have none: what is gathered then.
+        closes: by state and child facts: the result, and from bit 32 on 1 and the answer.
+        merges: by child facts and a child's result, or a set of facts about the node's value, of
+            which results have none: both together.
     """
 
     states: Lists
@@ -128,20 +128,20 @@ class CacheArrays(NamedTuple):
 class Scratch(NamedTuple):
     """Room for the work of one thread.
 
-    Bits say which numbers were noted. Whoever sets bits takes them away again, but for those of
+    Bits say which numbers are listed. Whoever sets bits takes them away again, but for those of
     pending nodes, which stay for the next event.
 
     Attributes:
-        nodes, members, others, sources, answers, rules: int32; room for what is noted.
+        nodes, members, others, sources, answers, rules: int32; room for lists.
         node_bits, answer_bits: uint8; a bit for each.
         pending_bits: uint8; the nodes that are pending at the place that was looked at last.
         needed: uint64; the facts that these need.
-        gathered: uint64; the facts that hold.
-        told, told_words: uint64; the facts that follow, and which words of these are not 0.
+        child_facts: uint64; the facts that hold.
+        derived, derived_words: uint64; the facts that follow, and which words of these are not 0.
         set_places: int32, set_words: uint64; a set of facts that may be new.
         counter_values: int32; 0 between uses.
-        spent: uint64; the sparse facts from which nothing more follows in this document, as bits;
-            spent_facts: int32; the same, as numbers.
+        consumed: uint64, consumed_facts: int32; the sparse facts from which nothing more follows in
+            this document, as bits, and as numbers.
     """
 
     nodes: Int32
@@ -196,8 +196,8 @@ class Progress(NamedTuple):
     """Where a scan is, and what it found.
 
     Attributes:
-        outer_states, outer_gathered, symbols: int32[depth]; of the open elements: the state around
-            each and what was gathered there, and its symbol.
+        outer_states, outer_child_facts, symbols: int32[depth]; of the open elements: the state
+            around each and the child facts there, and its symbol.
         outer_texts: int64[depth]; how many text nodes there were before each of them.
         text: uint8[]; room for a string without its white space.
         number: float64[1]; the number that was read last.
@@ -205,7 +205,7 @@ class Progress(NamedTuple):
         seen: int64[answers]; the stamp of the last document that had an answer.
         overlay_facts, overlay_levels: int32[]; the sparse facts of the open elements, and how deep
             each of these is; the innermost one's are the last.
-        met_starts, met_answers, met_places: where the answers of states were met: ``Occurrences``.
+        occurrence_starts, occurrence_answers, occurrence_nodes: see ``Occurrences``.
     """
 
     outer_states: Int32
@@ -230,7 +230,7 @@ class Progress(NamedTuple):
  TRUE_AT_MOST, LOOK_AT, IS_SETTLED, NUMBER_BUFFER, NUMBER_START, NUMBER_END,
  DOCUMENT_TEXT, TEXT_NEEDED, OCCURRENCES, OCCURRENCE_COUNT, OVERLAID, LEVEL, CONSUMED,
  SCALARS) = range(33)  # fmt: skip
-# Values of NOTES: which of the places where answers of states are met are noted.
+# Values of OCCURRENCES: which of the nodes that reach states with answers are listed.
 OCCURRENCES_NONE, OCCURRENCES_FIRST, OCCURRENCES_ALL = range(3)
 # What ``scan`` returns: what has to grow, or that Python has to read a number; negated, what the
 # functions that add to the cache return.

@@ -1,8 +1,8 @@
 """``Program``: subscriptions, compiled for the automaton, as flat arrays.
 
 The words: a *node* is one of the trie of steps, and stands for all nodes of a document that its
-path leads to; *symbols* are what a step can tell apart; a *fact* is what an element tells the one
-around it; a *formula* is of facts; a *rule* says what follows where a formula holds.
+path leads to; *symbols* are what a step can tell apart; a *fact* is what an element derives for
+the one around it; a *formula* is of facts; a *rule* says what follows where a formula holds.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ NOT, AND, OR, COUNT, CONSTANT_TRUE = range(-1, -6, -1)
 CHILDREN, DESCENDANTS, ACCEPTED, UNCONDITIONAL, RULES, NEEDS, WATCHES, GRIDS = range(8)
 NODE_COLUMNS = 8
 # Columns of ``rules``; for COUNTS the target is the counter that is added to, and the source the
-# one whose value is added, or -1 for 1. In ``sparse_rules`` the source is the node, and SPENDS says
-# that nothing more follows from the fact in a document of which the query is true.
+# one whose value is added, or -1 for 1. In ``sparse_rules`` the source is the node, and CONSUMES
+# says that nothing more follows from the fact in a document of which the query is true.
 WATCHED, ALSO, THIRD, FORMULA, ACTION, TARGET, SOURCE, CONSUMES = range(8)
 RULE_COLUMNS = 8
 # Columns of ``grids``.
@@ -71,12 +71,12 @@ class ProgramArrays(NamedTuple):
     Attributes:
         nodes: int32[nodes + 1, NODE_COLUMNS]; by node, where its part of these lists begins:
             CHILDREN, nodes; DESCENDANTS, those among them on a descendant step; ACCEPTED, of
-            ``accepts``; SURE, of ``sure``; RULES, of ``rules``; NEEDS, of ``needs``; WATCHES, of
-            ``watch_words``; GRIDS, of ``grids``.
+            ``accepts``; UNCONDITIONAL, of ``unconditional``; RULES, of ``rules``; NEEDS, of
+            ``needs``; WATCHES, of ``watch_words``; GRIDS, of ``grids``.
         tests: int32[nodes]; the symbol that passes, or minus one minus the number of a wildcard.
         wildcards: uint8[symbols, wildcards]; which of them a symbol passes.
         accepts: int32[]; queries that are true as soon as the node is reached.
-        sure: int32[]; facts that hold as soon as the node is reached.
+        unconditional: int32[]; facts that hold as soon as the node is reached.
         rules: int32[r, RULE_COLUMNS]; what follows at the node where a formula holds. Each that
             cannot hold without facts has one that is WATCHED; the others, -1, come first, and then
             they ascend. With it stand two more facts that the formula needs, or the same again, and
@@ -145,7 +145,7 @@ class ProgramArrays(NamedTuple):
         stage_starts: int64[chains + 1]; stages: int32[s, 3]; the fact of a stage, its counter and
             the value that passes.
         last_starts: int64[], lasts: int32[l, 2]; by fact OF_STAGE: chains, and what follows of a
-            child that passed the chain and told this one.
+            child that passed the chain and has this one.
     """
 
     nodes: Int32

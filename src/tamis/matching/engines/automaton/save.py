@@ -1,8 +1,8 @@
-"""Programs, and what was learned of them, as files.
+"""Programs, and caches of them, as files.
 
 A program is a file that is mapped into memory: it is there at once, and all processes that load it
 share it. Nothing in it is trusted: a file that Tamis did not write, or that was changed, is refused
-before a kernel reads it (``validate``). What was learned is a file of its own, so that it can be
+before a kernel reads it (``check``). A cache is a file of its own, so that it can be
 written again and again while programs stay as they are, and a fault in it costs but what it would
 have saved.
 
@@ -49,7 +49,7 @@ log = logging.getLogger("tamis")
 PROGRAM_VERSION = 6
 """To be raised when the arrays of programs change, or what they mean."""
 CACHE_VERSION = 4
-"""Likewise of caches; or when a kernel would learn something else."""
+"""Likewise of caches; or when a kernel would compute something else."""
 
 _PREFIX = "automaton."
 
@@ -72,7 +72,7 @@ class SavedProgram(NamedTuple):
     identity: str
 
 
-class _NotSaid(Exception):  # noqa: N818 - says what is the matter
+class _BadMetadata(Exception):  # noqa: N818 - says what is the matter
     """Metadata do not say what they should."""
 
 
@@ -97,13 +97,13 @@ def save_program(
     arrays = arrays or {}
     assert not any("." in name for name in arrays), arrays.keys()
     own = {_PREFIX + name: array for name, array in _arrays_of(program.arrays).items()}
-    said = {
+    data = {
         "queries": program.queries,
-        "projection": _projection_said(program.projection),
-        "names": _symbols_said(program),
+        "projection": _projection_to_json(program.projection),
+        "names": _symbols_to_json(program),
         "more": metadata or {},
     }
-    return write_arrays(path, "program", PROGRAM_VERSION, {**own, **arrays}, said)
+    return write_arrays(path, "program", PROGRAM_VERSION, {**own, **arrays}, data)
 
 
 def load_program(path: Path) -> SavedProgram:
@@ -117,10 +117,10 @@ def load_program(path: Path) -> SavedProgram:
     file = open_arrays(path, "program", PROGRAM_VERSION)
     own, others = _divided(file)
     try:
-        said = _object(file.metadata, {"queries", "projection", "names", "more"})
-        queries, more = _is(int, said["queries"]), _is(dict, said["more"])
-        projection, symbols = _projection_heard(said["projection"]), _symbols_heard(said["names"])
-    except _NotSaid:
+        data = _object(file.metadata, {"queries", "projection", "names", "more"})
+        queries, more = _typed(int, data["queries"]), _typed(dict, data["more"])
+        projection, symbols = _projection_of(data["projection"]), _symbols_of(data["names"])
+    except _BadMetadata:
         raise DamagedProgram("its metadata are not those of a program", str(path)) from None
     count = pr.FIRST_SYMBOL + sum(len(kind) for both in symbols for kind in both)
     fault = fault_of_program(own, queries, count)
@@ -152,92 +152,92 @@ def _divided(file: ArrayFile) -> tuple[dict[str, NDArray[Any]], dict[str, NDArra
 # -- metadata --------------------------------------------------------------------------------------
 
 
-def _projection_said(projection: Projection) -> dict[str, Any]:
+def _projection_to_json(projection: Projection) -> dict[str, Any]:
     return {
-        name: _names_said(value) if isinstance(value, Names) else value
+        name: _names_to_json(value) if isinstance(value, Names) else value
         for name, value in projection._asdict().items()
     }
 
 
-def _names_said(names: Names) -> list[Name] | None:
+def _names_to_json(names: Names) -> list[Name] | None:
     return None if names.some is None else sorted(names.some)
 
 
-def _symbols_said(program: AutomatonProgram) -> list[list[Any]]:
+def _symbols_to_json(program: AutomatonProgram) -> list[list[Any]]:
     """What each symbol from FIRST_SYMBOL on is: a kind, a namespace and a local name.
 
     The kind is 1 for attributes; the namespace, or the local name, is None for any.
     """
-    said: dict[int, list[Any]] = {}
+    data: dict[int, list[Any]] = {}
     for kind, (names, namespaces, locals) in enumerate((program.elements, program.attributes)):
-        said |= {symbol: [kind, *name] for name, symbol in names.items()}
-        said |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
-        said |= {symbol: [kind, None, local] for local, symbol in locals.items()}
-    return [said[symbol] for symbol in range(pr.FIRST_SYMBOL, len(program.arrays.wildcards))]
+        data |= {symbol: [kind, *name] for name, symbol in names.items()}
+        data |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
+        data |= {symbol: [kind, None, local] for local, symbol in locals.items()}
+    return [data[symbol] for symbol in range(pr.FIRST_SYMBOL, len(program.arrays.wildcards))]
 
 
-def _projection_heard(said: Any) -> Projection:
-    said = _object(said, set(Projection._fields))
+def _projection_of(data: Any) -> Projection:
+    data = _object(data, set(Projection._fields))
     return Projection(
-        _names_heard(said["attributes"]),
-        _names_heard(said["text"]),
-        *(_is(bool, said[name]) for name in ("misc", "prefixes", "lines")),
+        _names_of(data["attributes"]),
+        _names_of(data["text"]),
+        *(_typed(bool, data[name]) for name in ("misc", "prefixes", "lines")),
     )
 
 
-def _names_heard(said: Any) -> Names:
-    if said is None:
+def _names_of(data: Any) -> Names:
+    if data is None:
         return Names(None)
-    return Names(_name(pair) for pair in _is(list, said))
+    return Names(_name(pair) for pair in _typed(list, data))
 
 
-def _name(said: Any) -> Name:
-    namespace, local = _several(said, 2)
-    return _is(str, namespace), _is(str, local)
+def _name(data: Any) -> Name:
+    namespace, local = _several(data, 2)
+    return _typed(str, namespace), _typed(str, local)
 
 
-def _symbols_heard(said: Any) -> tuple[Symbols, Symbols]:
+def _symbols_of(data: Any) -> tuple[Symbols, Symbols]:
     """The symbols of elements, and of attributes."""
     both = Symbols({}, {}, {}), Symbols({}, {}, {})
-    for symbol, row in enumerate(_is(list, said), pr.FIRST_SYMBOL):
+    for symbol, row in enumerate(_typed(list, data), pr.FIRST_SYMBOL):
         kind, namespace, local = _several(row, 3)
-        if _is(int, kind) not in (0, 1) or namespace is local is None:
-            raise _NotSaid
+        if _typed(int, kind) not in (0, 1) or namespace is local is None:
+            raise _BadMetadata
         symbols = both[kind]
         if local is None:
-            symbols.namespaces[_is(str, namespace)] = symbol
+            symbols.namespaces[_typed(str, namespace)] = symbol
         elif namespace is None:
-            symbols.locals[_is(str, local)] = symbol
+            symbols.locals[_typed(str, local)] = symbol
         else:
             symbols.names[_name([namespace, local])] = symbol
     return both
 
 
-def _object(said: Any, names: set[str]) -> dict[str, Any]:
-    result: dict[str, Any] = _is(dict, said)
+def _object(data: Any, names: set[str]) -> dict[str, Any]:
+    result: dict[str, Any] = _typed(dict, data)
     if result.keys() != names:
-        raise _NotSaid
+        raise _BadMetadata
     return result
 
 
-def _several(said: Any, count: int) -> list[Any]:
-    if len(_is(list, said)) != count:
-        raise _NotSaid
-    return list(said)
+def _several(data: Any, count: int) -> list[Any]:
+    if len(_typed(list, data)) != count:
+        raise _BadMetadata
+    return list(data)
 
 
-def _is(kind: type[T], said: Any) -> T:
-    """What was said, which has to be of a type; True is no number."""
-    if type(said) is not kind:
-        raise _NotSaid
-    return said
+def _typed(kind: type[T], data: Any) -> T:
+    """What was data, which has to be of a type; True is no number."""
+    if type(data) is not kind:
+        raise _BadMetadata
+    return data
 
 
 # -- caches ----------------------------------------------------------------------------------------
 
 
 def save_cache(path: Path, cache: CacheArrays, identity: str) -> None:
-    """Write what was learned of a program to a file, whole or not at all.
+    """Write a cache of a program to a file, whole or not at all.
 
     Args:
         identity: of the program's file.
@@ -249,9 +249,9 @@ def save_cache(path: Path, cache: CacheArrays, identity: str) -> None:
 
 
 def load_cache(path: Path, saved: SavedProgram) -> CacheArrays | None:
-    """What was learned of a program, to go on from; or None where there is no use in the file.
+    """A warm cache of a program; or None where there is no use in the file.
 
-    Why that is so is logged: a cache saves time and is nothing to fail for. What is learned later
+    Why that is so is logged: a cache saves time and is nothing to fail for. What is added later
     stays in this process. Each automaton needs one of its own.
     """
     try:

@@ -27,7 +27,7 @@ from tamis.matching.engines.automaton.kernels.build import (
     add_value,
     put_string,
 )
-from tamis.matching.engines.automaton.kernels.plain import add_plain
+from tamis.matching.engines.automaton.kernels.queries import add_plain
 
 Test = tuple[int, str | None, str | None]
 """What a node test lets pass: a kind of nodes, a namespace and a local name (None: any)."""

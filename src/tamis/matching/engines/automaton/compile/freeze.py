@@ -18,7 +18,7 @@ from tamis.matching.engines.automaton.compile.builder import Builder, Test
 from tamis.matching.engines.automaton.compile.rules import SparseFacts, grid_arrays
 from tamis.matching.engines.automaton.compile.tables import Tables
 from tamis.matching.engines.automaton.compile.values import Asked, value_arrays
-from tamis.matching.engines.automaton.kernels.formulas import count_uses, finish, weigh
+from tamis.matching.engines.automaton.kernels.freeze import count_uses, finish, weigh
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols
 
 MOST_WORDS = (1 << 31) // 64 - 1
@@ -133,7 +133,7 @@ def _numbered_facts(tables: Tables) -> tuple[Int32, dict[str, NDArray[Any]]]:
     """The number of each fact in the program; and what is known of these numbers.
 
     Kinds follow each other, each from a new word on; in a kind, facts about the same test: an
-    element tells few words of facts then.
+    element derives few words of facts then.
     """
     rows = tables.rows("facts")
     kinds = rows[:, at.KIND]
@@ -173,7 +173,7 @@ def _value_ranks(tables: Tables) -> Int32:
     keys = (begins[:, 1], begins[:, 0], numbers, values[:, at.VALUE_OPERATOR], is_string)
     order = np.lexsort(keys)
     ranks[values[order, at.VALUE_FACT]] = np.arange(len(values), dtype=np.int32)
-    # What is told of just that follows suit.
+    # What is derived from just that follows suit.
     facts = tables.rows("facts")
     derived = np.flatnonzero(
         (facts[:, at.KIND] == pr.OF_CHILD) & (facts[:, at.FACT_FORMULA] > at.TRUE)
@@ -207,7 +207,7 @@ def _begins(tables: Tables) -> Words:
 def _ruled(
     tables: Tables, rank: Int32, facts: Int32, counter_bases: Int32
 ) -> tuple[Int64, Int32, Int32, Int32, Int32, dict[str, NDArray[Any]]]:
-    """What is sure by node; by node, the rules and the numbers of their formulas; the formulas."""
+    """By node: what is unconditional, rules, and the numbers of their formulas; the formulas."""
     given = tables.rows("rules")
     formulas, actions = given[:, at.RULE_FORMULA], given[:, at.RULE_ACTION]
     nodes, targets = rank[given[:, at.RULE_NODE]], given[:, at.RULE_TARGET].copy()
@@ -239,7 +239,7 @@ def _ruled(
 
 
 def _numbered_tests(tables: Tables, facts: Int32, words: int) -> Int32:
-    """By number of a fact that children tell: the test of the children, from 1 on; 0 for others."""
+    """By number of a fact of children: the test of the children, from 1 on; 0 for others."""
     rows = tables.rows("facts")
     result = np.zeros(64 * words, np.int32)
     derived = rows[:, at.KIND] == pr.OF_CHILD
@@ -251,8 +251,8 @@ def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDAr
     """What stands with rules, by formula, and the formulas.
 
     In a conjunction the facts that ask for most, the least likely, come first, and of these the
-    ones that few others ask for. What an element notes about itself is not watched: it was not
-    gathered.
+    ones that few others ask for. What holds of the element itself is not watched: it is
+    no child fact.
     """
     count = int(tables.state[at.FORMULAS])
     kinds: Bytes = tables["formula_kinds"][:count].copy()
@@ -277,7 +277,7 @@ def _node_bits(rules: Int32, nodes: int) -> Bytes:
 
 
 def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
-    """Nodes, from bit 32 on, and the facts of descendants that are told to them: ascending."""
+    """Nodes, from bit 32 on, and the facts of descendants that are derived for them: ascending."""
     rules = tables.rows("rules")
     kinds = tables.rows("facts")[:, at.KIND]
     derived = rules[rules[:, at.RULE_ACTION] == pr.DERIVES]

@@ -38,7 +38,7 @@ class Building(NamedTuple):
         chains: int32[n, CHAIN_ROW]; the fact of the only stage, which the first child passes (or
             minus one minus a number of the builder's); and the counter of that stage.
         lasts: int32[n, LAST_ROW]; a fact OF_STAGE and a chain; and the fact that says that a child
-            tells the first and passed the second.
+            has the first and passed the second.
         numbers: int32[n, NUMBER_ROW]; the bits of float64s.
         formula_kinds: uint8[]; formula_depths: uint8[], of their stacks; formula_starts: int64[],
             into formula_code: int32[].

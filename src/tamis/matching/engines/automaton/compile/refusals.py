@@ -149,7 +149,7 @@ def _size(expression: m.Expression) -> tuple[int, int]:
 
 
 def locates(query: m.Query) -> bool:
-    """Whether a query is among the answers of a state wherever it selects what is met there.
+    """Whether a query is among the answers of a state wherever it selects what reaches the state.
 
     Those are paths without predicates: of twigs only their truth is known, and ``boolean()`` of a
     path selects nothing.

@@ -1,8 +1,8 @@
 """Rules that are found in other ways than by their node: in grids, and by sparse facts.
 
-What an element tells of an author is hardly ever what another one tells, with many authors to ask
-for. A set of such facts is new each time, and what the cache has of such sets is of no use again.
-So facts about one of many constants stay outside of sets, and so does what follows from them. The
+What an element derives from an author is hardly ever what another one derives, with many authors
+to ask for. A set of such facts is new each time, and nothing in the cache is of use for it. So
+facts about one of many constants stay outside of sets, and so does what follows from them. The
 rules that they take part in are found by the fact.
 """
 
@@ -17,8 +17,7 @@ from tamis.core.arrays import Bytes, Int32, Int64, distinct
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.compile import layout as at
 from tamis.matching.engines.automaton.compile.builder import Builder
-from tamis.matching.engines.automaton.kernels.formulas import count_uses
-from tamis.matching.engines.automaton.kernels.sparse import (
+from tamis.matching.engines.automaton.kernels.freeze import (
     DENSE,
     LARGE,
     PURE,
@@ -26,6 +25,7 @@ from tamis.matching.engines.automaton.kernels.sparse import (
     SPARSE,
     add_companions,
     classify,
+    count_uses,
     find_triggers,
 )
 
@@ -42,7 +42,7 @@ def grid_arrays(
 
     Args:
         nodes: that of each rule, ascending.
-        tests: by fact that children tell, from 1 on.
+        tests: by fact of children, from 1 on.
     """
     is_sliced = np.zeros(len(rules), bool)
     grids: list[tuple[int, int, int, int]] = []
@@ -90,7 +90,7 @@ def grid_arrays(
 
 
 def _candidates(nodes: Int32, rules: Int32, tests: Int32) -> list[Int64]:
-    """Rules of a node that accept, of two facts that children of two tests tell."""
+    """Rules of a node that accept, of two facts, of children of two tests."""
     first, other = rules[:, pr.WATCHED], rules[:, pr.ALSO]
     fits = (rules[:, pr.ACTION] == pr.ACCEPTS) & (rules[:, pr.FORMULA] < 0) & (first >= 0)
     fits &= (first != other) & (rules[:, pr.THIRD] == first)

@@ -20,12 +20,7 @@ from tamis.matching.engines.automaton.kernels.build import (
     rehash_rows,
     rehash_strings,
 )
-from tamis.matching.engines.automaton.kernels.formulas import (
-    all_of,
-    any_of,
-    formula_of,
-    negation_of,
-)
+from tamis.matching.engines.automaton.kernels.queries import all_of, any_of, formula_of, negation_of
 
 ROOM = 1024
 """Rows that every table has room for before it is asked for more."""

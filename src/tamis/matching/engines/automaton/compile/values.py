@@ -11,7 +11,7 @@ from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct
 from tamis.core.errors import UsageError
 from tamis.language.plain import OPERATORS as NAMES
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.constants import (
+from tamis.matching.engines.automaton.kernels.freeze import (
     add_searched,
     fill_grams,
     fill_rows,

@@ -3,5 +3,5 @@
 What the tables do not have yet is computed, once, and added: ``starts.advance`` for a start,
 ``ends.close`` and ``ends.merge`` for an end. These take time in proportion to what is known at that
 place, at most to the size of the program. What is true of string values (``values.read_value``)
-joins what was gathered. ``scan.scan`` is what Python calls.
+joins the child facts. ``scan.scan`` is what Python calls.
 """

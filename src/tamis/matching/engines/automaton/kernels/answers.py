@@ -33,7 +33,7 @@ from tamis.matching.engines.automaton.kernels.facts import (
 
 @inlined
 def report(state: Int64, answer: int) -> None:
-    """Note an answer of the document, once; there must be room."""
+    """Report an answer of the document, once; there must be room."""
     if answer >= 0:
         starts = int64s(state, at.CACHE.answers.starts)
         report_sized(state, answer, starts[answer + 1] - starts[answer])
@@ -55,7 +55,7 @@ def report_sized(state: Int64, answer: int, size: int) -> None:
 
 @inlined
 def add_occurrence(state: Int64, answer: int, place: int) -> None:
-    """Note where an answer of a state is met, if that is asked for, before it is reported."""
+    """List the node at which a state has an answer, if that is asked for, before it is reported."""
     if state[at.OCCURRENCES] != at.OCCURRENCES_NONE and answer >= 0:
         is_new = int64s(state, at.PROGRESS.seen)[answer] != state[at.STAMP]
         if is_new or state[at.OCCURRENCES] == at.OCCURRENCES_ALL:
@@ -113,7 +113,7 @@ def can_report(state: Int64) -> bool:
 
 @called
 def take_slices(state: Int64, current: int, taken: int) -> int:
-    """Note the slices of all grids of a state behind what was noted: how much it is then.
+    """List the slices of all grids of a state behind what is listed: how much it is then.
 
     A slice is minus one minus where it begins among the ``sliced`` queries, and where it ends.
     """
@@ -129,7 +129,7 @@ def take_slices(state: Int64, current: int, taken: int) -> int:
 
 @called
 def take_columns(state: Int64, index: int, taken: int) -> int:
-    """Note the slices of a grid."""
+    """List the slices of a grid."""
     grids, facts = int32s(state, at.PROGRAM.grids), uint64s(state, at.SCRATCH.child_facts)
     column = np.int64(grids[index + pr.FIRST_COLUMN])
     end = column + grids[index + pr.COLUMNS]
@@ -155,7 +155,7 @@ def next_fact(facts: Words, fact: int, end: int, inverted: np.uint64) -> int:
 
 @called
 def take_rows(state: Int64, index: int, column: int, last: int, taken: int) -> int:
-    """Note the slices of a grid's rows from one column up to another."""
+    """List the slices of a grid's rows from one column up to another."""
     grids, cells = int32s(state, at.PROGRAM.grids), int32s(state, at.PROGRAM.grid_cells)
     rows, into = int32s(state, at.PROGRAM.grid_rows), int32s(state, at.SCRATCH.answers)
     facts = uint64s(state, at.SCRATCH.child_facts)

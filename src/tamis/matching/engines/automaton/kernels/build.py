@@ -301,7 +301,7 @@ def stage(state: Int64, node: int, formula: int) -> int:
 
 @called
 def chain_of(state: Int64, first: int) -> int:
-    """The chain of one stage, which the first child passes that tells a fact.
+    """The chain of one stage, which the first child passes that has a fact.
 
     Args:
         first: the fact; or, below 0, what names a chain that the builder knows the stages of.
@@ -355,7 +355,7 @@ def add_accept(state: Int64, node: int, formula: int, query: int) -> None:
 
 @kernel
 def add_derived(state: Int64, node: int, is_below: int, formula: int) -> int:
-    """See ``told``."""
+    """See ``derived``."""
     return derived(state, node, is_below, formula)
 
 

@@ -104,7 +104,7 @@ def clear_facts(state: Int64, number: int) -> None:
 
 @called
 def derive_unconditional(state: Int64, unconditional: int) -> None:
-    """Tell what is sure; facts about the element itself are not told, but hold there."""
+    """Derive what is unconditional; facts about the element itself just hold there."""
     offsets = int64s(state, at.CACHE.facts.starts)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     facts = uint64s(state, at.SCRATCH.child_facts)
@@ -118,7 +118,7 @@ def derive_unconditional(state: Int64, unconditional: int) -> None:
 
 @called
 def pass_on(state: Int64, child_facts: int, inherited: int) -> None:
-    """Tell the gathered facts of descendants that pending nodes need."""
+    """Derive the child facts about descendants that pending nodes need."""
     offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     needed = uint64s(state, at.SCRATCH.needed)
@@ -178,7 +178,7 @@ def follow_rules(state: Int64, current: int, child_facts: int) -> None:
 def pass_watched(state: Int64, node_row: int, child_facts: int, count: int) -> int:
     """Write down the rules of a node with many that pass: how many there are then.
 
-    What its rules watch are words of facts, as what was gathered is. Where that is few words, each
+    What its rules watch are words of facts, as the child facts are. Where these are few words, each
     is searched for among those that are watched.
     """
     nodes, offsets = int32s(state, at.PROGRAM.nodes), int64s(state, at.CACHE.facts.starts)
@@ -280,7 +280,7 @@ def holds(state: Int64, formula: int) -> bool:
 
 @inlined
 def merge_facts(state: Int64, child_facts: int, result: int, is_plain: bool) -> int:
-    """What is gathered with a child's result, or with facts of a value; or a status, negated.
+    """The child facts with a child's result, or with facts of a value; or a status, negated.
 
     Args:
         is_plain: whether nothing is counted.
@@ -296,7 +296,7 @@ def merge_facts(state: Int64, child_facts: int, result: int, is_plain: bool) -> 
 
 @called
 def merge(state: Int64, child_facts: int, result: int, is_plain: bool) -> int:
-    """What ``gather`` returns, which becomes known."""
+    """What ``merge_facts`` returns, which becomes known."""
     if is_crowded(state, at.CACHE.merges):
         return -at.FULL_MERGES
     merged = (
@@ -362,7 +362,7 @@ def derive_count(state: Int64, counter: int, source: int) -> None:
 
 @called
 def merge_counts(state: Int64, child_facts: int, result: int) -> int:
-    """The set of what is gathered with a child's result where something is counted, or -1."""
+    """The child facts with a child's result where something is counted, or -1."""
     facts = uint64s(state, at.SCRATCH.child_facts)
     set_counts(state, child_facts)
     set_counts(state, result)
@@ -432,7 +432,7 @@ def lead(state: Int64, chain: int) -> bool:
 
 @called
 def derive_numbered(state: Int64, result: int, chain: int) -> None:
-    """Tell what follows of a child that passed a chain, by what else it told."""
+    """Derive what follows of a child that passed a chain, by what else holds of it."""
     offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
     starts, lasts = int64s(state, at.PROGRAM.last_starts), int32s(state, at.PROGRAM.lasts)

@@ -1,8 +1,8 @@
 """The overlay: the sparse facts of the open elements, and what follows where one ends.
 
-Sets of facts, and what is learned of them, know nothing of sparse facts: each is on a stack, with
-the level of the element that gathered it. Where that ends, the set answers for all other facts;
-then the rules of each sparse fact are looked at, one by one.
+Sets of facts, and the cache, hold no sparse facts: each is on a stack, with the level of the
+element whose child has it. Where that element ends, the set answers for all other facts; then the
+rules of each sparse fact are looked at, one by one.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def is_sparse(state: Int64, fact: int) -> bool:
 
 @inlined
 def lay_over(state: Int64, level: int, fact: int) -> int:
-    """Put a sparse fact on the overlay of an element, unless it is spent: DONE, or a status."""
+    """Put a sparse fact on the overlay of an element, unless it is consumed: DONE, or a status."""
     if holds_fact(uint64s(state, at.SCRATCH.consumed), fact):
         return at.DONE
     count = state[at.OVERLAID]
@@ -107,9 +107,9 @@ def close_overlay(
 
     Args:
         current: its state.
-        gathered: what it gathered, and what is true of its value.
-        around: what the element around it gathered before.
-        result: what it tells that.
+        child_facts: with what is true of its value.
+        around: the child facts of the element around it before.
+        result: what it derives for that.
     """
     facts = int32s(state, at.PROGRESS.overlay_facts)
     levels = int32s(state, at.PROGRESS.overlay_levels)
@@ -147,7 +147,7 @@ def follow_sparse(
 ) -> int:
     """Do what the rules of some sparse facts say that hold: DONE, or a status.
 
-    What an element tells follows behind what is on the overlay; each fact once.
+    What an element derives follows behind what is on the overlay; each fact once.
     """
     facts = int32s(state, at.PROGRESS.overlay_facts)
     starts = int32s(state, at.PROGRAM.sparse_starts)
@@ -191,7 +191,7 @@ def follow_sparse(
 
 @inlined
 def consume(state: Int64, fact: int) -> None:
-    """Note that the only query that a fact makes true is true of the document by now."""
+    """Mark a fact whose only query is true of the document by now."""
     consumed = uint64s(state, at.SCRATCH.consumed)
     if not holds_fact(consumed, fact):
         add_fact(consumed, fact)
@@ -201,7 +201,7 @@ def consume(state: Int64, fact: int) -> None:
 
 @called
 def begin_overlay(state: Int64) -> None:
-    """Begin a document: nothing is on the overlay, and no fact is spent."""
+    """Begin a document: nothing is on the overlay, and no fact is consumed."""
     consumed, facts = uint64s(state, at.SCRATCH.consumed), int32s(state, at.SCRATCH.consumed_facts)
     for i in range(state[at.CONSUMED]):
         consumed[facts[i] >> 6] = U(0)
@@ -237,7 +237,7 @@ def load(state: Int64, current: int, child_facts: int) -> None:
 
 @called
 def add_own(state: Int64, known: Words, unconditional: int) -> None:
-    """Add those of the facts that are sure that are about the element itself."""
+    """Add those of the unconditional facts that are about the element itself."""
     offsets = int64s(state, at.CACHE.facts.starts)
     end = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
     places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
@@ -279,7 +279,7 @@ def accept(state: Int64, query: int) -> int:
 
 @called
 def derive_sparse(state: Int64, fact: int, around: int, result: int) -> int:
-    """Tell the element around a sparse fact, once: DONE, or a status."""
+    """Derive a sparse fact for the element around, once: DONE, or a status."""
     ends = int64s(state, at.PROGRAM.fact_ends)
     if ends[pr.OF_VALUE] <= fact >> 6 < ends[pr.OF_STAGE]:
         return derive_last(state, fact, around, result)
@@ -288,10 +288,9 @@ def derive_sparse(state: Int64, fact: int, around: int, result: int) -> int:
 
 @inlined
 def derive_once(state: Int64, fact: int) -> int:
-    """Put a sparse fact behind the overlay, unless it is there, or spent: DONE, or a status.
+    """Put a sparse fact behind the overlay, unless it is there, or consumed: DONE, or a status.
 
-    Facts are marked as told just where they are there: ``close_overlay`` takes the marks of these
-    away again.
+    Only facts that are put there are marked as derived: ``close_overlay`` takes these marks away.
     """
     derived, before = uint64s(state, at.SCRATCH.derived), state[at.OVERLAID]
     if holds_fact(derived, fact):
@@ -304,7 +303,7 @@ def derive_once(state: Int64, fact: int) -> int:
 
 @called
 def derive_last(state: Int64, stage: int, around: int, result: int) -> int:
-    """Tell what follows of a child that told a fact OF_STAGE, and is the first of its kind.
+    """Derive what follows of a child that has a fact OF_STAGE, and is the first of its kind.
 
     Chains of several stages have no sparse facts.
     """

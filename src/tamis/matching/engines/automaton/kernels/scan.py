@@ -193,7 +193,7 @@ def scan_document(state: Int64, end: int) -> int:
     This is the loop in which time goes. Each event is matched as a whole, or not at all where
     something is full; but for leaves, which are matched one by one. The last event, at ``end``, is
     the end of the document itself. What follows once all queries are true is left out, but where
-    all nodes that they select are to be noted.
+    all nodes that they select are to be listed.
     """
     tags, elements = int32s(state, at.EVENTS.tags), int32s(state, at.EVENTS.elements)
     table, info = int32s(state, at.CACHE.table), int32s(state, at.CACHE.state_info)
@@ -312,7 +312,7 @@ def scan_document(state: Int64, end: int) -> int:
 
 @called
 def read_element(state: Int64, current: int, child_facts: int, text: int) -> int:
-    """What an element gathered, with what is true of its string value; or a status, negated.
+    """An element's child facts, with what is true of its string value; or a status, negated.
 
     Args:
         text: how many text nodes there were before it.

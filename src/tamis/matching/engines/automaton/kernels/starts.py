@@ -51,7 +51,7 @@ def advance(state: Int64, outer: int, symbol: int) -> int:
 
 @called
 def find_reached_nodes(state: Int64, outer: int, inherited: int, symbol: int) -> int:
-    """Note the nodes that a child reaches, each of them once: how many.
+    """List the nodes that a child reaches, each of them once: how many.
 
     Each is behind one step from one node, so no two ways lead to it.
     """
@@ -82,9 +82,10 @@ def find_reached_nodes(state: Int64, outer: int, inherited: int, symbol: int) ->
 def reach(
     tests: Int32, start: int, end: int, symbol: int, passed: Bytes, reached: Int32, count: int
 ) -> int:
-    """Note which of some nodes a symbol reaches: how many are noted then.
+    """List which of some nodes a symbol reaches: how many are listed then.
 
-    What a processor would have to guess is noted in vain instead.
+    Instead of a branch that a processor would have to guess, each node is written down, in vain
+    where it is not reached.
 
     Args:
         tests: those of nodes that follow each other ascend, no two of them equal; wildcards first.
@@ -109,7 +110,7 @@ def reach(
 
 @called
 def find_state(state: Int64, count: int, inherited: int) -> int:
-    """The state that reaches the nodes that were noted; or a status, negated."""
+    """The state of the nodes that are reached; or a status, negated."""
     answer = accepted_at_once(state, count)
     if answer < at.NOTHING:
         return -at.FULL_ANSWERS
@@ -195,7 +196,7 @@ def add_state(
     unconditional: int,
     answer: int,
 ) -> int:
-    """Add the state of the members that were noted; or a status, negated."""
+    """Add the state of the members that are listed; or a status, negated."""
     members = int32s(state, at.SCRATCH.members)
     count = ruled + unruled
     if not has_room(state, at.CACHE.states, int32s(state, at.CACHE.states.members), count):
@@ -224,7 +225,7 @@ def add_state(
 
 @called
 def accepted_at_once(state: Int64, count: int) -> int:
-    """The answer of the nodes that were noted, NOTHING, or less if there is no room."""
+    """The answer of the nodes that are reached, NOTHING, or less if there is no room."""
     nodes, reached = int32s(state, at.PROGRAM.nodes), int32s(state, at.SCRATCH.nodes)
     accepted, answers = int32s(state, at.PROGRAM.accepts), int32s(state, at.SCRATCH.answers)
     bits = uint8s(state, at.SCRATCH.answer_bits)
@@ -299,7 +300,7 @@ def find_pending(state: Int64, count: int, inherited: int) -> int:
     """What is pending inside of an element that reaches some sources; or a status, negated.
 
     Args:
-        count: how many sources were noted: nodes with steps to descendants.
+        count: how many sources are listed: nodes with steps to descendants.
         inherited: what is pending around it.
     """
     turn_to(state, inherited)
@@ -357,7 +358,7 @@ def all_have_bits(state: Int64, pending: int) -> bool:
 
 @called
 def add_pending(state: Int64, added: int, total: int, hash: np.uint64, inherited: int) -> int:
-    """Add the sources that were noted to those around them; or a status, negated."""
+    """Add the sources that are listed to those around them; or a status, negated."""
     sources, nodes = int32s(state, at.SCRATCH.sources), int32s(state, at.PROGRAM.nodes)
     if not has_room(state, at.CACHE.pendings, int32s(state, at.CACHE.pendings.members), added):
         return -at.FULL_PENDINGS

@@ -2,7 +2,7 @@
 
 A value of a node matters through what is true of it: which constant it is, which ones it begins
 with or contains, between which thresholds it lies as a number. These are facts about the node
-itself; they join what was gathered there.
+itself; they join the child facts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.table import GOLDEN
-from tamis.core.kernel.text import is_space, parse_number
+from tamis.core.kernel.text import is_space, parse_number, same_bytes
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels.ends import merge_facts
@@ -36,7 +36,7 @@ GRAM_BYTES = 4
 def read_value(
     state: Int64, current: int, child_facts: int, buffer: int, start: int, end: int
 ) -> int:
-    """What was gathered, with what is true of a string value; or a status, negated.
+    """The child facts, with what is true of a string value; or a status, negated.
 
     Args:
         buffer: the place of the buffer that it is in.
@@ -67,7 +67,7 @@ def read_value(
 def read_function(
     state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int
 ) -> int:
-    """What was gathered, with what is true of a function of a value; or a status, negated."""
+    """The child facts, with what is true of a function of a value; or a status, negated."""
     function = np.int64(int32s(state, at.PROGRAM.groups)[row + pr.FUNCTION])
     if function & pr.NORMALIZED:
         if end - start > len(uint8s(state, at.PROGRESS.text)):
@@ -131,7 +131,7 @@ def seed(group: int) -> np.uint64:
 
 @called
 def read_string(state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int) -> int:
-    """What was gathered, with the constants of a group that a value is or begins with."""
+    """The child facts, with the constants of a group that a value is or begins with."""
     groups, lengths = int32s(state, at.PROGRAM.groups), int32s(state, at.PROGRAM.prefix_lengths)
     longest = np.int64(groups[row + pr.LONGEST])
     if longest < 0:
@@ -163,7 +163,7 @@ def read_string(state: Int64, row: int, child_facts: int, buffer: int, start: in
 def with_constant(
     state: Int64, group: int, child_facts: int, hash: np.uint64, values: Bytes, start: int, end: int
 ) -> int:
-    """What was gathered, with the constant that some bytes are, if they are one."""
+    """The child facts, with the constant that some bytes are, if they are one."""
     slots = uint64s(state, at.PROGRAM.constant_slots)
     texts = uint8s(state, at.PROGRAM.constant_bytes)
     constants = int32s(state, at.PROGRAM.constants)
@@ -174,13 +174,7 @@ def with_constant(
         if (slots[slot] ^ hash) & TAG == U(0) and constants[row + pr.ASKED_OF] == group:
             index = np.int64(constants[row + pr.FIRST_BYTE])
             last = np.int64(constants[row + pr.CONSTANT_ROW + pr.FIRST_BYTE])
-            is_equal = last - index == end - start
-            place = start
-            while is_equal and index < last:
-                is_equal = texts[index] == values[place]
-                index += 1
-                place += 1
-            if is_equal:
+            if same_bytes(texts, index, last, values, start, end):
                 return with_fact(state, row, child_facts)
         slot = (slot + U(1)) & mask
     return child_facts
@@ -188,7 +182,7 @@ def with_constant(
 
 @inlined
 def with_fact(state: Int64, row: int, child_facts: int) -> int:
-    """What was gathered, with what is true of a constant; or a status, negated."""
+    """The child facts, with what is true of a constant; or a status, negated."""
     fact = np.int64(int32s(state, at.PROGRAM.constants)[row + pr.MEANS])
     if is_sparse(state, fact):
         status = lay_over(state, state[at.LEVEL], fact)
@@ -214,7 +208,7 @@ def constant_set(state: Int64, number: int, fact: int) -> int:
 def search_string(
     state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int
 ) -> int:
-    """What was gathered, with the constants of a group that a value contains."""
+    """The child facts, with the constants of a group that a value contains."""
     groups = int32s(state, at.PROGRAM.groups)
     is_found = False
     if groups[row + pr.HAS_GRAMS]:
@@ -269,7 +263,7 @@ def search_grams(state: Int64, group: int, buffer: int, start: int, end: int) ->
 def derive_gram(
     state: Int64, group: int, gram: np.uint64, buffer: int, start: int, index: int, end: int
 ) -> bool:
-    """Tell which strings with a gram a value has around a place: whether there are any."""
+    """Derive which strings with a gram a value has around a place: whether there are any."""
     grams, slots = int32s(state, at.PROGRAM.grams), int32s(state, at.PROGRAM.gram_slots)
     wanted = np.int64(np.int32(np.uint32(gram)))
     mask = U(len(slots) - 1)
@@ -301,7 +295,7 @@ def derive_gram(
 
 @called
 def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> bool:
-    """Tell which strings of a trie a value contains: whether there are any.
+    """Derive which strings of a trie a value contains: whether there are any.
 
     The automaton of Aho and Corasick (CACM 18, 1975).
     """
@@ -337,12 +331,12 @@ def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
 
 @called
 def derive_searched(state: Int64, node: int) -> bool:
-    """Tell of a constant, and of those that it ends with: whether the first was not told before."""
+    """Derive a constant, and those that it ends with: whether the first was not derived before."""
     facts = int32s(state, at.PROGRAM.searched_facts)
     shorter = int32s(state, at.PROGRAM.searched_shorter)
     derived = uint64s(state, at.SCRATCH.derived)
     is_new = not holds_fact(derived, np.int64(facts[node]))
-    # What one that was told ends with was told with it.
+    # What a derived constant ends with was derived with it.
     while node != 0 and not holds_fact(derived, np.int64(facts[node])):
         derive(state, np.int64(facts[node]))
         node = np.int64(shorter[node])
@@ -354,7 +348,7 @@ def derive_searched(state: Int64, node: int) -> bool:
 
 @called
 def read_number(state: Int64, row: int, child_facts: int, buffer: int, start: int, end: int) -> int:
-    """What was gathered, with the comparisons of a group that are true of a value as a number."""
+    """The child facts, with the comparisons of a group that are true of a value as a number."""
     groups = int32s(state, at.PROGRAM.groups)
     if groups[row + pr.THRESHOLDS] == groups[row + pr.GROUP_COLUMNS + pr.THRESHOLDS]:
         return child_facts
@@ -372,7 +366,7 @@ def read_number(state: Int64, row: int, child_facts: int, buffer: int, start: in
 
 @called
 def find_class(state: Int64, row: int, child_facts: int, number: np.float64) -> int:
-    """What was gathered, with the comparisons of a group that are true of the number."""
+    """The child facts, with the comparisons of a group that are true of the number."""
     groups, thresholds = int32s(state, at.PROGRAM.groups), float64s(state, at.PROGRAM.thresholds)
     low, high = groups[row + pr.THRESHOLDS], groups[row + pr.GROUP_COLUMNS + pr.THRESHOLDS]
     begin, count = low, high - low
