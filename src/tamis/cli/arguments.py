@@ -152,11 +152,7 @@ class Namespaces(NamedTuple):
     ] = None
 
     def read(self) -> tuple[dict[str, str], str | None]:
-        """Prefix → URI, and the default namespace of elements.
-
-        Raises:
-            UsageError: the file cannot be read, or a declaration is none, or contradicts another.
-        """
+        """Prefix → URI, and the default namespace of elements."""
         from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
 
         if self.file is not None and "=" in str(self.file) and not self.file.exists():
@@ -177,11 +173,7 @@ class Namespaces(NamedTuple):
         return found, self.default
 
     def declared(self) -> dict[str, str]:
-        """Prefix → URI; the default namespace has the prefix ``""``.
-
-        Raises:
-            UsageError: as ``read``.
-        """
+        """Prefix → URI; the default namespace has the prefix ``""``."""
         from tamis.language.subscriptions import declared_namespaces  # noqa: PLC0415
 
         return declared_namespaces(*self.read())
@@ -227,9 +219,6 @@ class SchemaOptions(NamedTuple):
 
 def read_limits(settings: Sequence[str] | None, limits: Limits = DEFAULT_LIMITS) -> Limits:
     """Limits, some of them changed.
-
-    Raises:
-        UsageError: a setting is not NAME=VALUE, or there is no such limit.
 
     >>> read_limits(["depth=5"]).depth
     5

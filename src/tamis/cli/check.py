@@ -128,7 +128,6 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 def _check_events(file: Path, limits: Limits) -> int:
-    """Check subscriptions of events; gives the exit status."""
     from tamis.events.explain import contradictions  # noqa: PLC0415 - keeps --help fast
 
     found = args.parse_event_subscriptions(file, limits=limits)

@@ -272,9 +272,6 @@ def open_results(output: Path | None = None) -> Iterator[Results]:
 
     A file appears, or is replaced, when all results are in it; a command that is stopped leaves
     what was there. What is not a regular file (a device, a pipe) is written to as it is.
-
-    Raises:
-        UsageError: it cannot be written.
     """
     if output is None or str(output) == "-":
         if sys.stdout is None:  # as it is after >&-

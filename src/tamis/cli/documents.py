@@ -102,9 +102,6 @@ class Documents:
     Args:
         limits: bounds on each of them.
         as_streams: documents may be of any size, and each is done with before the next is taken.
-
-    Raises:
-        UsageError: standard input is asked for twice, or no file has a name like a pattern.
     """
 
     def __init__(
@@ -299,7 +296,6 @@ class Documents:
             warn(f"{target.name} has no documents")
 
     def _members(self, target: Target) -> Iterator[Target | Flush]:
-        """The documents of a compressed tar."""
         from tamis.documents.files import tar_documents  # noqa: PLC0415 - keeps --help fast
 
         left_out: list[str] = []

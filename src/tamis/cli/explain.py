@@ -177,7 +177,6 @@ def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
 
 
 def _read_event(argument: str) -> bytes:
-    """The bytes of a file, or of standard input."""
     try:
         if argument != "-":
             return Path(argument).read_bytes()

@@ -154,7 +154,6 @@ def _answers(
     by: Literal["subscription", "filter", "interface"],
     threads: int,
 ) -> Iterator[EventAnswers]:
-    """What matches the events of a file, or of standard input."""
     if name != "-":
         read = matcher.arrow_answers if name.endswith(_PARQUET) else matcher.ndjson_answers
         return read(Path(name), by, threads)
@@ -176,7 +175,6 @@ def _read_subscriptions(
 
 
 def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
-    """The interface of each subscription, by its id."""
     try:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:

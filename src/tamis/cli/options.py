@@ -178,7 +178,6 @@ def _key(parameter: inspect.Parameter, field: str) -> str:
 
 
 def _as_declared(value: Any) -> Any:
-    """A value of click: several as a list; none as None."""
     return (list(value) or None) if isinstance(value, tuple) else value
 
 

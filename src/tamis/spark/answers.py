@@ -79,9 +79,6 @@ class MatchSpec(OutputSpec):
 
         Args:
             more: the other attributes.
-
-        Raises:
-            UsageError: it cannot.
         """
         found = cls(program.id_type, program.set_version, errors, record, **more)
         if found.as_array and program.parts:
@@ -234,7 +231,6 @@ class MatchRows:
         return documents, columns
 
     def _arrays(self, block: _Block) -> tuple[Int64, list[pa.Array]]:
-        """One row a document."""
         documents = np.arange(block.first, block.end)
         is_wrong = np.isin(documents, list(block.errors))
         type = self.schema.field("subscriptions").type
@@ -392,7 +388,6 @@ class AnswerSplits:
     def _with_content(
         self, rows: MatchRows, document: Document | DocumentError
     ) -> tuple[Document | DocumentError, bytes | None]:
-        """A document that was read, and its bytes."""
         if isinstance(document, DocumentError):
             return document, None
         try:

@@ -364,7 +364,6 @@ class EventRows:
         return rows, lists
 
     def _named(self, numbers: Int32, mask: NDArray[np.bool_] | None = None) -> pa.Array:
-        """The ids of these numbers; filters are their numbers."""
         taken = pa.array(numbers, pa.int64(), mask=mask)
         return taken if self.ids is None else self.ids.take(taken)
 

@@ -58,9 +58,6 @@ def list_files(paths: Iterable[str], folder: str = "") -> list[Listed]:
     these in a file system that pyarrow knows, where a pattern may stand in the last part alone.
     A file of a folder that cannot be tried is listed with its problem. A warning says which files
     of a folder are no documents by their names.
-
-    Raises:
-        UsageError: a path leads nowhere, or a pattern matches nothing.
     """
     found = (file for path in paths for file in _found_from(folder, path))
     files: dict[str, Listed] = {}
@@ -84,11 +81,7 @@ def _found_from(folder: str, path: str) -> Iterator[Listed]:
 
 
 def check_paths(paths: Iterable[str], folder: str = "") -> None:
-    """See that paths lead somewhere; nothing is listed. For the arguments see ``list_files``.
-
-    Raises:
-        UsageError: one does not.
-    """
+    """See that paths lead somewhere; nothing is listed. For the arguments see ``list_files``."""
     for path in paths:
         if "://" not in path:
             _named(folder, path)
@@ -97,17 +90,12 @@ def check_paths(paths: Iterable[str], folder: str = "") -> None:
 
 
 def _expanded(folder: str, path: str) -> Iterator[Listed]:
-    """What a path stands for, from the root if the folder is."""
     for name in _named(folder, path):
         yield from list_path(name)
 
 
 def _named(folder: str, path: str) -> list[str]:
-    """The files and folders that a path names, which is itself or a pattern.
-
-    Raises:
-        UsageError: there are none.
-    """
+    """The files and folders that a path names, which is itself or a pattern."""
     names = expanded(path, folder)
     if not names:
         raise UsageError(f"{path}: {NO_SUCH_NAME}")
@@ -203,11 +191,6 @@ def _expanded_uri(uri: str) -> Iterator[Listed]:
 
 
 def _info_of(uri: str) -> fs.FileInfo:
-    """What is at a URI.
-
-    Raises:
-        UsageError: nothing is there, or it cannot be found out.
-    """
     with _listing_of(uri):
         system, path = file_system(uri)
         info = system.get_file_info(path)

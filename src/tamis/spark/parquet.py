@@ -60,9 +60,6 @@ class ParquetStore:
     Args:
         folder: is made if it is new; all workers must see it under the same path.
         overwrite: what is published replaces the results that are there.
-
-    Raises:
-        UsageError: it cannot be made.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -80,11 +77,7 @@ class ParquetStore:
         return [name for name in RESULTS if _has_entries(self.folder / name)]
 
     def check_new(self) -> None:
-        """See that there are no results, in one's turn.
-
-        Raises:
-            UsageError: there are.
-        """
+        """See that there are no results, in one's turn."""
         self._remove_unfinished()
         if self.existing:
             raise UsageError(
@@ -94,11 +87,7 @@ class ParquetStore:
 
     @contextmanager
     def turn(self, *, waits: bool = False) -> Iterator[None]:
-        """Be the only driver that writes, inside the ``with`` block.
-
-        Raises:
-            UsageError: there is another one, and it is not to be waited for.
-        """
+        """Be the only driver that writes, inside the ``with`` block."""
         with self._failure_reported():  # a file, since shared folders cannot be locked themselves
             lock = os.open(self.folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
         try:
@@ -114,12 +103,7 @@ class ParquetStore:
             os.close(lock)
 
     def prepare(self, id_type: str) -> None:
-        """Remove what is left of drivers that died, and see that results can be added, or replaced.
-
-        Raises:
-            UsageError: they cannot: those that are there have other ids, or no manifest; or they
-                are to be replaced, and a stream, which reads nothing again, made them.
-        """
+        """Remove what dead drivers left, and see that results can be added, or replaced."""
         self._remove_unfinished()
         if self.overwrite:
             if next((self.folder / MANIFEST).glob("stream-*.parquet"), None) is not None:
@@ -190,11 +174,7 @@ class ParquetStore:
 
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[ParquetSink]:
-        """Where tasks write the files of a run: a folder inside, which is gone in the end.
-
-        Raises:
-            UsageError: it cannot be made.
-        """
+        """Where tasks write the files of a run: a folder inside, which is gone in the end."""
         with self._staging(run) as staging:
             yield ParquetSink(str(staging), run, id_type)
 
@@ -214,9 +194,6 @@ class ParquetStore:
         """Move the files that count into place: not those of attempts that failed or are late.
 
         Where this fails, what was there before is there again.
-
-        Raises:
-            UsageError: some are missing, or they cannot be moved; or the run is done already.
         """
         staging = Path(sink.staging)
         if self.is_done(written.name):
@@ -259,7 +236,6 @@ class ParquetStore:
         return files
 
     def _replaced_by(self, run: str) -> Path:
-        """Where the results are that a run replaces, until it is done."""
         return self.folder / f"{_REPLACED}{run}"
 
     def _put_aside(self, run: str) -> None:
@@ -411,11 +387,6 @@ class _File:
 
 
 def _schema_of(path: Path, *columns: str) -> pa.Schema:
-    """The schema of a file of Parquet.
-
-    Raises:
-        UsageError: it cannot be read, or has no such columns.
-    """
     try:
         schema = pq.read_schema(path)
         for column in columns:
@@ -432,11 +403,6 @@ def _is_older(found: pa.Schema, schema: pa.Schema) -> bool:
 
 
 def _read(path: Path, columns: list[str] | None = None) -> pa.Table:
-    """A file of Parquet.
-
-    Raises:
-        UsageError: it cannot be read, or has no such columns.
-    """
     try:  # a folder k=1 above it is no partition
         table = pq.read_table(path, columns=columns, partitioning=None)
         return table if columns is None else table.select(columns)

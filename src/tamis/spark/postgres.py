@@ -129,11 +129,7 @@ class PostgresStore:
         return nullcontext()
 
     def prepare(self, id_type: str) -> None:
-        """Make the tables, if they are not there, and see that they have such ids.
-
-        Raises:
-            UsageError: they have others; or the database cannot be used.
-        """
+        """Make the tables, if they are not there, and see that they have such ids."""
         ids = "bigint" if id_type == "bigint" else "text"
         with _connected(self.url) as connection:
             # Of several who would make them at once, one does.
@@ -158,11 +154,7 @@ class PostgresStore:
 
     @contextmanager
     def sink(self, run: str, id_type: str) -> Iterator[PostgresSink]:
-        """Where tasks write a run; what is there of it is removed.
-
-        Raises:
-            UsageError: the run is done.
-        """
+        """Where tasks write a run; what is there of it is removed."""
         driver = uuid4().hex
         with _connected(self.url) as connection:
             begun = connection.execute(
@@ -206,11 +198,7 @@ class PostgresSink(NamedTuple):
     id_type: str
 
     def check_driver(self, cursor: Any) -> None:
-        """See that the run is this driver's, and not done, and stays so in this transaction.
-
-        Raises:
-            UsageError: it is not.
-        """
+        """See that the run is this driver's, and not done, and stays so in this transaction."""
         query = "SELECT driver FROM tamis_runs WHERE run = %s AND NOT is_done FOR SHARE"
         cursor.execute(query, (self.run,))
         if cursor.fetchone() != (self.driver,):

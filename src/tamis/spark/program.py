@@ -71,9 +71,6 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
         """The program of a matcher, in a file that nobody changes while this process lives.
 
         The file is not loaded here: processes that need the matcher load and check it, once.
-
-        Raises:
-            UsageError: the ids cannot be told apart in a column.
         """
         saved = matcher.kept_in
         if saved is not None:
@@ -124,11 +121,7 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
         return os.path.getsize(self.path)
 
     def send(self, spark: SparkSession, *others: Path) -> None:
-        """Have Spark bring the file, or those of the parts, to the workers.
-
-        Raises:
-            UsageError: a file is gone.
-        """
+        """Have Spark bring the file, or those of the parts, to the workers."""
         for part in self.parts:
             part.send(spark)
         if not self.parts:
@@ -163,11 +156,7 @@ def set_version(subscriptions: Subscriptions) -> str:
 
 
 def id_type(ids: Iterable[SubscriptionId]) -> str:
-    """The type of a column of ids.
-
-    Raises:
-        UsageError: the ids cannot be told apart in a column.
-    """
+    """The type of a column of ids."""
     found = list(ids)
     if len(set(map(str, found))) < len(found):
         raise UsageError("ids that only their type tells apart, as 1 and '1', are one in a column")
@@ -317,11 +306,7 @@ def is_table(path: Path) -> bool:
 
 
 def table_items(path: Path) -> list[tuple[Any, Any]]:
-    """The ids and expressions of Parquet.
-
-    Raises:
-        UsageError: it cannot be read, or has none.
-    """
+    """The ids and expressions of Parquet."""
     try:
         table = pq.read_table(path, columns=_COLUMNS)
     except (OSError, pa.ArrowException) as error:
@@ -330,11 +315,7 @@ def table_items(path: Path) -> list[tuple[Any, Any]]:
 
 
 def frame_items(df: Any) -> list[tuple[Any, Any]]:
-    """The ids and expressions of a DataFrame.
-
-    Raises:
-        UsageError: it has none.
-    """
+    """The ids and expressions of a DataFrame."""
     if not {*_COLUMNS} <= {*df.columns}:
         raise UsageError(
             f"a DataFrame of subscriptions has the columns id and expression, and not only "

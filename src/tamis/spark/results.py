@@ -190,7 +190,6 @@ def divided(batch: pa.RecordBatch) -> dict[str, pa.RecordBatch]:
 
 
 def _failures(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Rows of errors, one for each subscription that failed."""
     failed = batch["failed"]
     counts = np.diff(failed.offsets.to_numpy())
     rows = pa.array(np.repeat(np.arange(len(failed)), counts))

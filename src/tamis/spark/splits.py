@@ -123,7 +123,6 @@ def splits_of(
 def _ranges(
     split: InputSplit, file: Listed, record: str, limits: Limits, threads: int
 ) -> list[InputSplit]:
-    """A file in ranges of its records."""
     try:
         ranges = indexed_ranges(split.path, file, record, RANGE_BYTES, limits, threads)
     except (DocumentError, OSError):  # whoever reads it will say so
@@ -353,7 +352,6 @@ class SplitReader:
             self.left_out.append(NAMES.left_out(split.name, left_out))
 
     def _opened_archive(self, path: str) -> zipfile.ZipFile:
-        """An archive, kept open for its next member."""
         if self._archive is None or self._archive[0] != path:
             file = opened(path) if "://" in path else path
             self._archive = path, zipfile.ZipFile(file)

@@ -177,11 +177,7 @@ def stream(  # noqa: PLR0913 - what may be asked
 
 
 def stream_folders(folders: Paths, trigger: str | None) -> list[str]:
-    """The folders of a stream, from the root.
-
-    Raises:
-        UsageError: something else is named; or the trigger is none.
-    """
+    """The folders of a stream, from the root."""
     if trigger not in (None, "now") and not _INTERVAL.fullmatch(trigger or ""):
         raise UsageError(f'the trigger {trigger!r}: write "now", or a time such as "10 seconds"')
     for folder in path_list(folders):
@@ -288,11 +284,7 @@ def _is_replaced(file: Listed) -> bool:
 
 
 def _name_of(checkpoint: Path) -> str:
-    """A name for the stream, which is kept with its checkpoint: another one has other batches.
-
-    Raises:
-        UsageError: it cannot be kept there, or the checkpoint cannot be used.
-    """
+    """A name for the stream, which is kept with its checkpoint: another one has other batches."""
     file = checkpoint / "tamis-stream"
     if (checkpoint / "sources").exists() and not (checkpoint / LOG).exists():
         raise UsageError(

@@ -133,7 +133,6 @@ def _read(
     default_namespace: str | None,
     limits: Limits,
 ) -> Transformer:
-    """Subscriptions of any kind, read."""
     declared = declared_namespaces(namespaces, default_namespace)
     given: Mapping[SubscriptionId, Text]
     if isinstance(subscriptions, str | os.PathLike):
@@ -253,7 +252,6 @@ class TransformColumn:
                 yield from self._joined(kept, waiting, schema)
 
     def _rows(self, kept: PassthroughColumns, documents: pa.Array) -> Iterator[_Row]:
-        """What becomes of each document."""
         encoding = self.spec.declared_encoding
         values = column_values(self.column, documents, encoding)
         transformer = self.program.loaded()
