@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +22,13 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from tamis.core.array_file import MAGIC, file_identity
-from tamis.core.errors import OtherVersion, SubscriptionError, SubscriptionId, UsageError
+from tamis.core.errors import (
+    OtherVersion,
+    ProgramError,
+    SubscriptionError,
+    SubscriptionId,
+    UsageError,
+)
 from tamis.core.limits import Limits
 from tamis.language.subscriptions import (
     SubscriptionItems,
@@ -356,13 +363,11 @@ def shared_program(
     kept = folder / f"{key}{Path(path).suffix}.program"
     if kept.exists():
         kept.touch()  # the oldest go
-    else:
-        given = Subscriptions.from_file(
-            path,
-            namespaces=prefixes,
-            default_namespace=default_namespace,
-            unsupported=unsupported,
-        )
-        compile_subscriptions(given).save(kept)
-        keep_newest(folder, "*.program", CACHED_PROGRAMS_MAX)
+        with suppress(ProgramError):  # another version of Tamis made it
+            return ProgramArtifact.of_file(kept)
+    given = Subscriptions.from_file(
+        path, namespaces=prefixes, default_namespace=default_namespace, unsupported=unsupported
+    )
+    compile_subscriptions(given).save(kept)
+    keep_newest(folder, "*.program", CACHED_PROGRAMS_MAX)
     return ProgramArtifact.of_file(kept)
