@@ -35,7 +35,7 @@ WARMUP = 200
 def make(declared: Table, folder: Path) -> dict[str, int]:
     """Write all of a repetition; gives the numbers of events and filters, and the seed."""
     from tamis_workload import EventWorkload  # noqa: PLC0415 - slow to import
-    from tamis_workload.events import text  # noqa: PLC0415
+    from tamis_workload import events as text  # noqa: PLC0415
 
     wanted = declared["events"]
     options: dict[str, Any] = {

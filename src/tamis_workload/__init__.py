@@ -16,9 +16,9 @@ from tamis.core.lazy import importing
 
 if TYPE_CHECKING:
     from tamis_workload.documents.dblp import dblp
-    from tamis_workload.documents.generator import Documents
-    from tamis_workload.documents.grammar import DocumentOptions
-    from tamis_workload.events.generator import EventWorkload
+    from tamis_workload.documents.grammar import DocumentOptions, Documents
+    from tamis_workload.draws import Values
+    from tamis_workload.events import EventWorkload
     from tamis_workload.observed.generator import draw_from_documents
     from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
     from tamis_workload.queries.queries import Queries
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         transformations_from_dtd,
     )
     from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-    from tamis_workload.values import Values
 
 __all__ = [
     "DocumentOptions",
@@ -49,13 +48,13 @@ __getattr__ = importing(
     __name__,
     {
         "DocumentOptions": "documents.grammar",
-        "Documents": "documents.generator",
-        "EventWorkload": "events.generator",
+        "Documents": "documents.grammar",
+        "EventWorkload": "events",
         "Queries": "queries.queries",
         "QueryOptions": "queries.paths",
         "TransformationOptions": "queries.transformations",
         "TwigOptions": "queries.twigs",
-        "Values": "values",
+        "Values": "draws",
         "dblp": "documents.dblp",
         "draw_from_documents": "observed.generator",
         "queries_from_dtd": "queries.paths",

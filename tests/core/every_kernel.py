@@ -25,8 +25,8 @@ from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_papers.pma import compile_queries, open_pma
 from tamis_workload.documents.dblp import dblp
-from tamis_workload.documents.generator import Documents
-from tamis_workload.events.generator import EventWorkload
+from tamis_workload.documents.grammar import Documents
+from tamis_workload.events import EventWorkload
 from tests.core.use_everything import use_everything
 from tests.matching.automaton.asking import Asking
 from tests.matching.automaton.compare import compare

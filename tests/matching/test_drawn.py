@@ -17,12 +17,11 @@ from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import refuses
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis_workload.documents.generator import Documents
-from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.documents.grammar import DocumentOptions, Documents
+from tamis_workload.draws import Values
 from tamis_workload.observed.generator import draw_from_documents
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tamis_workload.values import Values
 from tests.matching.replay import answers, answers_for_each, command
 from tests.strategies import NAMESPACES, documents, dtds, subscriptions
 

@@ -16,10 +16,9 @@ import tamis
 from tamis.core.errors import SchemaError, UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
-from tamis_workload.documents import expansion
-from tamis_workload.documents.generator import Documents
-from tamis_workload.documents.grammar import DocumentOptions
-from tamis_workload.values import Values
+from tamis_workload.documents import template
+from tamis_workload.documents.grammar import DocumentOptions, Documents
+from tamis_workload.draws import Values
 from tests.corpora import ROOT
 
 BOOKS = """
@@ -120,7 +119,7 @@ def test_pieces_join_wherever_they_are_cut(monkeypatch: pytest.MonkeyPatch) -> N
     whole = Documents(graph_of(BOOKS), size=4_000, fill=True)
     expected = whole.document(1)
     for size in (1, 7, 64, 1_000):
-        monkeypatch.setattr(expansion, "_BUFFER_BYTES", size)
+        monkeypatch.setattr(template, "_BUFFER_BYTES", size)
         pieces = list(whole.pieces(1))
         assert b"".join(pieces) == expected
         assert len(pieces) > 4_000 // (size + 64)
@@ -170,10 +169,10 @@ def test_wishes_give_way_to_what_there_is_room_for() -> None:
 
 def test_what_is_endless_is_never_begun() -> None:
     dtd = "<!ELEMENT a (b | c)> <!ELEMENT b EMPTY> <!ELEMENT c (c)>"
-    documents = Documents(graph_of(dtd), size=expansion.SIZE_MAX)
+    documents = Documents(graph_of(dtd), size=template.SIZE_MAX)
     assert {documents.document(number) for number in range(50)} == {b"<a><b/></a>"}
     with pytest.raises(UsageError, match="bytes at most"):
-        Documents(graph_of(dtd), size=expansion.SIZE_MAX + 1)
+        Documents(graph_of(dtd), size=template.SIZE_MAX + 1)
 
 
 def test_fixed_values_are_read_as_they_were_declared() -> None:

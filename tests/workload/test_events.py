@@ -29,8 +29,8 @@ from tamis.events.model import (
 )
 from tamis.language.constraints import Constraint
 from tamis_workload import EventWorkload
-from tamis_workload.events.text import event_lines, interface_lines, subscription_lines
-from tamis_workload.values import Values
+from tamis_workload.draws import Values
+from tamis_workload.events import event_lines, interface_lines, subscription_lines
 
 SMALL = EventWorkload(interfaces=3, filters=(100, 300), names=20, values=30, seed=5)
 MIXED = replace(

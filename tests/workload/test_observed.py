@@ -16,8 +16,7 @@ import tamis
 from tamis.core.errors import DocumentError, MalformedDocument, UnreadableDocument, UsageError
 from tamis.core.limits import Limits
 from tamis_workload.draws import Draws
-from tamis_workload.observed.generator import draw_from_documents
-from tamis_workload.observed.paths import Expressions
+from tamis_workload.observed.generator import Expressions, draw_from_documents
 from tamis_workload.observed.predicates import Predicates
 from tamis_workload.observed.trees import read_trees
 from tamis_workload.queries.queries import Queries

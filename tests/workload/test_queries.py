@@ -22,12 +22,11 @@ from tamis.language.model import (
 from tamis.language.xpath import parse
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
-from tamis_workload.documents.generator import Documents
-from tamis_workload.documents.grammar import DocumentOptions
-from tamis_workload.queries.names import QueryNames
+from tamis_workload.documents.grammar import DocumentOptions, Documents
+from tamis_workload.draws import Values
+from tamis_workload.names import QueryNames
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tamis_workload.values import Values
 from tests.corpora import ROOT
 
 DTD = """

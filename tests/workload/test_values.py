@@ -10,10 +10,8 @@ import pytest
 from tamis.core.errors import UsageError
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis_workload.documents.generator import Documents
-from tamis_workload.documents.grammar import DocumentOptions
-from tamis_workload.draws import Draws
-from tamis_workload.values import Values
+from tamis_workload.documents.grammar import DocumentOptions, Documents
+from tamis_workload.draws import Draws, Values
 
 DRAWS = 40_000
 

@@ -226,6 +226,7 @@ class Commands(_Command, click.Group):
     Args:
         lines: by their names, what the help says of each in a line, without importing it.
         package: where their modules are.
+        modules: the modules of commands that have none of their own name.
         options: of the group itself.
     """
 
@@ -237,6 +238,7 @@ class Commands(_Command, click.Group):
         help: str,
         epilog: str | None = None,
         options: list[click.Parameter] | None = None,
+        modules: Mapping[str, str] | None = None,
     ) -> None:
         stubs = [click.Command(one, help=line) for one, line in lines.items()]
         super().__init__(
@@ -249,6 +251,7 @@ class Commands(_Command, click.Group):
             epilog=epilog,
         )
         self.package = package
+        self.modules = modules or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In their order, not in that of the alphabet."""
@@ -274,15 +277,17 @@ class Commands(_Command, click.Group):
     def imported(self, name: str) -> click.Command:
         """A command, from its module."""
         called = name.replace("-", "_")
-        if find_spec(f"{self.package}.{called}") is None:
+        path = f"{self.package}.{self.modules.get(name, called)}"
+        if find_spec(path) is None:
             registered_group: Commands | None = registered("tamis.commands", name)
             if registered_group is None:
                 raise UsageError(
                     f"no installed package has the command {name}: install Tamis again, whole"
                 )
             return registered_group
-        module = import_module(f"{self.package}.{called}")
+        module = import_module(path)
         if hasattr(module, "commands"):
             group: Commands = module.commands
             return group
-        return command(getattr(module, called), name, module.EXAMPLES)
+        examples = module.EXAMPLES if isinstance(module.EXAMPLES, str) else module.EXAMPLES[name]
+        return command(getattr(module, called), name, examples)

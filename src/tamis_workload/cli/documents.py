@@ -1,32 +1,37 @@
-"""``tamis workload documents``: valid documents of a DTD."""
+"""``tamis workload documents`` and ``dblp``: valid documents of a DTD, and a bibliography."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
+from tamis.cli.arguments import DTD_HELP
 from tamis.cli.console import open_results, progress, warn
 from tamis.cli.options import Option
 from tamis.core.errors import UsageError
-from tamis_workload.cli.options import (
+from tamis_workload.cli import (
     Count,
+    DtdOptions,
+    Output,
     Seed,
-    ValueCount,
-    ValueKind,
-    ValueSkew,
-    chosen_values,
+    ValueOptions,
     parse_bytes,
     parse_range,
-    read_one_root,
 )
 
-EXAMPLES = """\b
+EXAMPLES = {
+    "documents": """\b
 Examples:
   tamis workload documents --dtd book.dtd --count 1000 --output books/
   tamis workload documents --dtd bib.dtd --repeat book=20..20 --repeat author=5 > bib.xml
   tamis workload documents --dtd auction.dtd --size 1GB --fill > auctions.xml
-"""
+""",
+    "dblp": """\b
+Examples:
+  tamis workload dblp --size 24MB --output dblp.xml
+  tamis workload dblp --records 100 | tamis match --subscriptions filters.tsv -
+""",
+}
 
 
 def documents(  # noqa: PLR0913, PLR0917 - one for each option
@@ -43,8 +48,7 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ] = None,
     seed: Seed = 0,
-    root: RootNames = None,
-    catalog: CatalogFolders = None,
+    of_dtd: DtdOptions = DtdOptions(),
     depth: Annotated[int, Option(metavar="N", help="Elements inside each other, at most.")] = 12,
     size: Annotated[
         str, Option(metavar="BYTES", help="Of each document, at most: 800, 64KB, 1GB.")
@@ -68,9 +72,7 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     optional: Annotated[
         float, Option(metavar="P", help="The probability of what may be left out.")
     ] = 0.5,
-    values: ValueCount = 10,
-    values_skew: ValueSkew = 0.0,
-    values_kind: ValueKind = "numbers",
+    values: ValueOptions = ValueOptions(),
 ) -> None:
     """Generate valid documents, within a depth and a size.
 
@@ -78,17 +80,19 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     Prefixes are declared as the DTD has them; a default namespace that it fixes is left out, so
     that queries name the elements as the DTD does.
     """
-    from tamis_workload.documents.generator import Documents  # noqa: PLC0415 - keeps --help fast
-    from tamis_workload.documents.grammar import DocumentOptions  # noqa: PLC0415
+    from tamis_workload.documents.grammar import (  # noqa: PLC0415 - keeps --help fast
+        DocumentOptions,
+        Documents,
+    )
 
     options = DocumentOptions(
         repeats=parse_range(repeats, 0),
         repeats_of=dict(_named_range(text) for text in repeat or ()),
         optional=optional,
-        values=chosen_values(values, values_skew, values_kind),
+        values=values.values(),
     )
     made = Documents(
-        read_one_root(dtd, catalog, root),
+        of_dtd.graph(dtd),
         options=options,
         depth=depth,
         size=parse_bytes(size),
@@ -127,3 +131,28 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from None
+
+
+def dblp(
+    size: Annotated[
+        str | None, Option(metavar="BYTES", help="Of the document: 24MB, 10GB.")
+    ] = None,
+    records: Annotated[
+        int | None, Option(metavar="N", min=0, help="Publications, instead of a size.")
+    ] = None,
+    seed: Seed = 0,
+    output: Output = None,
+) -> None:
+    """Generate a bibliography: realistic text, some 16 bytes an event, of any size.
+
+    An event is the start or the end of an element. The document is valid by DBLP's DTD, and written
+    as it is made: it takes no more memory if it is larger.
+    """
+    from tamis_workload.documents import dblp as bibliography  # noqa: PLC0415 - keeps --help fast
+
+    if (size is None) == (records is None):
+        raise UsageError("give either --size or --records")
+    total = None if size is None else parse_bytes(size)
+    with open_results(output) as results:
+        for piece in bibliography.dblp(total, records, seed):
+            results.write_bytes(piece)

@@ -9,7 +9,7 @@ from typing import Annotated
 from tamis.cli.console import open_results
 from tamis.cli.options import Option
 from tamis.core.errors import UsageError
-from tamis_workload.cli.options import Seed, parse_range
+from tamis_workload.cli import Seed, parse_range
 
 EXAMPLES = """\b
 Examples:
@@ -63,12 +63,10 @@ def events(  # noqa: PLR0913, PLR0917 - one for each option
 
     Options change it as its experiments do.
     """
-    from tamis_workload.events.generator import (  # noqa: PLC0415 - keeps --help fast
+    from tamis_workload.events import (  # noqa: PLC0415 - keeps --help fast  # noqa: PLC0415
         NUMBER_OPERATORS,
         STRING_OPERATORS,
         EventWorkload,
-    )
-    from tamis_workload.events.text import (  # noqa: PLC0415
         event_lines,
         interface_lines,
         subscription_lines,

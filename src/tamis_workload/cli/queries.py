@@ -1,4 +1,4 @@
-"""``tamis workload queries``: path queries of a DTD, or of documents."""
+"""``tamis workload queries``, ``twigs`` and ``transformations``: drawn from a DTD or documents."""
 
 from __future__ import annotations
 
@@ -7,34 +7,43 @@ from typing import Annotated
 
 import click
 
-from tamis.cli.arguments import DTD_HELP, CatalogFolders, RootNames
+from tamis.cli.arguments import DTD_HELP
 from tamis.cli.documents import DOCUMENT_HELP, Documents
 from tamis.cli.options import Option
 from tamis.core.errors import DocumentError, UsageError
-from tamis_workload.cli.options import (
+from tamis_workload.cli import (
     Count,
     Descendant,
     Distinct,
+    DtdOptions,
     Output,
     PredicateCount,
     Seed,
     Selectivity,
-    ValueCount,
-    ValueKind,
-    ValueSkew,
+    ValueOptions,
     Wildcard,
-    chosen_values,
     parse_range,
-    read_one_root,
     write_queries,
+    write_transformations,
 )
 
-EXAMPLES = """\b
+EXAMPLES = {
+    "queries": """\b
 Examples:
   tamis workload queries --dtd dblp.dtd --count 1000000 --output filters.tsv
   tamis workload queries --dtd book.dtd --predicates 1 --values 100 --selectivity 0.1
   tamis workload queries --documents incoming/ --matching 0.5 --output questions.ndjson
-"""
+""",
+    "twigs": """\b
+Examples:
+  tamis workload twigs --dtd dblp.dtd --count 2048 --nodes 15 --splits 6 --output twigs.tsv
+""",
+    "transformations": """\b
+Examples:
+  tamis workload transformations --dtd bib.dtd --count 5000 --distinct --output queries.ndjson
+  tamis workload transformations --dtd book.dtd --binding-depth 3 --values 100 > queries.ndjson
+""",
+}
 
 
 def queries(  # noqa: PLR0913, PLR0917 - one for each option
@@ -64,8 +73,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
             "It takes longer, since the documents are matched.",
         ),
     ] = None,
-    root: RootNames = None,
-    catalog: CatalogFolders = None,
+    of_dtd: DtdOptions = DtdOptions(),
     depth: Annotated[
         str, Option(metavar="N", help="Steps, at most; or from and to, as 2..4.")
     ] = "6",
@@ -80,9 +88,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     inconsistent: Annotated[
         bool, Option("--inconsistent", help="Do not follow the DTD, only use its names.")
     ] = False,
-    values: ValueCount = 10,
-    values_skew: ValueSkew = 0.0,
-    values_kind: ValueKind = "numbers",
+    values: ValueOptions = ValueOptions(),
     selectivity: Selectivity = None,
     namespaces: Annotated[
         Path | None,
@@ -108,7 +114,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     assert dtd is not None
     from tamis_workload.queries.paths import QueryOptions, queries_from_dtd  # noqa: PLC0415 - --help is fast
 
-    graph = read_one_root(dtd, catalog, root)
+    graph = of_dtd.graph(dtd)
     options = QueryOptions(
         depth=parse_range(depth, 1),
         wildcard=wildcard,
@@ -118,7 +124,7 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
         nested=nested,
         nested_depth=nested_depth,
         consistent=not inconsistent,
-        values=chosen_values(values, values_skew, values_kind),
+        values=values.values(),
         selectivity=selectivity,
     )
     drawn = queries_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
@@ -163,3 +169,94 @@ def _from_documents(
         one_line=output is None or output.suffix != ".ndjson",
     )
     write_queries(drawn, output, namespaces, count)
+
+
+def twigs(  # noqa: PLR0913, PLR0917 - one for each option
+    dtd: Annotated[
+        Path, Option("--dtd", metavar="FILE", help=f"What the twigs grow in. {DTD_HELP}")
+    ],
+    count: Count = 1000,
+    seed: Seed = 0,
+    distinct: Distinct = False,
+    of_dtd: DtdOptions = DtdOptions(),
+    nodes: Annotated[int, Option(metavar="N", help="Steps of a twig, all together.")] = 15,
+    splits: Annotated[int, Option(metavar="N", help="Nodes with more than one child.")] = 6,
+    children: Annotated[int, Option(metavar="N", help="Of these nodes, at most.")] = 4,
+    wildcard: Wildcard = 0.1,
+    descendant: Descendant = 0.1,
+    predicates: PredicateCount = 0,
+    values: ValueOptions = ValueOptions(),
+    selectivity: Selectivity = None,
+    namespaces: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", help="Write the prefixes that the twigs use, for match --namespaces."
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Generate twigs (queries with branches), as a file of subscriptions.
+
+    Each follows the DTD in what may stand in what; elements of which the DTD permits only one may
+    both be asked for, and then no valid document matches.
+    """
+    from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd  # noqa: PLC0415
+
+    graph = of_dtd.graph(dtd)
+    options = TwigOptions(
+        nodes=nodes,
+        splits=splits,
+        children=children,
+        wildcard=wildcard,
+        descendant=descendant,
+        predicates=predicates,
+        values=values.values(),
+        selectivity=selectivity,
+    )
+    drawn = twigs_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
+    write_queries(drawn, output, namespaces, count)
+
+
+def transformations(  # noqa: PLR0913, PLR0917 - one for each option
+    dtd: Annotated[
+        Path, Option("--dtd", metavar="FILE", help=f"Whose elements are taken. {DTD_HELP}")
+    ],
+    count: Count = 1000,
+    seed: Seed = 0,
+    distinct: Distinct = False,
+    of_dtd: DtdOptions = DtdOptions(),
+    binding_depth: Annotated[int, Option(metavar="N", help="D1: steps of a binding path.")] = 2,
+    depth: Annotated[int, Option(metavar="N", help="D2: steps of the other paths, at most.")] = 2,
+    predicates: Annotated[int, Option(metavar="N", help="PP: predicate paths, in each.")] = 1,
+    returns: Annotated[int, Option(metavar="N", help="RP: return paths, in each.")] = 2,
+    descendant: Descendant = 0.2,
+    values: ValueOptions = ValueOptions(),
+    namespaces: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE", help="Write the prefixes that they use, for transform --namespaces."
+        ),
+    ] = None,
+    output: Output = None,
+) -> None:
+    """Generate transforming subscriptions, an object {"id": …, "query": …} a line.
+
+    They are drawn with the parameters of the broker paper (Diao and Franklin, VLDB 2003). The
+    values are those of documents that tamis workload documents makes with the same options.
+    """
+    from tamis_workload.queries.transformations import (  # noqa: PLC0415 - keeps --help fast
+        TransformationOptions,
+        transformations_from_dtd,
+    )
+
+    graph = of_dtd.graph(dtd)
+    options = TransformationOptions(
+        binding_depth=binding_depth,
+        depth=depth,
+        predicates=predicates,
+        returns=returns,
+        descendant=descendant,
+        values=values.values(),
+    )
+    drawn = transformations_from_dtd(graph, count, options=options, distinct=distinct, seed=seed)
+    write_transformations(drawn, output, namespaces)

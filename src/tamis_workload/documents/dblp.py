@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from functools import cache, lru_cache
 
 from tamis.core.errors import UsageError
-from tamis_workload.documents.expansion import SIZE_MAX, Bounds, Expansion
 from tamis_workload.documents.kernels import Template
-from tamis_workload.documents.template import TemplateBuilder
-from tamis_workload.values import Values
-from tamis_workload.words import FIRST_NAMES, JOINING_WORDS, LAST_NAMES, TITLE_WORDS, VENUES
+from tamis_workload.documents.template import SIZE_MAX, Bounds, Expansion, TemplateBuilder
+from tamis_workload.draws import FIRST_NAMES, JOINING_WORDS, LAST_NAMES, TITLE_WORDS, VENUES, Values
 
 HEAD = b'<?xml version="1.0" encoding="UTF-8"?>\n'
 _LEVELS = 6

@@ -16,11 +16,9 @@ from dataclasses import dataclass, field
 
 from tamis.core.errors import UsageError
 from tamis.schema.graph import SchemaGraph
-from tamis_workload.draws import Draws
-from tamis_workload.queries.names import QueryNames
-from tamis_workload.queries.predicates import ValuePredicates
-from tamis_workload.queries.queries import Queries, check_number, check_share, take
-from tamis_workload.values import Values
+from tamis_workload.draws import Draws, Values
+from tamis_workload.names import QueryNames
+from tamis_workload.queries.queries import Queries, ValuePredicates, check_number, check_share, take
 
 
 @dataclass(frozen=True)

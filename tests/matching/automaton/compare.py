@@ -21,11 +21,10 @@ from tamis.core.errors import UsageError
 from tamis.language.model import Query
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis_workload.documents.generator import Documents
-from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.documents.grammar import DocumentOptions, Documents
+from tamis_workload.draws import Values
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tamis_workload.values import Values
 from tests.matching.automaton.asking import Asking, Difference, Way, supported, ways
 from tests.matching.automaton.trees import NAMESPACES, Shape, document, expression
 from tests.matching.replay import command

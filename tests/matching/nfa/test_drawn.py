@@ -16,11 +16,10 @@ from tamis.language.xpath import parse
 from tamis.matching.engines.nfa import refuses
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tamis_workload.documents.generator import Documents
-from tamis_workload.documents.grammar import DocumentOptions
+from tamis_workload.documents.grammar import DocumentOptions, Documents
+from tamis_workload.draws import Values
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tamis_workload.values import Values
 from tests.strategies import NAMESPACES, documents, dtds, subscriptions
 
 thorough = settings(

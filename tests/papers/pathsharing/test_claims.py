@@ -21,7 +21,7 @@ from tamis.matching.engines.nfa.execute import NfaSearcher, PathTuples
 from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_papers.pathsharing.claims import Claims
-from tamis_workload.documents.generator import Documents
+from tamis_workload.documents.grammar import Documents
 from tests.strategies import dtds
 
 BOOK = """<!ELEMENT book (title, section+)> <!ELEMENT title (#PCDATA)>

@@ -1,1 +1,0 @@
-"""Filters of attribute–value events, and the events."""
