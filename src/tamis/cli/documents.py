@@ -17,10 +17,22 @@ from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.options import Option
 from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.core.threads import Flush
+from tamis.documents.files import (
+    NO_SUCH_NAME,
+    NameFilter,
+    expanded,
+    is_packed_tar,
+    is_tar,
+    is_zip,
+    list_folder,
+    reason,
+    tar_documents,
+    tar_members,
+    zip_members,
+)
 
 if TYPE_CHECKING:
-    from tamis.core.threads import Flush
-    from tamis.documents.files import NameFilter
     from tamis.documents.source import Document
     from tamis.matching.matcher import CompiledMatcher, Match
 
@@ -69,8 +81,6 @@ class DocumentChoice(NamedTuple):
 
     def names(self) -> NameFilter:
         """Which files of folders are read."""
-        from tamis.documents.files import NameFilter  # noqa: PLC0415 - keeps --help fast
-
         return NameFilter(tuple(self.globs or ()), self.recursive)
 
 
@@ -189,7 +199,7 @@ class Documents:
             A function to call after each document.
         """
         sizes = [_size(target.document) for target in self._targets]
-        if self._as_streams or self._by or any(map(_is_packed_tar, self._targets)):
+        if self._as_streams or self._by or any(map(_has_stream, self._targets)):
             with progress(sum(sizes) or None, output_is_terminal, "bytes") as advance:
                 self._count_bytes = advance
                 yield lambda: None
@@ -200,8 +210,6 @@ class Documents:
     # -- what arguments stand for ------------------------------------------------------------------
 
     def _found(self, argument: str) -> list[Target]:
-        from tamis.documents.files import NO_SUCH_NAME, expanded  # noqa: PLC0415 - --help is fast
-
         if argument == "-":
             return [find_document(argument)]
         paths = expanded(argument)
@@ -210,8 +218,6 @@ class Documents:
         return [target for path in paths for target in self._of_path(path)]
 
     def _of_path(self, path: str) -> list[Target]:
-        from tamis.documents.files import list_folder  # noqa: PLC0415 - keeps --help fast
-
         if not os.path.isdir(path):
             return self._of_file(path)
         listing = list_folder(path, self._names)
@@ -227,15 +233,6 @@ class Documents:
         ]
 
     def _of_file(self, path: str) -> list[Target]:
-        from tamis.documents.files import (  # noqa: PLC0415 - keeps --help fast
-            is_packed_tar,
-            is_tar,
-            is_zip,
-            reason,
-            tar_members,
-            zip_members,
-        )
-
         left_out: list[str] = []
         members: Sequence[Any]
         try:
@@ -263,7 +260,7 @@ class Documents:
 
     def _items(self) -> Iterator[Target | Flush]:
         for target in self._targets:
-            if _is_packed_tar(target):
+            if _has_stream(target):
                 yield from self._members(target)
             elif self._by is not None:
                 yield from self._divided(target)
@@ -275,7 +272,6 @@ class Documents:
 
     def _divided(self, target: Target) -> Iterator[Target | Flush]:
         """The documents that stand in one, one after the other."""
-        from tamis.core.threads import Flush  # noqa: PLC0415
         from tamis.documents.concatenated import split  # noqa: PLC0415 - keeps --help fast
 
         if isinstance(target.document, DocumentError):
@@ -296,8 +292,6 @@ class Documents:
             warn(f"{target.name} has no documents")
 
     def _members(self, target: Target) -> Iterator[Target | Flush]:
-        from tamis.documents.files import tar_documents  # noqa: PLC0415 - keeps --help fast
-
         left_out: list[str] = []
         with _opened(target.document, self._count_bytes, must_open=True) as file:
             if isinstance(file, DocumentError):
@@ -315,8 +309,6 @@ class Documents:
 
     def _data(self, file: Any) -> bytes | DocumentError:
         """What is in a member of an archive that may end inside of it."""
-        from tamis.documents.files import reason  # noqa: PLC0415 - keeps --help fast
-
         try:
             data: bytes = file.read(self.limits.document_bytes + 1)
         except Exception as error:  # whatever damaged archives make tarfile raise
@@ -347,9 +339,7 @@ def _size(document: object) -> int:
         return 0
 
 
-def _is_packed_tar(target: Target) -> bool:
-    from tamis.documents.files import is_packed_tar, is_tar  # noqa: PLC0415 - keeps --help fast
-
+def _has_stream(target: Target) -> bool:
     path = str(target.document) if isinstance(target.document, Path) else ""
     return is_tar(path) and is_packed_tar(path)
 
@@ -370,8 +360,9 @@ def _opened(
     try:
         file = document.open("rb")
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        yield UnreadableDocument(f"cannot read {document}: {reason}")
+        yield UnreadableDocument(
+            f"cannot read {document}: {getattr(error, 'strerror', None) or error}"
+        )
         return
     with file:
         yield file if count_bytes is None else _Counted(file, count_bytes)  # type: ignore[misc]

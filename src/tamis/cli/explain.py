@@ -24,6 +24,7 @@ from tamis.core.errors import DocumentError, EventError, UsageError
 from tamis.core.limits import Limits
 from tamis.language import model
 from tamis.language.printer import print_expression, print_path, print_test
+from tamis.language.xpath import parse
 
 if TYPE_CHECKING:
     from tamis.documents.encodings import DeclaredEncoding
@@ -111,8 +112,6 @@ def _of_documents(
     document: str | None,
     encoding: DeclaredEncoding,
 ) -> str:
-    from tamis.language.xpath import parse  # noqa: PLC0415 - keeps --help fast
-
     if expression.lstrip().startswith("<"):
         raise UsageError("this is no XPath: if it is a transformation, give --transformation")
     query = parse(expression, declared.declared(), limits)

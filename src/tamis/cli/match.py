@@ -24,6 +24,7 @@ from tamis.cli.documents import (
 )
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
+from tamis.core.threads import usable_cores
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Which
@@ -114,8 +115,6 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     With --concatenated, one object for each document of a file, with its number, from 0. What a
     pipe has is answered before more is waited for; so it is with --record.
     """
-    from tamis.core.threads import usable_cores  # noqa: PLC0415 - keeps --help fast
-
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     if schema.dtd and not schema.root:
         schema = schema._replace(root=record)

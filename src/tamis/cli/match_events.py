@@ -19,6 +19,7 @@ from tamis.cli.console import (
 )
 from tamis.cli.options import Argument, FileName, Option
 from tamis.core.errors import UsageError
+from tamis.core.threads import usable_cores
 
 if TYPE_CHECKING:
     from tamis.core.errors import SubscriptionId
@@ -107,7 +108,6 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     Files and streams of any size are read while they are matched; what a pipe has is answered
     before more is waited for.
     """
-    from tamis.core.threads import usable_cores  # noqa: PLC0415
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
 
     if events.count(FileName("-")) > 1:

@@ -63,12 +63,12 @@ class Option:
         self.min = min
         self.hidden = hidden
 
-    def parameter(self, name: str, kind: Any, default: Any) -> click.Parameter:
-        """The option of click."""
+    def parameter(self, key: str, name: str, kind: Any, default: Any) -> click.Parameter:
+        """The option of click, whose value is given under a key."""
         item, is_many = _item_of(kind)
         is_required = default is inspect.Parameter.empty
         return click.Option(
-            [name, *(self.names or ["--" + name.replace("_", "-")])],
+            [key, *(self.names or ["--" + name.replace("_", "-")])],
             type=_type_of(item, self.min),
             is_flag=item is bool,
             multiple=is_many,
@@ -88,11 +88,11 @@ class Argument(NamedTuple):
     metavar: str
     help: str
 
-    def parameter(self, name: str, kind: Any, default: Any) -> click.Parameter:
-        """The argument of click."""
+    def parameter(self, key: str, _name: str, kind: Any, default: Any) -> click.Parameter:
+        """The argument of click, whose value is given under a key."""
         item, is_many = _item_of(kind)
         made = _Argument(
-            [name],
+            [key],
             type=_type_of(item),
             nargs=-1 if is_many else 1,
             required=default is inspect.Parameter.empty,
@@ -161,11 +161,11 @@ def _click_parameters(parameter: inspect.Parameter) -> Iterator[click.Parameter]
     group = _group_of(parameter)
     if group is None:
         kind, how = get_args(parameter.annotation)
-        yield how.parameter(parameter.name, kind, parameter.default)
+        yield how.parameter(parameter.name, parameter.name, kind, parameter.default)
         return
     for field, annotation in get_type_hints(group, include_extras=True).items():
         kind, how = get_args(annotation)
-        yield how.parameter(_key(parameter, field), kind, group._field_defaults[field])
+        yield how.parameter(_key(parameter, field), field, kind, group._field_defaults[field])
 
 
 def _group_of(parameter: inspect.Parameter) -> Any:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from click.exceptions import Exit
 
@@ -22,6 +22,9 @@ from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from tamis.spark.program import ProgramArtifact
     from tamis.spark.stream import StreamingQuery
 
 EXAMPLES = """\b
@@ -47,6 +50,38 @@ JVM_SETTINGS = dict.fromkeys(
     ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
     "-XX:TieredStopAtLevel=1",
 )
+
+
+class StreamOptions(NamedTuple):
+    """How a stream goes on: what only ``--stream`` takes."""
+
+    checkpoint: Annotated[
+        Path | None,
+        Option(
+            metavar="DIR",
+            help="With --stream: where to remember how far it is, to go on from there when it is "
+            "started again.",
+            show_default="a folder in that of the output",
+        ),
+    ] = None
+    trigger: Annotated[
+        str | None,
+        Option(
+            metavar="TIME",
+            help='With --stream: how often to look, as "10 seconds"; or "now": match what is there '
+            "and was not matched before, and end.",
+            show_default="all the time",
+        ),
+    ] = None
+    max_files: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            min=1,
+            help="With --stream: so many files at a time at most.",
+            show_default="1000",
+        ),
+    ] = None
 
 
 def run(  # noqa: PLR0913, PLR0917 - one for each option
@@ -114,33 +149,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             help="Go on: match what comes into these folders, until the command is interrupted.",
         ),
     ] = False,
-    checkpoint: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="With --stream: where to remember how far it is, to go on from there when it is "
-            "started again.",
-            show_default="a folder in that of the output",
-        ),
-    ] = None,
-    trigger: Annotated[
-        str | None,
-        Option(
-            metavar="TIME",
-            help='With --stream: how often to look, as "10 seconds"; or "now": match what is there '
-            "and was not matched before, and end.",
-            show_default="all the time",
-        ),
-    ] = None,
-    max_files: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            min=1,
-            help="With --stream: so many files at a time at most.",
-            show_default="1000",
-        ),
-    ] = None,
+    of_stream: StreamOptions = StreamOptions(),
     conf: Annotated[
         list[str] | None,
         Option(metavar="KEY=VALUE", help="A property of Spark. May be given several times."),
@@ -158,77 +167,29 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     rows count where tamis_runs has their run (batch) as done.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
-    from tamis.spark.session import spark_errors  # noqa: PLC0415
+    from tamis.spark.listing import check_paths  # noqa: PLC0415
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
-    _check_options(overwrite, only_new, is_stream, [checkpoint, trigger, max_files])
+    _check_options(overwrite, only_new, is_stream, of_stream)
     paths = [*inputs, *(more_inputs or [])]
+    wanted: dict[str, Any] = {"record": record, "declared_encoding": declared_encoding}
 
-    def read() -> spark.ProgramArtifact:
+    def read() -> ProgramArtifact:
         options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
         matcher = args.read_matcher(subscriptions, program, options, engine)
         return spark.program(matcher, bytes_max=program_memory << 20)
 
-    def read_again() -> spark.ProgramArtifact:
-        try:
-            return read()
-        except Exit:  # it was said why
-            raise UsageError(f"{subscriptions} cannot be used") from None
-
     if is_stream:
-        from tamis.spark.postgres import is_postgres  # noqa: PLC0415
-        from tamis.spark.stream import NO_CHECKPOINT, stream_folders  # noqa: PLC0415
-
-        stream_folders(paths, trigger)
-        if is_postgres(output) and checkpoint is None:
-            raise UsageError(NO_CHECKPOINT)
-        batches = errors = 0
-
-        def told(run: str, version: str, done: spark.Summary) -> None:
-            nonlocal batches, errors
-            say(f"{run}, set {version}: {done}")
-            batches += 1
-            errors += done.errors
-
-        source = spark.Reloading(subscriptions or program or "", read_again)
-        with spark.start_spark(master, properties) as session, _spark_reported(spark_errors()):
-            query = spark.stream(
-                session,
-                source,
-                paths,
-                output,
-                checkpoint=checkpoint,
-                record=record,
-                declared_encoding=declared_encoding,
-                trigger=trigger,
-                files_max=max_files or 1000,
-                on_batch=told,
-            )
-            if trigger != "now":
-                say(f"watching {', '.join(paths)}: interrupt it, and it ends")
-            _wait_for(query)
-        if trigger == "now" and not batches:
-            say("nothing is new")
-        if errors:
-            raise Exit(Status.DOCUMENTS)
+        file = subscriptions or program or Path()
+        _stream(_started(master, properties), read, file, paths, output, of_stream, wanted)
         return
-    from tamis.spark.listing import check_paths  # noqa: PLC0415
-
     check_paths(paths)
     made = read()
     _check_output(output, overwrite or only_new)
-    with spark.start_spark(master, properties) as session, _spark_reported(spark_errors()):
-        summary = spark.run(
-            session,
-            made,
-            paths,
-            output,
-            record=record,
-            declared_encoding=declared_encoding,
-            overwrite=overwrite,
-            only_new=only_new,
-        )
+    with _started(master, properties) as session:
+        wanted |= {"overwrite": overwrite, "only_new": only_new}
+        summary = spark.run(session, made, paths, output, **wanted)
     say(f"{summary} (Spark's start apart)")
     if len(made.partitions) > 1:
         say(summary.plan)
@@ -237,13 +198,71 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
         raise Exit(Status.DOCUMENTS)
 
 
+def _stream(
+    started: AbstractContextManager[SparkSession],
+    read: Callable[[], ProgramArtifact],
+    file: Path,
+    paths: list[str],
+    output: str,
+    options: StreamOptions,
+    wanted: dict[str, Any],
+) -> None:
+    """Match what comes into folders, until the stream ends or a signal comes.
+
+    Args:
+        read: makes a program of the file of subscriptions.
+        wanted: the arguments of ``tamis.spark.stream`` about documents.
+    """
+    from tamis import spark  # noqa: PLC0415
+    from tamis.spark.postgres import is_postgres  # noqa: PLC0415
+    from tamis.spark.stream import NO_CHECKPOINT, stream_folders  # noqa: PLC0415
+
+    stream_folders(paths, options.trigger)
+    if is_postgres(output) and options.checkpoint is None:
+        raise UsageError(NO_CHECKPOINT)
+    batches = errors = 0
+
+    def read_again() -> ProgramArtifact:
+        try:
+            return read()
+        except Exit:  # it was said why
+            raise UsageError(f"{file} cannot be used") from None
+
+    def told(run: str, version: str, done: spark.Summary) -> None:
+        nonlocal batches, errors
+        say(f"{run}, set {version}: {done}")
+        batches += 1
+        errors += done.errors
+
+    source = spark.Reloading(file, read_again)
+    with started as session:
+        query = spark.stream(
+            session,
+            source,
+            paths,
+            output,
+            checkpoint=options.checkpoint,
+            trigger=options.trigger,
+            files_max=options.max_files or 1000,
+            on_batch=told,
+            **wanted,
+        )
+        if options.trigger != "now":
+            say(f"watching {', '.join(paths)}: interrupt it, and it ends")
+        _wait_for(query)
+    if options.trigger == "now" and not batches:
+        say("nothing is new")
+    if errors:
+        raise Exit(Status.DOCUMENTS)
+
+
 def _check_options(
-    overwrite: bool, only_new: bool, is_stream: bool, of_streams: list[object]
+    overwrite: bool, only_new: bool, is_stream: bool, of_stream: StreamOptions
 ) -> None:
     asked = {"--overwrite": overwrite, "--only-new": only_new, "--stream": is_stream}
     if sum(asked.values()) > 1:
         raise UsageError(f"choose one of {' and '.join(name for name in asked if asked[name])}")
-    if not is_stream and any(value is not None for value in of_streams):
+    if not is_stream and of_stream != StreamOptions():
         raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
 
 
@@ -262,15 +281,19 @@ def _check_output(output: str, may_exist: bool) -> None:
 
 
 @contextmanager
-def _spark_reported(errors: tuple[type[Exception], ...]) -> Iterator[None]:
-    """What Spark says when it gives up, without the stack of its JVM."""
-    try:
-        yield
-    except errors as error:
-        said, _, _ = str(error).partition("\nDriver stacktrace:")
-        lines = [line for line in said.splitlines() if not line.startswith("\t")]
-        say("\n".join(["Spark could not finish the job:", *lines]))
-        raise Exit(Status.FAILED) from None
+def _started(master: str | None, properties: dict[str, str]) -> Iterator[SparkSession]:
+    """Spark, whose errors are reported without the stack of its JVM."""
+    from tamis import spark  # noqa: PLC0415
+    from tamis.spark.session import spark_errors  # noqa: PLC0415
+
+    with spark.start_spark(master, properties) as session:
+        try:
+            yield session
+        except spark_errors() as error:
+            said, _, _ = str(error).partition("\nDriver stacktrace:")
+            lines = [line for line in said.splitlines() if not line.startswith("\t")]
+            say("\n".join(["Spark could not finish the job:", *lines]))
+            raise Exit(Status.FAILED) from None
 
 
 def _wait_for(query: StreamingQuery) -> None:

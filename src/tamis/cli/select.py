@@ -28,11 +28,13 @@ from tamis.cli.documents import (
 )
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UnsupportedExpression, UsageError
+from tamis.core.threads import usable_cores
+from tamis.language.model import Nodes
 from tamis.language.values import number_string, value_string
+from tamis.language.xpath import Operand, parse_value
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Which
-    from tamis.language.xpath import Operand
     from tamis.matching.matcher import Match
 
 EXAMPLES = """\b
@@ -122,9 +124,6 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     What cannot be read is told on standard error (with --json as a result), and makes the exit
     status 3.
     """
-    from tamis.core.threads import usable_cores  # noqa: PLC0415
-    from tamis.language.model import Nodes  # noqa: PLC0415 - keeps --help fast
-    from tamis.language.xpath import parse_value  # noqa: PLC0415
     from tamis.matching.matcher import compile_subscriptions, value_matcher  # noqa: PLC0415
 
     if null and as_json:

@@ -22,10 +22,8 @@ from tamis.spark.rows import (
     Errors,
     PassthroughColumns,
     by_number,
-    check_columns,
-    check_documents,
     combined,
-    fields_of,
+    document_columns,
     joined_schema,
 )
 
@@ -96,10 +94,8 @@ def match(  # noqa: PLR0913 - what may be asked
     """
     if not isinstance(column, str):
         raise UsageError(f"column is the name of one, not {type(column).__name__}")
-    fields = fields_of(df)
-    kept = [name for name in fields if name != column] if keep is None else list(keep)
-    check_columns(fields, [column], kept)
-    check_documents(fields[column])
+    kept = document_columns(df, column, keep)
+    names = tuple(field.name for field in kept)
     made = program(
         subscriptions,
         namespaces=namespaces,
@@ -115,11 +111,11 @@ def match(  # noqa: PLR0913 - what may be asked
         values=values,
         declared_encoding=declared_encoding,
     )
-    schema = joined_schema([fields[name] for name in kept], spec.fields())
+    schema = joined_schema(kept, spec.fields())
     made.send(df.sparkSession)
-    given = df.select(by_number([*kept, column]))
+    given = df.select(by_number([*names, column]))
     tasks = (
-        AnswerColumn(part, spec, tuple(kept), column, tells_errors=number == 0)
+        AnswerColumn(part, spec, names, column, tells_errors=number == 0)
         for number, part in enumerate(made.partitions)
     )
     frames = (given.mapInArrow(task, schema) for task in tasks)

@@ -125,11 +125,17 @@ def check_columns(
             raise UsageError(f"the column {name!r} is kept twice")
 
 
-def check_documents(column: sql.StructField) -> None:
-    """Raise UsageError unless the type of a column is one of documents."""
-    if not isinstance(column.dataType, sql.BinaryType | sql.StringType):
-        kind = column.dataType.simpleString()
-        raise UsageError(f"the column {column.name!r} is of type {kind}, not string or binary")
+def document_columns(
+    df: DataFrame, column: str, keep: Sequence[str] | None
+) -> list[sql.StructField]:
+    """The columns that rows repeat beside one of documents, by default all others."""
+    fields = fields_of(df)
+    kept = [name for name in fields if name != column] if keep is None else list(keep)
+    check_columns(fields, [column], kept)
+    if not isinstance(fields[column].dataType, sql.BinaryType | sql.StringType):
+        kind = fields[column].dataType.simpleString()
+        raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")
+    return [fields[name] for name in kept]
 
 
 def joined_schema(

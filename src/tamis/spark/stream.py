@@ -15,7 +15,7 @@ import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -205,28 +205,19 @@ def arriving(
 NO_CHECKPOINT = "a stream into a database needs a folder of its own: name one (--checkpoint)"
 
 
+@dataclass
 class _Batches:
     """What ``foreachBatch`` calls."""
 
-    def __init__(
-        self,
-        source: Reloading,
-        store: ResultStore[Any],
-        name: str,
-        record: str | None,
-        errors: Errors,
-        declared_encoding: DeclaredEncoding,
-        on_batch: OnBatch | None,
-    ) -> None:
-        self.source = source
-        self.store = store
-        self.name = name
-        self.record = record
-        self.errors = errors
-        self.declared_encoding = declared_encoding
-        self.on_batch = on_batch
-        self.unfit = ""  # the newest set that cannot be used
-        self.reported = ""  # the set of which it was said what was skipped
+    source: Reloading
+    store: ResultStore[Any]
+    name: str
+    record: str | None
+    errors: Errors
+    declared_encoding: DeclaredEncoding
+    on_batch: OnBatch | None
+    unfit: str = ""  # the newest set that cannot be used
+    reported: str = ""  # the set of which it was said what was skipped
 
     def prepare(self) -> None:
         """See that the answers can be written where others are."""

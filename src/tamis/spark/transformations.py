@@ -38,12 +38,10 @@ from tamis.spark.rows import (
     OutputSpec,
     PassthroughColumns,
     by_number,
-    check_columns,
-    check_documents,
     check_errors,
     combined,
+    document_columns,
     error_row,
-    fields_of,
     joined_schema,
 )
 from tamis.transform.transformer import Given, Text, Transformer
@@ -113,18 +111,16 @@ def transform(  # noqa: PLR0913 - what may be asked
     check_errors(errors)
     if isinstance(keep, str):
         raise UsageError("keep is a list of names, not one name")
-    fields = fields_of(df)
-    kept = [name for name in fields if name != column] if keep is None else list(keep)
-    check_columns(fields, [column], kept)
-    check_documents(fields[column])
+    kept = document_columns(df, column, keep)
+    names = tuple(field.name for field in kept)
     read = _read(subscriptions, namespaces, default_namespace, limits)
     program = TransformationArtifact.of(read, limits)
     encoding = checked_declared_encoding(declared_encoding)
     spec = MessageSpec(id_type(read.transformations), program.set_version, errors, encoding)
-    schema = joined_schema([fields[name] for name in kept], spec.fields())
+    schema = joined_schema(kept, spec.fields())
     program.send(df.sparkSession)
-    task = TransformColumn(program, spec, tuple(kept), column)
-    return df.select(by_number([*kept, column])).mapInArrow(task, schema)
+    task = TransformColumn(program, spec, names, column)
+    return df.select(by_number([*names, column])).mapInArrow(task, schema)
 
 
 def _read(
