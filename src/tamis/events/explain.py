@@ -14,7 +14,7 @@ from tamis.core.errors import SubscriptionId
 from tamis.core.index.matchset import Explanation
 from tamis.events import model as at
 from tamis.events.encode import Value, object_of
-from tamis.events.engines.reference import Constraint, compile_filters, constraint_of
+from tamis.events.engines.reference import Constraint, constraint_of
 from tamis.events.model import FilterTable
 from tamis.language.constraints import print_name
 
@@ -31,51 +31,26 @@ def explain(
     """
     lines: list[str] = []
     matched = False
-    filters = np.flatnonzero(table.subscriptions == subscription).tolist()
-    if filters:
-        explained = _explained(_part(table, filters[0], filters[-1] + 1), event)
-        for holds, text, details in explained:
-            matched |= holds
-            lines += [f"  {_truth(holds)}: {text}", *(f"    {line}" for line in details)]
-    return Explanation(matched, (f"{_truth(matched)}: {id}", *lines))
-
-
-def _part(table: FilterTable, first: int, end: int) -> FilterTable:
-    """Some of the filters, which follow each other."""
-    starts = table.starts[first : end + 1]
-    part = slice(int(starts[0]), int(starts[-1]))
-    return table._replace(
-        starts=starts - starts[0],
-        constraint_names=table.constraint_names[part],
-        operators=table.operators[part],
-        kinds=table.kinds[part],
-        values=table.values[part],
-        subscriptions=table.subscriptions[first:end],
-    )
-
-
-def _explained(
-    table: FilterTable, event: Mapping[str, Value]
-) -> Iterator[tuple[bool, str, list[str]]]:
-    """Of each filter: whether it matches, how it is written, and its constraints one by one."""
     attributes = {
         number: value.encode() if isinstance(value, str) else value
         for number, name in enumerate(table.names)
         if (value := event.get(name)) is not None
     }
-    for filter, constraints in enumerate(compile_filters(table).filters):
+    for filter in np.flatnonzero(table.subscriptions == subscription).tolist():
         numbers = range(*table.starts[filter : filter + 2].tolist())
         texts = [_written(table, number) for number in numbers]
+        constraints = [constraint_of(table, number) for number in numbers]
         truths = [constraint.holds(attributes) for constraint in constraints]
+        matched |= all(truths)
+        lines.append(f"  {_truth(all(truths))}: {' and '.join(texts) or 'every event'}")
         width = max(map(len, texts), default=0)
-        details = []
         for constraint, text, holds in zip(constraints, texts, truths, strict=True):
             name = table.names[constraint.name]
             found = _shown(event.get(name)) if name in event else _missing(name, event)
-            details.append(f"{text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
+            lines.append(f"    {text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
             if not holds:
                 break
-        yield all(truths), " and ".join(texts) or "every event", details
+    return Explanation(matched, (f"{_truth(matched)}: {id}", *lines))
 
 
 def _written(table: FilterTable, number: int) -> str:

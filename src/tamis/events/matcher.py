@@ -51,9 +51,8 @@ class EventMatcher:
         engine: str,
         limits: Limits,
     ) -> None:
-        self.ids = ids if isinstance(ids, Ids) else Ids.of(ids)
-        self.interface_ids = (
-            interface_ids if isinstance(interface_ids, Ids) else Ids.of(interface_ids)
+        self.ids, self.interface_ids = (
+            each if isinstance(each, Ids) else Ids.of(each) for each in (ids, interface_ids)
         )
         self.table = table.frozen()  # which it is not when it is unpickled
         self.limits = limits
@@ -219,7 +218,8 @@ class EventMatcher:
         return WorkerPool(check_threads(threads)).map_in_order(match_rows, slices)
 
     def _sized_match(self, batch: EventBatch, by: By, sizer: BatchSizer) -> MatchSet:
-        matches = self._match_batch(batch, by)
+        with self._searcher(by) as searcher:
+            matches = searcher.match(batch)
         sizer.adapt(batch.events, len(matches.set_ids))
         return matches
 
@@ -233,10 +233,7 @@ class EventMatcher:
             UsageError: the arrays are no batch for these names.
         """
         check_batch(batch, len(self.table.names))
-        return self._match_batch(batch, _check_by(by))
-
-    def _match_batch(self, batch: EventBatch, by: By) -> MatchSet:
-        with self._searcher(by) as searcher:
+        with self._searcher(_check_by(by)) as searcher:
             return searcher.match(batch)
 
     def explain(self, event: Mapping[str, Any], id: SubscriptionId) -> Explanation:

@@ -6,6 +6,7 @@ import io
 import json
 import os
 from collections.abc import Container, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import chain
 from typing import IO, Any, NamedTuple
 
@@ -75,18 +76,17 @@ def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
             "events are read from bytes, a pathlib.Path or a file that is open for bytes, not from "
             f"{type(source).__name__}"
         )
-    if not isinstance(source, os.PathLike):
-        yield from _recognised(_whole_lines(_pieces(source), limits))
-        return
-    try:
-        file = open(source, "rb", buffering=0)  # noqa: SIM115 - it is closed below
-    except (OSError, ValueError) as error:  # a NUL in the path
-        reason = getattr(error, "strerror", None) or error
-        message = f"cannot read {os.fspath(source)}: {reason}"
-        yield Chunk(b"", 1, UnreadableEvents(message, 1))
-        return
-    with file:
-        yield from _recognised(_whole_lines(_pieces(file), limits))
+    file: Any = nullcontext(source)
+    if isinstance(source, os.PathLike):
+        try:
+            file = open(source, "rb", buffering=0)  # noqa: SIM115 - it is closed below
+        except (OSError, ValueError) as error:  # a NUL in the path
+            reason = getattr(error, "strerror", None) or error
+            message = f"cannot read {os.fspath(source)}: {reason}"
+            yield Chunk(b"", 1, UnreadableEvents(message, 1))
+            return
+    with file as opened:
+        yield from _recognised(_whole_lines(_pieces(opened), limits))
 
 
 def _recognised(found: Iterator[Chunk | Flush]) -> Iterator[Chunk | Flush]:

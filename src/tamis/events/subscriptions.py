@@ -30,10 +30,9 @@ _PLAIN = lazy_pattern(
     |(?:=|!=|<=?|>=?|\ prefix\ |\ suffix\ |\ contains\ )\ *"[^"\\\ud800-\udfff]*")""",
     re.VERBOSE,
 )
-"""A constraint that may stand between two ``and`` as it is. Others are read with all around them.
-"""
-_REMEMBERED_MAX = 1 << 18
-"""So many texts of constraints are remembered at most."""
+"""A constraint that is read by itself between two ``and``. Others are read in their context."""
+_CACHED_MAX = 1 << 18
+"""The texts of constraints that are cached, at most."""
 
 
 class EventSubscriptions:
@@ -51,7 +50,7 @@ class EventSubscriptions:
         limits: bounds on each expression.
 
     Attributes:
-        errors: of those that were left out.
+        errors: of the bad subscriptions that were left out.
         table: the filters.
 
     Raises:
@@ -165,8 +164,8 @@ class EventSubscriptions:
                 except SubscriptionError as found:
                     error = found
             line = None if entries.lines is None else int(entries.lines[number])
-            place = number if line is None else line
-            refused.append((place, error.located(entries.ids[number], line)))
+            position = number if line is None else line
+            refused.append((position, error.located(entries.ids[number], line)))
         refused.sort(key=lambda pair: pair[0])
         self.errors = tuple(error for _, error in refused)
         if self.errors and not skip_bad:
@@ -293,7 +292,7 @@ class _Reader:
         code = self._codes.get(part)
         if code is None:
             ((constraint,),) = parse_filters(part, self._limits)
-            if len(self._codes) == _REMEMBERED_MAX:
+            if len(self._codes) == _CACHED_MAX:
                 self._codes.clear()
             code = self._codes[part] = self.builder.code(constraint)
         return code
