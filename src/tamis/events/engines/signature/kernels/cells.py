@@ -124,8 +124,7 @@ def merge_constraints(
 
     Args:
         starts: of the filters; operators: of the constraints.
-        order: room for the constraints of the longest filter.
-        merged: gets the result.
+        order: room for the constraints of the longest filter; merged: gets the result.
     """
     keys, lows, widths = ranges.keys, ranges.lows, ranges.widths
     test_keys, test_operators, tested = merged.test_keys, merged.test_operators, merged.tested
@@ -284,9 +283,7 @@ def find_groups(
 ) -> int:
     """Group distinct filters by their signatures; how many groups there are.
 
-    Args:
-        constants: int64[k]; how many constants keys have.
-        groups: has ``filters``; gets the rest, which is 0 before.
+    ``constants`` has how many constants keys have. ``groups`` has ``filters``, and gets the rest.
     """
     count = 0
     for distinct in range(len(groups.filters)):
@@ -377,10 +374,8 @@ def find_lists(
     """Find the list of each group's cell; see ``Cells.list_starts``.
 
     Args:
-        uses: in how many groups each key is.
-        constant_starts: the constants of each key.
-        lists: gets the lists; -1 for the group without keys.
-        key_sets: gets the sets of their keys.
+        uses: in how many groups each key is; constant_starts: the constants of each key.
+        lists: gets the lists, -1 for the group without keys; key_sets: gets the sets of their keys.
     """
     for group in range(len(groups.firsts)):
         filter = groups.filters[groups.firsts[group]]
@@ -429,8 +424,7 @@ def write_cells(
 
     Args:
         tests: the number of each distinct filter among those with tests, or -1.
-        starts: where each cell begins.
-        filled: how many filters each cell has yet: 0.
+        starts: where each cell begins; filled: how many filters each cell has yet: 0.
     """
     for group in range(len(cells.equals)):  # all of its filters may be in further cells
         if cells.equals[group] != 0:
@@ -487,9 +481,7 @@ def enter_cells(
 
     Returns False if two cells could be taken for each other: once in thousands of sets.
 
-    Args:
-        hashes, starts: of the cells.
-        table_shift, bloom_shift: how far to shift a hash for its index.
+    Shifting a hash by ``table_shift`` or ``bloom_shift`` makes its index.
     """
     mask = U(len(table) - 1)
     for cell in range(len(hashes)):
