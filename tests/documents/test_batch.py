@@ -277,11 +277,11 @@ def test_builder_keeps_what_was_before_the_mark() -> None:
     builder.tags.extend([0, -1])
     builder.text_values.add(b"kept")
     builder.end_document()
-    mark = builder.mark()
+    lengths = builder.lengths()
     builder.tags.append(1)
     builder.text_values.add(b"gone")
     builder.text_values.add(b"")
-    builder.drop_document(mark)
+    builder.drop_document(lengths)
     batch = builder.freeze()
     assert batch.document_starts.tolist() == [0, 2, 2]
     assert batch.text_values.tobytes() == b"kept"

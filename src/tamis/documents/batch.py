@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, MISC = range(5)
 text or misc.
 """
 KIND_BITS = 3
-"""The number of a node, shifted by so many bits, and its kind are one integer, its *place*."""
+"""The number of a node, shifted by so many bits, and its kind are one integer, its *node_ref*."""
 
 
 class DocumentBatch(NamedTuple):
@@ -126,7 +126,7 @@ class Ranges:
 
 
 class BatchBuilder:
-    """The growing form of an :class:`DocumentBatch`; parsers append to its arrays.
+    """The growing form of a :class:`DocumentBatch`; parsers append to its arrays.
 
     >>> builder = BatchBuilder()
     >>> builder.tags.extend([0, -1])
@@ -136,7 +136,6 @@ class BatchBuilder:
     """
 
     def __init__(self) -> None:
-        self.document_starts = array("q", [0])
         self.tags = array("i")
         self.prefixes = array("i")
         self.lines = array("i")
@@ -147,161 +146,88 @@ class BatchBuilder:
         self.attribute_values = Ranges()
         self.text_event = array("q")
         self.text_values = Ranges()
-        self.misc_starts = array("q", [0])
         self.misc_event = array("q")
         self.misc_text = array("q")
         self.misc_name = array("i")
         self.misc_values = Ranges()
-        self._growing: tuple[array[int] | Ranges, ...] = (
-            self.tags,
-            self.prefixes,
-            self.lines,
-            self.offsets,
-            self.attribute_event,
-            self.attribute_name,
-            self.attribute_prefixes,
-            self.attribute_values,
-            self.text_event,
-            self.text_values,
-            self.misc_event,
-            self.misc_text,
-            self.misc_name,
-            self.misc_values,
-        )
+        self._growing: dict[str, array[int] | Ranges] = dict(vars(self))
+        self.document_starts = array("q", [0])
+        self.misc_starts = array("q", [0])
 
     def end_document(self) -> None:
         """Everything since the last call is one document."""
         self.document_starts.append(len(self.tags))
         self.misc_starts.append(len(self.misc_event))
 
-    def drop_document(self, mark: tuple[int, ...]) -> None:
-        """Forget everything since :meth:`mark`; the document stays, without events."""
-        for target, length in zip(self._growing, mark, strict=True):
+    def lengths(self) -> dict[str, int]:
+        """The present lengths, for :meth:`drop_document` and :meth:`split`."""
+        return {name: len(values) for name, values in self._growing.items()}
+
+    def drop_document(self, lengths: dict[str, int]) -> None:
+        """Forget everything since :meth:`lengths`; the document stays, without events."""
+        for name, target in self._growing.items():
             if isinstance(target, Ranges):
-                target.truncate(length)
+                target.truncate(lengths[name])
             else:
-                del target[length:]
+                del target[lengths[name] :]
         self.end_document()
 
-    def split(self, mark: tuple[int, ...]) -> BatchBuilder:
-        """Forget everything since :meth:`mark`, in an open document, and give it in a new builder.
+    def split(self, lengths: dict[str, int]) -> BatchBuilder:
+        """Move everything since :meth:`lengths`, in an open document, to a new builder.
 
         >>> builder = BatchBuilder()
         >>> builder.tags.extend([0, -1])
         >>> builder.end_document()
-        >>> mark = builder.mark()
+        >>> lengths = builder.lengths()
         >>> builder.tags.append(1)
-        >>> builder.split(mark).tags, builder.freeze().document_starts
+        >>> builder.split(lengths).tags, builder.freeze().document_starts
         (array('i', [1]), array([0, 2]))
         """
         rest = BatchBuilder()
-        before = dict(zip(map(id, self._growing), mark, strict=True))
-        counted = {
-            id(self.attribute_event): self.tags,
-            id(self.text_event): self.tags,
-            id(self.misc_event): self.tags,
-            id(self.misc_text): self.text_event,
-        }
-        for target, found, length in zip(rest._growing, self._growing, mark, strict=True):
+        for name, found in self._growing.items():
+            target = rest._growing[name]
             if isinstance(found, Ranges):
                 assert isinstance(target, Ranges)
-                moved = found.after(length)
+                moved = found.after(lengths[name])
                 target.ends, target.values = moved.ends, moved.values
             else:
                 assert isinstance(target, array)
-                of = counted.get(id(found))
-                shift = 0 if of is None else before[id(of)]
-                target.extend(number - shift for number in found[length:])
-        self.drop_document(mark)
+                shift = lengths[_COUNTED[name]] if name in _COUNTED else 0
+                target.extend(number - shift for number in found[lengths[name] :])
+        self.drop_document(lengths)
         del self.document_starts[-1], self.misc_starts[-1]
         return rest
 
-    def mark(self) -> tuple[int, ...]:
-        """The present lengths, for :meth:`drop_document`."""
-        return tuple(map(len, self._growing))
-
     def freeze(self) -> DocumentBatch:
         """The arrays, read-only."""
-        attribute = self.attribute_values.freeze()
-        text = self.text_values.freeze()
-        misc = self.misc_values.freeze()
-        batch = DocumentBatch(
-            document_starts=_int64(self.document_starts),
-            tags=_int32(self.tags),
-            attribute_event=_int64(self.attribute_event),
-            attribute_name=_int32(self.attribute_name),
-            value_start=attribute[0],
-            value_end=attribute[1],
-            attribute_values=attribute[2],
-            text_event=_int64(self.text_event),
-            text_start=text[0],
-            text_end=text[1],
-            text_values=text[2],
-            misc_starts=_int64(self.misc_starts),
-            misc_event=_int64(self.misc_event),
-            misc_text=_int64(self.misc_text),
-            misc_name=_int32(self.misc_name),
-            misc_start=misc[0],
-            misc_end=misc[1],
-            misc_values=misc[2],
-            prefixes=_int32(self.prefixes),
-            attribute_prefixes=_int32(self.attribute_prefixes),
-            lines=_int32(self.lines),
-            offsets=_int64(self.offsets),
-        )
+        arrays = {name: np.array(each) for name, each in vars(self).items() if type(each) is array}
+        for prefix, name in _RANGES.items():
+            found = getattr(self, name).freeze()
+            arrays[f"{prefix}_start"], arrays[f"{prefix}_end"], arrays[name] = found
+        batch = DocumentBatch(**arrays)
         freeze(*batch)
         return batch
 
 
-def part(batch: DocumentBatch, first: int, last: int) -> DocumentBatch:
-    """The documents from number ``first`` on up to ``last``, as a batch of their own."""
-    starts = batch.document_starts[first : last + 1]
-    attributes = slice(*np.searchsorted(batch.attribute_event, starts[[0, -1]]))
-    texts = slice(*np.searchsorted(batch.text_event, starts[[0, -1]]))
-    misc = slice(*batch.misc_starts[[first, last]])
-    events = slice(*starts[[0, -1]])
-    value_start, value_end, attribute_values = _ranges_part(
-        batch.value_start[attributes], batch.value_end[attributes], batch.attribute_values
-    )
-    text_start, text_end, text_values = _ranges_part(
-        batch.text_start[texts], batch.text_end[texts], batch.text_values
-    )
-    misc_start, misc_end, misc_values = _ranges_part(
-        batch.misc_start[misc], batch.misc_end[misc], batch.misc_values
-    )
-    return DocumentBatch(
-        document_starts=starts - events.start,
-        tags=batch.tags[events],
-        attribute_event=batch.attribute_event[attributes] - events.start,
-        attribute_name=batch.attribute_name[attributes],
-        value_start=value_start,
-        value_end=value_end,
-        attribute_values=attribute_values,
-        text_event=batch.text_event[texts] - events.start,
-        text_start=text_start,
-        text_end=text_end,
-        text_values=text_values,
-        misc_starts=batch.misc_starts[first : last + 1] - misc.start,
-        misc_event=batch.misc_event[misc] - events.start,
-        misc_text=batch.misc_text[misc] - texts.start,
-        misc_name=batch.misc_name[misc],
-        misc_start=misc_start,
-        misc_end=misc_end,
-        misc_values=misc_values,
-        prefixes=batch.prefixes[events],
-        attribute_prefixes=batch.attribute_prefixes[attributes],
-        lines=batch.lines[events],
-        offsets=batch.offsets[events],
-    )
+ROWS = {
+    "document_starts": ("document_starts", "misc_starts"),
+    "tags": ("tags", "prefixes", "lines", "offsets"),
+    "attribute_event": (
+        "attribute_event",
+        "attribute_name",
+        "attribute_prefixes",
+        "value_start",
+        "value_end",
+    ),
+    "attribute_values": ("attribute_values",),
+    "text_event": ("text_event", "text_start", "text_end"),
+    "text_values": ("text_values",),
+    "misc_event": ("misc_event", "misc_text", "misc_name", "misc_start", "misc_end"),
+    "misc_values": ("misc_values",),
+}
+"""The arrays that are as long as one of them, those that were not projected apart."""
 
-
-def _ranges_part(start: Int64, end: Int64, values: Bytes) -> tuple[Int64, Int64, Bytes]:
-    """Ranges that follow each other without gaps, and the bytes that they are in."""
-    if len(start) == 0:
-        return start, end, values[:0]
-    return start - start[0], end - start[0], values[start[0] : end[-1]]
-
-
+_RANGES = {"value": "attribute_values", "text": "text_values", "misc": "misc_values"}
 # What the numbers in an array count: they grow by as many as there are before.
 _COUNTED = {
     "document_starts": "tags",
@@ -317,6 +243,28 @@ _COUNTED = {
     "misc_start": "misc_values",
     "misc_end": "misc_values",
 }
+
+
+def part(batch: DocumentBatch, first: int, last: int) -> DocumentBatch:
+    """The documents from number ``first`` on up to ``last``, as a batch of their own."""
+    bounds = batch.document_starts[[first, last]]
+    rows = {
+        "document_starts": slice(first, last + 1),
+        "tags": slice(*bounds),
+        "attribute_event": slice(*np.searchsorted(batch.attribute_event, bounds)),
+        "text_event": slice(*np.searchsorted(batch.text_event, bounds)),
+        "misc_event": slice(*batch.misc_starts[[first, last]]),
+    }
+    for prefix, values in _RANGES.items():  # which follow each other without gaps
+        of = rows[values.replace("values", "event")]
+        start, end = getattr(batch, f"{prefix}_start")[of], getattr(batch, f"{prefix}_end")[of]
+        rows[values] = slice(start[0], end[-1]) if len(start) else slice(0, 0)
+    arrays = {}
+    for length, names in ROWS.items():
+        for name in names:
+            taken = getattr(batch, name)[rows[length]]
+            arrays[name] = taken - rows[_COUNTED[name]].start if name in _COUNTED else taken
+    return DocumentBatch(**arrays)
 
 
 def joined(batches: Sequence[DocumentBatch]) -> DocumentBatch:
@@ -390,11 +338,3 @@ def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
     for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
         members = [number for _, number in run]
         yield members[0], len(members)
-
-
-def _int64(values: array[Any]) -> Int64:
-    return np.array(values, dtype=np.int64)
-
-
-def _int32(values: array[Any]) -> Int32:
-    return np.array(values, dtype=np.int32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import mmap
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -17,6 +18,7 @@ from tamis.core.errors import (
     UsageError,
 )
 from tamis.core.lazy import lazy_pattern
+from tamis.core.names import QNAME
 
 # What libexpat decodes itself: Python's names → what to overrule the declaration with, since expat
 # does not know all aliases. UTF-16 without its marks is left to expat to refuse.
@@ -259,6 +261,39 @@ def encoding_problem(data: bytes, encoding: str | None) -> str | None:
                 f"the byte 0x{data[0]:02X} is not {(encoding or 'utf-8').upper()}, {why}: declare "
                 "the one that it is in, such as iso-8859-1, or convert it"
             )
+    return None
+
+
+_NAME_BYTES = 1 << 10
+_NAME_BEGIN = lazy_pattern(rb"[-.:\w\x80-\xff]*")
+_NAME_END = lazy_pattern(rb"(?:^|[</?&%|,( \t\r\n])([-.:\w\x80-\xff]*)$")
+_NEWER_NAME = (
+    "the name {!r} is of XML 1.0's fifth edition: such names are read where a document has no "
+    "internal DTD subset, no such name in its DOCTYPE or of an entity, and no other fault"
+)
+
+
+def newer_name_problem(data: bytes | memoryview | mmap.mmap, index: int) -> str | None:
+    """The message for a character that names have since XML 1.0's fifth edition; else None.
+
+    Libexpat has the names of the fourth edition.
+    """
+    if not 0 <= index < len(data) or data[index] < 0x80:
+        return None
+    from xml.parsers import expat  # noqa: PLC0415 - errors are few
+
+    before = _NAME_END.search(bytes(data[max(0, index - _NAME_BYTES) : index]))
+    after = _NAME_BEGIN.match(bytes(data[index : index + _NAME_BYTES]))
+    if before is None or after is None:
+        return None
+    try:
+        name, rest = (before[1] + after[0]).decode(), after[0].decode()
+        start = "" if before[1][-1:] in (b"", b":") else "a"
+        expat.ParserCreate("utf-8").Parse(f"<{start}{rest[0]}/>".encode(), True)
+    except UnicodeDecodeError:
+        return None
+    except expat.ExpatError:
+        return _NEWER_NAME.format(name) if QNAME.fullmatch(name) else None
     return None
 
 

@@ -23,9 +23,8 @@ from tamis.core.errors import (
 )
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
-from tamis.core.names import QNAME
 from tamis.documents.batch import BatchBuilder, DocumentBatch
-from tamis.documents.encodings import VERSION, encoding_problem
+from tamis.documents.encodings import VERSION, encoding_problem, newer_name_problem
 from tamis.documents.offsets import settle_ends
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
@@ -37,43 +36,22 @@ _SEPARATOR = "\f"
 
 Bytes = bytes | memoryview | mmap.mmap
 
-_NAME_BYTES = 1 << 10
-_NAME_BEGIN = lazy_pattern(rb"[-.:\w\x80-\xff]*")
-_NAME_END = lazy_pattern(rb"(?:^|[</?&%|,( \t\r\n])([-.:\w\x80-\xff]*)$")
-_NEWER_NAME = (
-    "the name {!r} is of XML 1.0's fifth edition: such names are read where a document has no "
-    "internal DTD subset, no such name in its DOCTYPE or of an entity, and no other fault"
-)
-
 # What an element, a comment or a PI counts beside its characters, where entities may multiply it.
 EVENT_CHARS = 16
 _REFERENCE = lazy_pattern("[&%][^#&%; ]+;")
 
-_CODES = expat.errors.codes
-_MISMATCHED_TAG = _CODES[expat.errors.XML_ERROR_TAG_MISMATCH]
-_JUNK = _CODES[expat.errors.XML_ERROR_JUNK_AFTER_DOC_ELEMENT]
-_INVALID_TOKEN = _CODES[expat.errors.XML_ERROR_INVALID_TOKEN]
-_MAY_BE_ENCODING = (
-    _INVALID_TOKEN,
-    _CODES[expat.errors.XML_ERROR_PARTIAL_CHAR],
+
+def _codes(*names: str) -> tuple[int, ...]:
+    """The numbers of expat's errors."""
+    return tuple(expat.errors.codes[getattr(expat.errors, f"XML_ERROR_{name}")] for name in names)
+
+
+(_MISMATCHED_TAG, _JUNK, _INVALID_TOKEN, _SYNTAX) = _codes(
+    "TAG_MISMATCH", "JUNK_AFTER_DOC_ELEMENT", "INVALID_TOKEN", "SYNTAX"
 )
-_SYNTAX = _CODES[expat.errors.XML_ERROR_SYNTAX]
-_UNFINISHED = frozenset(
-    _CODES[message]
-    for message in (
-        expat.errors.XML_ERROR_NO_ELEMENTS,
-        expat.errors.XML_ERROR_UNCLOSED_TOKEN,
-        expat.errors.XML_ERROR_UNCLOSED_CDATA_SECTION,
-    )
-)
-_ENCODING = frozenset(
-    _CODES[message]
-    for message in (
-        expat.errors.XML_ERROR_UNKNOWN_ENCODING,
-        expat.errors.XML_ERROR_INCORRECT_ENCODING,
-        expat.errors.XML_ERROR_PARTIAL_CHAR,
-    )
-)
+_MAY_BE_ENCODING = _codes("INVALID_TOKEN", "PARTIAL_CHAR")
+_UNFINISHED = _codes("NO_ELEMENTS", "UNCLOSED_TOKEN", "UNCLOSED_CDATA_SECTION")
+_ENCODING = _codes("UNKNOWN_ENCODING", "INCORRECT_ENCODING", "PARTIAL_CHAR")
 _AMPLIFICATION = 43  # XML_ERROR_AMPLIFICATION_LIMIT_BREACH, without a name in Python 3.11
 
 
@@ -133,18 +111,17 @@ class ExpatParser:
         Raises:
             DocumentError: with line and column; the builder then has the document without events.
         """
-        mark = builder.mark()
+        lengths = builder.lengths()
         parser = create_parser(source.encoding)
         handlers = Handlers(self, parser, builder, len(source.data))
         handlers.handle_elements(handlers.start, handlers.end)
         try:
-            parser.Parse(source.data, True)
-        except expat.ExpatError as error:
-            failure = handlers.failure(error, source.encoding, source.data)
-            builder.drop_document(mark)
-            raise failure from None
+            try:
+                parser.Parse(source.data, True)
+            except expat.ExpatError as error:
+                raise handlers.failure(error, source.encoding, source.data) from None
         except DocumentError:
-            builder.drop_document(mark)
+            builder.drop_document(lengths)
             raise
         finally:
             handlers.close()
@@ -173,6 +150,16 @@ def warn_of_skipped(name: str, count: int, first_line: int) -> None:
     )
 
 
+def too_deep(limits: Limits) -> str:
+    """The message for an element that is too deep."""
+    return f"deeper than the limit depth = {limits.depth:,}"
+
+
+def too_many_attributes(limits: Limits) -> str:
+    """The message for an element with too many attributes."""
+    return f"an element with more attributes than the limit attributes = {limits.attributes:,}"
+
+
 class _Name(NamedTuple):
     """A name of the documents: its id, that of its prefix or -1, and what is projected of it."""
 
@@ -195,34 +182,6 @@ def split_name(name: str) -> tuple[str, str, str | None]:
     return "", name, None
 
 
-def _newer_name(data: Bytes, index: int) -> str | None:
-    """The name around a character that names have since XML 1.0's fifth edition, if there is one.
-
-    Libexpat has the names of the fourth edition.
-    """
-    if not 0 <= index < len(data) or data[index] < 0x80:
-        return None
-    before = _NAME_END.search(bytes(data[max(0, index - _NAME_BYTES) : index]))
-    after = _NAME_BEGIN.match(bytes(data[index : index + _NAME_BYTES]))
-    if before is None or after is None:
-        return None
-    try:
-        name, rest = (before[1] + after[0]).decode(), after[0].decode()
-        start = "" if before[1][-1:] in (b"", b":") else "a"
-        expat.ParserCreate("utf-8").Parse(f"<{start}{rest[0]}/>".encode(), True)
-    except UnicodeDecodeError:
-        return None
-    except expat.ExpatError:
-        return name if QNAME.fullmatch(name) else None
-    return None
-
-
-def _error_class(code: int) -> type[DocumentError]:
-    if code in _ENCODING:
-        return DocumentEncodingError
-    return DocumentLimitError if code == _AMPLIFICATION else MalformedDocument
-
-
 class Handlers:
     """The handlers of one document; made with a parser, and to be closed with it."""
 
@@ -239,6 +198,7 @@ class Handlers:
         self.elements = owner.elements
         self.attributes = owner.attributes
         self.projection = projection = owner.projection
+        self.has_details = projection.prefixes or projection.lines or projection.offsets
         self.limits = owner.limits
         self.first_event = len(builder.tags)
         self.depth = 0
@@ -266,13 +226,12 @@ class Handlers:
         self.set_misc_handlers()
 
     def close(self) -> None:
-        """Undo the cycles, which would keep the parser and the builder for a while."""
+        """Undo the cycles, which would keep the parser for a while."""
         del self.parser, self.on_start
 
     def handle_elements(
         self, start: Callable[[str, list[str]], None], end: Callable[[str], None]
     ) -> None:
-        """Have elements handled by these from now on."""
         self.on_start = start
         self.parser.StartElementHandler = self.counted_start if self.counting else start
         self.parser.EndElementHandler = end
@@ -286,7 +245,7 @@ class Handlers:
     def start(self, name: str, attributes: list[str]) -> None:
         self.depth += 1
         if self.depth > self.limits.depth:
-            return self.refuse(f"deeper than the limit depth = {self.limits.depth:,}")
+            return self.refuse(too_deep(self.limits))
         builder = self.builder
         if self.pieces:
             self.end_text()
@@ -295,21 +254,14 @@ class Handlers:
         if found.is_text_projected and not self.text_depth:
             self.text_depth = self.depth
             self.set_text_handler()
-        if self.projection.prefixes:
-            builder.prefixes.append(found.prefix)
-        if self.projection.lines:
-            builder.lines.append(self.place()[0])
-        if self.projection.offsets:
-            builder.offsets.append(self.parser.CurrentByteIndex)
+        if self.has_details:
+            self.add_details(found.prefix)
         if attributes:
             self.start_attributes(attributes)
 
     def start_attributes(self, attributes: list[str]) -> None:
         if len(attributes) > 2 * self.limits.attributes:
-            return self.refuse(
-                "an element with more attributes than the limit attributes = "
-                f"{self.limits.attributes:,}"
-            )
+            return self.refuse(too_many_attributes(self.limits))
         if not self.projection.attributes:
             return
         builder = self.builder
@@ -334,10 +286,14 @@ class Handlers:
             self.text_depth = 0
             self.set_text_handler()
         self.depth -= 1
+        self.builder.tags.append(-1)
+        if self.has_details:
+            self.add_details(-1)
+
+    def add_details(self, prefix: int) -> None:
         builder = self.builder
-        builder.tags.append(-1)
         if self.projection.prefixes:
-            builder.prefixes.append(-1)
+            builder.prefixes.append(prefix)
         if self.projection.lines:
             builder.lines.append(self.place()[0])
         if self.projection.offsets:
@@ -373,22 +329,22 @@ class Handlers:
         builder.misc_values.add(data.encode())
 
     def intern_element(self, name: str) -> _Name:
-        namespace, local, prefix = split_name(name)
-        found = self.interned(namespace, local, prefix, (namespace, local) in self.projection.text)
+        found, expanded = self.interned(name)
+        found = found._replace(is_text_projected=expanded in self.projection.text)
         self.elements[name] = found
         return found
 
     def intern_attribute(self, name: str) -> None:
-        namespace, local, prefix = split_name(name)
+        namespace, local, _ = split_name(name)
         projected = (namespace, local) in self.projection.attributes
-        self.attributes[name] = self.interned(namespace, local, prefix) if projected else None
+        self.attributes[name] = self.interned(name)[0] if projected else None
 
-    def interned(
-        self, namespace: str, local: str, prefix: str | None, is_text_projected: bool = False
-    ) -> _Name:
+    def interned(self, name: str) -> tuple[_Name, tuple[str, str]]:
+        """The name, and the expanded name."""
+        namespace, local, prefix = split_name(name)
         vocabulary = self.owner.vocabulary
         prefix_id = -1 if prefix is None else vocabulary.add_prefix(prefix)
-        return _Name(vocabulary.add(namespace, local), prefix_id, is_text_projected)
+        return _Name(vocabulary.add(namespace, local), prefix_id, False), (namespace, local)
 
     def read_declaration(self, version: str | None, _encoding: str | None, _alone: int) -> None:
         if version is not None and not VERSION.fullmatch(version):
@@ -451,7 +407,6 @@ class Handlers:
         self.first_skipped_line = self.first_skipped_line or self.place()[0]
 
     def log_skipped(self, name: str) -> None:
-        """Log what was left out of the document of this name, if anything."""
         if self.skipped:
             warn_of_skipped(name, self.skipped, self.first_skipped_line)
 
@@ -470,7 +425,6 @@ class Handlers:
     # -- errors --------------------------------------------------------------------------------
 
     def refuse(self, message: str) -> None:
-        """Refuse the document for a limit; the caller returns at once."""
         self.give_up(message)
 
     def give_up(self, message: str) -> NoReturn:
@@ -478,43 +432,35 @@ class Handlers:
         raise DocumentLimitError(message, *self.place(), self.offset(self.parser.CurrentByteIndex))
 
     def failure(
-        self,
-        error: expat.ExpatError,
-        encoding: str | None,
-        data: Bytes,
-        start: int = 0,
+        self, error: expat.ExpatError, encoding: str | None, data: Bytes, start: int = 0
     ) -> DocumentError:
-        """The error of ours for one of expat.
-
-        Args:
-            encoding: what overrules the document's declaration, or None.
-            data: what was parsed last.
-            start: where it begins.
-        """
+        """The error of ours for one of expat; ``data`` was parsed last, and begins at ``start``."""
         place = self.located(error.lineno, error.offset)
         index = self.parser.ErrorByteIndex
         offset = self.offset(index)
         if error.code in _MAY_BE_ENCODING and index >= start and index > 0:
-            place_in_data = index - start
-            problem = encoding_problem(bytes(data[place_in_data : place_in_data + 4]), encoding)
+            character = bytes(data[index - start : index - start + 4])
+            problem = encoding_problem(character, encoding)
             if problem is not None:
                 return DocumentEncodingError(problem, *place, offset)
         message = self.explanation(error.code)
         if error.code == _INVALID_TOKEN:
-            name = _newer_name(data, index - start)
-            message = message if name is None else _NEWER_NAME.format(name)
-        return _error_class(error.code)(message, *place, offset)
+            message = newer_name_problem(data, index - start) or message
+        if error.code in _ENCODING:
+            return DocumentEncodingError(message, *place, offset)
+        kind = DocumentLimitError if error.code == _AMPLIFICATION else MalformedDocument
+        return kind(message, *place, offset)
 
     def place(self) -> tuple[int, int]:
         """Line and column, from 1, of what is being read."""
         return self.located(self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber)
 
     def located(self, line: int, column: int) -> tuple[int, int]:
-        """Line and column, from 1, of a place that expat tells: its columns are from 0."""
+        """Line and column, from 1; expat's columns are from 0."""
         return line, column + 1
 
     def offset(self, index: int) -> int | None:
-        """The offset of a place that expat tells, which is -1 where it does not know."""
+        """The offset; expat's is -1 where it does not know."""
         return index if index >= 0 else None
 
     def explanation(self, code: int) -> str:
@@ -523,15 +469,11 @@ class Handlers:
         if code == _SYNTAX:
             return f"no markup where it must begin: {message}"
         if code == _JUNK:
-            return (
-                f"{message}: documents one after the other are what "
-                "tamis.documents.concatenated.split() divides"
-            )
+            divider = "tamis.documents.concatenated.split()"
+            return f"{message}: documents one after the other are what {divider} divides"
         if code == _AMPLIFICATION:
             return "entities expand to more than expat's own limit on amplification"
-        if code not in _UNFINISHED and code != _MISMATCHED_TAG:
-            return message
-        name = self.innermost()
+        name = self.innermost() if code in (*_UNFINISHED, _MISMATCHED_TAG) else None
         if name is None:
             return message
         if code == _MISMATCHED_TAG:

@@ -19,7 +19,15 @@ from tamis.core.threads import Flush
 from tamis.documents import records
 from tamis.documents.batch import BatchBuilder
 from tamis.documents.encodings import LineCounter
-from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
+from tamis.documents.expat import (
+    EVENT_CHARS,
+    ExpatParser,
+    Handlers,
+    create_parser,
+    split_name,
+    too_deep,
+    too_many_attributes,
+)
 from tamis.documents.offsets import Excerpt, settle_ends
 from tamis.documents.records import (
     RecordBatch,
@@ -113,7 +121,8 @@ class ExpatRecords(RecordParser):
         before = self.recent[0][-3:]  # a character may have begun there
         self.recent = before + piece, handlers.fed - len(before)
         handlers.fed += len(piece)
-        handlers.keep(piece)
+        if self.projection.offsets:
+            handlers.kept += piece
         if handlers.prolog is not None:
             handlers.prolog += piece
         self.parser.Parse(piece, False)
@@ -150,7 +159,7 @@ class _RecordHandlers(Handlers):
         self.is_ending = False  # its end tag was read, but where that ends is not known yet
         self.record_start = 0
         self.record_place = (1, 1)  # line and column
-        self.mark: tuple[int, ...] = ()
+        self.lengths: dict[str, int] = {}  # of the builder, before the record
         self.prolog: bytearray | None = bytearray()  # until the root element begins
         self.is_standalone = False
         self.kept = bytearray()  # what a batch has of the stream, where offsets are projected
@@ -218,11 +227,11 @@ class _RecordHandlers(Handlers):
         refusal = self.errors.pop(len(self.starts), None)
         if refusal is not None:  # the builder has it as a document without events
             del self.builder.document_starts[-1], self.builder.misc_starts[-1]
-        rest = self.builder.split(self.mark)
+        rest = self.builder.split(self.lengths)
         self.cut_batch()
         self.owner, self.builder = owner, rest
         self.elements, self.attributes = owner.elements, owner.attributes
-        self.mark = BatchBuilder().mark()
+        self.lengths = BatchBuilder().lengths()
         self.first_event = 0
         self.place_record(start)
         if refusal is not None:
@@ -230,11 +239,6 @@ class _RecordHandlers(Handlers):
             rest.end_document()
 
     # -- bytes ---------------------------------------------------------------------------------
-
-    def keep(self, piece: bytes) -> None:
-        """Keep what is read, if it is asked for."""
-        if self.projection.offsets:
-            self.kept += piece
 
     def forget_kept(self) -> None:
         """Forget what stands before the records of the batch."""
@@ -284,12 +288,9 @@ class _RecordHandlers(Handlers):
             self.start_record(name, attributes)
             return
         if len(self.around) >= self.limits.depth:
-            self.give_up(f"deeper than the limit depth = {self.limits.depth:,}")
+            self.give_up(too_deep(self.limits))
         if len(attributes) > 2 * self.limits.attributes:
-            self.give_up(
-                "an element with more attributes than the limit attributes = "
-                f"{self.limits.attributes:,}"
-            )
+            self.give_up(too_many_attributes(self.limits))
         self.around.append((qualified, tuple(self.declared)))
         self.declared.clear()
         self.record_context = None
@@ -309,7 +310,7 @@ class _RecordHandlers(Handlers):
         self.record_place = self.place()
         self.place_record(self.record_start)
         self.declared.clear()
-        self.mark = self.builder.mark()
+        self.lengths = self.builder.lengths()
         self.first_event = len(self.builder.tags)
         self.depth = 0
         self.count_from_here()
@@ -380,7 +381,7 @@ class _RecordHandlers(Handlers):
         if self.is_refused:
             return
         self.is_refused = True
-        self.builder.drop_document(self.mark)
+        self.builder.drop_document(self.lengths)
         self.pieces.clear()
         self.text_depth = 0
         self.set_text_handler()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tamis.core.arrays import freeze
+from tamis.core.arrays import Bytes, Int64, freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.threads import Flush
 from tamis.documents import expat, records
@@ -23,8 +23,7 @@ from tamis.documents.expat_records import (
 from tamis.documents.offsets import Excerpt
 from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
 from tamis.documents.source import CHUNK_BYTES
-from tamis.documents.tokenizer.kernels import layout
-from tamis.documents.tokenizer.kernels.layout import NEWLINE
+from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import pass_over
 from tamis.documents.tokenizer.kernels.scan import begin_stream
 from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
@@ -109,14 +108,14 @@ class TokenizedRecords(RecordParser):
             return False
         self.is_standalone = self.is_standalone or declaration.standalone
         state = self.scanner.state
-        state[layout.IN_RECORDS] = 1
-        state[layout.IS_FINAL] = 0
-        state[layout.RECORDS_MAX] = records.BATCH_RECORDS
-        state[layout.EVENTS_MAX] = records.BATCH_BYTES // 4
+        state[at.IN_RECORDS] = 1
+        state[at.IS_FINAL] = 0
+        state[at.RECORDS_MAX] = records.BATCH_RECORDS
+        state[at.EVENTS_MAX] = records.BATCH_BYTES // 4
         begin_stream(state, declaration.end)
         status = self._scan(np.frombuffer(context + PADDING, np.uint8), len(context))
         self._position = 0
-        return status == layout.MORE
+        return status == at.MORE
 
     def _begin_document(self, window: Window) -> bool:
         """Read the XML declaration, if there is one; False if libexpat has to."""
@@ -136,11 +135,11 @@ class TokenizedRecords(RecordParser):
     @property
     def _position(self) -> int:
         """The place in the window up to which everything is settled."""
-        return int(self.scanner.state[layout.POSITION])
+        return int(self.scanner.state[at.POSITION])
 
     @_position.setter
     def _position(self, place: int) -> None:
-        self.scanner.state[layout.POSITION] = place
+        self.scanner.state[at.POSITION] = place
 
     # -- reading -------------------------------------------------------------------------------
 
@@ -148,60 +147,60 @@ class TokenizedRecords(RecordParser):
         """The records, as long as the kernels go on."""
         state = self.scanner.state
         while True:
-            state[layout.IS_FINAL] = window.is_final and is_all
+            state[at.IS_FINAL] = window.is_final and is_all
             before = self._saved()
             status = self._scan(window.data, window.end)
-            if status == layout.DECLINE and state[layout.IS_FAULTY]:
+            if status == at.DECLINE and state[at.IS_FAULTY]:
                 self._restore(before)  # what is no character may be in a tag that was read
                 return
             self._count_skipped(window)
-            if state[layout.DOCUMENTS]:
+            if state[at.DOCUMENTS]:
                 yield self._batch(window)
             is_at_end = window.is_final and self._position == window.end
-            if status == layout.DONE or (is_at_end and not is_all):
+            if status == at.DONE or (is_at_end and not is_all):
                 self.is_done = True
                 return
             if self.scanner.names.is_full and window.start + self._position > self.begun_at:
                 self._begin_anew(window)
                 state = self.scanner.state
-            elif status in (layout.MORE, layout.DECLINE):
+            elif status in (at.MORE, at.DECLINE):
                 goes_on = yield from self._read_on(window, status)
                 if not goes_on:
                     return
 
-    def _scan(self, data: layout.Bytes, end: int) -> int:
+    def _scan(self, data: Bytes, end: int) -> int:
         """Read records from where the state is, into an empty batch: why it stops."""
-        if len(self.contexts) == layout.CONTEXTS_MAX:
+        if len(self.contexts) == at.CONTEXTS_MAX:
             self._forget_contexts()
-        self.scanner.provide(end - self._position + layout.PADDING, records.BATCH_RECORDS)
+        self.scanner.provide(end - self._position + at.PADDING, records.BATCH_RECORDS)
         ends = np.array([end])
-        parts = layout.Parts(_ZERO, _ZERO, ends, _NO_BYTES)
-        text = layout.Text(data, data[:0], 0, len(data), 0, parts)
+        parts = at.Parts(_ZERO, _ZERO, ends, _NO_BYTES)
+        text = at.Text(data, data[:0], 0, len(data), 0, parts)
         state = self.scanner.state
-        layout.register_text(state, text)
-        state[layout.IS_STANDALONE] = self.is_standalone
+        at.register_text(state, text)
+        state[at.IS_STANDALONE] = self.is_standalone
         while True:
             status = self.scanner.run(data)
-            if state[layout.HAS_DOCTYPE] and not self.doctype:
-                place = slice(state[layout.DOCTYPE_FROM], state[layout.DOCTYPE_TO])
+            if state[at.HAS_DOCTYPE] and not self.doctype:
+                place = slice(state[at.DOCTYPE_FROM], state[at.DOCTYPE_TO])
                 self.doctype = data[place].tobytes()
-            if status != layout.NEW_CONTEXT or len(self.contexts) == layout.CONTEXTS_MAX:
+            if status != at.NEW_CONTEXT or len(self.contexts) == at.CONTEXTS_MAX:
                 return status
             self._add_context()
 
-    def _saved(self) -> tuple[layout.Int64, layout.Int64, bytes]:
+    def _saved(self) -> tuple[Int64, Int64, bytes]:
         """Where the kernels are, to go back to."""
         state = self.scanner.state
-        stack = self.scanner.work.stack[: int(state[layout.DEPTH]) + 1]
+        stack = self.scanner.work.stack[: int(state[at.DEPTH]) + 1]
         return state.copy(), stack.copy(), self.doctype
 
-    def _restore(self, saved: tuple[layout.Int64, layout.Int64, bytes]) -> None:
+    def _restore(self, saved: tuple[Int64, Int64, bytes]) -> None:
         self.scanner.state[:], stack, self.doctype = saved
         self.scanner.work.stack[: len(stack)] = stack
 
     def _read_on(self, window: Window, status: int) -> Generator[RecordBatch | Flush, None, bool]:
         """Read more of the stream; False if the kernels cannot go on with that."""
-        settled = int(self.scanner.state[layout.STOPPED_AT]) - self._position
+        settled = int(self.scanner.state[at.STOPPED_AT]) - self._position
         while True:
             unread = window.end - self._position
             ahead = unread - settled
@@ -209,11 +208,11 @@ class TokenizedRecords(RecordParser):
                 window.is_final
                 or window.is_stuck
                 or unread > self.limits.document_bytes + LOOKAHEAD
-                or (status == layout.DECLINE and ahead > LOOKAHEAD)
+                or (status == at.DECLINE and ahead > LOOKAHEAD)
             ):
                 return False
             if window.is_paused:
-                if status == layout.DECLINE and self._is_readable(window):
+                if status == at.DECLINE and self._is_readable(window):
                     return False
                 yield Flush.FLUSH
             # A record, or a tag, is read anew each time, so that must be in growing steps.
@@ -248,7 +247,7 @@ class TokenizedRecords(RecordParser):
 
     def _batch(self, window: Window) -> RecordBatch:
         output = self.scanner.output
-        count = int(self.scanner.state[layout.DOCUMENTS])
+        count = int(self.scanner.state[at.DOCUMENTS])
         starts = output.record_starts[:count] + window.start
         ends = output.record_ends[:count] + window.start
         context = output.record_contexts[:count]
@@ -273,36 +272,36 @@ class TokenizedRecords(RecordParser):
 
     def _count_skipped(self, window: Window) -> None:
         state = self.scanner.state
-        if state[layout.SKIPPED]:
+        if state[at.SKIPPED]:
             if not self.skipped:
-                self.first_skipped_line = window.line(int(state[layout.FIRST_SKIPPED]))
-            self.skipped += int(state[layout.SKIPPED])
-            state[layout.SKIPPED] = 0
+                self.first_skipped_line = window.line(int(state[at.FIRST_SKIPPED]))
+            self.skipped += int(state[at.SKIPPED])
+            state[at.SKIPPED] = 0
 
     # -- contexts ------------------------------------------------------------------------------
 
     def _forget_contexts(self) -> None:
         self.contexts: list[bytes] = []
-        self.scanner.state[[layout.CONTEXTS, layout.CONTEXT]] = 0
+        self.scanner.state[[at.CONTEXTS, at.CONTEXT]] = 0
 
     def _add_context(self) -> None:
         """Have the kernels know the context of the record that begins."""
         state = self.scanner.state
-        depth = int(state[layout.DEPTH])
-        rows = self.scanner.output.contexts.reshape(layout.CONTEXTS_MAX, -1)
+        depth = int(state[at.DEPTH])
+        rows = self.scanner.output.contexts.reshape(at.CONTEXTS_MAX, -1)
         row = rows[len(self.contexts)]
-        row[layout.CONTEXT_DEPTH] = depth
-        row[layout.CONTEXT_SCOPE] = state[layout.CURRENT_SCOPE]
-        row[layout.CONTEXT_STACK :][:depth] = self.scanner.work.stack[1 : depth + 1]
+        row[at.CONTEXT_DEPTH] = depth
+        row[at.CONTEXT_SCOPE] = state[at.CURRENT_SCOPE]
+        row[at.CONTEXT_STACK :][:depth] = self.scanner.work.stack[1 : depth + 1]
         self.contexts.append(self._context())
-        state[layout.CONTEXTS] = len(self.contexts)
+        state[at.CONTEXTS] = len(self.contexts)
 
     def _context(self) -> bytes:
         """What is open where the state is, to be read before what follows."""
         state, names = self.scanner.state, self.scanner.names
-        depth = int(state[layout.DEPTH])
+        depth = int(state[at.DEPTH])
         entries = self.scanner.work.stack[1 : depth + 1].tolist()
-        scopes = [entry >> 32 for entry in entries] + [int(state[layout.CURRENT_SCOPE])]
+        scopes = [entry >> 32 for entry in entries] + [int(state[at.CURRENT_SCOPE])]
         tags = [
             start_tag(
                 names.name(entry & 0xFFFFFFFF).decode(),
@@ -310,7 +309,7 @@ class TokenizedRecords(RecordParser):
             )
             for entry, outside, inside in zip(entries, scopes, scopes[1:], strict=False)
         ]
-        if state[layout.ROOT] == layout.ROOT_IS_CLOSED:
+        if state[at.ROOT] == at.ROOT_IS_CLOSED:
             tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
         head = head_of(self.doctype, self.is_standalone) if self.doctype else b""
         return head + b"".join(tags)
@@ -372,21 +371,21 @@ class Window:
             chunk = self._next()
             self._memory[self.end : self.end + len(chunk)] = np.frombuffer(chunk, np.uint8)
             self.end += len(chunk)
-        self._memory[self.end : self.end + layout.PADDING] = 0
+        self._memory[self.end : self.end + at.PADDING] = 0
 
-    def place(self, at: int, record: int = 0) -> StreamPosition:
+    def place(self, offset: int, record: int = 0) -> StreamPosition:
         """Where in the stream a place in the window is; later calls may not go back."""
-        pass_over(self.data, self._counted, at, self._lines)
-        self._counted = at
+        pass_over(self.data, self._counted, offset, self._lines)
+        self._counted = offset
         line, column, is_after_return = self._lines.tolist()
-        if is_after_return and self.data[at] == NEWLINE:  # whoever goes on counts it
+        if is_after_return and self.data[offset] == at.NEWLINE:  # whoever goes on counts it
             line -= 1
-        return StreamPosition(record, self.start + at, line, column)
+        return StreamPosition(record, self.start + offset, line, column)
 
-    def line(self, at: int) -> int:
+    def line(self, offset: int) -> int:
         """The line of a place in the window."""
         (line,) = (
-            Excerpt(self.data[: self.end].data, line=self._line).lines(np.array([at])).tolist()
+            Excerpt(self.data[: self.end].data, line=self._line).lines(np.array([offset])).tolist()
         )
         return int(line)
 
@@ -421,7 +420,7 @@ class Window:
 
     def _slide(self, start: int, wanted: int) -> None:
         kept = self.data[start : self.end]
-        room = max(wanted, len(kept)) + CHUNK_BYTES + layout.PADDING
+        room = max(wanted, len(kept)) + CHUNK_BYTES + at.PADDING
         if not room <= len(self._memory) <= 4 * room:
             self._provide(max(wanted, len(kept)))
         self._memory[: len(kept)] = kept
@@ -430,8 +429,8 @@ class Window:
         self._counted -= start
 
     def _provide(self, size: int) -> None:
-        self._memory = np.empty(size + CHUNK_BYTES + layout.PADDING, np.uint8)
-        self._memory[: layout.PADDING] = 0
+        self._memory = np.empty(size + CHUNK_BYTES + at.PADDING, np.uint8)
+        self._memory[: at.PADDING] = 0
         self.data = self._memory[:]
         self.data.flags.writeable = False
 

@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from xml.parsers import expat
 
 import numpy as np
 
-from tamis.core.arrays import freeze
+from tamis.core.arrays import Bytes, Int64, freeze
 from tamis.core.kernel.record import register
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.names import QNAME, XML_NAMESPACE
-from tamis.documents.batch import DocumentBatch
+from tamis.documents.batch import ROWS, BatchBuilder, DocumentBatch
 from tamis.documents.encodings import DECLARATION, HEAD_BYTES, VERSION
-from tamis.documents.tokenizer.kernels import layout
+from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import INDEX_SIZE
 from tamis.documents.tokenizer.kernels.scan import scan
 from tamis.documents.vocabulary import Projection, Vocabulary
 
-PADDING = bytes(layout.PADDING)
+PADDING = bytes(at.PADDING)
 
 DEPTH_MAX = 1 << 16
 ATTRIBUTES_MAX = 1 << 20
@@ -31,17 +31,26 @@ ATTRIBUTES_MAX = 1 << 20
 # With the last two, ASCII is UTF-8 too.
 ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
 
+# By the first of the arrays that grow together: what says that they are full, and how many rows
+# they have.
 _FULL = {
-    layout.FULL_EVENTS: ("tags", "prefixes", "offsets"),
-    layout.FULL_ATTRIBUTES: (
-        "attribute_event", "attribute_name", "attribute_prefixes", "value_start", "value_end"
-    ),
-    layout.FULL_VALUES: ("attribute_values",),
-    layout.FULL_TEXTS: ("text_event", "text_start", "text_end"),
-    layout.FULL_TEXT_VALUES: ("text_values",),
-    layout.FULL_MISC: ("misc_event", "misc_text", "misc_name", "misc_start", "misc_end"),
-    layout.FULL_MISC_VALUES: ("misc_values",),
-}  # fmt: skip
+    at.FULL_EVENTS: "tags",
+    at.FULL_ATTRIBUTES: "attribute_event",
+    at.FULL_VALUES: "attribute_values",
+    at.FULL_TEXTS: "text_event",
+    at.FULL_TEXT_VALUES: "text_values",
+    at.FULL_MISC: "misc_event",
+    at.FULL_MISC_VALUES: "misc_values",
+}
+_COUNTS = {
+    "tags": at.EVENTS,
+    "attribute_event": at.ATTRIBUTES,
+    "attribute_values": at.VALUE_BYTES,
+    "text_event": at.TEXTS,
+    "text_values": at.TEXT_BYTES,
+    "misc_event": at.MISC,
+    "misc_values": at.MISC_BYTES,
+}
 
 
 class Scanner:
@@ -61,16 +70,16 @@ class Scanner:
         self.projection = projection
         depth_max = min(max(limits.depth, 0), DEPTH_MAX)
         stack = np.zeros(2 * depth_max + 8, np.int64)
-        self.work = layout.Work(stack, np.zeros(INDEX_SIZE, np.int64))
-        self.state = np.zeros(layout.STATES, np.int64)
-        self.state[layout.IS_FINAL] = 1
-        self.state[layout.WITH_PREFIXES] = projection.prefixes
-        self.state[layout.WITH_OFFSETS] = projection.offsets
-        self.state[layout.WITH_MISC] = projection.misc
-        self.state[layout.DEPTH_MAX] = depth_max
-        self.state[layout.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
+        self.work = at.Work(stack, np.zeros(INDEX_SIZE, np.int64))
+        self.state = np.zeros(at.STATES, np.int64)
+        self.state[at.IS_FINAL] = 1
+        self.state[at.WITH_PREFIXES] = projection.prefixes
+        self.state[at.WITH_OFFSETS] = projection.offsets
+        self.state[at.WITH_MISC] = projection.misc
+        self.state[at.DEPTH_MAX] = depth_max
+        self.state[at.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
         # Around records there may be as many elements as inside.
-        contexts = layout.CONTEXTS_MAX * (depth_max + layout.CONTEXT_STACK)
+        contexts = at.CONTEXTS_MAX * (depth_max + at.CONTEXT_STACK)
         self._contexts = np.zeros(contexts, np.int64)
 
     def provide(self, size: int, documents: int) -> None:
@@ -83,9 +92,9 @@ class Scanner:
         """
         self.output = _output(self.projection, size, documents, self._contexts)
         self._bind()
-        self.state[layout.EVENTS : layout.DOCUMENTS + 1] = 0
+        self.state[at.EVENTS : at.DOCUMENTS + 1] = 0
 
-    def run(self, data: layout.Bytes) -> int:
+    def run(self, data: Bytes) -> int:
         """Read on until the kernels stop for something that is not answered here: the status.
 
         Args:
@@ -97,75 +106,53 @@ class Scanner:
             status = int(scan(self.state))
             if status in _FULL:
                 self._grow(status)
-            elif status not in (layout.NEW_NAME, layout.NEW_SCOPE):
+            elif status not in (at.NEW_NAME, at.NEW_SCOPE):
                 return status
             elif not self._answer(status, data):
-                self.state[layout.IS_REFUSED] = 1
+                self.state[at.IS_REFUSED] = 1
 
     def _bind(self) -> None:
         """Tell the kernels where the arrays are, since some of them are new."""
         self._bound = self.names.arrays
         state = self.state
-        state[layout.MULTIPLIER] = self._bound.multiplier.view(np.int64)[0]
-        register(state, layout.NAMES.table, self._bound)
-        register(state, layout.WORK.stack, self.work)
-        register(state, layout.OUT.tags, self.output)
+        state[at.MULTIPLIER] = self._bound.multiplier.view(np.int64)[0]
+        register(state, at.NAMES.table, self._bound)
+        register(state, at.WORK.stack, self.work)
+        register(state, at.OUT.tags, self.output)
 
-    def _answer(self, status: int, data: layout.Bytes) -> bool:
+    def _answer(self, status: int, data: Bytes) -> bool:
         """Answer what the kernels ask; False if the document is to be declined."""
         state = self.state
-        at = int(state[layout.ASKED_AT])
-        length, slot = int(state[layout.ASKED_LENGTH]), int(state[layout.ASKED_SLOT])
-        if status == layout.NEW_NAME:
-            name = data[at : at + length].tobytes()
-            kind, scope = int(state[layout.ASKED_KIND]), int(state[layout.ASKED_SCOPE])
+        start = int(state[at.ASKED_AT])
+        length, slot = int(state[at.ASKED_LENGTH]), int(state[at.ASKED_SLOT])
+        if status == at.NEW_NAME:
+            name = data[start : start + length].tobytes()
+            kind, scope = int(state[at.ASKED_KIND]), int(state[at.ASKED_SCOPE])
             return self.names.add_name(name, kind, scope, slot)
         declarations = self.names.arrays.declarations[:length].tobytes()
-        return self.names.add_scope(declarations, int(state[layout.ASKED_SCOPE]), slot)
+        return self.names.add_scope(declarations, int(state[at.ASKED_SCOPE]), slot)
 
     def _grow(self, status: int) -> None:
         """Double the room for what was full."""
         larger = {}
-        for name in _FULL[status]:
-            values = getattr(self.output, name)
-            larger[name] = np.empty(max(64, 2 * len(values)), values.dtype)
-            larger[name][: len(values)] = values
+        for name in ROWS[_FULL[status]]:
+            values = getattr(self.output, name, _EMPTY.lines)
+            if len(values):  # it is projected
+                larger[name] = np.empty(max(64, 2 * len(values)), values.dtype)
+                larger[name][: len(values)] = values
         self.output = self.output._replace(**larger)
         self._bind()
 
     def batch(self) -> DocumentBatch:
         """What was recorded, read-only."""
-        state, out = self.state, self.output
-        count = int(state[layout.DOCUMENTS])
-        events = int(state[layout.EVENTS])
-        attributes, value_bytes = int(state[layout.ATTRIBUTES]), int(state[layout.VALUE_BYTES])
-        texts, text_bytes = int(state[layout.TEXTS]), int(state[layout.TEXT_BYTES])
-        misc, misc_bytes = int(state[layout.MISC]), int(state[layout.MISC_BYTES])
-        prefixes = self.projection.prefixes
-        batch = DocumentBatch(
-            document_starts=out.document_starts[: count + 1],
-            tags=out.tags[:events],
-            attribute_event=out.attribute_event[:attributes],
-            attribute_name=out.attribute_name[:attributes],
-            value_start=out.value_start[:attributes],
-            value_end=out.value_end[:attributes],
-            attribute_values=out.attribute_values[:value_bytes],
-            text_event=out.text_event[:texts],
-            text_start=out.text_start[:texts],
-            text_end=out.text_end[:texts],
-            text_values=out.text_values[:text_bytes],
-            misc_starts=out.misc_starts[: count + 1],
-            misc_event=out.misc_event[:misc],
-            misc_text=out.misc_text[:misc],
-            misc_name=out.misc_name[:misc],
-            misc_start=out.misc_start[:misc],
-            misc_end=out.misc_end[:misc],
-            misc_values=out.misc_values[:misc_bytes],
-            prefixes=out.prefixes[: events if prefixes else 0],
-            attribute_prefixes=out.attribute_prefixes[: attributes if prefixes else 0],
-            lines=np.zeros(0, np.int32),
-            offsets=out.offsets[: events if self.projection.offsets else 0],
-        )
+        counts = {name: int(self.state[field]) for name, field in _COUNTS.items()}
+        counts["document_starts"] = int(self.state[at.DOCUMENTS]) + 1
+        arrays: dict[str, Any] = {
+            name: getattr(self.output, name, _EMPTY.lines)[:count]
+            for length, count in counts.items()
+            for name in ROWS[length]
+        }
+        batch = DocumentBatch(**arrays)
         freeze(*batch)
         return batch
 
@@ -216,39 +203,30 @@ def _declared(data: bytes, encoding: str | None) -> Declaration | None:
     return Declaration(found.end(), found["standalone"] == b"yes")
 
 
-def _output(
-    projection: Projection, size: int, documents: int, contexts: layout.Int64
-) -> layout.Output:
+def _output(projection: Projection, size: int, documents: int, contexts: Int64) -> at.Output:
     """Buffers for documents of so many bytes."""
-    events = size // 4
-    prefixes = events if projection.prefixes else 0
-    attributes = size // 16 if projection.attributes else 0
-    texts = size // 16 if projection.text else 0
-    misc = size // 64 if projection.misc else 0
-
-    def values(wanted: object) -> layout.Bytes:
-        return np.empty(size if wanted else 0, np.uint8)
-
-    return layout.Output(
-        tags=np.empty(events, np.int32),
-        prefixes=np.empty(prefixes, np.int32),
-        offsets=np.empty(events if projection.offsets else 0, np.int64),
-        attribute_event=np.empty(attributes, np.int64),
-        attribute_name=np.empty(attributes, np.int32),
-        attribute_prefixes=np.empty(attributes if projection.prefixes else 0, np.int32),
-        value_start=np.empty(attributes, np.int64),
-        value_end=np.empty(attributes, np.int64),
-        attribute_values=values(projection.attributes),
-        text_event=np.empty(texts, np.int64),
-        text_start=np.empty(texts, np.int64),
-        text_end=np.empty(texts, np.int64),
-        text_values=values(projection.text),
-        misc_event=np.empty(misc, np.int64),
-        misc_text=np.empty(misc, np.int64),
-        misc_name=np.empty(misc, np.int32),
-        misc_start=np.empty(misc, np.int64),
-        misc_end=np.empty(misc, np.int64),
-        misc_values=values(projection.misc),
+    rows = {
+        "tags": size // 4,
+        "attribute_event": size // 16 if projection.attributes else 0,
+        "attribute_values": size if projection.attributes else 0,
+        "text_event": size // 16 if projection.text else 0,
+        "text_values": size if projection.text else 0,
+        "misc_event": size // 64 if projection.misc else 0,
+        "misc_values": size if projection.misc else 0,
+    }
+    rows |= {
+        "prefixes": rows["tags"] if projection.prefixes else 0,
+        "offsets": rows["tags"] if projection.offsets else 0,
+        "attribute_prefixes": rows["attribute_event"] if projection.prefixes else 0,
+    }
+    arrays = {
+        name: np.empty(rows.get(name, rows[length]), getattr(_EMPTY, name).dtype)
+        for length in _COUNTS
+        for name in ROWS[length]
+        if name != "lines"  # which libexpat counts
+    }
+    return at.Output(
+        **arrays,
         document_starts=np.zeros(documents + 1, np.int64),
         misc_starts=np.zeros(documents + 1, np.int64),
         record_starts=np.empty(documents, np.int64),
@@ -261,7 +239,9 @@ def _output(
     )
 
 
-NAMES_MAX = 1 << layout.SLOT_BITS - 1
+_EMPTY = BatchBuilder().freeze()
+
+NAMES_MAX = 1 << at.SLOT_BITS - 1
 """Names, counted in each scope that they are met in; half of the table."""
 SCOPES_MAX = 1 << 10
 SPELLED_MAX = 1 << 22
@@ -300,12 +280,12 @@ class NameTable:
         self.spelled = 0
         padded = np.frombuffer(record + bytes(8), np.uint8)
         freeze(padded)
-        self.arrays = layout.Names(
-            table=np.zeros(layout.NAME_COLUMNS << layout.SLOT_BITS, np.uint64),
-            offsets=np.zeros(1 << layout.SLOT_BITS, np.int64),
-            prefixes=np.zeros(1 << layout.SLOT_BITS, np.int32),
+        self.arrays = at.Names(
+            table=np.zeros(at.NAME_COLUMNS << at.SLOT_BITS, np.uint64),
+            offsets=np.zeros(1 << at.SLOT_BITS, np.int64),
+            prefixes=np.zeros(1 << at.SLOT_BITS, np.int32),
             spelled=np.zeros(1 << 12, np.uint8),
-            scopes=np.zeros(2 * SCOPES_MAX * layout.SCOPE_COLUMNS, np.int64),
+            scopes=np.zeros(2 * SCOPES_MAX * at.SCOPE_COLUMNS, np.int64),
             stamps=np.zeros(len(vocabulary) + 64, np.int64),
             declarations=np.zeros(1 << 20, np.uint8),
             record=padded,
@@ -328,7 +308,7 @@ class NameTable:
             return False
         prefix, local = parts
         id, flags, prefix_id = 0, 0, -1
-        if kind == layout.TARGET:
+        if kind == at.TARGET:
             if prefix or local.lower() == "xml":
                 return False
             id = self.vocabulary.add("", local)
@@ -337,10 +317,10 @@ class NameTable:
             if namespace is None:
                 return False
             id = self.vocabulary.add(namespace, local)
-            if kind == layout.ELEMENT and (namespace, local) in self.projection.text:
-                flags = layout.READ_TEXT
-            if kind == layout.ATTRIBUTE and (namespace, local) in self.projection.attributes:
-                flags = layout.READ_VALUE
+            if kind == at.ELEMENT and (namespace, local) in self.projection.text:
+                flags = at.READ_TEXT
+            if kind == at.ATTRIBUTE and (namespace, local) in self.projection.attributes:
+                flags = at.READ_VALUE
             prefix_id = self.vocabulary.add_prefix(prefix) if prefix else -1
         self._put(name, kind, scope, slot, id | flags << 32, prefix_id)
         return True
@@ -353,9 +333,9 @@ class NameTable:
         if declared is None:
             return False
         start = self._spell(declarations)
-        row = slot * layout.SCOPE_COLUMNS
+        row = slot * at.SCOPE_COLUMNS
         made = parent, start, self.spelled, len(self.parents)
-        self.arrays.scopes[row : row + layout.SCOPE_COLUMNS] = made
+        self.arrays.scopes[row : row + at.SCOPE_COLUMNS] = made
         self.parents.append(parent)
         self.declared.append(declared)
         return True
@@ -363,16 +343,16 @@ class NameTable:
     def name(self, slot: int) -> bytes:
         """The name in a slot, as it is written."""
         arrays = self.arrays
-        row = slot * layout.NAME_COLUMNS
-        length = int(arrays.table[row + layout.KEY]) & layout.NAME_MAX
+        row = slot * at.NAME_COLUMNS
+        length = int(arrays.table[row + at.KEY]) & at.NAME_MAX
         if length > 16:
             start = int(arrays.offsets[slot])
             return arrays.spelled[start : start + length].tobytes()
-        return arrays.table[row : row + layout.KEY].tobytes()[:length]
+        return arrays.table[row : row + at.KEY].tobytes()[:length]
 
     def _namespace(self, prefix: str, kind: int, scope: int) -> str | None:
         """The namespace of a prefix, ``""`` for none, or None where it is not declared."""
-        if not prefix and kind == layout.ATTRIBUTE:
+        if not prefix and kind == at.ATTRIBUTE:
             return ""
         while scope:
             if prefix in self.declared[scope]:
@@ -384,8 +364,8 @@ class NameTable:
         arrays = self.arrays
         head, neck = np.frombuffer(name[:16].ljust(16, b"\0"), "<u8")
         key = len(name) | kind << 24 | scope << 32
-        row = slot * layout.NAME_COLUMNS
-        arrays.table[row : row + layout.NAME_COLUMNS] = head, neck, key, answer
+        row = slot * at.NAME_COLUMNS
+        arrays.table[row : row + at.NAME_COLUMNS] = head, neck, key, answer
         arrays.prefixes[slot] = prefix
         if len(name) > 16:
             arrays.offsets[slot] = self._spell(name)

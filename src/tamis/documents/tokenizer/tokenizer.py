@@ -11,7 +11,7 @@ from tamis.core.arrays import freeze
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.source import Source
-from tamis.documents.tokenizer.kernels import layout
+from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.scan import begin_document
 from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
 from tamis.documents.vocabulary import Projection, Vocabulary
@@ -70,16 +70,16 @@ class Tokenizer:
         """Provide room for the documents."""
         size = sum(len(document.data) for document in documents if document.data is not None) + 64
         self.scanner.provide(size, len(documents))
-        self.state[layout.POSITION : layout.ASKED_AT] = 0
+        self.state[at.POSITION : at.ASKED_AT] = 0
 
     def _skip_document(self) -> None:
         """A document that is not even tried."""
-        number = self.state[layout.DOCUMENT]
+        number = self.state[at.DOCUMENT]
         output = self.scanner.output
         output.declined[number] = True
-        output.document_starts[number + 1] = self.state[layout.EVENTS]
-        output.misc_starts[number + 1] = self.state[layout.MISC]
-        self.state[[layout.DOCUMENT, layout.DOCUMENTS]] = number + 1
+        output.document_starts[number + 1] = self.state[at.EVENTS]
+        output.misc_starts[number + 1] = self.state[at.MISC]
+        self.state[[at.DOCUMENT, at.DOCUMENTS]] = number + 1
 
     def _read_joined(self, documents: list[_Document]) -> None:
         if not documents:
@@ -96,8 +96,8 @@ class Tokenizer:
             size = ends[-1] + len(PADDING)
         data = np.frombuffer(b"".join(pieces), np.uint8)
         standalone = np.array([document.standalone for document in documents], np.uint8)
-        parts = layout.Parts(np.array(origins), np.array(starts), np.array(ends), standalone)
-        self._scan(layout.Text(data, data[:0], 0, size, self._next_document, parts))
+        parts = at.Parts(np.array(origins), np.array(starts), np.array(ends), standalone)
+        self._scan(at.Text(data, data[:0], 0, size, self._next_document, parts))
 
     def _read_in_place(self, document: _Document) -> None:
         assert document.data is not None
@@ -110,22 +110,22 @@ class Tokenizer:
         switch = size - len(PADDING) // 2
         standalone = np.array([document.standalone], np.uint8)
         start, end = np.array([document.start]), np.array([size])
-        parts = layout.Parts(np.array([0]), start, end, standalone)
-        self._scan(layout.Text(data, tail, tail_from, switch, self._next_document, parts))
+        parts = at.Parts(np.array([0]), start, end, standalone)
+        self._scan(at.Text(data, tail, tail_from, switch, self._next_document, parts))
 
     @property
     def _next_document(self) -> int:
-        return int(self.state[layout.DOCUMENT])
+        return int(self.state[at.DOCUMENT])
 
-    def _scan(self, text: layout.Text) -> None:
+    def _scan(self, text: at.Text) -> None:
         """Read documents, all to their ends."""
-        layout.register_text(self.state, text)
+        at.register_text(self.state, text)
         begin_document(self.state, 0)
         self.scanner.run(text.data)
 
     def _reading(self) -> Reading:
         out = self.scanner.output
-        count = int(self.state[layout.DOCUMENTS])
+        count = int(self.state[at.DOCUMENTS])
         skipped = {
             int(number): Skipped(int(out.skipped[number]), int(out.first_skipped[number]))
             for number in np.flatnonzero(out.skipped[:count])

@@ -73,19 +73,31 @@ class _Block:
         return bits if self.size == 64 else self.builder.zext(bits, _WORD)
 
 
-def _masks(count: int, arguments: int, make: Callable[..., list[Vector]], size: int = 64) -> Any:
+def _masks(count: int, arguments: int = 1, size: int = 64) -> Callable[[Any], Any]:
+    """Make an intrinsic of a function that gives ``count`` conditions of the block at an address.
+
+    Args:
+        arguments: with 2, the function is also given a byte.
+    """
     result = types.UniTuple(types.uint64, count) if count > 1 else types.uint64
     signature = result(*[types.int64] * arguments)
 
-    def generate(context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
-        block = _Block(builder, values[0], size)
-        masks = [block.mask(condition) for condition in make(block, *values[1:])]
-        return context.make_tuple(builder, result, masks) if count > 1 else masks[0]
+    def declare(conditions: Callable[..., list[Vector]]) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, values: list[Vector]) -> Vector:
+            block = _Block(builder, values[0], size)
+            given = [builder.trunc(value, _BYTE) for value in values[1:]]
+            masks = [block.mask(condition) for condition in conditions(block, *given)]
+            return context.make_tuple(builder, result, masks) if count > 1 else masks[0]
 
-    return signature, generate
+        if arguments == 1:
+            return intrinsic(lambda _typing, _address: (signature, generate))
+        return intrinsic(lambda _typing, _address, _byte: (signature, generate))
+
+    return declare
 
 
-def _structure(block: _Block) -> list[Vector]:
+@_masks(4)
+def structure(block: _Block) -> list[Vector]:
     white = block.any_of(*(block.equal(ord(character)) for character in "\t\n\r"))
     return [
         block.any_of(block.equal(ord("<")), block.equal(ord("&"))),
@@ -95,81 +107,43 @@ def _structure(block: _Block) -> list[Vector]:
     ]
 
 
-@intrinsic
-def structure(_typing: Any, _address: Any) -> Any:
-    return _masks(4, 1, _structure)
-
-
-def _returns(block: _Block) -> list[Vector]:
+@_masks(1)
+def returns(block: _Block) -> list[Vector]:
     return [block.equal(ord("\r"))]
 
 
-@intrinsic
-def returns(_typing: Any, _address: Any) -> Any:
-    return _masks(1, 1, _returns)
-
-
 def _name_ends(block: _Block) -> list[Vector]:
+    ends = (block.equal(ord(character)) for character in "/>=")
+    return [block.any_of(block.below(0x21), *ends)]
+
+
+name_ends = _masks(1)(_name_ends)
+near_name_ends = _masks(1, size=32)(_name_ends)
+
+
+@_masks(1, arguments=2)
+def value_ends(block: _Block, quote: Vector) -> list[Vector]:
+    special = block.equal(ord("<")), block.equal(ord("&")), block.below(0x20)
+    return [block.any_of(block.equal(quote), *special)]
+
+
+@_masks(4)
+def attribute(block: _Block) -> list[Vector]:
     return [
-        block.any_of(
-            block.below(0x21), block.equal(ord("/")), block.equal(ord(">")), block.equal(ord("="))
-        )
-    ]
-
-
-@intrinsic
-def name_ends(_typing: Any, _address: Any) -> Any:
-    return _masks(1, 1, _name_ends)
-
-
-@intrinsic
-def near_name_ends(_typing: Any, _address: Any) -> Any:
-    return _masks(1, 1, _name_ends, 32)
-
-
-def _value_ends(block: _Block, quote: Vector) -> list[Vector]:
-    quotes = block.equal(block.builder.trunc(quote, _BYTE))
-    return [
-        block.any_of(quotes, block.equal(ord("<")), block.equal(ord("&")), block.below(0x20)),
-    ]
-
-
-@intrinsic
-def value_ends(_typing: Any, _address: Any, _quote: Any) -> Any:
-    return _masks(1, 2, _value_ends)
-
-
-def _attribute(block: _Block) -> list[Vector]:
-    return [
-        block.equal(ord("=")),
-        block.equal(ord('"')),
-        block.equal(ord("'")),
+        *(block.equal(ord(character)) for character in "=\"'"),
         block.any_of(block.equal(ord("<")), block.equal(ord("&")), block.below(0x20)),
     ]
 
 
-@intrinsic
-def attribute(_typing: Any, _address: Any) -> Any:
-    return _masks(4, 1, _attribute)
+@_masks(1, arguments=2)
+def found(block: _Block, byte: Vector) -> list[Vector]:
+    return [block.any_of(block.equal(byte), block.below(1))]
 
 
-def _found(block: _Block, byte: Vector) -> list[Vector]:
-    return [block.any_of(block.equal(block.builder.trunc(byte, _BYTE)), block.below(1))]
-
-
-@intrinsic
-def found(_typing: Any, _address: Any, _byte: Any) -> Any:
-    return _masks(1, 2, _found)
-
-
-def _line_ends(block: _Block) -> list[Vector]:
+@_masks(3)
+def line_ends(block: _Block) -> list[Vector]:
     tails = block.builder.icmp_signed("<", block.bytes, block._splat(-0x40))
     return [block.equal(ord("\n")), block.equal(ord("\r")), tails]
-
-
-@intrinsic
-def line_ends(_typing: Any, _address: Any) -> Any:
-    return _masks(3, 1, _line_ends)
 
 
 def _utf8_faults(block: _Block, before: _Block) -> Vector:

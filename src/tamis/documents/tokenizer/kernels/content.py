@@ -1,69 +1,16 @@
-"""Bytes of documents become values: copied, with line ends and references resolved."""
+"""Everything but tags: text, references, comments, instructions, CDATA sections, DOCTYPE.
+
+Bytes of documents become values: copied, with line ends and references resolved.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
-from tamis.documents.tokenizer.kernels.layout import (
-    AMP,
-    ANSWER,
-    APOSTROPHE,
-    BANG,
-    BODY,
-    BRACKET,
-    BRACKET_OPEN,
-    COLON,
-    DASH,
-    DECLINE,
-    DOCTYPE_FROM,
-    DOCTYPE_TO,
-    DOT,
-    FIRST_SKIPPED,
-    FULL_MISC,
-    FULL_MISC_VALUES,
-    FULL_TEXT_VALUES,
-    FULL_TEXTS,
-    GT,
-    HAS_DOCTYPE,
-    HASH,
-    IS_EMITTING,
-    IS_EXTERNAL,
-    IS_STANDALONE,
-    LT,
-    MISC,
-    MISC_BYTES,
-    MULTIPLIER,
-    NAME_COLUMNS,
-    NAME_MAX,
-    NAMES,
-    NEW_NAME,
-    NEWLINE,
-    NO_ROOT,
-    OUT,
-    QUESTION,
-    QUOTE,
-    RETURN,
-    ROOT,
-    ROOT_IS_OPEN,
-    SEMICOLON,
-    SKIPPED,
-    SLASH,
-    SWITCH,
-    TAIL,
-    TARGET,
-    TEXT_BYTES,
-    TEXT_DEPTH,
-    TEXT_FROM,
-    TEXTS,
-    WITH_MISC,
-    Int64,
-    at,
-    is_public_character,
-    is_space,
-    length_of,
-)
+from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import ask, find_name, search, skip_space
 from tamis.documents.tokenizer.vectors import (
     BLOCK,
@@ -83,29 +30,24 @@ SKIP = -1
 @called
 def transfer(state: Int64, start: int, end: int, target: int) -> None:
     """Copy the bytes of a document to an address."""
-    middle = min(max(start, state[SWITCH]), end)
+    middle = min(max(start, state[at.SWITCH]), end)
     if start < middle:
-        copy(target, state[BODY] + start, middle - start)
+        copy(target, state[at.BODY] + start, middle - start)
     if middle < end:
-        copy(target + middle - start, state[TAIL] + middle, end - middle)
+        copy(target + middle - start, state[at.TAIL] + middle, end - middle)
 
 
 @called
 def append(state: Int64, start: int, end: int, array: int, used: int) -> int:
-    """Append bytes of a document to an array, each line end as a newline.
+    """Append bytes of a document to an array, given by its field, each line end as a newline.
 
-    Args:
-        array: its place in the state.
-        used: how many of its bytes are.
-
-    Returns:
-        How many bytes are then used, or -1 if they may not fit.
+    Returns how many bytes of the array are then used, or -1 if they may not fit.
     """
-    if used + end - start > length_of(state, array):
+    if used + end - start > at.length_of(state, array):
         return -1
     place = start
     while place < end:
-        mask = returns(at(state, place))
+        mask = returns(at.address(state, place))
         if end - place < BLOCK:
             mask &= (ONE << U(end - place)) - ONE
         if mask:
@@ -121,10 +63,12 @@ def append_lines(state: Int64, start: int, end: int, array: int, used: int) -> i
     values = uint8s(state, array)
     place = start
     while place < end:
-        character = byte(at(state, place))
-        if character == RETURN:
-            character = NEWLINE
-            if byte(at(state, place + 1)) == NEWLINE:  # behind a value there always is a byte
+        character = byte(at.address(state, place))
+        if character == at.RETURN:
+            character = at.NEWLINE
+            if (
+                byte(at.address(state, place + 1)) == at.NEWLINE
+            ):  # behind a value there always is a byte
                 place += 1
         values[used] = character
         used += 1
@@ -159,33 +103,33 @@ def append_character(state: Int64, code: int, array: int, used: int) -> int:
 def reference(state: Int64, place: int) -> tuple[int, int]:
     """Read the reference at a place: its code or ``SKIP``, and the place behind it."""
     start = place + 1
-    address = at(state, start)
-    if byte(address) == HASH:
+    address = at.address(state, start)
+    if byte(address) == at.HASH:
         return numeric_reference(state, start + 1)
     text = word(address)
     if text & U(0xFFFFFF) == U(0x3B746C):  # lt;
-        return LT, start + 3
+        return at.LT, start + 3
     if text & U(0xFFFFFF) == U(0x3B7467):  # gt;
-        return GT, start + 3
+        return at.GT, start + 3
     if text & U(0xFFFFFFFF) == U(0x3B706D61):  # amp;
-        return AMP, start + 4
+        return at.AMP, start + 4
     if text & U(0xFFFFFFFFFF) == U(0x3B736F7061):  # apos;
-        return APOSTROPHE, start + 5
+        return at.APOSTROPHE, start + 5
     if text & U(0xFFFFFFFFFF) == U(0x3B746F7571):  # quot;
-        return QUOTE, start + 5
-    if not state[IS_EXTERNAL]:
-        return 0, -DECLINE
+        return at.QUOTE, start + 5
+    if not state[at.IS_EXTERNAL]:
+        return 0, -at.DECLINE
     here = start
     while True:  # an ASCII name; others are left to libexpat
-        character = byte(at(state, here))
+        character = byte(at.address(state, here))
         letter = character | 0x20
         is_first = ord("a") <= letter <= ord("z") or character == ord("_")
         is_later = ord("0") <= character <= ord("9") or character in (ord("-"), ord("."))
         if not is_first and (here == start or not is_later):
             break
         here += 1
-    if character != SEMICOLON or here == start:
-        return 0, -DECLINE
+    if character != at.SEMICOLON or here == start:
+        return 0, -at.DECLINE
     return SKIP, here + 1
 
 
@@ -193,13 +137,13 @@ def reference(state: Int64, place: int) -> tuple[int, int]:
 def numeric_reference(state: Int64, place: int) -> tuple[int, int]:
     """Read a character reference from behind its ``#`` on: the code, and the place behind it."""
     base = 10
-    if byte(at(state, place)) == ord("x"):
+    if byte(at.address(state, place)) == ord("x"):
         base = 16
         place += 1
     code = 0
     start = place
     while True:
-        character = byte(at(state, place))
+        character = byte(at.address(state, place))
         if ord("0") <= character <= ord("9"):
             digit = character - ord("0")
         elif base == 16 and ord("a") <= character | 0x20 <= ord("f"):
@@ -210,8 +154,8 @@ def numeric_reference(state: Int64, place: int) -> tuple[int, int]:
         place += 1
     is_control = code < 0x20 and code not in (0x9, 0xA, 0xD)
     is_other = 0xD800 <= code < 0xE000 or code in (0xFFFE, 0xFFFF) or code > 0x10FFFF
-    if character != SEMICOLON or place == start or is_control or is_other:
-        return 0, -DECLINE
+    if character != at.SEMICOLON or place == start or is_control or is_other:
+        return 0, -at.DECLINE
     return code, place + 1
 
 
@@ -221,103 +165,110 @@ def before_markup(state: Int64, start: int, place: int, event: int) -> int:
 
     Called only if the text is to be recorded, or outside the root element.
     """
-    second = byte(at(state, place + 1))
-    if state[TEXT_DEPTH] >= 0:
-        if state[TEXTS] == length_of(state, OUT.text_event):
-            return -FULL_TEXTS
+    second = byte(at.address(state, place + 1))
+    if state[at.TEXT_DEPTH] >= 0:
+        if state[at.TEXTS] == at.length_of(state, at.OUT.text_event):
+            return -at.FULL_TEXTS
         if start < place and not add_text(state, start, place):
-            return -FULL_TEXT_VALUES
-        is_cdata = second == BANG and byte(at(state, place + 2)) == BRACKET_OPEN
+            return -at.FULL_TEXT_VALUES
+        is_cdata = second == at.BANG and byte(at.address(state, place + 2)) == at.BRACKET_OPEN
         if not is_cdata:
             end_text(state, event)
         return 0
     if skip_space(state, start) < place:
-        return -DECLINE
-    if second in (BANG, QUESTION):
+        return -at.DECLINE
+    if second in (at.BANG, at.QUESTION):
         return 0
-    return -DECLINE if state[ROOT] != NO_ROOT or second == SLASH else 0
+    return -at.DECLINE if state[at.ROOT] != at.NO_ROOT or second == at.SLASH else 0
 
 
 @called
 def text_reference(state: Int64, start: int, place: int, event: int) -> int:
     """Settle the text up to a reference and the reference: the place behind it, or a status."""
-    if state[ROOT] != ROOT_IS_OPEN:
-        return -DECLINE
+    if state[at.ROOT] != at.ROOT_IS_OPEN:
+        return -at.DECLINE
     code, behind = reference(state, place)
     if behind < 0:
         return behind
-    if state[TEXT_DEPTH] >= 0:
-        if state[TEXT_BYTES] + place - start + 4 > length_of(state, OUT.text_values):
-            return -FULL_TEXT_VALUES
-        if code == SKIP and state[TEXTS] == length_of(state, OUT.text_event):
-            return -FULL_TEXTS
+    if state[at.TEXT_DEPTH] >= 0:
+        if state[at.TEXT_BYTES] + place - start + 4 > at.length_of(state, at.OUT.text_values):
+            return -at.FULL_TEXT_VALUES
+        if code == SKIP and state[at.TEXTS] == at.length_of(state, at.OUT.text_event):
+            return -at.FULL_TEXTS
         add_text(state, start, place)
         if code == SKIP:
             end_text(state, event)
         else:
-            state[TEXT_BYTES] = append_character(state, code, OUT.text_values, state[TEXT_BYTES])
+            state[at.TEXT_BYTES] = append_character(
+                state, code, at.OUT.text_values, state[at.TEXT_BYTES]
+            )
     if code == SKIP:
-        if state[SKIPPED] == 0:
-            state[FIRST_SKIPPED] = place
-        state[SKIPPED] += 1
+        if state[at.SKIPPED] == 0:
+            state[at.FIRST_SKIPPED] = place
+        state[at.SKIPPED] += 1
     return behind
 
 
 @inlined
 def add_text(state: Int64, start: int, end: int) -> bool:
     """Add bytes to the text node that is being read; False if there is no room for them."""
-    used = append(state, start, end, OUT.text_values, state[TEXT_BYTES])
+    used = append(state, start, end, at.OUT.text_values, state[at.TEXT_BYTES])
     if used < 0:
         return False
-    state[TEXT_BYTES] = used
+    state[at.TEXT_BYTES] = used
     return True
 
 
 @inlined
 def end_text(state: Int64, event: int) -> None:
     """End the text node that is being read, if any; there is room for it."""
-    begin, end = state[TEXT_FROM], state[TEXT_BYTES]
+    begin, end = state[at.TEXT_FROM], state[at.TEXT_BYTES]
     if begin == end:
         return
-    count = state[TEXTS]
-    int64s(state, OUT.text_event)[count] = event
-    int64s(state, OUT.text_start)[count] = begin
-    int64s(state, OUT.text_end)[count] = end
-    state[TEXTS] = count + 1
-    state[TEXT_FROM] = end
+    count = state[at.TEXTS]
+    int64s(state, at.OUT.text_event)[count] = event
+    int64s(state, at.OUT.text_start)[count] = begin
+    int64s(state, at.OUT.text_end)[count] = end
+    state[at.TEXTS] = count + 1
+    state[at.TEXT_FROM] = end
 
 
 @called
 def markup(state: Int64, place: int, event: int) -> int:
     """Read what begins with ``<!`` or ``<?``: the place behind it, or a negative status."""
-    text = word(at(state, place + 1))
-    if text & U(0xFF) == U(QUESTION):
+    text = word(at.address(state, place + 1))
+    if text & U(0xFF) == U(at.QUESTION):
         return instruction(state, place, event)
     if text & U(0xFFFFFF) == U(0x2D2D21):  # !--
         return comment(state, place, event)
-    if text == U(0x5B41544144435B21) and state[ROOT] == ROOT_IS_OPEN:  # ![CDATA[
+    if text == U(0x5B41544144435B21) and state[at.ROOT] == at.ROOT_IS_OPEN:  # ![CDATA[
         return cdata(state, place)
-    is_prolog = state[ROOT] == NO_ROOT and not state[HAS_DOCTYPE]
+    is_prolog = state[at.ROOT] == at.NO_ROOT and not state[at.HAS_DOCTYPE]
     if text == U(0x45505954434F4421) and is_prolog:  # !DOCTYPE
         return doctype(state, place + 9)
-    return -DECLINE
+    return -at.DECLINE
+
+
+@called
+def find_pair(state: Int64, place: int, character: int, next: int) -> int:
+    """The first place from here on of two bytes that follow each other, or -1 without."""
+    while True:
+        place = search(state, place, found, character)
+        address = at.address(state, place)
+        if byte(address) != character:
+            return -1
+        if byte(address + 1) == next:
+            return place
+        place += 1
 
 
 @called
 def comment(state: Int64, place: int, event: int) -> int:
     """Read a comment from its ``<`` on: the place behind it, or a negative status."""
     start = place + 4
-    here = start
-    while True:
-        here = search(state, here, found, DASH)
-        address = at(state, here)
-        if byte(address) != DASH:
-            return -DECLINE
-        if byte(address + 1) == DASH:
-            break
-        here += 1
-    if byte(address + 2) != GT:
-        return -DECLINE
+    here = find_pair(state, start, at.DASH, at.DASH)
+    if here < 0 or byte(at.address(state, here + 2)) != at.GT:
+        return -at.DECLINE
     status = record_misc(state, start, here, -1, event)
     return status if status < 0 else here + 3
 
@@ -328,29 +279,29 @@ def instruction(state: Int64, place: int, event: int) -> int:
     target = place + 2
     length = search(state, target, name_ends) - target
     here = target + length
-    if length > 0 and byte(at(state, here)) == GT and byte(at(state, here - 1)) == QUESTION:
+    if (
+        length > 0
+        and byte(at.address(state, here)) == at.GT
+        and byte(at.address(state, here - 1)) == at.QUESTION
+    ):
         length -= 1
         here -= 1
-    elif not is_space(byte(at(state, here))):
-        return -DECLINE
-    if length == 0 or length > NAME_MAX:
-        return -DECLINE
-    table = uint64s(state, NAMES.table)
-    multiplier = U(state[MULTIPLIER])
-    slot = find_name(state, table, multiplier, at(state, target), target, length, TARGET, 0)
+    elif not at.is_space(byte(at.address(state, here))):
+        return -at.DECLINE
+    if length == 0 or length > at.NAME_MAX:
+        return -at.DECLINE
+    table = uint64s(state, at.NAMES.table)
+    multiplier = U(state[at.MULTIPLIER])
+    slot = find_name(
+        state, table, multiplier, at.address(state, target), target, length, at.TARGET, 0
+    )
     if slot < 0:
-        return ask(state, NEW_NAME, target, length, TARGET, ~slot, 0)
+        return ask(state, at.NEW_NAME, target, length, at.TARGET, ~slot, 0)
     start = skip_space(state, here)
-    here = start
-    while True:
-        here = search(state, here, found, QUESTION)
-        address = at(state, here)
-        if byte(address) != QUESTION:
-            return -DECLINE
-        if byte(address + 1) == GT:
-            break
-        here += 1
-    id = np.int64(table[slot * NAME_COLUMNS + ANSWER] & U(0xFFFFFFFF))
+    here = find_pair(state, start, at.QUESTION, at.GT)
+    if here < 0:
+        return -at.DECLINE
+    id = np.int64(table[slot * at.NAME_COLUMNS + at.ANSWER] & U(0xFFFFFFFF))
     status = record_misc(state, start, here, id, event)
     return status if status < 0 else here + 2
 
@@ -358,22 +309,22 @@ def instruction(state: Int64, place: int, event: int) -> int:
 @called
 def record_misc(state: Int64, start: int, end: int, name: int, event: int) -> int:
     """Record a comment or processing instruction: 0, or a negative status."""
-    if not (state[WITH_MISC] and state[IS_EMITTING]):
+    if not (state[at.WITH_MISC] and state[at.IS_EMITTING]):
         return 0
-    count = state[MISC]
-    if count == length_of(state, OUT.misc_event):
-        return -FULL_MISC
-    begin = state[MISC_BYTES]
-    used = append(state, start, end, OUT.misc_values, begin)
+    count = state[at.MISC]
+    if count == at.length_of(state, at.OUT.misc_event):
+        return -at.FULL_MISC
+    begin = state[at.MISC_BYTES]
+    used = append(state, start, end, at.OUT.misc_values, begin)
     if used < 0:
-        return -FULL_MISC_VALUES
-    int64s(state, OUT.misc_event)[count] = event
-    int64s(state, OUT.misc_text)[count] = state[TEXTS]
-    int32s(state, OUT.misc_name)[count] = name
-    int64s(state, OUT.misc_start)[count] = begin
-    int64s(state, OUT.misc_end)[count] = used
-    state[MISC] = count + 1
-    state[MISC_BYTES] = used
+        return -at.FULL_MISC_VALUES
+    int64s(state, at.OUT.misc_event)[count] = event
+    int64s(state, at.OUT.misc_text)[count] = state[at.TEXTS]
+    int32s(state, at.OUT.misc_name)[count] = name
+    int64s(state, at.OUT.misc_start)[count] = begin
+    int64s(state, at.OUT.misc_end)[count] = used
+    state[at.MISC] = count + 1
+    state[at.MISC_BYTES] = used
     return 0
 
 
@@ -381,47 +332,43 @@ def record_misc(state: Int64, start: int, end: int, name: int, event: int) -> in
 def cdata(state: Int64, place: int) -> int:
     """Read a CDATA section from its ``<`` on: the place behind it, or a negative status."""
     start = place + 9
-    here = start
-    while True:
-        here = search(state, here, found, BRACKET)
-        address = at(state, here)
-        if byte(address) != BRACKET:
-            return -DECLINE
-        if byte(address + 1) == BRACKET and byte(address + 2) == GT:
-            break
-        here += 1
-    if state[TEXT_DEPTH] >= 0 and not add_text(state, start, here):
-        return -FULL_TEXT_VALUES
+    here = find_pair(state, start, at.BRACKET, at.BRACKET)
+    while here >= 0 and byte(at.address(state, here + 2)) != at.GT:
+        here = find_pair(state, here + 1, at.BRACKET, at.BRACKET)
+    if here < 0:
+        return -at.DECLINE
+    if state[at.TEXT_DEPTH] >= 0 and not add_text(state, start, here):
+        return -at.FULL_TEXT_VALUES
     return here + 3
 
 
 @called
 def doctype(state: Int64, place: int) -> int:
     """Read a DOCTYPE without internal subset from behind its keyword: the place behind it."""
-    state[DOCTYPE_FROM] = place - 9
+    state[at.DOCTYPE_FROM] = place - 9
     name = skip_space(state, place)
     length = doctype_name_length(state, name)
     here = skip_space(state, name + length)
     if name == place or length == 0:
-        return -DECLINE
-    text = word(at(state, here)) & U(0xFFFFFFFFFFFF)
+        return -at.DECLINE
+    text = word(at.address(state, here)) & U(0xFFFFFFFFFFFF)
     is_external = text in (U(0x4D4554535953), U(0x43494C425550))  # SYSTEM, PUBLIC
     if is_external:
         if here == name + length:
-            return -DECLINE
+            return -at.DECLINE
         here += 6
         if text == U(0x43494C425550):
             here = literal_end(state, here, True)
         if here > 0:
             here = literal_end(state, here, False)
         if here < 0:
-            return -DECLINE
+            return -at.DECLINE
         here = skip_space(state, here)
-    if byte(at(state, here)) != GT:
-        return -DECLINE
-    state[HAS_DOCTYPE] = 1
-    state[DOCTYPE_TO] = here + 1
-    state[IS_EXTERNAL] = is_external and not state[IS_STANDALONE]
+    if byte(at.address(state, here)) != at.GT:
+        return -at.DECLINE
+    state[at.HAS_DOCTYPE] = 1
+    state[at.DOCTYPE_TO] = here + 1
+    state[at.IS_EXTERNAL] = is_external and not state[at.IS_STANDALONE]
     return here + 1
 
 
@@ -432,14 +379,14 @@ def doctype_name_length(state: Int64, place: int) -> int:
     colons = 0
     is_start = True
     while True:
-        character = byte(at(state, here))
+        character = byte(at.address(state, here))
         letter = character | 0x20
-        if character == COLON and not is_start and colons == 0:
+        if character == at.COLON and not is_start and colons == 0:
             colons = 1
             is_start = True
         elif ord("a") <= letter <= ord("z") or character == ord("_"):
             is_start = False
-        elif is_start or not (ord("0") <= character <= ord("9") or character in (DASH, DOT)):
+        elif is_start or not (ord("0") <= character <= ord("9") or character in (at.DASH, at.DOT)):
             return 0 if is_start else here - place
         here += 1
 
@@ -448,14 +395,14 @@ def doctype_name_length(state: Int64, place: int) -> int:
 def literal_end(state: Int64, place: int, is_public: bool) -> int:
     """The place behind whitespace and a literal, or a negative status."""
     start = skip_space(state, place)
-    quote = byte(at(state, start))
-    if start == place or quote not in (QUOTE, APOSTROPHE):
-        return -DECLINE
+    quote = byte(at.address(state, start))
+    if start == place or quote not in (at.QUOTE, at.APOSTROPHE):
+        return -at.DECLINE
     here = start + 1
     while True:
-        character = byte(at(state, here))
+        character = byte(at.address(state, here))
         if character == quote:
             return here + 1
-        if character == 0 or (is_public and not is_public_character(character)):
-            return -DECLINE
+        if character == 0 or (is_public and not at.is_public_character(character)):
+            return -at.DECLINE
         here += 1

@@ -4,7 +4,7 @@ The state is one array of integers: first what the caller sets, where the scan i
 then for each array of ``Names``, ``Work``, ``Output`` and ``Parts`` its address and its length. To
 hand these arrays over at each call would take longer than the work.
 
-So each array is listed once, in its tuple. The tuple's namesake in capitals has the places:
+So each array is listed once, in its tuple. The tuple's namesake in capitals has the fields:
 ``int32s(state, OUT.tags)`` is the array ``Output.tags``.
 """
 
@@ -15,14 +15,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import inlined
 from tamis.core.kernel.library import address_of
 from tamis.core.kernel.record import fields, register
 
-Int32 = NDArray[np.int32]
-Int64 = NDArray[np.int64]
 Words = NDArray[np.uint64]
-Bytes = NDArray[np.uint8]
 
 PADDING = 256
 """Bytes of NUL behind each document, and the most that is read beyond a place without looking."""
@@ -48,7 +46,7 @@ PARENT, SPELLED_FROM, SPELLED_TO, SCOPE, SCOPE_COLUMNS = range(5)
 # Columns of Output.contexts; from CONTEXT_STACK on the open elements, as in the stack.
 CONTEXT_DEPTH, CONTEXT_SCOPE, CONTEXT_STACK = range(3)
 
-# Places in the state, up to where its arrays begin. First what the caller sets; then where the scan
+# Fields of the state, up to where its arrays begin. First what the caller sets; then where the scan
 # is; then what it asks.
 (IN_RECORDS, IS_FINAL, WITH_PREFIXES, WITH_OFFSETS, WITH_MISC, DEPTH_MAX, ATTRIBUTES_MAX,
  RECORDS_MAX, EVENTS_MAX, DOCUMENTS_MAX, IS_STANDALONE, IS_EXTERNAL, HAS_DOCTYPE, IS_REFUSED,
@@ -203,14 +201,14 @@ def register_text(state: Int64, text: Text) -> None:
 
 
 @inlined
-def at(state: Int64, place: int) -> int:
+def address(state: Int64, place: int) -> int:
     """The address of a place; good for half of ``PADDING``."""
     return (state[BODY] if place < state[SWITCH] else state[TAIL]) + place
 
 
 @inlined
 def length_of(state: Int64, array: int) -> int:
-    """The length of an array, by its place in the state."""
+    """The length of an array, by its field."""
     return state[array + 1]
 
 

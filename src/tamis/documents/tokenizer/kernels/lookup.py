@@ -1,4 +1,7 @@
-"""Finds names and scopes that were met before, and asks for those that were not."""
+"""Finds what a document has: structure by blocks of 64 bytes, bytes, lines, names, scopes.
+
+Names and scopes that were not met before are asked for.
+"""
 
 from __future__ import annotations
 
@@ -6,42 +9,12 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first, last, ones
 from tamis.core.kernel.record import int64s, uint8s
-from tamis.documents.tokenizer.kernels.layout import (
-    ASKED_AT,
-    ASKED_KIND,
-    ASKED_LENGTH,
-    ASKED_SCOPE,
-    ASKED_SLOT,
-    BODY,
-    CARRY,
-    INDEXED,
-    IS_FAULTY,
-    KEY,
-    MULTIPLIER,
-    NAME_COLUMNS,
-    NAMES,
-    NECK,
-    NEW_SCOPE,
-    PARENT,
-    POSITION,
-    SCOPE,
-    SCOPE_COLUMNS,
-    SLOT_BITS,
-    SPACE,
-    SPELLED_FROM,
-    SPELLED_TO,
-    SWITCH,
-    TAIL,
-    WORK,
-    Bytes,
-    Int64,
-    Words,
-    at,
-    is_space,
-)
+from tamis.documents.tokenizer.kernels import layout as at
+from tamis.documents.tokenizer.kernels.layout import Words
 from tamis.documents.tokenizer.vectors import (
     ALL,
     BLOCK,
@@ -73,9 +46,7 @@ def find_name(
 ) -> int:
     """The slot of a name; if it is not known, ``~slot`` of where to put it.
 
-    Args:
-        address: of the name, good for 16 bytes.
-        place: of the name.
+    The address of the name has to be good for 16 bytes.
     """
     key = U(length) | U(kind) << U(24) | U(scope) << U(32)
     head = word(address) & HEAD_MASKS[U(min(length, 16))]
@@ -83,14 +54,16 @@ def find_name(
     mixed = head * multiplier ^ (neck + key) * (multiplier * GOLDEN)
     if length > 16:
         mixed ^= hash_of_rest(state, place + 16, length - 16)
-    last_slot = U((1 << SLOT_BITS) - 1)
-    slot = mixed >> U(64 - SLOT_BITS)  # which every bit of a name has a part in
+    last_slot = U((1 << at.SLOT_BITS) - 1)
+    slot = mixed >> U(64 - at.SLOT_BITS)  # which every bit of a name has a part in
     while True:
-        row = slot * U(NAME_COLUMNS)
-        is_like = table[row + U(KEY)] == key and table[row] == head and table[row + U(NECK)] == neck
+        row = slot * U(at.NAME_COLUMNS)
+        is_like = (
+            table[row + U(at.KEY)] == key and table[row] == head and table[row + U(at.NECK)] == neck
+        )
         if is_like and (length <= 16 or is_spelled(state, place, np.int64(slot), length)):
             return np.int64(slot)
-        if table[row + U(KEY)] == ZERO:
+        if table[row + U(at.KEY)] == ZERO:
             return ~np.int64(slot)
         slot = (slot + ONE) & last_slot
 
@@ -98,10 +71,10 @@ def find_name(
 @called
 def hash_of_rest(state: Int64, place: int, length: int) -> np.uint64:
     """A hash of bytes, all of them."""
-    multiplier = U(state[MULTIPLIER])
+    multiplier = U(state[at.MULTIPLIER])
     mixed = ZERO
     for done in range(0, length, 8):
-        part = low_bytes(word(at(state, place + done)), min(8, length - done))
+        part = low_bytes(word(at.address(state, place + done)), min(8, length - done))
         mixed = (mixed ^ mixed >> U(32) ^ part) * multiplier
     return mixed
 
@@ -117,7 +90,7 @@ def same_bytes(state: Int64, place: int, address: int, length: int) -> bool:
     """Whether bytes of a document equal those at an address, which have 8 more behind them."""
     done = 0
     while done < length:
-        difference = word(at(state, place + done)) ^ word(address + done)
+        difference = word(at.address(state, place + done)) ^ word(address + done)
         if low_bytes(difference, min(8, length - done)) != ZERO:
             return False
         done += 8
@@ -127,33 +100,33 @@ def same_bytes(state: Int64, place: int, address: int, length: int) -> bool:
 @called
 def is_spelled(state: Int64, place: int, slot: int, length: int) -> bool:
     """Whether a name of more than 16 bytes is at a place."""
-    start = int64s(state, NAMES.offsets)[slot]
-    return same_bytes(state, place, state[NAMES.spelled] + start, length)
+    start = int64s(state, at.NAMES.offsets)[slot]
+    return same_bytes(state, place, state[at.NAMES.spelled] + start, length)
 
 
 @called
 def find_scope(state: Int64, used: int, scope: int) -> int:
     """The scope that declarations make inside of a scope, or the negative of ``NEW_SCOPE``."""
-    declarations = uint8s(state, NAMES.declarations)
-    spelled = uint8s(state, NAMES.spelled)
-    scopes = int64s(state, NAMES.scopes)
-    multiplier = U(state[MULTIPLIER])
+    declarations = uint8s(state, at.NAMES.declarations)
+    spelled = uint8s(state, at.NAMES.spelled)
+    scopes = int64s(state, at.NAMES.scopes)
+    multiplier = U(state[at.MULTIPLIER])
     mixed = U(scope) * multiplier
     for i in range(used):
         mixed = (mixed ^ mixed >> U(32) ^ U(declarations[i])) * multiplier
-    size = len(scopes) // SCOPE_COLUMNS
+    size = len(scopes) // at.SCOPE_COLUMNS
     slot = np.int64((mixed ^ mixed >> U(32)) & U(size - 1))
     while True:
-        row = slot * SCOPE_COLUMNS
-        if scopes[row + SCOPE] == 0:
-            return ask(state, NEW_SCOPE, 0, used, 0, slot, scope)
-        start = scopes[row + SPELLED_FROM]
-        if scopes[row + PARENT] == scope and scopes[row + SPELLED_TO] - start == used:
+        row = slot * at.SCOPE_COLUMNS
+        if scopes[row + at.SCOPE] == 0:
+            return ask(state, at.NEW_SCOPE, 0, used, 0, slot, scope)
+        start = scopes[row + at.SPELLED_FROM]
+        if scopes[row + at.PARENT] == scope and scopes[row + at.SPELLED_TO] - start == used:
             same = 0
             while same < used and spelled[start + same] == declarations[same]:
                 same += 1
             if same == used:
-                return scopes[row + SCOPE]
+                return scopes[row + at.SCOPE]
         slot = (slot + 1) & (size - 1)
 
 
@@ -162,11 +135,11 @@ def ask(
     state: Int64, status: int, place: int, length: int, kind: int, slot: int, scope: int
 ) -> int:
     """Leave a question to the caller."""
-    state[ASKED_AT] = place
-    state[ASKED_SCOPE] = scope
-    state[ASKED_LENGTH] = length
-    state[ASKED_KIND] = kind
-    state[ASKED_SLOT] = slot
+    state[at.ASKED_AT] = place
+    state[at.ASKED_SCOPE] = scope
+    state[at.ASKED_LENGTH] = length
+    state[at.ASKED_KIND] = kind
+    state[at.ASKED_SLOT] = slot
     return -status
 
 
@@ -179,8 +152,8 @@ ZEROS = np.zeros(BLOCK, np.uint8)
 
 
 @inlined
-def register(index: Int64, count: int, block: int, mask: np.uint64) -> int:
-    """Note the places of a mask, and return how many there are then.
+def record_places(index: Int64, count: int, block: int, mask: np.uint64) -> int:
+    """Record the places of a mask, and return how many there are then.
 
     Four at a time, some of them in vain: how many there are is what a processor cannot guess.
     """
@@ -201,13 +174,13 @@ def index_window(state: Int64, end: int) -> None:
     These are ``<``, ``&``, the second of two ``]``, and the end of the document. Behind the last is
     ``BEYOND``. What may not be in a document ends the window, and is noted.
     """
-    index = int64s(state, WORK.structure)
-    body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
+    index = int64s(state, at.WORK.structure)
+    body, tail, switch = state[at.BODY], state[at.TAIL], state[at.SWITCH]
     zeros = np.int64(ZEROS.ctypes.data)
-    start = state[POSITION]
-    block = state[INDEXED]
+    start = state[at.POSITION]
+    block = state[at.INDEXED]
     stop = block + WINDOW
-    carry = U(state[CARRY])
+    carry = U(state[at.CARRY])
     count = 0
     while block < stop and block <= end:
         address = (body if block < switch else tail) + block
@@ -226,34 +199,32 @@ def index_window(state: Int64, end: int) -> None:
                 before_address = zeros
             controls |= utf8_faults(address, before_address) & valid
         if controls:
-            state[IS_FAULTY] = 1
+            state[at.IS_FAULTY] = 1
             break
         carry = brackets >> U(63) | high >> U(61) << ONE
-        count = register(index, count, block, special)
+        count = record_places(index, count, block, special)
         block += BLOCK
     index[count] = BEYOND
-    state[INDEXED] = block
-    state[CARRY] = np.int64(carry)
+    state[at.INDEXED] = block
+    state[at.CARRY] = np.int64(carry)
 
 
 @called
 def is_sound(state: Int64, place: int, end: int) -> bool:
     """Whether all before a place may be in a document; a tag may be read before that is known."""
-    while state[INDEXED] < place and not state[IS_FAULTY]:
+    while state[at.INDEXED] < place and not state[at.IS_FAULTY]:
         index_window(state, end)
-    return not state[IS_FAULTY] or place <= state[INDEXED]
+    return not state[at.IS_FAULTY] or place <= state[at.INDEXED]
 
 
 @inlined
 def search(state: Int64, place: int, mask_of: Callable[..., np.uint64], *which: int) -> int:
     """The first place from here on that is in a mask of its block.
 
-    Args:
-        mask_of: ``found``, ``name_ends`` or ``value_ends``, which all have NUL in their masks.
-        which: the byte or the quote that it is told to look for.
+    ``mask_of`` is ``found``, ``name_ends`` or ``value_ends``, which all have NUL in their masks.
     """
     while True:
-        mask = mask_of(at(state, place), *which)
+        mask = mask_of(at.address(state, place), *which)
         if mask:
             return place + first(mask)
         place += BLOCK
@@ -263,8 +234,8 @@ def search(state: Int64, place: int, mask_of: Callable[..., np.uint64], *which: 
 def skip_space(state: Int64, place: int) -> int:
     """The first place from here on that is not whitespace."""
     while True:
-        character = byte(at(state, place))
-        if character > SPACE or not is_space(character):
+        character = byte(at.address(state, place))
+        if character > at.SPACE or not at.is_space(character):
             return place
         place += 1
 

@@ -1,93 +1,15 @@
-"""Reads documents: the loop in which time goes."""
+"""Reads documents: the loop in which time goes, and where documents and records begin and end."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
+from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.content import before_markup, markup, text_reference
-from tamis.documents.tokenizer.kernels.layout import (
-    AMP,
-    ANSWER,
-    BANG,
-    BODY,
-    CARRY,
-    CONTEXT,
-    CONTEXT_DEPTH,
-    CONTEXT_SCOPE,
-    CONTEXT_STACK,
-    CONTEXTS,
-    CONTEXTS_MAX,
-    CURRENT_SCOPE,
-    DECLINE,
-    DEPTH,
-    DEPTH_MAX,
-    DOCUMENT,
-    DOCUMENTS,
-    DOCUMENTS_MAX,
-    DONE,
-    ELEMENT,
-    EMPTY_END,
-    ENOUGH,
-    EVENTS,
-    EVENTS_MARK,
-    EVENTS_MAX,
-    FIRST_DOCUMENT,
-    FIRST_SKIPPED,
-    FLOOR,
-    FULL_EVENTS,
-    GT,
-    HAS_DOCTYPE,
-    IN_RECORDS,
-    INDEXED,
-    IS_EMITTING,
-    IS_EXTERNAL,
-    IS_FAULTY,
-    IS_FINAL,
-    IS_REFUSED,
-    IS_STANDALONE,
-    KEY,
-    LEFT_TAG,
-    LT,
-    MISC,
-    MISC_BYTES_MARK,
-    MORE,
-    MULTIPLIER,
-    NAME_COLUMNS,
-    NAME_MAX,
-    NAMES,
-    NECK,
-    NEW_CONTEXT,
-    NO_ROOT,
-    OUT,
-    PARTS,
-    POSITION,
-    QUESTION,
-    READ_TEXT,
-    RECORD_FROM,
-    RECORDS_MAX,
-    ROOT,
-    ROOT_IS_CLOSED,
-    ROOT_IS_OPEN,
-    SKIPPED,
-    SKIPPED_MARK,
-    SLASH,
-    SPACE,
-    STOPPED_AT,
-    SWITCH,
-    TAIL,
-    TEXT_BYTES,
-    TEXT_DEPTH,
-    TEXT_FROM,
-    WITH_OFFSETS,
-    WITH_PREFIXES,
-    WORK,
-    Int64,
-    at,
-    length_of,
-)
 from tamis.documents.tokenizer.kernels.lookup import (
     BEYOND,
     HEAD_MASKS,
@@ -112,22 +34,22 @@ from tamis.documents.tokenizer.vectors import BLOCK, byte, name_ends, near_name_
 
 @kernel
 def scan(state: Int64) -> int:
-    """Read documents from where the state is: why it stops. All arrays were noted by ``bind``."""
-    ends = int64s(state, PARTS.ends)
-    while state[DOCUMENT] < state[DOCUMENTS_MAX]:
-        number = state[DOCUMENT] - state[FIRST_DOCUMENT]
+    """Read documents from where the state is: why it stops. All arrays are registered."""
+    ends = int64s(state, at.PARTS.ends)
+    while state[at.DOCUMENT] < state[at.DOCUMENTS_MAX]:
+        number = state[at.DOCUMENT] - state[at.FIRST_DOCUMENT]
         status = scan_document(state, ends[number])
-        if state[IN_RECORDS] or status not in (DONE, DECLINE):
+        if state[at.IN_RECORDS] or status not in (at.DONE, at.DECLINE):
             return status
-        if status == DECLINE:
+        if status == at.DECLINE:
             forget(state)
-            state[SKIPPED] = 0
-        note_outcome(state, number, status == DECLINE)
+            state[at.SKIPPED] = 0
+        record_outcome(state, number, status == at.DECLINE)
         end_document(state)
-        state[DOCUMENT] += 1
-        if state[DOCUMENT] < state[DOCUMENTS_MAX]:
+        state[at.DOCUMENT] += 1
+        if state[at.DOCUMENT] < state[at.DOCUMENTS_MAX]:
             begin_document(state, number + 1)
-    return DONE
+    return at.DONE
 
 
 @called
@@ -137,40 +59,40 @@ def scan_document(state: Int64, end: int) -> int:
     This is the loop in which time goes, so it is one function: what changes with each tag is in
     local variables, and everything that is seldom is elsewhere.
     """
-    body, tail, switch = state[BODY], state[TAIL], state[SWITCH]
-    table = uint64s(state, NAMES.table)
-    multiplier = U(state[MULTIPLIER])
-    stamps = int64s(state, NAMES.stamps)
-    stack = int64s(state, WORK.stack)
-    tags = int32s(state, OUT.tags)
-    with_more = state[WITH_PREFIXES] + state[WITH_OFFSETS] != 0
-    depth_max = state[DEPTH_MAX]
+    body, tail, switch = state[at.BODY], state[at.TAIL], state[at.SWITCH]
+    table = uint64s(state, at.NAMES.table)
+    multiplier = U(state[at.MULTIPLIER])
+    stamps = int64s(state, at.NAMES.stamps)
+    stack = int64s(state, at.WORK.stack)
+    tags = int32s(state, at.OUT.tags)
+    with_more = state[at.WITH_PREFIXES] + state[at.WITH_OFFSETS] != 0
+    depth_max = state[at.DEPTH_MAX]
     room = len(tags) - 2
-    place = state[POSITION]
+    place = state[at.POSITION]
     start = place  # of the text that is not settled
-    event = state[EVENTS]
-    depth = state[DEPTH]
-    scope = state[CURRENT_SCOPE]
-    emitting = state[IS_EMITTING]
-    floor = state[FLOOR]
-    watching = depth == 0 or state[TEXT_DEPTH] >= 0
-    seeking = state[IN_RECORDS] != 0 and not emitting
-    index = int64s(state, WORK.structure)
-    state[INDEXED] = place
-    state[CARRY] = 0
-    state[IS_FAULTY] = 0
+    event = state[at.EVENTS]
+    depth = state[at.DEPTH]
+    scope = state[at.CURRENT_SCOPE]
+    emitting = state[at.IS_EMITTING]
+    floor = state[at.FLOOR]
+    watching = depth == 0 or state[at.TEXT_DEPTH] >= 0
+    seeking = state[at.IN_RECORDS] != 0 and not emitting
+    index = int64s(state, at.WORK.structure)
+    state[at.INDEXED] = place
+    state[at.CARRY] = 0
+    state[at.IS_FAULTY] = 0
     index[0] = BEYOND
     next = 0
-    status = DECLINE if state[IS_REFUSED] else -1
-    state[IS_REFUSED] = 0
+    status = at.DECLINE if state[at.IS_REFUSED] else -1
+    state[at.IS_REFUSED] = 0
     while status < 0:
         here = index[U(next)]
         next += 1
         if here < place:  # inside of what was read
             continue
         if here == BEYOND:
-            if state[IS_FAULTY] or state[INDEXED] > end:
-                status = DECLINE
+            if state[at.IS_FAULTY] or state[at.INDEXED] > end:
+                status = at.DECLINE
                 break
             index_window(state, end)
             next = 0
@@ -178,22 +100,22 @@ def scan_document(state: Int64, end: int) -> int:
         place = here
         address = (body if place < switch else tail) + place
         text = word(address)
-        if text & U(0xFF) != U(LT):
-            if text & U(0xFF) == U(AMP):
+        if text & U(0xFF) != U(at.LT):
+            if text & U(0xFF) == U(at.AMP):
                 behind = text_reference(state, start, place, event - 1)
                 if behind < 0:
                     status = -behind
                     break
                 place = start = behind
             elif place < end:  # the second of two brackets
-                if text & U(0xFF00) == U(GT << 8):
-                    status = DECLINE
+                if text & U(0xFF00) == U(at.GT << 8):
+                    status = at.DECLINE
                 place += 1
             else:
                 status = at_end(state, start, end, depth)
             continue
         if event > room:
-            status = FULL_EVENTS
+            status = at.FULL_EVENTS
             break
         if watching:
             behind = before_markup(state, start, place, event - 1)
@@ -203,26 +125,26 @@ def scan_document(state: Int64, end: int) -> int:
         start = place
         second = np.int64(text >> U(8) & U(0xFF))
         closes = False
-        if second == SLASH:
-            row = U(stack[U(depth)] & 0xFFFFFFFF) * U(NAME_COLUMNS)
-            length = np.int64(table[row + U(KEY)] & U(NAME_MAX))
+        if second == at.SLASH:
+            row = U(stack[U(depth)] & 0xFFFFFFFF) * U(at.NAME_COLUMNS)
+            length = np.int64(table[row + U(at.KEY)] & U(at.NAME_MAX))
             behind = place + 2 + length
             other = (word(address + 2) ^ table[row]) & HEAD_MASKS[U(min(length, 16))]
-            other |= (word(address + 10) ^ table[row + U(NECK)]) & NECK_MASKS[U(min(length, 16))]
+            other |= (word(address + 10) ^ table[row + U(at.NECK)]) & NECK_MASKS[U(min(length, 16))]
             if other or (
                 length > 16 and not is_spelled(state, place + 2, stack[depth] & 0xFFFFFFFF, length)
             ):
-                status = DECLINE
+                status = at.DECLINE
                 break
-            near = address + 2 + length if length <= BLOCK else at(state, behind)
-            if byte(near) != GT:
+            near = address + 2 + length if length <= BLOCK else at.address(state, behind)
+            if byte(near) != at.GT:
                 behind = skip_space(state, behind)
-                if byte(at(state, behind)) != GT:
-                    status = DECLINE
+                if byte(at.address(state, behind)) != at.GT:
+                    status = at.DECLINE
                     break
             place = behind + 1
             closes = True
-        elif second in (BANG, QUESTION):
+        elif second in (at.BANG, at.QUESTION):
             behind = markup(state, place, event - 1)
             if behind < 0:
                 status = -behind
@@ -239,24 +161,28 @@ def scan_document(state: Int64, end: int) -> int:
                 emitting = 1
                 floor = depth
                 seeking = False
-            if depth - floor >= depth_max or length > NAME_MAX:
-                status = DECLINE
+            if depth - floor >= depth_max or length > at.NAME_MAX:
+                status = at.DECLINE
                 break
             outside = scope
             slot = find_name(
-                state, table, multiplier, address + 1, place + 1, length, ELEMENT, scope
+                state, table, multiplier, address + 1, place + 1, length, at.ELEMENT, scope
             )
             behind = -1
             if slot >= 0:
-                near = address + 1 + length if length <= BLOCK else at(state, place + 1 + length)
+                near = (
+                    address + 1 + length
+                    if length <= BLOCK
+                    else at.address(state, place + 1 + length)
+                )
                 after = word(near)
-                if after & U(0xFF) == U(GT):
+                if after & U(0xFF) == U(at.GT):
                     behind = place + 2 + length
-                elif after & U(0xFF) == U(SPACE) and state[LEFT_TAG] < 0:
+                elif after & U(0xFF) == U(at.SPACE) and state[at.LEFT_TAG] < 0:
                     behind, closes = plain_attributes(
                         state, table, multiplier, stamps, place + 1 + length, scope, emitting != 0
                     )
-                elif after & U(0xFFFF) == U(EMPTY_END):
+                elif after & U(0xFFFF) == U(at.EMPTY_END):
                     behind = place + 3 + length
                     closes = True
             if behind < 0:
@@ -267,15 +193,17 @@ def scan_document(state: Int64, end: int) -> int:
                     status = -behind
                     scope = outside
                     break
-            answer = table[U(slot) * U(NAME_COLUMNS) + U(ANSWER)]
+            answer = table[U(slot) * U(at.NAME_COLUMNS) + U(at.ANSWER)]
             tags[U(event)] = np.int32(answer & U(0xFFFFFFFF))
             if with_more:
                 record_more(state, event, slot, start)
             event += emitting
             depth += 1
             stack[U(depth)] = slot | outside << 32
-            if watching or depth == 1 or (answer >> U(32) & U(READ_TEXT) and emitting):
-                watching = open_element(state, depth, answer >> U(32) & U(READ_TEXT) and emitting)
+            if watching or depth == 1 or (answer >> U(32) & U(at.READ_TEXT) and emitting):
+                watching = open_element(
+                    state, depth, answer >> U(32) & U(at.READ_TEXT) and emitting
+                )
             place = behind
         if closes:
             tags[U(event)] = -1
@@ -286,19 +214,19 @@ def scan_document(state: Int64, end: int) -> int:
             depth -= 1
             if watching or depth == floor:
                 watching = close_element(state, depth)
-                if depth == floor and emitting and state[IN_RECORDS]:
+                if depth == floor and emitting and state[at.IN_RECORDS]:
                     status = end_record(state, place, event)
                     emitting = 0
                     floor = 0
                     seeking = True
         start = place
-    state[POSITION] = start
-    state[EVENTS] = event
-    state[DEPTH] = depth
-    state[CURRENT_SCOPE] = scope
-    if status == ENOUGH and not is_sound(state, start, end):
-        status = DECLINE
-    if status in (MORE, DECLINE):
+    state[at.POSITION] = start
+    state[at.EVENTS] = event
+    state[at.DEPTH] = depth
+    state[at.CURRENT_SCOPE] = scope
+    if status == at.ENOUGH and not is_sound(state, start, end):
+        status = at.DECLINE
+    if status in (at.MORE, at.DECLINE):
         retreat(state, end, status)
     return status
 
@@ -306,77 +234,79 @@ def scan_document(state: Int64, end: int) -> int:
 @kernel
 def begin_document(state: Int64, number: int) -> None:
     """Set out to read document ``number`` of the text."""
-    state[IS_STANDALONE] = uint8s(state, PARTS.standalone)[number]
-    begin_stream(state, int64s(state, PARTS.starts)[number])
+    state[at.IS_STANDALONE] = uint8s(state, at.PARTS.standalone)[number]
+    begin_stream(state, int64s(state, at.PARTS.starts)[number])
 
 
 @kernel
 def begin_stream(state: Int64, place: int) -> None:
     """Set out to read what begins at a place."""
-    state[POSITION] = place
-    state[LEFT_TAG] = -1
-    state[DEPTH] = 0
-    state[CURRENT_SCOPE] = 0
-    state[ROOT] = NO_ROOT
-    state[IS_EMITTING] = state[IN_RECORDS] == 0
-    state[FLOOR] = 0
-    state[TEXT_DEPTH] = -1
-    state[IS_EXTERNAL] = 0
-    state[HAS_DOCTYPE] = 0
-    state[SKIPPED] = 0
-    mark(state)
+    state[at.POSITION] = place
+    state[at.LEFT_TAG] = -1
+    state[at.DEPTH] = 0
+    state[at.CURRENT_SCOPE] = 0
+    state[at.ROOT] = at.NO_ROOT
+    state[at.IS_EMITTING] = state[at.IN_RECORDS] == 0
+    state[at.FLOOR] = 0
+    state[at.TEXT_DEPTH] = -1
+    state[at.IS_EXTERNAL] = 0
+    state[at.HAS_DOCTYPE] = 0
+    state[at.SKIPPED] = 0
+    remember(state)
 
 
 @called
 def end_document(state: Int64) -> None:
-    """What was recorded since the last mark is a document."""
-    number = state[DOCUMENTS]
-    int64s(state, OUT.document_starts)[number + 1] = state[EVENTS]
-    int64s(state, OUT.misc_starts)[number + 1] = state[MISC]
-    state[DOCUMENTS] = number + 1
+    """What was recorded since the last ``remember`` is a document."""
+    number = state[at.DOCUMENTS]
+    int64s(state, at.OUT.document_starts)[number + 1] = state[at.EVENTS]
+    int64s(state, at.OUT.misc_starts)[number + 1] = state[at.MISC]
+    state[at.DOCUMENTS] = number + 1
 
 
 @inlined
-def note_outcome(state: Int64, number: int, declined: bool) -> None:
-    """Note what became of document ``number`` of the text."""
-    document = state[DOCUMENT]
-    origins = int64s(state, PARTS.origins)
-    uint8s(state, OUT.declined)[document] = declined
-    int64s(state, OUT.skipped)[document] = state[SKIPPED]
-    first_skipped = int64s(state, OUT.first_skipped)
-    first_skipped[document] = state[FIRST_SKIPPED] - origins[number]
+def record_outcome(state: Int64, number: int, declined: bool) -> None:
+    """Record what became of document ``number`` of the text."""
+    document = state[at.DOCUMENT]
+    origins = int64s(state, at.PARTS.origins)
+    uint8s(state, at.OUT.declined)[document] = declined
+    int64s(state, at.OUT.skipped)[document] = state[at.SKIPPED]
+    first_skipped = int64s(state, at.OUT.first_skipped)
+    first_skipped[document] = state[at.FIRST_SKIPPED] - origins[number]
 
 
 @called
 def at_end(state: Int64, start: int, end: int, depth: int) -> int:
     """What to do at the end of the bytes; the text from ``start`` on is not settled."""
-    if not state[IS_FINAL]:
-        return MORE
-    is_whole = depth == 0 and state[ROOT] == ROOT_IS_CLOSED and skip_space(state, start) >= end
-    return DONE if is_whole else DECLINE
+    if not state[at.IS_FINAL]:
+        return at.MORE
+    is_whole = (
+        depth == 0 and state[at.ROOT] == at.ROOT_IS_CLOSED and skip_space(state, start) >= end
+    )
+    return at.DONE if is_whole else at.DECLINE
 
 
 @called
-def mark(state: Int64) -> None:
-    """Remember what is recorded, for ``forget``."""
-    for i in range(MISC_BYTES_MARK - EVENTS_MARK + 1):
-        state[EVENTS_MARK + i] = state[EVENTS + i]
-    state[TEXT_FROM] = state[TEXT_BYTES]
+def remember(state: Int64) -> None:
+    """Keep what is recorded, for ``forget``."""
+    for i in range(at.MISC_BYTES_MARK - at.EVENTS_MARK + 1):
+        state[at.EVENTS_MARK + i] = state[at.EVENTS + i]
+    state[at.TEXT_FROM] = state[at.TEXT_BYTES]
 
 
 @called
 def forget(state: Int64) -> None:
-    """Forget what was recorded since the last ``mark``."""
-    for i in range(MISC_BYTES_MARK - EVENTS_MARK + 1):
-        state[EVENTS + i] = state[EVENTS_MARK + i]
-    state[TEXT_FROM] = state[TEXT_BYTES]
+    """Forget what was recorded since the last ``remember``."""
+    for i in range(at.MISC_BYTES_MARK - at.EVENTS_MARK + 1):
+        state[at.EVENTS + i] = state[at.EVENTS_MARK + i]
+    state[at.TEXT_FROM] = state[at.TEXT_BYTES]
 
 
 @called
 def is_record(state: Int64, place: int, length: int) -> bool:
     """Whether the name at a place is that of records."""
-    size = length_of(state, NAMES.record) - 8
-    return length == size and same_bytes(state, place, state[NAMES.record], length)
+    size = at.length_of(state, at.NAMES.record) - 8
+    return length == size and same_bytes(state, place, state[at.NAMES.record], length)
 
 
 @called
@@ -384,33 +314,33 @@ def begin_record(state: Int64, place: int, event: int, depth: int, scope: int) -
     """A record begins at the start tag at a place: -1, or that its context is new."""
     context = find_context(state, depth, scope)
     if context < 0:
-        return NEW_CONTEXT
-    state[EVENTS] = event
-    mark(state)
-    state[SKIPPED_MARK] = state[SKIPPED]
-    state[IS_EMITTING] = 1
-    state[FLOOR] = depth
-    state[RECORD_FROM] = place
-    int32s(state, OUT.record_contexts)[state[DOCUMENTS]] = context
+        return at.NEW_CONTEXT
+    state[at.EVENTS] = event
+    remember(state)
+    state[at.SKIPPED_MARK] = state[at.SKIPPED]
+    state[at.IS_EMITTING] = 1
+    state[at.FLOOR] = depth
+    state[at.RECORD_FROM] = place
+    int32s(state, at.OUT.record_contexts)[state[at.DOCUMENTS]] = context
     return -1
 
 
 @called
 def find_context(state: Int64, depth: int, scope: int) -> int:
     """The number of the context that the open elements are, or -1; mostly it is the last one."""
-    contexts = int64s(state, OUT.contexts)
-    stack = int64s(state, WORK.stack)
-    columns = len(contexts) // CONTEXTS_MAX
-    count = state[CONTEXTS]
-    number = state[CONTEXT]
+    contexts = int64s(state, at.OUT.contexts)
+    stack = int64s(state, at.WORK.stack)
+    columns = len(contexts) // at.CONTEXTS_MAX
+    count = state[at.CONTEXTS]
+    number = state[at.CONTEXT]
     for _ in range(count):
         row = number * columns
-        if contexts[row + CONTEXT_DEPTH] == depth and contexts[row + CONTEXT_SCOPE] == scope:
+        if contexts[row + at.CONTEXT_DEPTH] == depth and contexts[row + at.CONTEXT_SCOPE] == scope:
             same = 0
-            while same < depth and contexts[row + CONTEXT_STACK + same] == stack[1 + same]:
+            while same < depth and contexts[row + at.CONTEXT_STACK + same] == stack[1 + same]:
                 same += 1
             if same == depth:
-                state[CONTEXT] = number
+                state[at.CONTEXT] = number
                 return number
         number = number + 1 if number + 1 < count else 0
     return -1
@@ -419,15 +349,15 @@ def find_context(state: Int64, depth: int, scope: int) -> int:
 @called
 def end_record(state: Int64, place: int, event: int) -> int:
     """The record ends before a place: -1, or that there are enough of them."""
-    number = state[DOCUMENTS]
-    int64s(state, OUT.record_starts)[number] = state[RECORD_FROM]
-    int64s(state, OUT.record_ends)[number] = place
-    state[EVENTS] = event
+    number = state[at.DOCUMENTS]
+    int64s(state, at.OUT.record_starts)[number] = state[at.RECORD_FROM]
+    int64s(state, at.OUT.record_ends)[number] = place
+    state[at.EVENTS] = event
     end_document(state)
-    state[IS_EMITTING] = 0
-    state[FLOOR] = 0
-    is_enough = number + 1 >= state[RECORDS_MAX] or event >= state[EVENTS_MAX]
-    return ENOUGH if is_enough else -1
+    state[at.IS_EMITTING] = 0
+    state[at.FLOOR] = 0
+    is_enough = number + 1 >= state[at.RECORDS_MAX] or event >= state[at.EVENTS_MAX]
+    return at.ENOUGH if is_enough else -1
 
 
 @called
@@ -437,22 +367,22 @@ def retreat(state: Int64, end: int, status: int) -> None:
     Long text that nobody reads is not kept: only its last bytes, which may be half a character, or
     the begin of ``]]>``.
     """
-    state[STOPPED_AT] = state[POSITION]
-    state[LEFT_TAG] = -1
-    if state[IN_RECORDS] and state[IS_EMITTING]:
+    state[at.STOPPED_AT] = state[at.POSITION]
+    state[at.LEFT_TAG] = -1
+    if state[at.IN_RECORDS] and state[at.IS_EMITTING]:
         forget(state)
-        state[SKIPPED] = state[SKIPPED_MARK]
-        state[POSITION] = state[RECORD_FROM]
-        state[DEPTH] = state[FLOOR]
-        contexts = int64s(state, OUT.contexts)
-        row = state[CONTEXT] * (len(contexts) // CONTEXTS_MAX)
-        state[CURRENT_SCOPE] = contexts[row + CONTEXT_SCOPE]
-        state[FLOOR] = 0
-        state[IS_EMITTING] = 0
-        state[TEXT_DEPTH] = -1
-        state[ROOT] = ROOT_IS_OPEN if state[DEPTH] else NO_ROOT
-    elif status == MORE and state[DEPTH] > 0 and state[TEXT_DEPTH] < 0:
-        place = max(state[POSITION], end - 4)
-        while place > state[POSITION] and byte(at(state, place)) & 0xC0 == 0x80:
+        state[at.SKIPPED] = state[at.SKIPPED_MARK]
+        state[at.POSITION] = state[at.RECORD_FROM]
+        state[at.DEPTH] = state[at.FLOOR]
+        contexts = int64s(state, at.OUT.contexts)
+        row = state[at.CONTEXT] * (len(contexts) // at.CONTEXTS_MAX)
+        state[at.CURRENT_SCOPE] = contexts[row + at.CONTEXT_SCOPE]
+        state[at.FLOOR] = 0
+        state[at.IS_EMITTING] = 0
+        state[at.TEXT_DEPTH] = -1
+        state[at.ROOT] = at.ROOT_IS_OPEN if state[at.DEPTH] else at.NO_ROOT
+    elif status == at.MORE and state[at.DEPTH] > 0 and state[at.TEXT_DEPTH] < 0:
+        place = max(state[at.POSITION], end - 4)
+        while place > state[at.POSITION] and byte(at.address(state, place)) & 0xC0 == 0x80:
             place -= 1
-        state[POSITION] = place
+        state[at.POSITION] = place
