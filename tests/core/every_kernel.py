@@ -32,7 +32,7 @@ from tests.matching.automaton.asking import Asking
 from tests.matching.automaton.compare import compare
 from tests.papers.pma.variants import OPTIONS
 
-_DEMAND = EVERYTHING._replace(lines=False)
+_PROJECTION = EVERYTHING._replace(lines=False)
 _WIDE = [f"//a/b{number}//c" for number in range(1_000)]
 """Filters with more states than the trie has room for at first."""
 _DTD = """
@@ -57,10 +57,10 @@ def parsed() -> Iterator[object]:
     data = b"".join(dblp(records=2_000))
     yield data
     stream = Stream((data[place : place + 3_001] for place in range(0, len(data), 3_001)), None, "")
-    for found in parse_records(stream, "article", Vocabulary(), _DEMAND, Limits()):
+    for found in parse_records(stream, "article", Vocabulary(), _PROJECTION, Limits()):
         assert not isinstance(found, Flush)
         yield from (*found.batch, *found.offsets[1:4])
-    yield from parse([Source(data)], Vocabulary(), _DEMAND, Limits())[0]
+    yield from parse([Source(data)], Vocabulary(), _PROJECTION, Limits())[0]
 
 
 def read() -> Iterator[object]:

@@ -15,7 +15,7 @@ from itertools import islice, product
 
 from tamis.documents.source import Source
 from tamis.documents.tokenizer import tokenizer
-from tests.documents.both_paths import DEMANDS, BothPaths, Counts
+from tests.documents.both_paths import PROJECTIONS, BothPaths, Counts
 
 PAGE = mmap.PAGESIZE
 _SLOTS = 500
@@ -50,7 +50,9 @@ def compare(
     """Compare both paths on documents that end (or start) at the border of a page."""
     guarded = Guarded()
     counts = Counts()
-    paths = [BothPaths(DEMANDS[name], fast_first=bool(n % 2)) for n, name in enumerate(projections)]
+    paths = [
+        BothPaths(PROJECTIONS[name], fast_first=bool(n % 2)) for n, name in enumerate(projections)
+    ]
     rest = iter(documents)
     while some := list(islice(rest, _SLOTS)):
         sources = [Source(guarded.place(n, data, at_start)) for n, data in enumerate(some)]
@@ -168,7 +170,7 @@ def placed(place: str) -> Iterator[bytes]:
 def compare_lengths() -> Counts:
     counts = compare(lengths(), ("all", "nothing"))
     for at_start in (False, True):
-        counts = counts.plus(compare(beginnings(), DEMANDS, at_start))
+        counts = counts.plus(compare(beginnings(), PROJECTIONS, at_start))
     return counts.plus(compare(lengths(), ("all",), at_start=True))
 
 

@@ -19,7 +19,7 @@ from tests.documents.differences import Both, Parsed, Sources, report, same
 
 ALL = EVERYTHING._replace(lines=False)
 # What may be asked of the parser; where it is lines, it is expat that answers.
-DEMANDS = {
+PROJECTIONS = {
     "nothing": Projection(),
     "attributes": Projection(attributes=ALL_NAMES),
     "text": Projection(text=ALL_NAMES),
@@ -155,10 +155,10 @@ def newer_names(both: Both) -> set[int]:
     return {n for n, error in errors.items() if "fifth edition" in error.message} - found.keys()
 
 
-def compare(sources: Sources, projections: Iterable[str] = tuple(DEMANDS)) -> Counts:
+def compare(sources: Sources, projections: Iterable[str] = tuple(PROJECTIONS)) -> Counts:
     """Compare with each projection, and with either path first."""
     counts = [
-        BothPaths(DEMANDS[name], fast_first=fast_first).compare(sources)
+        BothPaths(PROJECTIONS[name], fast_first=fast_first).compare(sources)
         for name in projections
         for fast_first in (False, True)
     ]

@@ -8,7 +8,7 @@ from xml.parsers import expat
 
 from tamis.core.errors import DocumentError
 from tamis.documents.source import Source
-from tests.documents.both_paths import DEMANDS, BothPaths, Counts
+from tests.documents.both_paths import PROJECTIONS, BothPaths, Counts
 
 _ODD_DOCTYPE = re.compile(rb"<!DOCTYPE\s+[!-~]*[\x80-\xff]")
 _ENCODING = re.compile(rb"<\?xml[^>]*encoding\s*=\s*[\"']([^\"']+)")
@@ -48,7 +48,7 @@ def compare_all(sources: Sequence[Source | DocumentError]) -> tuple[Counts, int]
     ours = [source for source in sources if is_for_the_fast_path(source)]
     others = [source for source in sources if not is_for_the_fast_path(source)]
     most = Counts()
-    for number, projection in enumerate(DEMANDS.values()):
+    for number, projection in enumerate(PROJECTIONS.values()):
         counts = BothPaths(projection, fast_first=bool(number % 2)).compare(ours)
         assert counts.accepted == len(ours)
         assert counts.declined == 0

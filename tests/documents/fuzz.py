@@ -26,7 +26,7 @@ from tamis.core.errors import DocumentError
 from tamis.core.kernel import declare
 from tamis.core.limits import Limits
 from tamis.documents.source import Source, read
-from tests.documents.both_paths import DEMANDS, BothPaths, Counts, Difference
+from tests.documents.both_paths import PROJECTIONS, BothPaths, Counts, Difference
 from tests.documents.mutations import Mutator
 from tests.documents.seeds import FAMILIES, available, seeds
 
@@ -84,9 +84,9 @@ def _source(data: bytes, number: int) -> Source | DocumentError:
 
 def paths(block: int) -> BothPaths:
     """What a block is compared with; blocks take projections, limits and orders in turns."""
-    projection = "all" if block % 2 else list(DEMANDS)[block // 2 % len(DEMANDS)]
+    projection = "all" if block % 2 else list(PROJECTIONS)[block // 2 % len(PROJECTIONS)]
     return BothPaths(
-        DEMANDS["all" if projection == "lines too" else projection],
+        PROJECTIONS["all" if projection == "lines too" else projection],
         TIGHT if block % 8 == 3 else Limits(),
         fast_first=block % 3 == 0,
     )
@@ -192,7 +192,7 @@ def replay(run: Run, batch: int, number: int | None) -> Counts:
         chosen = [chosen[number]]
         print(chosen[0])
     counts = Counts()
-    for projection in DEMANDS.values():
+    for projection in PROJECTIONS.values():
         for limits in (Limits(), TIGHT):
             for fast_first in (False, True):
                 both = BothPaths(projection, limits, fast_first)

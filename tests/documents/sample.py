@@ -8,15 +8,15 @@ import os
 
 from tamis.core.kernel import declare
 from tamis.documents.source import Source
-from tests.documents import borders, nasty
+from tests.documents import adversarial_documents, borders
 from tests.documents.both_paths import ALL, BothPaths, compare
 from tests.documents.fuzz import Run, fuzz
 
 
 def main() -> None:
     logging.getLogger("tamis").setLevel(logging.ERROR)
-    sources = [Source(data) for data in nasty.DOCUMENTS if b"encoding" not in data]
-    print("nasty", compare(sources))
+    sources = [Source(data) for data in adversarial_documents.DOCUMENTS if b"encoding" not in data]
+    print("adversarial", compare(sources))
     shapes = (borders.shaped(shape, n) for shape in borders.SHAPES for n in range(55, 75))
     print("lengths", borders.compare(shapes, ("all", "nothing")))
     text = (data for place in ("text", "value") for data in borders.placed(place))

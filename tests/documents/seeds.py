@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from xml.parsers import expat
 
 from tests.corpora import CORPORA, ROOT
-from tests.documents import nasty
+from tests.documents import adversarial_documents
 from tests.documents.mutations import Document, taken_apart
 
 _REPOSITORY = Path(__file__).parent.parent.parent
@@ -36,8 +36,8 @@ def suite_files() -> list[Path]:
 
 
 def hand() -> list[bytes]:
-    """The nasty documents made by hand."""
-    return nasty.DOCUMENTS
+    """The adversarial documents made by hand."""
+    return adversarial_documents.DOCUMENTS
 
 
 def suite() -> list[bytes]:

@@ -1,4 +1,4 @@
-"""The fast path gives what expat gives: nasty documents, their neighbours, sizes, and limits."""
+"""The fast path gives what expat gives: adversarial documents, their neighbours, sizes, limits."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tamis.documents.tokenizer import scanner
 from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.tokenizer import Tokenizer
 from tamis.documents.vocabulary import Projection, Vocabulary
-from tests.documents import nasty
+from tests.documents import adversarial_documents
 from tests.documents.both_paths import (
     ALL,
-    DEMANDS,
+    PROJECTIONS,
     BothPaths,
     Difference,
     Parser,
@@ -30,7 +30,7 @@ from tests.documents.both_paths import (
 )
 from tests.documents.differences import by_itself, view
 
-SOURCES = [Source(data) for data in nasty.DOCUMENTS if b"encoding" not in data[:50]]
+SOURCES = [Source(data) for data in adversarial_documents.DOCUMENTS if b"encoding" not in data[:50]]
 
 
 def sources_of(documents: Sequence[bytes]) -> list[Source | DocumentError]:
@@ -46,9 +46,9 @@ def sources_of(documents: Sequence[bytes]) -> list[Source | DocumentError]:
 # -- documents -------------------------------------------------------------------------------------
 
 
-def test_nasty_documents() -> None:
-    counts = compare(sources_of(nasty.DOCUMENTS))
-    assert counts.documents == len(nasty.DOCUMENTS) > 350
+def test_adversarial_documents() -> None:
+    counts = compare(sources_of(adversarial_documents.DOCUMENTS))
+    assert counts.documents == len(adversarial_documents.DOCUMENTS) > 350
     assert 150 < counts.accepted < 250
 
 
@@ -154,7 +154,7 @@ def test_dense_documents(name: str) -> None:
     small = Source(b"<a x='1'>t</a>")
     sources = [small, Source(DENSE[name]), small]
     for projection in ("all", "nothing"):
-        counts = BothPaths(DEMANDS[projection], fast_first=True).compare(sources)
+        counts = BothPaths(PROJECTIONS[projection], fast_first=True).compare(sources)
         assert counts.accepted == 3
         assert counts.declined == 0
 
@@ -196,7 +196,7 @@ def test_collisions_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     zero = np.zeros(1, np.uint64)
     freeze(zero)
     monkeypatch.setattr(scanner, "_MULTIPLIER", zero)
-    for projection in DEMANDS.values():
+    for projection in PROJECTIONS.values():
         BothPaths(projection, fast_first=True).compare(SOURCES)
 
 
@@ -240,7 +240,7 @@ def test_hashes_differ() -> None:
 LIMITS = Limits(depth=3, attributes=2)
 
 
-@pytest.mark.parametrize("projection", DEMANDS)
+@pytest.mark.parametrize("projection", PROJECTIONS)
 def test_limits(projection: str) -> None:
     documents = [
         b"<a><b><c/></b></a>",
@@ -254,7 +254,7 @@ def test_limits(projection: str) -> None:
         b"<a x='1' y='2' z='3'><b></a>",
         b"<a><b/><b/><b/><b/><b><c/><c/></b></a>",
     ]
-    both = BothPaths(DEMANDS[projection], LIMITS)
+    both = BothPaths(PROJECTIONS[projection], LIMITS)
     counts = both.compare([Source(data) for data in documents])
     assert counts.accepted == 4
     assert sum(number for text, number in both.messages.items() if "the limit" in text) == 4
@@ -273,7 +273,7 @@ def test_entities_left_out_are_logged_alike(caplog: pytest.LogCaptureFixture) ->
         b"<!DOCTYPE a\nSYSTEM 'x'>\n\n<a\n\n>&u;</a>",
     ]
     sources = [Source(data, None, f"name {n}") for n, data in enumerate(documents)]
-    for projection in DEMANDS.values():
+    for projection in PROJECTIONS.values():
         logged = []
         for parser in (None, Parser(Vocabulary(), projection, Limits())):
             caplog.clear()

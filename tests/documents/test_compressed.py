@@ -20,7 +20,7 @@ import pytest
 import tamis
 from tamis.core.errors import MalformedDocument, UnreadableDocument
 from tamis.core.limits import Limits
-from tamis.documents.files import ZipMember, is_zip, zip_members
+from tamis.documents.files import NameFilter, ZipMember, archive_members, is_zip, zip_members
 from tamis.documents.source import Document, gunzipped, read
 from tests.documents.parsing import batch_of, error_of, texts
 
@@ -164,6 +164,24 @@ def archive(tmp_path: Path) -> Path:
         opened.writestr("__MACOSX/._a.xml", b"\0")
         opened.writestr("z.xml", b"<a>")
     return path
+
+
+def test_members_of_an_open_archive(archive: Path) -> None:
+    left_out: list[str] = []
+    with archive.open("rb") as file:
+        members = archive_members(file, str(archive), NameFilter(), left_out)
+    assert members == zip_members(archive)
+    assert left_out == ["notes.txt"]
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tape:
+        member = tarfile.TarInfo("b.xml")
+        member.size = len(DATA)
+        tape.addfile(member, io.BytesIO(DATA))
+    packed.seek(0)
+    (found,) = archive_members(packed, "in.tar", NameFilter())
+    assert (found.name, found.size) == ("b.xml", len(DATA))
+    with pytest.raises(UnreadableDocument, match="cannot read the tar archive"):
+        archive_members(io.BytesIO(b"no tar"), "in.tar", NameFilter())
 
 
 def test_members_are_documents_in_order(archive: Path) -> None:

@@ -8,13 +8,13 @@ from itertools import islice, product
 import pytest
 
 from tamis.documents.source import Source
-from tests.documents.both_paths import DEMANDS, BothPaths, Counts
+from tests.documents.both_paths import PROJECTIONS, BothPaths, Counts
 
 _BATCH = 2_000
 
 
 def compare(documents: Iterator[bytes], projection: str) -> Counts:
-    both = BothPaths(DEMANDS[projection])
+    both = BothPaths(PROJECTIONS[projection])
     counts = Counts()
     while some := list(islice(documents, _BATCH)):
         counts = counts.plus(both.compare([Source(data) for data in some]))

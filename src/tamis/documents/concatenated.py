@@ -11,7 +11,7 @@ from tamis.core.errors import DocumentEncodingError, DocumentError, DocumentLimi
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush
-from tamis.documents.source import Document, decompressed, read
+from tamis.documents.source import Document, decompressed, read, too_large
 from tamis.documents.vocabulary import Projection, Vocabulary
 
 By = Literal["xml", "lines", "nul"]
@@ -132,7 +132,7 @@ class _Lines:
         found, is_large = b"".join(self.held), self.size > self.limits.document_bytes
         self.held, self.size = [], 0
         if is_large:
-            yield too_large(self.limits)
+            yield DocumentLimitError(too_large(self.limits))
         elif found.strip():
             if self.is_begin:
                 _check_encoding(found)
@@ -231,7 +231,7 @@ class _Roots:
         self.is_large = False
         self.open.clear()
         self._forget(end)
-        return too_large(self.limits) if is_large else found
+        return DocumentLimitError(too_large(self.limits)) if is_large else found
 
     def _lose(self, end: int) -> bytes | DocumentError:
         """The document that is not well-formed at a place, behind which nothing is certain."""
@@ -266,7 +266,7 @@ class _Roots:
         if len(self.data) - self.place > self.limits.document_bytes:  # of one token
             self._cut(len(self.data))
             self.is_lost = True
-            yield too_large(self.limits, _REST)
+            yield DocumentLimitError(too_large(self.limits) + _REST)
         else:
             self.is_large = not self._is_between(self.place)
             self._forget(self.place)
@@ -282,15 +282,7 @@ def _check_encoding(begin: bytes | bytearray) -> None:
         )
 
 
-def too_large(limits: Limits, rest: str = "") -> DocumentLimitError:
-    """The error of a document that is larger than is allowed."""
-    return DocumentLimitError(
-        f"larger than the limit document_bytes = {limits.document_bytes:,}{rest}"
-    )
-
-
 def _error_of(document: bytes, limits: Limits) -> DocumentError | None:
-    """The error of a document, if it has one."""
     from tamis.documents.parser import parse  # noqa: PLC0415 - has kernels
 
     try:

@@ -326,7 +326,6 @@ class LineCounter:
 
 
 def _check_agreement(head: bytes, encoding: str) -> None:
-    """Refuse a declaration that the document's own marks contradict."""
     declared = _DECLARATION.match(head.decode(encoding, "ignore"))
     if declared is None or declared["encoding"] is None:
         return
@@ -378,7 +377,6 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
 
 
 def _place(text: str) -> tuple[int, int]:
-    """Line and column of the character after ``text``."""
     place = LineCounter()
     place.pass_over(text)
     return place.line, place.column

@@ -61,13 +61,7 @@ def parse(
     projection: Projection,
     limits: Limits,
 ) -> tuple[DocumentBatch, dict[int, DocumentError]]:
-    """Parse documents into one batch.
-
-    Args:
-        sources: the documents; one that could not even be read is given by its error.
-
-    Returns:
-        The batch, and the errors by the number of the document; such a document has no events.
+    """Parse documents into one batch, as :meth:`.parser.Parser.parse` does.
 
     >>> sources = [Source(b"<a><b/></a>"), Source(b"<a>")]
     >>> batch, errors = parse(sources, Vocabulary(), Projection(), Limits())
@@ -340,7 +334,6 @@ class Handlers:
         self.attributes[name] = self.interned(name)[0] if projected else None
 
     def interned(self, name: str) -> tuple[_Name, tuple[str, str]]:
-        """The name, and the expanded name."""
         namespace, local, prefix = split_name(name)
         vocabulary = self.owner.vocabulary
         prefix_id = -1 if prefix is None else vocabulary.add_prefix(prefix)
@@ -428,7 +421,6 @@ class Handlers:
         self.give_up(message)
 
     def give_up(self, message: str) -> NoReturn:
-        """End parsing at a limit."""
         raise DocumentLimitError(message, *self.place(), self.offset(self.parser.CurrentByteIndex))
 
     def failure(
@@ -452,7 +444,6 @@ class Handlers:
         return kind(message, *place, offset)
 
     def place(self) -> tuple[int, int]:
-        """Line and column, from 1, of what is being read."""
         return self.located(self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber)
 
     def located(self, line: int, column: int) -> tuple[int, int]:
@@ -481,7 +472,6 @@ class Handlers:
         return f"the document ends inside <{name}>: {message}"
 
     def innermost(self) -> str | None:
-        """The local name of the innermost open element."""
         closed = 0
         for tag in reversed(self.builder.tags[self.first_event :]):
             if tag < 0:

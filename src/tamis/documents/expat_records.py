@@ -14,7 +14,6 @@ import numpy as np
 from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.lazy import lazy_pattern
-from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents import records
 from tamis.documents.batch import BatchBuilder
@@ -34,8 +33,10 @@ from tamis.documents.records import (
     RecordOffsets,
     RecordParser,
     StreamPosition,
+    head_of,
+    start_tag,
 )
-from tamis.documents.source import CHUNK_BYTES
+from tamis.documents.source import CHUNK_BYTES, too_large
 
 SMALL_BYTES = 1 << 18
 """So much is read anew wherever the stream pauses; more, only if it may be complete."""
@@ -238,10 +239,7 @@ class _RecordHandlers(Handlers):
             self.errors[0] = refusal
             rest.end_document()
 
-    # -- bytes ---------------------------------------------------------------------------------
-
     def forget_kept(self) -> None:
-        """Forget what stands before the records of the batch."""
         if self.projection.offsets:
             needed = self.starts[0] if self.starts else self.parser.CurrentByteIndex
             if needed > self.kept_from:
@@ -249,14 +247,12 @@ class _RecordHandlers(Handlers):
                 self.kept_from = needed
 
     def excerpt(self, shift: int) -> Excerpt:
-        """The bytes of the batch's records."""
         end = max(self.ends[-1], *self.builder.offsets[-1:], 0)
         first = self.starts[0]
         data = bytes(self.kept[first - self.kept_from : end - self.kept_from])
         return Excerpt(data, start=first + shift, line=self.first_place.line, head=self.head)
 
     def take_batches(self) -> list[RecordBatch]:
-        """The batches that are complete."""
         batches, self.batches = self.batches, []
         return batches
 
@@ -347,7 +343,6 @@ class _RecordHandlers(Handlers):
             self.parser.CharacterDataHandler = self.follow
 
     def follow(self, _data: str) -> None:
-        """Something follows a record."""
         self.end_record()
 
     def end_record(self, end: int | None = None) -> None:
@@ -405,8 +400,6 @@ class _RecordHandlers(Handlers):
         if self.counting:
             self.count(EVENT_CHARS + len(data))
 
-    # -- limits --------------------------------------------------------------------------------
-
     def check_sizes(self) -> None:
         """Between pieces, what is being read may have become too large to go on with."""
         if self.unfinished > self.limits.document_bytes:
@@ -460,17 +453,13 @@ class _RecordHandlers(Handlers):
         super().count(0)
         self.produced = own
 
-    # -- the end -------------------------------------------------------------------------------
-
     def end_of_input(self) -> None:
-        """Nothing follows."""
         if self.is_ending:
             self.end_record(self.fed)
         if self.starts:
             self.cut_batch()
 
     def stop(self, error: DocumentError) -> None:
-        """The stream ends with an error."""
         offset = max(0, self.parser.ErrorByteIndex)
         if not self.is_all_read:
             message = f"{error.message}; the rest was not read"
@@ -499,41 +488,12 @@ class _RecordHandlers(Handlers):
         return index + shift if index >= 0 else None
 
     def innermost(self) -> str | None:
-        """The local name of the innermost open element."""
         if self.is_inside:
             return super().innermost() or self.tag.rpartition(":")[2]
         return self.around[-1][0].rpartition(":")[2] if self.around else None
 
 
 def _qualified(name: str) -> str:
-    r"""A name as it is written, of one as expat spells it.
-
-    >>> _qualified("urn:x\fa\fp"), _qualified("urn:x\fa"), _qualified("a")
-    ('p:a', 'a', 'a')
-    """
+    """A name as it is written, of one as expat spells it."""
     _, local, prefix = split_name(name)
     return f"{prefix}:{local}" if prefix else local
-
-
-def too_large(limits: Limits) -> str:
-    """What is wrong with a record, or a part of a document, that is too large."""
-    return f"larger than the limit document_bytes = {limits.document_bytes:,}"
-
-
-def head_of(doctype: bytes, is_standalone: bool) -> bytes:
-    """How contexts begin: with the DOCTYPE, and what says how to read it."""
-    return (b"<?xml version='1.0' standalone='yes'?>" if is_standalone else b"") + doctype
-
-
-def start_tag(name: str, declared: Iterable[tuple[str | None, str | None]]) -> bytes:
-    """A start tag, in UTF-8, with namespaces that it declares.
-
-    >>> start_tag("a", [(None, "u"), ("p", "v&w")])
-    b'<a xmlns="u" xmlns:p="v&#38;w">'
-    """
-    text = f"<{name}"
-    for prefix, uri in declared:
-        attribute = f"xmlns:{prefix}" if prefix else "xmlns"
-        escaped = re.sub('[&<"\t\n\r]', lambda found: f"&#{ord(found[0])};", uri or "")
-        text += f' {attribute}="{escaped}"'
-    return f"{text}>".encode()

@@ -1,4 +1,4 @@
-"""Which files are documents: what every command and job means by a folder or a pattern."""
+"""Which files are documents: folders, patterns, and the members of archives (zip, tar)."""
 
 from __future__ import annotations
 
@@ -180,14 +180,14 @@ class ZipMember(NamedTuple):
     """A document inside a zip archive; it is read where it is matched.
 
     Attributes:
-        archive: the path of the archive.
-        number: the member's place in the archive, from 0, since names need not be unique.
-        name: the member's name.
+        number: its number in the archive, from 0, since names need not be unique.
+        size: in bytes, as it is packed.
     """
 
     archive: Path
     number: int
     name: str
+    size: int = 0
 
     def __str__(self) -> str:
         return f"{self.archive}/{self.name}"
@@ -229,33 +229,53 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def zip_members(
-    path: str | os.PathLike[str],
-    names: NameFilter = NameFilter(),  # noqa: B008 - it is immutable
-    left_out: list[str] | None = None,
-) -> list[ZipMember]:
-    """The documents in a zip archive, in its order; none of them is read.
+def archive_members(
+    file: IO[bytes], path: str, names: NameFilter, left_out: list[str] | None = None
+) -> list[Member]:
+    """The documents in an archive with members that are read where they are matched.
+
+    That is a zip archive, or a tar archive that is not compressed, told by its name; else see
+    :func:`tar_documents`.
 
     Args:
+        file: the archive, open.
+        path: where it is.
         names: which members are documents.
         left_out: is given the names of the others.
 
     Raises:
-        UnreadableDocument: the archive cannot be read, or there are none.
+        UnreadableDocument: the archive cannot be read, or has no documents.
     """
+    if not is_tar(path):
+        return [*zip_members(path, names, left_out, file)]
+    try:
+        return [*tar_members(file, path, names, left_out)]
+    except UnreadableDocument:
+        raise
+    except Exception as error:  # whatever damaged archives make tarfile raise
+        raise UnreadableDocument(f"cannot read the tar archive: {reason(error)}") from None
+
+
+def zip_members(
+    path: str | os.PathLike[str],
+    names: NameFilter = NameFilter(),  # noqa: B008 - it is immutable
+    left_out: list[str] | None = None,
+    file: IO[bytes] | None = None,
+) -> list[ZipMember]:
+    """The documents in a zip archive, in its order, as :func:`archive_members` gives them."""
     archive = Path(path)
     try:
-        with _zip_file(archive) as opened:
-            found = [info.filename for info in opened.infolist()]
+        with _zip_file(file or archive) as opened:
+            found = opened.infolist()
     except Exception as error:  # whatever a damaged directory makes zipfile raise
         raise UnreadableDocument(f"cannot read the zip archive: {reason(error)}") from None
     members = [
-        ZipMember(archive, number, name)
-        for number, name in enumerate(found)
-        if names.takes_member(name)
+        ZipMember(archive, number, info.filename, info.compress_size)
+        for number, info in enumerate(found)
+        if names.takes_member(info.filename)
     ]
     if left_out is not None:
-        left_out += [name for name in found if names.leaves_out(name)]
+        left_out += [info.filename for info in found if names.leaves_out(info.filename)]
     if not members:
         raise UnreadableDocument(f"a zip archive without {names.wanted}")
     return members
@@ -273,13 +293,11 @@ def _opened(path: Path, _changed_ns: int) -> zipfile.ZipFile:
     return _zip_file(path)
 
 
-def _zip_file(path: Path) -> zipfile.ZipFile:
+def _zip_file(path: Path | IO[bytes]) -> zipfile.ZipFile:
     import zipfile  # noqa: PLC0415 - few documents are in archives
 
     return zipfile.ZipFile(path)
 
-
-# -- tar -------------------------------------------------------------------------------------------
 
 TARS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz")
 """How the names of tar archives end."""
@@ -294,10 +312,8 @@ class TarMember(NamedTuple):
     """A document inside a tar archive that is not compressed; it is read where it is matched.
 
     Attributes:
-        archive: the path of the archive.
-        start: the offset of the member's first byte.
+        start: the offset of its first byte.
         size: in bytes.
-        name: the member's name.
         problem: why it cannot be read, or None.
     """
 
@@ -347,13 +363,7 @@ def is_packed_tar(path: str) -> bool:
 def tar_members(
     file: IO[bytes], path: str, names: NameFilter, left_out: list[str] | None = None
 ) -> Iterator[TarMember]:
-    """The documents in a tar archive that is not compressed, in its order; none of them is read.
-
-    Args:
-        file: the archive, open.
-        path: where it is.
-        names: which members are documents.
-        left_out: is given the names of the others.
+    """The documents in a tar archive that is not compressed, as :func:`archive_members` gives them.
 
     Raises:
         Exception: whatever damaged archives make their reader raise.

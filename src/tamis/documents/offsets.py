@@ -1,7 +1,9 @@
 """Where nodes stand in a document, found by looking at its markup again.
 
-A :class:`DocumentBatch` has the places of its tags, if they are projected. Those of attributes, of
-text, comments and PIs are asked for seldom, so they are looked for when they are.
+A :class:`DocumentBatch` has the offsets of its tags, if they are projected. Those of attributes, of
+text, comments and PIs are asked for seldom, so they are looked for when they are. Which references
+stand for text in a document with an internal DTD subset, only expat knows: it reads such a document
+again.
 """
 
 from __future__ import annotations
@@ -174,25 +176,27 @@ class Markup:
         event = int(events[number])
         first = int(np.searchsorted(events, event))
         count = int(np.searchsorted(events, event, "right")) - first
-        told = self._told
-        if told is None:
+        by_expat = self._by_expat
+        if by_expat is None:
             texts = self._gap(event).texts
             assert len(texts) == count, "text is divided where the parser divided it"
             return self._placed(*texts[number - first])
-        row = int(np.searchsorted(told.text_event, event - self.first))
-        told_count = int(np.searchsorted(told.text_event, event - self.first, "right")) - row
-        assert told_count == count, "expat tells the same each time"
+        row = int(np.searchsorted(by_expat.text_event, event - self.first))
+        count_by_expat = (
+            int(np.searchsorted(by_expat.text_event, event - self.first, "right")) - row
+        )
+        assert count_by_expat == count, "expat tells the same each time"
         row += number - first
-        return int(told.text_start[row]), int(told.text_end[row])
+        return int(by_expat.text_start[row]), int(by_expat.text_end[row])
 
     def misc(self, number: int) -> Range:
         """The range of a comment or PI."""
         events = self.batch.misc_event[self._miscs]  # not those of the document before or behind
         row = number - self._miscs.start
-        told = self._told
-        if told is not None:
-            assert len(told.misc_start) == len(events), "expat tells the same each time"
-            return int(told.misc_start[row]), int(told.misc_end[row])
+        by_expat = self._by_expat
+        if by_expat is not None:
+            assert len(by_expat.misc_start) == len(events), "expat tells the same each time"
+            return int(by_expat.misc_start[row]), int(by_expat.misc_end[row])
         event = int(events[row])
         return self._placed(*self._gap(event).miscs[row - int(np.searchsorted(events, event))])
 
@@ -212,7 +216,6 @@ class Markup:
         return start + self.excerpt.start, end + self.excerpt.start
 
     def _offset(self, event: int) -> int:
-        """Where an event is in ``data``."""
         return int(self.batch.offsets[event]) - self.excerpt.start
 
     def _reference_end(self, start: int) -> int:
@@ -221,7 +224,7 @@ class Markup:
         return found.end()
 
     @cached_property
-    def _told(self) -> NodeOffsets | None:
+    def _by_expat(self) -> NodeOffsets | None:
         """What expat tells of the document, if there is an internal DTD subset."""
         head, start, end = self.excerpt.head, 0, len(self.data)
         if head is None:

@@ -74,36 +74,29 @@ class Parser:
             if isinstance(document, DocumentError)
         }
         if self._tokenizer is None:
-            from tamis.documents import expat  # noqa: PLC0415 - the tokenizer reads nearly all
-
             self.declined += len(documents) - len(errors)
-            return expat.parse(documents, self.vocabulary, self.projection, self.limits)
+            return self._by_expat(documents)
         reading = self._tokenizer.read(
             [None if isinstance(document, DocumentError) else document for document in documents]
         )
         for number, skipped in reading.skipped.items():
-            from tamis.documents import expat  # noqa: PLC0415
+            from tamis.documents.expat import warn_of_skipped  # noqa: PLC0415 - few have any
 
             source = documents[number]
             assert isinstance(source, Source)
-            expat.warn_of_skipped(source.name, skipped.times, _line(source, skipped.first))
+            warn_of_skipped(source.name, skipped.times, _line(source, skipped.first))
         left = [number for number in reading.declined if number not in errors]
         if not left:
             return reading.batch, errors
-        others = self._parse_left(documents, left, errors)
+        self.declined += len(left)
+        others, found = self._by_expat([documents[number] for number in left])
+        errors |= {left[number]: error for number, error in found.items()}
         return interleaved(reading.batch, others, left), dict(sorted(errors.items()))
 
-    def _parse_left(
-        self, documents: list[Source | DocumentError], left: list[int], errors: Errors
-    ) -> DocumentBatch:
-        """Parse some of the documents with libexpat, into a batch of just these."""
-        from tamis.documents import expat  # noqa: PLC0415
+    def _by_expat(self, documents: list[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
+        from tamis.documents import expat  # noqa: PLC0415 - the tokenizer reads nearly all
 
-        self.declined += len(left)
-        sources = [documents[number] for number in left]
-        batch, found = expat.parse(sources, self.vocabulary, self.projection, self.limits)
-        errors.update({left[number]: error for number, error in found.items()})
-        return batch
+        return expat.parse(documents, self.vocabulary, self.projection, self.limits)
 
 
 def parse(
@@ -117,6 +110,5 @@ def parse(
 
 
 def _line(source: Source, place: int) -> int:
-    """The line of a place, from 1."""
     before = bytes(source.data[:place])
     return before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n") + 1

@@ -3,6 +3,8 @@
 A record is the root of its document, with its namespaces in scope; it is numbered from 0. What
 stands outside of records is checked but not recorded. The tokenizer reads them where it can, and
 libexpat the rest. Memory is bounded by ``limits.document_bytes`` and the size of a batch.
+
+A large document can be divided into ranges of records, each of which can be parsed alone.
 """
 
 from __future__ import annotations
@@ -227,6 +229,25 @@ class RecordParser:
         raise NotImplementedError
 
 
+def head_of(doctype: bytes, is_standalone: bool) -> bytes:
+    """How contexts begin: with the DOCTYPE, and what says how to read it."""
+    return (b"<?xml version='1.0' standalone='yes'?>" if is_standalone else b"") + doctype
+
+
+def start_tag(name: str, declared: Iterable[tuple[str | None, str | None]]) -> bytes:
+    """A start tag, in UTF-8, with namespaces that it declares.
+
+    >>> start_tag("a", [(None, "u"), ("p", "v&w")])
+    b'<a xmlns="u" xmlns:p="v&#38;w">'
+    """
+    text = f"<{name}"
+    for prefix, uri in declared:
+        attribute = f"xmlns:{prefix}" if prefix else "xmlns"
+        escaped = re.sub('[&<"\t\n\r]', lambda found: f"&#{ord(found[0])};", uri or "")
+        text += f' {attribute}="{escaped}"'
+    return f"{text}>".encode()
+
+
 # -- ranges ----------------------------------------------------------------------------------------
 
 
@@ -351,7 +372,6 @@ class _Reader(NamedTuple):
         return None
 
     def _position(self, offsets: RecordOffsets, record: int) -> StreamPosition:
-        """Where a record of a batch begins."""
         start, offset = offsets.start, int(offsets.starts[record])
         with self.opened() as file:
             file.seek(start.offset)

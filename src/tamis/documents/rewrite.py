@@ -1,7 +1,8 @@
-"""Documents whose bytes stand for themselves: without a DTD, in UTF-8, all entities in place.
+"""Documents written anew, as libexpat reads them: entities are expanded, defaults are written out.
 
-Any stretch of such a document that is an element is XML of its own, whatever it is put into. Most
-documents are so already; the others are written anew, by libexpat's account of them.
+``plain`` gives documents whose bytes stand for themselves: without a DTD, in UTF-8. Any stretch of
+such a document that is an element is XML of its own, whatever it is put into. Most documents are
+plain already. ``resolved`` is for parsers that read DTDs in another way.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ _IN_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 _IN_VALUE = str.maketrans(
     {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 )
+_DECLARES = re.compile("xmlns(?::|$)").match
 
 
 def is_plain(source: Source) -> bool:
@@ -53,23 +55,46 @@ def is_plain(source: Source) -> bool:
 def plain(source: Source) -> Source:
     """A well-formed document, written anew so that it is plain.
 
-    Attributes that the DTD gives are written out, and entities are replaced by what they hold; what
-    nobody declares stands for nothing.
+    What nobody declares stands for nothing.
 
     >>> document = b"<!DOCTYPE a [<!ENTITY e 'x'><!ATTLIST a k CDATA '1'>]><a>&e;<b/>&amp;</a>"
     >>> plain(Source(document)).data
     b'<a k="1">x<b/>&amp;</a>'
     """
-    writer = _Writer(source.encoding)
-    writer.parser.Parse(bytes(source.data), True)
-    del writer.parser  # a cycle, which would keep it for a while
-    return source._replace(data="".join(writer.pieces).encode(), encoding="utf-8", base_offset=0)
+    data = _Writer(source.encoding).written(source)
+    return source._replace(data=data, encoding="utf-8", base_offset=0)
+
+
+def resolved(source: Source, head: int = 0) -> Source:
+    """The same nodes, in UTF-8, without the DTD.
+
+    An undeclared reference divides text, so it becomes a reference to an empty entity. Attributes
+    that are IDs stay declared, for ``id()``.
+
+    Args:
+        head: how many bytes come before a record: start tags, whose namespaces the record gets. It
+            becomes the root.
+
+    Raises:
+        MalformedDocument: libexpat cannot read the document.
+
+    >>> xml = b"<!DOCTYPE b SYSTEM 'x.dtd' [<!ENTITY e '<c/>'>]><b>&e;M&nbsp;</b>"
+    >>> print(resolved(Source(xml)).data.decode())
+    <!DOCTYPE b [<!ENTITY nothing "">]><b><c/>M&nothing;</b>
+    """
+    try:
+        data = _Resolver(source.encoding, head).written(source)
+    except expat.ExpatError as error:
+        message = expat.ErrorString(error.code)
+        raise MalformedDocument(message, error.lineno, error.offset + 1) from None
+    return Source(data, "utf-8", source.name)
 
 
 class _Writer:
     """The handlers of one document, which write what they are told."""
 
-    def __init__(self, encoding: str | None) -> None:
+    def __init__(self, encoding: str | None, head: int = 0) -> None:
+        self.head = head
         self.pieces: list[str] = []
         self.parser = parser = expat.ParserCreate(encoding)  # names and xmlns as they are written
         parser.ordered_attributes = True
@@ -78,16 +103,23 @@ class _Writer:
         parser.EndElementHandler = self.end
         parser.CharacterDataHandler = self.text
         parser.StartDoctypeDeclHandler = self.start_doctype
-        parser.EndDoctypeDeclHandler = self.handle_misc
-        parser.ExternalEntityRefHandler = lambda *_: 1
-        self.handle_misc()
+        parser.EndDoctypeDeclHandler = self.end_doctype
+        parser.ExternalEntityRefHandler = self.refer_to_external
+        _Writer.end_doctype(self)
 
-    def handle_misc(self) -> None:
+    def written(self, source: Source) -> bytes:
+        try:
+            self.parser.Parse(bytes(source.data), not self.head)  # what is around does not end
+        finally:
+            del self.parser  # a cycle, which would keep it for a while
+        return "".join(self.pieces).encode()
+
+    def start_doctype(self, _name: object, *_: object) -> None:
+        self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = None
+
+    def end_doctype(self) -> None:
         self.parser.CommentHandler = self.comment
         self.parser.ProcessingInstructionHandler = self.instruction
-
-    def start_doctype(self, *_: object) -> None:
-        self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = None
 
     def start(self, name: str, attributes: list[str]) -> None:
         self.pieces.append(f"<{name}")
@@ -96,7 +128,7 @@ class _Writer:
         self.pieces.append(">")
 
     def end(self, name: str) -> None:
-        if self.pieces[-1] == ">":  # nothing came behind the start tag
+        if self.pieces[-1:] == [">"]:  # nothing came behind the start tag
             self.pieces[-1] = "/>"
         else:
             self.pieces.append(f"</{name}>")
@@ -110,82 +142,49 @@ class _Writer:
     def instruction(self, target: str, data: str) -> None:
         self.pieces.append(f"<?{target} {data}?>")
 
-
-_TEXT = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
-_IS_DECLARATION = re.compile("xmlns(?::|$)").match
-_VALUE = _TEXT | str.maketrans({'"': "&quot;", "\n": "&#10;", "\t": "&#9;"})
-
-
-def resolved(source: Source, head: int = 0) -> Source:
-    """The same nodes, in UTF-8.
-
-    Args:
-        head: how many bytes come before a record: start tags, whose namespaces the record gets. It
-            becomes the root.
-
-    Raises:
-        MalformedDocument: libexpat cannot read the document.
-
-    >>> xml = b"<!DOCTYPE b SYSTEM 'x.dtd' [<!ENTITY e '<c/>'>]><b>&e;M&nbsp;</b>"
-    >>> print(resolved(Source(xml)).data.decode())
-    <!DOCTYPE b [<!ENTITY nothing "">]><b><c></c>M&nothing;</b>
-    """
-    pieces: list[str] = []
-    scope: dict[str, str] = {}  # the namespaces that are declared around the record
-
-    def start_doctype(name: str, *_: object) -> None:
-        parser.CommentHandler = parser.ProcessingInstructionHandler = None
-        pieces.append(f'<!DOCTYPE {name} [<!ENTITY nothing "">')
-
-    def end_doctype() -> None:
-        pieces.append("]>")
-        handle_misc()
-
-    def declare_attribute(element: str, name: str, type: str, *_: object) -> None:
-        if type == "ID":
-            pieces.append(f"<!ATTLIST {element} {name} ID #IMPLIED>")
-
-    def start(name: str, attributes: list[str]) -> None:
-        given = dict(zip(attributes[::2], attributes[1::2], strict=True))
-        if parser.CurrentByteIndex < head:
-            declared = ((key, value) for key, value in given.items() if _IS_DECLARATION(key))
-            scope.update(declared)
-            return
-        if scope:
-            given = scope | given
-            scope.clear()
-        written = "".join(f' {key}="{value.translate(_VALUE)}"' for key, value in given.items())
-        pieces.append(f"<{name}{written}>")
-
-    def refer_to_external(context: str | None, *_: object) -> int:
-        if context is not None:  # as it is for those of the DTD
-            pieces.append("&nothing;")
+    def refer_to_external(self, _context: object, *_: object) -> int:
         return 1
 
-    def skip(_name: str, is_parameter_entity: bool) -> None:
+
+class _Resolver(_Writer):
+    """Writes a DOCTYPE of its own, and what stands behind ``head``."""
+
+    def __init__(self, encoding: str | None, head: int) -> None:
+        super().__init__(encoding, head)
+        self.scope: list[str] = []  # the namespaces that are declared around the record
+        self.parser.AttlistDeclHandler = self.declare_attribute
+        self.parser.SkippedEntityHandler = self.skip
+
+    def start_doctype(self, _name: object, *_: object) -> None:
+        super().start_doctype(_name)
+        self.pieces.append(f'<!DOCTYPE {_name} [<!ENTITY nothing "">')
+
+    def end_doctype(self) -> None:
+        self.pieces.append("]>")
+        super().end_doctype()
+
+    def declare_attribute(self, element: str, name: str, type: str, *_: object) -> None:
+        if type == "ID":
+            self.pieces.append(f"<!ATTLIST {element} {name} ID #IMPLIED>")
+
+    def start(self, name: str, attributes: list[str]) -> None:
+        if self.parser.CurrentByteIndex < self.head:
+            for index in range(0, len(attributes), 2):
+                if _DECLARES(attributes[index]):
+                    self.scope += attributes[index : index + 2]
+            return
+        if self.scope:
+            pairs = [*self.scope, *attributes]
+            given = dict(zip(pairs[::2], pairs[1::2], strict=True))  # the last one counts
+            attributes = [each for pair in given.items() for each in pair]
+            self.scope.clear()
+        super().start(name, attributes)
+
+    def refer_to_external(self, _context: object, *_: object) -> int:
+        if _context is not None:  # as it is for those of the DTD
+            self.pieces.append("&nothing;")
+        return 1
+
+    def skip(self, _name: str, is_parameter_entity: bool) -> None:
         if not is_parameter_entity:
-            pieces.append("&nothing;")
-
-    def handle_misc() -> None:
-        parser.CommentHandler = lambda data: pieces.append(f"<!--{data}-->")
-        parser.ProcessingInstructionHandler = lambda *parts: pieces.append(f"<?{' '.join(parts)}?>")
-
-    parser = expat.ParserCreate(source.encoding)
-    parser.ordered_attributes = True
-    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
-    parser.StartDoctypeDeclHandler, parser.EndDoctypeDeclHandler = start_doctype, end_doctype
-    parser.AttlistDeclHandler = declare_attribute
-    parser.StartElementHandler = start
-    parser.EndElementHandler = lambda name: pieces.append(f"</{name}>")
-    parser.CharacterDataHandler = lambda data: pieces.append(data.translate(_TEXT))
-    parser.ExternalEntityRefHandler = refer_to_external
-    parser.SkippedEntityHandler = skip
-    handle_misc()
-    try:
-        parser.Parse(source.data, not head)  # what is around a record does not end
-    except expat.ExpatError as error:
-        message = expat.ErrorString(error.code)
-        raise MalformedDocument(message, error.lineno, error.offset + 1) from None
-    finally:  # the handlers refer to the parser, and it to them
-        parser.StartDoctypeDeclHandler = parser.EndDoctypeDeclHandler = None
-    return Source("".join(pieces).encode(), "utf-8", source.name)
+            self.pieces.append("&nothing;")

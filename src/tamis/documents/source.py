@@ -1,4 +1,8 @@
-"""Where documents come from: bytes, text, files and streams → bytes that a parser can read."""
+"""Where documents come from: bytes, text, files and streams → bytes that a parser can read.
+
+``read`` gives a whole document, ``open_stream`` one of any size while it is parsed. Gzip is told by
+its first bytes, and decompressed.
+"""
 
 from __future__ import annotations
 
@@ -84,7 +88,11 @@ def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check
     """
     data = _content(document, limits)
     if isinstance(data, str):
-        return Source(_encoded(data, limits, declared), "utf-8")
+        check_text(data, declared)
+        check_markup(data)
+        encoded = b"".join(in_utf8_of_text([data]))
+        _check_size(len(encoded), limits)
+        return Source(encoded, "utf-8")
     _check_size(len(data), limits)
     if data[: len(MAGIC)] == MAGIC:
         data = b"".join(_limited(gunzipped([memoryview(data)]), limits))
@@ -122,10 +130,7 @@ def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | 
     """What a document is made of, in chunks of at most ``size``.
 
     An empty chunk stands where reading on may have to wait: for a pipe, or for another stream.
-
-    Raises:
-        UnreadableDocument: while iterating.
-        UsageError: it is no document at all.
+    Iterating may raise ``UnreadableDocument``.
     """
     if isinstance(document, str):
         return _slices(document, size)
@@ -161,15 +166,11 @@ def _content(document: Document, limits: Limits) -> bytes | memoryview | mmap.mm
         size += len(piece)
         if size > limits.document_bytes:
             break
-    return ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
+    return _joined(pieces)
 
 
 def _view(data: bytes | bytearray | memoryview | mmap.mmap) -> memoryview:
-    """The bytes of what is in memory.
-
-    Raises:
-        UnreadableDocument: it was closed or released.
-    """
+    """The bytes of what is in memory, unless it was closed or released."""
     try:
         view = memoryview(data)
         return view.cast("B") if view.c_contiguous else memoryview(view.tobytes())
@@ -276,30 +277,20 @@ def _limited(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
 
 def _check_size(size: int, limits: Limits) -> None:
     if size > limits.document_bytes:
-        raise DocumentLimitError(
-            f"larger than the limit document_bytes = {limits.document_bytes:,}: read it as "
-            "records, with match_records()"
-        )
+        raise DocumentLimitError(f"{too_large(limits)}: read it as records, with match_records()")
+
+
+def too_large(limits: Limits) -> str:
+    """The message for a document, or a record, that is too large."""
+    return f"larger than the limit document_bytes = {limits.document_bytes:,}"
 
 
 def check_markup(text: str) -> None:
-    """Refuse a str without any markup.
-
-    Raises:
-        MalformedDocument: it has none.
-    """
+    """Refuse a str without any markup."""
     if "<" not in text and text.strip():
         raise MalformedDocument(
             "a str is XML, and this has no markup: a file is named by a pathlib.Path", 1, 1
         )
-
-
-def _encoded(text: str, limits: Limits, declared: DeclaredEncoding) -> bytes:
-    check_text(text, declared)
-    check_markup(text)
-    data = b"".join(in_utf8_of_text([text]))
-    _check_size(len(data), limits)
-    return data
 
 
 CHUNK_BYTES = 1 << 18
@@ -332,15 +323,7 @@ class Stream(NamedTuple):
 def open_stream(document: Document, declared: DeclaredEncoding = "check") -> Stream:
     """Begin to read a document: gzip is decompressed, and other encodings are transcoded to UTF-8.
 
-    Args:
-        declared: whether the encoding that it declares counts.
-
-    Raises:
-        UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
-        MalformedDocument: it is packed, and not with gzip.
-        DocumentEncodingError: nobody knows the declared encoding.
-        DocumentLimitError: the XML declaration is too long.
-        UsageError: it is no document at all.
+    For the argument and the errors see :func:`read`.
 
     >>> stream = open_stream("<a/>".encode("utf-16"))
     >>> b"".join(stream.chunks), stream.encoding
@@ -397,8 +380,10 @@ def with_head(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
     return head, chain([head, head[:0]] if pieces and not pieces[-1] else [head], chunks)
 
 
-def _joined(pieces: list[Any]) -> Any:
-    return ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
+def _joined(pieces: list[Any]) -> bytes | str:
+    empty: Any = "" if pieces and isinstance(pieces[0], str) else b""
+    joined: bytes | str = empty.join(pieces)
+    return joined
 
 
 def _is_enough(head: bytes | str) -> bool:

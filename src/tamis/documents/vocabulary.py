@@ -1,9 +1,9 @@
-"""Interned names: what turns the names of documents and subscriptions into small integers."""
+"""Names of documents: ``Vocabulary`` numbers them, ``Projection`` says which are read."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 UNKNOWN = -1
 """The id of a name that a vocabulary does not have."""
@@ -157,14 +157,8 @@ lines=False, offsets=False)
     offsets: bool = False
 
     def __or__(self, other: Projection) -> Projection:
-        return Projection(
-            self.attributes | other.attributes,
-            self.text | other.text,
-            self.misc or other.misc,
-            self.prefixes or other.prefixes,
-            self.lines or other.lines,
-            self.offsets or other.offsets,
-        )
+        both: Iterable[Any] = zip(self, other, strict=True)
+        return Projection(*(one | two for one, two in both))
 
 
 class Projections:

@@ -13,16 +13,17 @@ from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.threads import Flush
 from tamis.documents import expat, records
 from tamis.documents.batch import BatchBuilder, DocumentBatch, interleaved
-from tamis.documents.expat_records import (
-    SMALL_BYTES,
-    ExpatRecords,
+from tamis.documents.expat_records import SMALL_BYTES, ExpatRecords
+from tamis.documents.offsets import Excerpt
+from tamis.documents.records import (
+    RecordBatch,
+    RecordOffsets,
+    RecordParser,
+    StreamPosition,
     head_of,
     start_tag,
-    too_large,
 )
-from tamis.documents.offsets import Excerpt
-from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
-from tamis.documents.source import CHUNK_BYTES
+from tamis.documents.source import CHUNK_BYTES, too_large
 from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import pass_over
 from tamis.documents.tokenizer.kernels.scan import begin_stream

@@ -1,4 +1,4 @@
-"""The kernels with their buffers, for whoever has documents or records to read."""
+"""The kernels with their buffers, and the names and scopes that they have met."""
 
 from __future__ import annotations
 
@@ -121,7 +121,6 @@ class Scanner:
         register(state, at.OUT.tags, self.output)
 
     def _answer(self, status: int, data: Bytes) -> bool:
-        """Answer what the kernels ask; False if the document is to be declined."""
         state = self.state
         start = int(state[at.ASKED_AT])
         length, slot = int(state[at.ASKED_LENGTH]), int(state[at.ASKED_SLOT])
@@ -133,7 +132,6 @@ class Scanner:
         return self.names.add_scope(declarations, int(state[at.ASKED_SCOPE]), slot)
 
     def _grow(self, status: int) -> None:
-        """Double the room for what was full."""
         larger = {}
         for name in ROWS[_FULL[status]]:
             values = getattr(self.output, name, _EMPTY.lines)

@@ -67,7 +67,6 @@ class Tokenizer:
         return self._reading()
 
     def _begin(self, documents: list[_Document]) -> None:
-        """Provide room for the documents."""
         size = sum(len(document.data) for document in documents if document.data is not None) + 64
         self.scanner.provide(size, len(documents))
         self.state[at.POSITION : at.ASKED_AT] = 0
