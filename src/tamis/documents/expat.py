@@ -294,7 +294,7 @@ class Handlers:
             builder.offsets.append(self.parser.CurrentByteIndex)
 
     def set_text_handler(self) -> None:
-        """Take text only where it is projected: to be told of it is what costs."""
+        """Take text only where it is projected: each call of a handler costs."""
         if not self.counting:
             self.parser.CharacterDataHandler = self.pieces.append if self.text_depth else None
 

@@ -22,7 +22,7 @@ NO_SUCH_NAME = "no file has a name like this"
 NO_DOCUMENTS = "a folder without"
 """How the problem of a folder begins in which nothing is taken."""
 _SHOWN = 3
-"""So many of the names that were left out are told."""
+"""How many of the names that were left out a message lists."""
 
 
 class NameFilter(NamedTuple):

@@ -185,7 +185,7 @@ class Markup:
         count_by_expat = (
             int(np.searchsorted(by_expat.text_event, event - self.first, "right")) - row
         )
-        assert count_by_expat == count, "expat tells the same each time"
+        assert count_by_expat == count, "expat reads the same each time"
         row += number - first
         return int(by_expat.text_start[row]), int(by_expat.text_end[row])
 
@@ -305,10 +305,10 @@ def settle_ends(
     data: bytes | bytearray | memoryview | mmap.mmap,
     origin: int = 0,
 ) -> None:
-    """Put the places behind end tags where those are that expat told, from an event on.
+    """Move the offsets of end events behind their tags, from event ``first`` on.
 
-    Expat tells of an end tag where it begins, of the end of an empty element where its tag ends,
-    and of what an entity holds where the reference to it begins.
+    Expat reports an end tag where it begins, the end of an empty element where its tag ends, and
+    what an entity holds where the reference to it begins.
 
     Args:
         data: what the offsets are of; where its markup is not ASCII, nothing can be settled.

@@ -230,8 +230,8 @@ def _readiness(stream: Any) -> Callable[[bool], bool]:
     """A function that says whether more, or the end, can be read within a millisecond.
 
     A program at the other end of a pipe takes less to write what comes next, if it has that.
-    It is told whether the last chunk was as large as it could be, which decides of streams that
-    are no files.
+    Its argument is whether the last chunk was as large as it could be, which decides for streams
+    that are no files.
     """
     if isinstance(stream, io.BytesIO | io.StringIO):
         return lambda _was_full: True
