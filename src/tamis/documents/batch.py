@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator, Sequence
 from itertools import groupby, pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,7 +200,11 @@ class BatchBuilder:
 
     def freeze(self) -> DocumentBatch:
         """The arrays, read-only."""
-        arrays = {name: np.array(each) for name, each in vars(self).items() if type(each) is array}
+        arrays: dict[str, Any] = {
+            name: np.array(values, dtype=f"i{values.itemsize}")
+            for name, values in vars(self).items()
+            if isinstance(values, array)
+        }
         for prefix, name in _RANGES.items():
             found = getattr(self, name).freeze()
             arrays[f"{prefix}_start"], arrays[f"{prefix}_end"], arrays[name] = found
