@@ -93,11 +93,7 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
     arrays = ProgramArrays(*map(np.ascontiguousarray, arrays))  # read by their addresses
     freeze(*arrays)
     return AutomatonProgram(
-        arrays,
-        queries,
-        projection | _projection(builder),
-        symbols.elements,
-        symbols.attributes,
+        arrays, queries, projection | _projection(builder), symbols.elements, symbols.attributes
     )
 
 

@@ -243,11 +243,7 @@ def rests_on(state: Int64, fact: int) -> tuple[int, int]:
 
 @called
 def force_denied(state: Int64, formula: int, begins: Int32, flags: Bytes) -> None:
-    """Note that the facts that a formula denies have to be in sets.
-
-    Args:
-        begins: room for where the operands begin that are on the stack.
-    """
+    """Mark the facts that a formula denies as DENSE; ``begins`` is room for a stack of operands."""
     if uint8s(state, at.TABLES.formula_kinds)[formula] == pr.CONJUNCTION:
         return
     starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
@@ -266,7 +262,7 @@ def force_denied(state: Int64, formula: int, begins: Int32, flags: Bytes) -> Non
 
 @called
 def force_formula(state: Int64, formula: int, flags: Bytes) -> None:
-    """Note that the facts of a formula have to be in sets."""
+    """Mark the facts of a formula as DENSE."""
     starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
     force(code, starts[formula], starts[formula + 1], flags)
 
@@ -482,13 +478,7 @@ def link_searched(
 
 @kernel
 def fill_rows(
-    roots: int,
-    keys: Words,
-    values: Int32,
-    failures: Int32,
-    letters: Bytes,
-    width: int,
-    rows: Int32,
+    roots: int, keys: Words, values: Int32, failures: Int32, letters: Bytes, width: int, rows: Int32
 ) -> None:
     """Write down where each letter leads from the first nodes, whatever fails on the way.
 
