@@ -123,26 +123,23 @@ class _Entry(NamedTuple):
 
 
 def _line_by_line(data: bytes, read: Callable[[int, bytes], _Entry | None]) -> Entries:
-    ids: list[SubscriptionId] = []
-    expressions: list[str] = []
-    lines: list[int] = []
+    given = enumerate(data.split(b"\n"), start=1)
+    read_lines = ((number, read(number, line.removesuffix(b"\r"))) for number, line in given)
     refused: list[SubscriptionError] = []
+    good: list[tuple[int, SubscriptionId, str]] = []
     interfaces: dict[SubscriptionId, object] = {}
-    for number, line in enumerate(data.split(b"\n"), start=1):
-        found = read(number, line.removesuffix(b"\r"))
-        if found is None:
+    for number, entry in read_lines:
+        if entry is None:
             continue
-        id, expression, interface = found
-        if isinstance(expression, SubscriptionError):
-            refused.append(expression.located(id, number))
+        if isinstance(entry.expression, SubscriptionError):
+            refused.append(entry.expression.located(entry.id, number))
             continue
-        ids.append(id)
-        expressions.append(expression)
-        lines.append(number)
-        if interface is not None:
-            interfaces[id] = interface
-    texts = Texts.of(expressions)
-    return Entries(Ids.of(ids), texts, np.array(lines, np.int64), refused, interfaces)
+        good.append((number, entry.id, entry.expression))
+        if entry.interface is not None:
+            interfaces[entry.id] = entry.interface
+    lines, ids, expressions = zip(*good, strict=True) if good else ((), (), ())
+    numbers = np.array(lines, np.int64)
+    return Entries(Ids.of(ids), Texts.of(expressions), numbers, refused, interfaces)
 
 
 def _text_entries(data: bytes) -> Entries:

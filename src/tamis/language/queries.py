@@ -208,8 +208,8 @@ def read_entries(
     def refuse(number: int, error: SubscriptionError) -> None:
         is_good[number] = False
         line = None if entries.lines is None else int(entries.lines[number])
-        place = number if line is None else line
-        refused.append((place, error.located(entries.ids[number], line)))
+        order = number if line is None else line
+        refused.append((order, error.located(entries.ids[number], line)))
 
     for number, id_error in bad_ids(entries):
         refuse(number, id_error)

@@ -111,13 +111,13 @@ class SchemaGraph:
 
         Each tuple is a strongly connected component; all is in the order of the declarations.
         """
-        place = {name: index for index, name in enumerate(self.reachable)}
+        index_of = {name: index for index, name in enumerate(self.reachable)}
         found = [
-            tuple(sorted(component, key=place.__getitem__))
+            tuple(sorted(component, key=index_of.__getitem__))
             for component in self._components
             if len(component) > 1 or component[0] in self.children(component[0])
         ]
-        return tuple(sorted(found, key=lambda cycle: place[cycle[0]]))
+        return tuple(sorted(found, key=lambda cycle: index_of[cycle[0]]))
 
     @property
     def is_recursive(self) -> bool:

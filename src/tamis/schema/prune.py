@@ -131,20 +131,20 @@ class Pruner:
 
     def end(self, codes: Codes, reached: Reached = ROOT) -> Reached:
         """What a filter leads to; nothing (no element) where it can never match."""
-        place, reached = self._follow(codes, reached)
-        return reached if place == len(codes) else frozenset()
+        count, reached = self._follow(codes, reached)
+        return reached if count == len(codes) else frozenset()
 
     def failure(self, codes: Codes, reached: Reached = ROOT) -> str | None:
         """Why a filter can never match, in words; None if it can (Algorithm 1)."""
-        place, reached = self._follow(codes, reached)
-        return None if place == len(codes) else self._said(codes[place], reached)
+        count, reached = self._follow(codes, reached)
+        return None if count == len(codes) else self._said(codes[count], reached)
 
     def _follow(self, codes: Codes, reached: Reached) -> tuple[int, Reached]:
         """How many steps lead to something, and to what."""
-        for place, code in enumerate(codes):
+        for count, code in enumerate(codes):
             found = self._passing(code, reached)
             if not found:
-                return place, reached
+                return count, reached
             name = self.labels.names[code >> 1]
             reached = found if is_open(name) else name
         return len(codes), reached

@@ -104,10 +104,10 @@ class _Reader(EmbeddedPaths):
         if self.words("default", "element", "namespace"):
             prefix = ""
         elif self.words("namespace"):
-            place = self.at
+            start_of_prefix = self.at
             prefix = self.name("expected a prefix")
             if ":" in prefix or prefix in ("xml", "xmlns"):
-                self.fail(f"{prefix!r} cannot be declared as a prefix", place)
+                self.fail(f"{prefix!r} cannot be declared as a prefix", start_of_prefix)
             self.skip()
             self.expect("=")
             self.skip()
