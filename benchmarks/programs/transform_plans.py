@@ -19,6 +19,7 @@ from time import perf_counter
 from benchmarks.programs.protocol import Digest, Phases, answer, read_folder, read_subscriptions
 from tamis import __version__
 from tamis.core.limits import DEFAULT_LIMITS
+from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -26,12 +27,28 @@ from tamis.language.filters import Labels
 from tamis.language.flwr import parse_transformation
 from tamis.schema.graph import ExpandedGraph
 from tamis.schema.reader import read_graph
+from tamis.transform.layout import DONE, NONE
 from tamis.transform.shapes import Shapes, task_of
+from tamis_papers.pathsharing import layout
 from tamis_papers.pathsharing.claims import Claims
+from tamis_papers.pathsharing.kernels.running import finish, prepare, run_kind
 from tamis_papers.pathsharing.planning import FWR, Planner
 from tamis_papers.pathsharing.strategy import PathSharing
 
 _LAST = 1_000
+_KINDS = (
+    "Selection",
+    "DupElim",
+    "GroupBy",
+    "Semijoin",
+    "Where-Filter",
+    "Join",
+    "shared Selection",
+    "shared Selection",
+    "Return-Select",
+    "OuterJoin-Select",
+)
+"""The names of kinds of operators, from selections on."""
 
 
 def main() -> None:
@@ -92,15 +109,40 @@ def find(
         assert not errors
         with phases("find"):
             found = strategy.find_groups(batch, parser.vocabulary)
-        assert found is not None
         if by_kind:
-            for name, seconds in strategy.profile(batch, parser.vocabulary).items():
+            for name, seconds in profile(strategy, batch, parser.vocabulary).items():
                 phases.times[name] = phases.times.get(name, 0.0) + seconds
         groups = int((found.group_ends - found.group_starts).sum())
         counts["answers"] += len(found.transformations)
         counts["groups"] += groups
         digest.add(f"{found.transformations.tolist()} {groups}")
     return counts, str(digest)
+
+
+def profile(
+    strategy: PathSharing, batch: DocumentBatch, vocabulary: Vocabulary
+) -> dict[str, float]:
+    """The seconds that each kind of operator takes for a document, and path matching.
+
+    The operators of a kind are run together; what reads of shared selections comes last.
+
+    Raises:
+        RuntimeError: the document's groups were not found before.
+    """
+    start = perf_counter()
+    strategy.read(batch, vocabulary)
+    words = strategy.work.words
+    statuses = [prepare(words)]
+    seconds = {"path matching": perf_counter() - start}
+    for kind, name in enumerate(_KINDS, layout.SELECTION):
+        start = perf_counter()
+        if kind == layout.OUTER_JOIN_SELECT:
+            statuses.append(run_kind(words, NONE))
+        statuses.append(run_kind(words, kind))
+        seconds[name] = seconds.get(name, 0.0) + perf_counter() - start
+    if any(status != DONE for status in (*statuses, finish(words))):
+        raise RuntimeError("profile a document after its groups were found")
+    return seconds
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shapes, Task
 from tamis.transform.strategies.reference import find_groups
-from tamis.transform.strategies.relative.strategy import RelativeStrategy
+from tamis.transform.strategies.relative.execute import RelativeStrategy
 from tests.transform.cases import CASES
 from tests.transform.drawing import documents, transformations
 from tests.transform.strategies import listed, parsed, tasks_of

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 STRATEGIES = Choices(
     "strategy",
     "tamis.strategies",
-    {"relative": "tamis.transform.strategies.relative.strategy:STRATEGY"},
+    {"relative": "tamis.transform.strategies.relative.execute:STRATEGY"},
     UsageError,
     others=("auto", "reference"),
 )

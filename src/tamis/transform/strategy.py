@@ -1,4 +1,4 @@
-"""What a strategy is, and ``Groups``: what it finds in a document.
+"""What a strategy is; ``Groups``, what it finds in a document; and the workspace of its kernels.
 
 ``Groups`` is the groupSequence–listSequence format of Diao and Franklin (*Query Processing for
 High-Volume XML Message Brokering*, VLDB 2003, section 2.2). Each transformation has a sequence of
@@ -8,17 +8,21 @@ the selected nodes in document order. All strategies write this format; the fact
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentLimitError
+from tamis.core.kernel.state import State, zeros
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
+from tamis.language.values import xpath_number
+from tamis.transform import layout as at
 from tamis.transform.shapes import Shape
 
 if TYPE_CHECKING:
@@ -169,3 +173,76 @@ class GroupReader:
     def _nodes(self) -> tuple[list[int], list[int], list[int]]:
         groups = self.groups
         return groups.list_starts.tolist(), groups.list_ends.tolist(), groups.nodes.tolist()
+
+
+BY_EVENT = ("ends", "parents", "attributes_from", "texts_from", "stack")
+ROOM, _ROOM_MAX = 256, 1 << 20
+_named_tuple: Any = namedtuple
+
+
+class Workspace(State[Any]):
+    """The state of a strategy, for one thread.
+
+    Arrays keep nothing from document to document, so a kernel that finds one full begins again.
+
+    Args:
+        size: of the state.
+        own: the fields of the strategy's own arrays that kernels fill, which begin at ``OWN``.
+        arrays: these, each with room for ``ROOM`` things.
+        together: see ``State``.
+        nodes_max: in the lists of a document. Other arrays may have as many things, and always
+            ``_ROOM_MAX``.
+    """
+
+    def __init__(
+        self, size: int, own: Any, arrays: Any, together: Sequence[Sequence[str]], nodes_max: int
+    ) -> None:
+        every = _named_tuple("every", at.NODES._fields + own._fields)
+        nodes = zeros(at.Nodes, ROOM, long_found=2 * ROOM)
+        super().__init__(size, every(*at.NODES, *own), every(*nodes, *arrays), together)
+        self._nodes_max = nodes_max
+        things = max(nodes_max, _ROOM_MAX)
+        self._lengths_max = {
+            name: len(array) // ROOM * things for name, array in self.arrays._asdict().items()
+        }
+
+    def grow(self, name: str) -> None:
+        """Double an array that is full.
+
+        Raises:
+            DocumentLimitError: it is long enough for all that is allowed.
+        """
+        if len(getattr(self.arrays, name)) >= self._lengths_max[name]:
+            raise too_many_nodes(self._nodes_max)
+        super().grow(name)
+
+    def find(self, kernel: Callable[[Int64], int], read: at.Read, nodes_used: int) -> None:
+        """Run a kernel over a document, again where it found numbers that it could not read.
+
+        Args:
+            nodes_used: the number in the state that says how many nodes are in lists.
+
+        Raises:
+            DocumentLimitError: there are more than is allowed, or more of what leads to them.
+        """
+        self.register(at.READ, read)
+        self.words[at.LONG_KNOWN] = 0
+        while self.run(kernel) == at.DONE and self.words[at.LONG_FOUND] > 0:
+            self._read_long_numbers(read)
+        if self.words[nodes_used] > self._nodes_max:
+            raise too_many_nodes(self._nodes_max)
+
+    def _read_long_numbers(self, read: at.Read) -> None:
+        """Have Python read the numbers that kernels cannot, beside those that it has read."""
+        found = self.arrays.long_found[: 2 * self.words[at.LONG_FOUND]].reshape(-1, 2)
+        known = self.arrays.long_known[: 2 * self.words[at.LONG_KNOWN]].reshape(-1, 2)
+        strings = np.unique(np.concatenate([found, known]), axis=0)
+        buffers = read.text_values, read.attribute_values
+        values = [
+            xpath_number(bytes(buffers[key & 1][key >> 1 : end])) for key, end in strings.tolist()
+        ]
+        self.reserve(strings.size, "long_known")
+        self.reserve(len(values), "long_values")
+        self.arrays.long_known[: strings.size] = strings.reshape(-1)
+        self.arrays.long_values[: len(values)] = values
+        self.words[at.LONG_KNOWN] = len(values)

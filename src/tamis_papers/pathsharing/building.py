@@ -11,11 +11,9 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Codes, Labels
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.matching.filters import ElementLabels
+from tamis.transform.constants import ConstantIndex, PairTable, Rows, Slabs
+from tamis.transform.layout import NONE
 from tamis.transform.shapes import Comparison
-from tamis.transform.strings.constants import ConstantIndex
-from tamis.transform.strings.kernels.tables import key_hash
-from tamis.transform.strings.layout import NONE
-from tamis.transform.strings.rows import Rows, Slabs, Table
 from tamis_papers.pathsharing import layout
 from tamis_papers.pathsharing.layout import (
     FIRST_READER,
@@ -85,7 +83,7 @@ class Building:
         self._searches = Rows(SEARCH)
         self._searched = Rows(1)
         self._codes = Rows(1)
-        self._outputs = Table()
+        self._outputs = PairTable()
         self._queries = Slabs()  # of each operator of outer joins that is shared
         self._left_of = Rows(1)
         self._grouped_from = Rows(1, np.int64)
@@ -299,7 +297,8 @@ class Building:
         asked = operator.left, operator.right
         left, right = (self._leaf(*each) for each in zip(sources, asked, strict=True))
         found = self._record(layout.SELECTED, selection, left, argument=right)
-        self._outputs.put(int(key_hash(left, right)), found)
+        key = (left, right) if left + right > 0 else (layout.UNCONDITIONAL, selection)
+        self._outputs.setdefault(key[0] << 32 | key[1], found)
         return found
 
     def _leaf(self, source: int, asked: Comparison | None) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel.record import fields
-from tamis.transform.strings.layout import OWN, OWN_SCALARS
+from tamis.core.arrays import Int32, Int64, Words
+from tamis.core.kernel.record import lay_out
+from tamis.transform.layout import OWN, OWN_SCALARS
 
 (
     PATH_TUPLES,
@@ -50,6 +50,9 @@ OPERATOR = 10
 An output of a shared selection has its leaves in ``RIGHT`` and ``ARGUMENT``, plus one; 0 for none.
 """
 
+UNCONDITIONAL = (1 << 31) - 1
+"""In a key of ``outputs``, before the number of a shared selection that asks for no leaves."""
+
 IN_ORDER, HASHED, GROUPED = range(3)
 """Modes: an operator relies on the order of what it reads; or on none; or GroupBys did it all."""
 
@@ -61,7 +64,11 @@ with; the last two may be ``NONE``."""
 TABLE_SLOT = 4
 """A key, when it was put, the first and the last of a chain."""
 
+NO_ROOM = 1
+"""A status: the array of the field ``FULL`` is full."""
+
 (
+    FULL,
     ROWS,
     DOCUMENT,
     SERIAL,
@@ -76,7 +83,7 @@ TABLE_SLOT = 4
     LISTS_USED,
     NODES_USED,
     BOUND_USED,
-) = range(OWN_SCALARS, OWN_SCALARS + 14)
+) = range(OWN_SCALARS, OWN_SCALARS + 15)
 """What is counted while a document is looked at.
 
 ``ROWS``      how many occurrences the NFA gave.
@@ -98,7 +105,7 @@ class Plans(NamedTuple):
         searches: int32[SEARCH * n].
         searched: int32[]; lists of searches, each ended by ``NONE``.
         codes: int32[]; the steps of searches.
-        outputs: int64[2 * slots]; by the hash of two leaves: an output of a shared selection.
+        outputs: a pair table; by two leaves plus one, an output of a shared selection.
         query_starts, query_counts: int64[n]; lists of queries, in ``listed_queries``.
         listed_queries: int32[].
         left_of: int32[queries]; the operator whose list has their bound nodes.
@@ -120,7 +127,7 @@ class Plans(NamedTuple):
     listed_queries: Int32
     left_of: Int32
     grouped_from: Int64
-    is_live: Any
+    is_live: Words
     labels: Int32
     namespace_labels: Int32
 
@@ -169,7 +176,7 @@ class Work(NamedTuple):
     bound_from: Int64
     bound_to: Int64
     listed_from: Int64
-    is_answer: Any
+    is_answer: Words
     answers: Int32
     group_starts: Int64
     group_ends: Int64
@@ -183,6 +190,6 @@ class Work(NamedTuple):
     bound: Int64
 
 
-PLANS: Any = fields(Plans, OWN)
-WORK: Any = fields(Work, OWN + 2 * len(Plans._fields))
-STATE_SIZE = OWN + 2 * (len(Plans._fields) + len(Work._fields))
+WORK: Any
+PLANS: Any
+WORK, PLANS, STATE_SIZE = lay_out(OWN, Work, Plans)

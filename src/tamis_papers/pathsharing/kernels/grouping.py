@@ -8,13 +8,14 @@ from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined
 from tamis.core.kernel.record import int32s, int64s
 from tamis.documents.batch import ELEMENT, KIND_BITS
-from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
+from tamis.transform.layout import DONE, NONE
 from tamis_papers.pathsharing.kernels.tables import add_to_chain, empty_table, first_of_chain
 from tamis_papers.pathsharing.kernels.tuples import list_end, list_start, node_of
 from tamis_papers.pathsharing.layout import (
     ARGUMENT,
     BOUND_USED,
     DOCUMENT,
+    FULL,
     GROUPED,
     HASHED,
     LEFT,
@@ -22,6 +23,7 @@ from tamis_papers.pathsharing.layout import (
     LISTED_USED,
     LISTS_USED,
     MODE,
+    NO_ROOM,
     NODES_USED,
     OPERATOR,
     PATHS_USED,

@@ -7,7 +7,7 @@ import numpy as np
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
 from tamis.core.kernel.record import int32s, int64s
-from tamis.transform.strings.layout import DONE, NO_ROOM
+from tamis.transform.layout import DONE
 from tamis_papers.pathsharing.kernels.tables import (
     add_to_chain,
     empty_table,
@@ -28,6 +28,7 @@ from tamis_papers.pathsharing.layout import (
     LEFT,
     LEVELS,
     MODE,
+    NO_ROOM,
     OPERATOR,
     PLANS,
     RIGHT,

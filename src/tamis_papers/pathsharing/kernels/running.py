@@ -8,8 +8,8 @@ from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint64s
-from tamis.transform.strings.kernels.events import index_events
-from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE
+from tamis.transform.kernels import index_events
+from tamis.transform.layout import DONE, NONE
 from tamis_papers.pathsharing.kernels.grouping import group, outer_join
 from tamis_papers.pathsharing.kernels.joining import join, semijoin
 from tamis_papers.pathsharing.kernels.searching import filter_where, select_return
@@ -27,6 +27,7 @@ from tamis_papers.pathsharing.layout import (
     DOCUMENT,
     DUP_ELIM,
     FIRST_READER,
+    FULL,
     GROUP_BY,
     GROUPED,
     JOIN,
@@ -34,6 +35,7 @@ from tamis_papers.pathsharing.layout import (
     LEFT,
     MODE,
     NEXT_READER,
+    NO_ROOM,
     OPERATOR,
     PATH_TUPLES,
     PLANS,
@@ -60,7 +62,7 @@ def find_groups(state: Int64) -> int:
         status = run_ready(state)
     if status == DONE:
         status = write_answers(state)
-    return status
+    return state[FULL] if status == NO_ROOM else status
 
 
 @kernel
@@ -193,7 +195,7 @@ def write_answers(state: Int64) -> int:
     listed_from = int64s(state, WORK.listed_from)
     is_grouped = len(grouped_from) > 0
     answer = 0
-    for word in range(len(bits)):
+    for word in range(len(live)):
         left = bits[word] & live[word]
         if answer + 64 > len(answers):
             state[FULL] = WORK.answers

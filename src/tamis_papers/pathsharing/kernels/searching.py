@@ -12,8 +12,8 @@ from tamis.core.arrays import Int64
 from tamis.core.kernel import called
 from tamis.core.kernel.record import int32s, int64s
 from tamis.language.filters import ANY
-from tamis.transform.strings.kernels.values import holds, node_passes, tests_before
-from tamis.transform.strings.layout import DONE, NO_ROOM, NODES, NONE, READ
+from tamis.transform.kernels import holds, node_passes, tests_before
+from tamis.transform.layout import DONE, NODES, NONE, READ
 from tamis_papers.pathsharing.kernels.grouping import (
     add_node,
     begin_path,
@@ -32,6 +32,7 @@ from tamis_papers.pathsharing.layout import (
     ARGUMENT,
     LEFT,
     LISTED_USED,
+    NO_ROOM,
     OPERATOR,
     PLANS,
     QUERIES,

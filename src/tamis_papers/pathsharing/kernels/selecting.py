@@ -7,9 +7,9 @@ import numpy as np
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
 from tamis.core.kernel.record import int32s, int64s
-from tamis.transform.strings.kernels.tables import pair_key
-from tamis.transform.strings.kernels.values import node_passes, tests_before
-from tamis.transform.strings.layout import DONE, NO_ROOM
+from tamis.core.kernel.table import pair
+from tamis.transform.kernels import node_passes, tests_before
+from tamis.transform.layout import DONE
 from tamis_papers.pathsharing.kernels.tables import empty_table, put_key
 from tamis_papers.pathsharing.kernels.tuples import (
     begin_list,
@@ -25,6 +25,7 @@ from tamis_papers.pathsharing.layout import (
     LEFT,
     LEVELS,
     MODE,
+    NO_ROOM,
     OPERATOR,
     PLANS,
     WORK,
@@ -80,7 +81,7 @@ def eliminate_duplicates(state: Int64, operator: int) -> int:
     for place in range(list_start(state, left), list_end(state, left)):
         node, bound = node_of(state, pool[place], 0), node_of(state, pool[place], levels)
         if is_hashed:
-            is_new = put_key(state, pair_key(bound, node))
+            is_new = put_key(state, pair(bound, node))
             if is_new < 0:
                 return NO_ROOM
         else:

@@ -7,9 +7,9 @@ import numpy as np
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
 from tamis.core.kernel.record import int32s, int64s
-from tamis.transform.strings.kernels.tables import hash_of_key, next_slot, pair_key
-from tamis.transform.strings.kernels.values import find_leaves
-from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NODES, NONE
+from tamis.core.kernel.table import find_pair, pair
+from tamis.transform.kernels import find_leaves
+from tamis.transform.layout import DONE, NODES, NONE
 from tamis_papers.pathsharing.kernels.tables import link
 from tamis_papers.pathsharing.kernels.tuples import (
     begin_list,
@@ -22,14 +22,17 @@ from tamis_papers.pathsharing.kernels.tuples import (
 from tamis_papers.pathsharing.layout import (
     ARGUMENT,
     DOCUMENT,
+    FULL,
     JOIN,
     KIND,
     LEFT,
     LEVELS,
+    NO_ROOM,
     OPERATOR,
     PLANS,
     READY_USED,
     RIGHT,
+    UNCONDITIONAL,
     WORK,
 )
 
@@ -80,7 +83,7 @@ def add_to_outputs(state: Int64, operator: int, tuple: int, rights: int) -> int:
         0, or a status, negated.
     """
     row = operator * OPERATOR
-    operators = int32s(state, PLANS.operators)
+    operators, outputs = int32s(state, PLANS.operators), int64s(state, PLANS.outputs)
     source = np.int64(operators[row + RIGHT])
     leaves, right_leaves = int32s(state, NODES.found_leaves), int32s(state, WORK.right_leaves)
     lefts = 1
@@ -91,29 +94,12 @@ def add_to_outputs(state: Int64, operator: int, tuple: int, rights: int) -> int:
     for left in range(lefts):
         one = 0 if source == NONE else np.int64(leaves[left]) + 1
         for right in range(rights):
-            output = output_of(state, operator, one, np.int64(right_leaves[right]))
-            if output != NONE and not add_to_output(state, output, tuple):
+            other = np.int64(right_leaves[right])
+            key = pair(one, other) if one + other > 0 else pair(UNCONDITIONAL, operator)
+            index = find_pair(outputs, key)
+            if outputs[index] == key and not add_to_output(state, outputs[index + 1], tuple):
                 return -NO_ROOM
     return 0
-
-
-@called
-def output_of(state: Int64, operator: int, left: int, right: int) -> int:
-    """The output for two leaves, or ``NONE``."""
-    table, operators = int64s(state, PLANS.outputs), int32s(state, PLANS.operators)
-    hash = hash_of_key(pair_key(left, right))
-    slot = next_slot(table, hash, NONE)
-    while table[2 * slot] != 0:
-        output = table[2 * slot + 1]
-        row = output * OPERATOR
-        if (
-            operators[row + LEFT] == operator
-            and operators[row + RIGHT] == left
-            and operators[row + ARGUMENT] == right
-        ):
-            return output
-        slot = next_slot(table, hash, slot)
-    return NONE
 
 
 @called

@@ -5,9 +5,9 @@ from __future__ import annotations
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called, inlined
 from tamis.core.kernel.record import int64s
-from tamis.transform.strings.kernels.tables import slot_of_key
-from tamis.transform.strings.layout import FULL, NONE
-from tamis_papers.pathsharing.layout import CHAIN_USED, SERIAL, TABLE_SLOT, TABLE_USED, WORK
+from tamis.transform.kernels import find_stamped
+from tamis.transform.layout import NONE
+from tamis_papers.pathsharing.layout import CHAIN_USED, FULL, SERIAL, TABLE_SLOT, TABLE_USED, WORK
 
 
 @inlined
@@ -21,7 +21,7 @@ def empty_table(state: Int64) -> None:
 def put_key(state: Int64, key: int) -> int:
     """Put a key: 1 if it is new, 0 if it was there, or -1 if there is no room."""
     table = int64s(state, WORK.table)
-    slot = slot_of_key(table, TABLE_SLOT, key, state[SERIAL])
+    slot = find_stamped(table, TABLE_SLOT, key, state[SERIAL])
     if table[slot + 1] == state[SERIAL]:
         return 0
     if 2 * TABLE_SLOT * (state[TABLE_USED] + 1) > len(table):
@@ -36,7 +36,7 @@ def put_key(state: Int64, key: int) -> int:
 def has_key(state: Int64, key: int) -> bool:
     """Whether a key was put."""
     table = int64s(state, WORK.table)
-    return table[slot_of_key(table, TABLE_SLOT, key, state[SERIAL]) + 1] == state[SERIAL]
+    return table[find_stamped(table, TABLE_SLOT, key, state[SERIAL]) + 1] == state[SERIAL]
 
 
 @called
@@ -48,7 +48,7 @@ def add_to_chain(state: Int64, key: int, tuple: int) -> bool:
     if place == NONE:
         return False
     table = int64s(state, WORK.table)
-    slot = slot_of_key(table, TABLE_SLOT, key, state[SERIAL])
+    slot = find_stamped(table, TABLE_SLOT, key, state[SERIAL])
     if table[slot + 2] == NONE:
         table[slot + 2] = place
     else:
@@ -61,7 +61,7 @@ def add_to_chain(state: Int64, key: int, tuple: int) -> bool:
 def first_of_chain(state: Int64, key: int) -> int:
     """Where the chain of a key begins, or ``NONE``."""
     table = int64s(state, WORK.table)
-    slot = slot_of_key(table, TABLE_SLOT, key, state[SERIAL])
+    slot = find_stamped(table, TABLE_SLOT, key, state[SERIAL])
     return table[slot + 2] if table[slot + 1] == state[SERIAL] else NONE
 
 

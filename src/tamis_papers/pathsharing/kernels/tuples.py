@@ -20,9 +20,11 @@ from tamis.matching.engines.nfa.layout import (
     START,
     STATE,
 )
-from tamis.transform.strings.layout import DONE, FULL, NO_ROOM, NONE, READ
+from tamis.transform.layout import DONE, NONE, READ
 from tamis_papers.pathsharing.layout import (
     DOCUMENT,
+    FULL,
+    NO_ROOM,
     PLANS,
     POOL_USED,
     ROWS,

@@ -1,34 +1,41 @@
-"""Where kernels find things: the columns of records, and the arrays that they read and write."""
+"""The state of the relative strategy's kernels, behind what strategies share."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.record import fields
-from tamis.transform.strings.layout import LEAF_OWN, OWN, OWN_SCALARS, SOURCE_OWN
+from tamis.core.arrays import Bytes, Int32, Int64, Words
+from tamis.core.kernel.record import lay_out
+from tamis.transform.layout import LEAF_OWN, OWN, OWN_SCALARS, SOURCE_OWN
 
 SOURCE_NEXT, SOURCE_TESTS, SOURCE_LEVEL, SOURCE_LISTED = range(SOURCE_OWN, SOURCE_OWN + 4)
 """A source is read at a state of the NFA: the strings, or the nodes, at the end of a path.
 
-``NEXT``     the next source of the same state; of one above, of the same binding.
-``TESTS``    where its tests begin, or ``NONE``.
-``LEVEL``    0; of one above a binding's node, how many steps.
-``LISTED``  how many transformations return its nodes, those that were removed left out.
+``NEXT``    the next source of the same state; of one above, of the same binding.
+``TESTS``   the index of its tests, or ``NONE``.
+``LEVEL``   0; of one above a binding's node, how many steps.
+``LISTED``  how many transformations return its nodes, without those that were removed.
 """
 
 LEAF_FIRST, LEAF_COUNT = range(LEAF_OWN, LEAF_OWN + 2)
-"""``FIRST``, ``COUNT``: of a leaf, the conjunctions that are looked for when it is true."""
+"""The first rule that is looked for when a leaf is true, and how many there are."""
 
 RULE_BINDING, RULE_SELECTION, RULE_LEAVES, RULE_NEXT, RULE_NEXT_OF_LEAF, RULE_TESTS = range(6)
 RULE = 8
 """A conjunction of leaves that selects nodes of a binding: one way for a selection to be true.
 
-``LEAVES``   where its other leaves begin, which ``NONE`` ends, or ``NONE``.
+``LEAVES``   the index of its other leaves, which ``NONE`` ends, or ``NONE``.
 ``NEXT``     the next one of the same binding and leaf; of those without leaves, of the binding.
 ``NEXT_OF_LEAF``  the next one of the same leaf.
 ``TESTS``    of the binding's inner steps together, where one leaf does not say it; or ``NONE``.
 """
+
+ALL_LEVELS = 1 << 40
+"""More steps than any path has."""
+
+LIST_SLOT = 6
+"""Source and bound node as a key, document, first pair, last pair, the source, and the next slot of
+the bound node."""
 
 (
     ROWS,
@@ -45,76 +52,40 @@ RULE = 8
     BOUND_USED,
     IS_UNORDERED,
 ) = range(OWN_SCALARS, OWN_SCALARS + 13)
-"""What is counted while a document is looked at.
+"""What is counted in a document.
 
 ``ROWS``           how many occurrences the NFA gave.
-``SERIAL``         grows: what was stamped with an older one is forgotten; it is kept.
+``SERIAL``         grows, also from document to document; older stamps are void.
 ``DOCUMENT``       likewise, one for each document.
-``FRONTIER_FROM``  where the nodes that a path leads back to begin.
+``FRONTIER_FROM``  the start in ``frontier`` of the occurrences that a path leads back to.
 ``IS_UNORDERED``   whether some list is not in document order.
 """
 
 
-class Plans(NamedTuple):
-    """All subscriptions.
-
-    Attributes:
-        is_binding: uint8[states]; whether a binding path ends there; the state is the binding.
-        source_of: int32[states]; the first source, or ``NONE``.
-        first_above: int32[states]; of a binding, the first source above, or ``NONE``.
-        first_rule: int32[states]; of a binding, the first rule without leaves, or ``NONE``.
-        rules: int32[RULE * n].
-        rule_leaves: int32[]; lists, each ended by ``NONE``.
-        rule_pairs: int64[2 * slots]; by binding and leaf: the first rule plus one, 0 for none.
-        query_starts, query_counts: int64[selections]; the transformations of a selection, in
-            ``selection_queries``.
-        selection_queries: int32[].
-        selection_of: int32[queries]; the selection of each transformation.
-        path_starts: int64[queries]; its sources, in ``paths``.
-        paths: int32[].
-        is_live: uint64[queries / 64]; a bit for each one that was not removed.
-    """
-
-    is_binding: Bytes
-    source_of: Int32
-    first_above: Int32
-    first_rule: Int32
-    rules: Int32
-    rule_leaves: Int32
-    rule_pairs: Int64
-    query_starts: Int64
-    query_counts: Int64
-    selection_queries: Int32
-    selection_of: Int32
-    path_starts: Int64
-    paths: Int32
-    is_live: Any
-
-
 class Work(NamedTuple):
-    """What is found in a document, and what it takes to find it.
+    """What is found in a document.
 
     Attributes:
-        is_bound: uint8[events]; whether some binding path leads there.
-        first_hit: int64[events]; the first of the hits of a bound node, or ``NONE``.
-        first_list: int64[events]; the slot of the first of its lists, or ``NONE``.
-        row_stamp: int64[rows].
-        frontier: int64[]; occurrences that a path leads back to.
+        is_bound: by event; whether some binding path leads there.
+        first_hit, first_list: by event; of a bound node, the first hit, and the slot of the first
+            of its lists; or ``NONE``.
+        row_stamp: by row.
+        frontier: occurrences that a path leads back to.
         hits: int64[2 * n]; a leaf that is true of a bound node, and the next hit there.
-        leaf_stamp: int64[leaves].
-        binding_stamp, binding_row: int64[states]; the occurrence of a binding at the present node.
-        pairs: int64[2 * n]; a place in a list, and the next pair.
+        leaf_stamp: by leaf.
+        binding_stamp, binding_row: by state; the occurrence of a binding at the present node.
+        pairs: int64[2 * n]; a node reference in a list, and the next pair.
         lists_of: int64[LIST_SLOT * n]; by bound node and source: the list.
-        selection_stamp, selection_node, selection_first, selection_last: int64[selections]; the
-            document that it was true of, and its groups there.
+        selection_stamp, selection_node, selection_first, selection_last: by selection; the document
+            that it was true of, and its groups there.
         groups: int64[2 * n]; a bound node, and the next group of the selection.
-        matched: int32[]; the selections that have groups.
-        is_answer: uint64[]; a bit for each query.
-        bound_from, bound_to: int64[selections]; where its bound nodes are.
-        answers: int32[n]; the queries that have groups.
-        group_starts, group_ends, answer_paths: int64[n]; of answers.
+        matched: the selections that have groups.
+        is_answer: a bit for each query.
+        bound_from, bound_to: by selection; its range of ``bound``.
+        answers: the queries that have groups; with it ``group_starts``, ``group_ends`` and
+            ``answer_paths``.
         of_path, list_bound, list_starts, list_ends, nodes, bound: see ``Groups``.
-        path_at: int64[sources]; where the next list of each goes.
+        path_at: by source; where its next list goes.
     """
 
     is_bound: Bytes
@@ -134,7 +105,7 @@ class Work(NamedTuple):
     selection_last: Int64
     groups: Int64
     matched: Int32
-    is_answer: Any
+    is_answer: Words
     bound_from: Int64
     bound_to: Int64
     answers: Int32
@@ -150,10 +121,39 @@ class Work(NamedTuple):
     bound: Int64
 
 
-LIST_SLOT = 6
-"""Source and bound node as a key, document, first pair, last pair, the source, and the next slot of
-the bound node."""
+class Plans(NamedTuple):
+    """All transformations.
 
-PLANS: Any = fields(Plans, OWN)
-WORK: Any = fields(Work, OWN + 2 * len(Plans._fields))
-STATE_SIZE = OWN + 2 * (len(Plans._fields) + len(Work._fields))
+    Attributes:
+        is_binding: by state; whether a binding path ends there; the state is the binding.
+        source_of: by state; the first source, or ``NONE``.
+        first_above, first_rule: by binding; the first source above, and the first rule without
+            leaves; or ``NONE``.
+        rules: int32[RULE * n].
+        rule_leaves: lists, each ended by ``NONE``.
+        rule_pairs: a pair table; by binding and leaf, the first rule.
+        query_starts, query_counts: by selection; its transformations, in ``selection_queries``.
+        selection_of: by transformation.
+        path_starts: by transformation; its sources, in ``paths``.
+        is_live: a bit for each transformation that was not removed.
+    """
+
+    is_binding: Bytes
+    source_of: Int32
+    first_above: Int32
+    first_rule: Int32
+    rules: Int32
+    rule_leaves: Int32
+    rule_pairs: Int64
+    query_starts: Int64
+    query_counts: Int64
+    selection_queries: Int32
+    selection_of: Int32
+    path_starts: Int64
+    paths: Int32
+    is_live: Words
+
+
+WORK: Any
+PLANS: Any
+WORK, PLANS, STATE_SIZE = lay_out(OWN, Work, Plans)

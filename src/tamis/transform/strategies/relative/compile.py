@@ -1,7 +1,7 @@
 """``Building``: the plans of all transformations, which grow with each that is added.
 
-Nothing is compiled anew: what a transformation shares with others is found in dictionaries, and
-what is new goes behind what is there, in arrays that are copied to larger ones when they are full.
+Nothing is compiled anew: dictionaries find what a transformation shares with others, and new
+records go into arrays that grow.
 """
 
 from __future__ import annotations
@@ -12,21 +12,14 @@ import numpy as np
 
 from tamis.language.filters import ANY, Labels
 from tamis.matching.engines.nfa.states import Nfa
+from tamis.transform.constants import ConstantIndex, PairTable, Rows, Slabs
+from tamis.transform.layout import EQUAL, LEAF, LEAF_OPERATOR, NONE, SOURCE
 from tamis.transform.shapes import Conjunction, End, Route, Shape
-from tamis.transform.strategies.relative import layout
-from tamis.transform.strategies.relative.layout import (
-    LEAF_COUNT,
-    LEAF_FIRST,
-    RULE,
-    SOURCE_LISTED,
-    Plans,
-)
-from tamis.transform.strings.constants import ConstantIndex
-from tamis.transform.strings.kernels.tables import key_hash
-from tamis.transform.strings.layout import EQUAL, LEAF, LEAF_OPERATOR, NONE, SOURCE
-from tamis.transform.strings.rows import Rows, Slabs, Table
+from tamis.transform.strategies.relative import layout as at
 
 _MASK = (1 << 64) - 1
+_NO_RULES = (NONE, 0)
+"""The first and the number of the rules of a new leaf."""
 
 
 class Building:
@@ -37,7 +30,7 @@ class Building:
             ones, whatever the binding.
         labels: what the steps of the NFA test for.
         constants: what strings are compared with.
-        selections: how many there are: distinct pairs of a binding and a condition.
+        selections: the number of distinct pairs of a binding and a condition.
     """
 
     def __init__(self, labels: Labels) -> None:
@@ -50,18 +43,17 @@ class Building:
         self._numbers: dict[Hashable, int] = {}
         self._watched = {self.any_state}
         self._is_binding = Rows(1, np.uint8)
-        self._source_of = Rows(1, fill=NONE)
-        self._first_above = Rows(1, fill=NONE)
-        self._first_rule = Rows(1, fill=NONE)
-        self._rules = Rows(layout.RULE)
-        self._rule_leaves = Rows(1)
-        self._rule_pairs = Table()
-        self._pair_rules: dict[tuple[int, int], int] = {}
+        self._source_of = Rows(fill=NONE)
+        self._first_above = Rows(fill=NONE)
+        self._first_rule = Rows(fill=NONE)
+        self._rules = Rows(at.RULE)
+        self._rule_leaves = Rows()
+        self._rule_pairs = PairTable()
         self._queries_of = Slabs()
-        self._selection_of = Rows(1)
+        self._selection_of = Rows()
         self._path_starts = Rows(1, np.int64)
         self._is_live = Rows(1, np.uint64)
-        self._paths = Rows(1)
+        self._paths = Rows()
         self._stretch()
 
     @property
@@ -69,19 +61,9 @@ class Building:
         """How many transformations were added."""
         return self._selection_of.count
 
-    @property
-    def sources(self) -> int:
-        """How many ends of paths there are."""
-        return self.constants.sources.count
-
-    @property
-    def leaves(self) -> int:
-        """How many conditions on strings there are."""
-        return self.constants.leaves.count
-
-    def plans(self) -> Plans:
+    def plans(self) -> at.Plans:
         """The arrays of selections, as they are now; those that grow may be replaced."""
-        return Plans(
+        return at.Plans(
             is_binding=self._is_binding.view,
             source_of=self._source_of.view,
             first_above=self._first_above.view,
@@ -108,7 +90,7 @@ class Building:
         selection = self._selection(binding, shape)
         paths = [self._source(end) for end in shape.ends]
         for source in paths:
-            self.constants.sources.array[source * SOURCE + SOURCE_LISTED] += 1
+            self.constants.sources.array[source * SOURCE + at.SOURCE_LISTED] += 1
         self._path_starts.add([self._paths.extend(paths)])
         query = self._selection_of.add([selection])
         self._queries_of.add(selection, query)
@@ -117,10 +99,10 @@ class Building:
         return query
 
     def remove(self, query: int) -> None:
-        """Forget a transformation; the room that it takes stays, but no more is listed for it."""
+        """Remove a transformation; its records stay, but its nodes are no longer listed."""
         ends = *self._path_starts.view[query : query + 2].tolist(), self._paths.count
         for source in self._paths.array[ends[0] : ends[1]].tolist():
-            self.constants.sources.array[source * SOURCE + SOURCE_LISTED] -= 1
+            self.constants.sources.array[source * SOURCE + at.SOURCE_LISTED] -= 1
         self._is_live.array[query // 64] &= np.uint64(_MASK ^ 1 << query % 64)
 
     def _selection(self, binding: int, shape: Shape) -> int:
@@ -137,41 +119,36 @@ class Building:
     def _add_rule(
         self, binding: int, selection: int, route: Route, conjunction: Conjunction
     ) -> None:
-        """Add a rule, which is looked for by its leaf that is probably seldom true."""
-        leaves = [
-            self.constants.leaf(self._source(leaf.end), leaf, _NO_RULES) for leaf in conjunction
-        ]
+        """Add a rule, which is found from the one of its leaves that is probably seldom true."""
+        constants = self.constants
+        leaves = [constants.leaf(self._source(leaf.end), leaf, _NO_RULES) for leaf in conjunction]
         above = self._leaves_above(binding, route)
         leaves = sorted({*leaves, *above}, key=self._rarity)
-        tests = self.constants.tests(route.tests) if len(above) > 1 else NONE
+        tests = constants.tests(route.tests) if len(above) > 1 else NONE
         others = self._rule_leaves.extend([*leaves[1:], NONE]) if len(leaves) > 1 else NONE
-        row = [binding, selection, others, NONE, NONE, tests]
+        rule = self._rules.add([binding, selection, others, NONE, NONE, tests])
+        next_rule = self._rules.array[at.RULE_NEXT :: at.RULE]
         if not leaves:
-            row[layout.RULE_NEXT] = int(self._first_rule.array[binding])
-            self._first_rule.array[binding] = self._rules.add(row)
+            next_rule[rule] = self._first_rule.array[binding]
+            self._first_rule.array[binding] = rule
             return
-        leaf = leaves[0]
-        row[layout.RULE_NEXT_OF_LEAF] = int(self.constants.leaves.array[leaf * LEAF + LEAF_FIRST])
-        rule = self._rules.add(row)
-        self.constants.leaves.array[leaf * LEAF + LEAF_FIRST] = rule
-        self.constants.leaves.array[leaf * LEAF + LEAF_COUNT] += 1
-        first = self._pair_rules.setdefault((binding, leaf), rule)
-        if first == rule:
-            self._rule_pairs.put(int(key_hash(binding, leaf)), rule)
-        else:  # behind the first one, which the table leads to
-            place = first * RULE + layout.RULE_NEXT
-            self._rules.array[rule * RULE + layout.RULE_NEXT] = self._rules.array[place]
-            self._rules.array[place] = rule
+        leaf = constants.leaves.array[leaves[0] * LEAF : (leaves[0] + 1) * LEAF]
+        self._rules.array[rule * at.RULE + at.RULE_NEXT_OF_LEAF] = leaf[at.LEAF_FIRST]
+        leaf[at.LEAF_FIRST] = rule
+        leaf[at.LEAF_COUNT] += 1
+        first = self._rule_pairs.setdefault(binding << 32 | leaves[0], rule)
+        if first != rule:  # behind the first one, which the table leads to
+            next_rule[rule], next_rule[first] = next_rule[first], rule
 
     def _rarity(self, leaf: int) -> tuple[int, int]:
-        """What leaves are ordered by: equality first, among equals what fewer rules ask."""
-        operator = int(self.constants.leaves.array[leaf * LEAF + LEAF_OPERATOR])
-        return operator != EQUAL, int(self.constants.leaves.array[leaf * LEAF + LEAF_COUNT])
+        """The order of leaves: equality first, among equals the leaf that fewest rules have."""
+        row = self.constants.leaves.array[leaf * LEAF : (leaf + 1) * LEAF]
+        return row[LEAF_OPERATOR] != EQUAL, int(row[at.LEAF_COUNT])
 
     # -- paths -------------------------------------------------------------------------------------
 
     def _state(self, state: int, route: Route) -> int:
-        """The state that a route leads to, and have what reaches it, and all before, noted."""
+        """The state that a route leads to; it and all on the way are watched."""
         for code in route.codes:
             state = self.nfa.step(state, code)
             if state not in self._watched:
@@ -191,10 +168,8 @@ class Building:
             state = self._state(self.any_state, end.route)
             self._stretch()
             tests = self.constants.tests(end.route.tests) if any(end.route.tests) else NONE
-            first = int(self._source_of.array[state])
-            found = self._numbers[end] = self.constants.add_source(
-                end.kind, end.name, (first, tests, 0, 0)
-            )
+            own = (int(self._source_of.array[state]), tests, 0, 0)
+            found = self._numbers[end] = self.constants.add_source(end.kind, end.name, own)
             self._source_of.array[state] = found
         return found
 
@@ -206,15 +181,8 @@ class Building:
                 key = ("above", binding, level, test.kind, test.name)
                 source = self._numbers.get(key)
                 if source is None:
-                    first = int(self._first_above.array[binding])
-                    source = self.constants.add_source(
-                        test.kind, test.name, (first, NONE, level, 0)
-                    )
-                    self._numbers[key] = source
-                    self._first_above.array[binding] = source
+                    own = (int(self._first_above.array[binding]), NONE, level, 0)
+                    source = self.constants.add_source(test.kind, test.name, own)
+                    self._numbers[key] = self._first_above.array[binding] = source
                 found.append(self.constants.leaf(source, test, _NO_RULES))
         return found
-
-
-_NO_RULES = (NONE, 0)
-"""Of a new leaf."""

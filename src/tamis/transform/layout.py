@@ -1,14 +1,21 @@
-"""Where kernels find strings and constants; strategies have their own arrays behind these."""
+"""The state of kernels that strategies share: strings of nodes, and what these compare with.
+
+A strategy has its own numbers and arrays behind these.
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.record import fields
+from tamis.core.arrays import Bytes, Floats, Int32, Int64
+from tamis.core.kernel.record import lay_out
 
 NONE = -1
 """No record: the end of a chain."""
+NO_NAME = -2
+"""The name of attributes that no document so far has."""
+DONE = 0
+"""A kernel's status; any other is the field of an array that is full."""
 
 (
     SOURCE_KIND,
@@ -19,14 +26,12 @@ NONE = -1
     SOURCE_UNEQUAL,
     SOURCE_RANGES,
 ) = range(7)
-SOURCE_OWN = 10
-SOURCE = 16
+SOURCE_OWN, SOURCE = 10, 16
 """Strings to compare with constants: those of an element, an attribute of it, its text nodes.
 
 ``KIND``, ``NAME``  see ``shapes``; the number of the attribute's name, or ``NONE`` for any.
 ``EXISTS``   the leaf that asks whether there is a string, or ``NONE``.
-``TEXTS``    how many leaves ask for equality with a string.
-``NUMBERS``  how many ask for equality with a number.
+``TEXTS``, ``NUMBERS``  how many leaves ask for equality with a string, and with a number.
 ``UNEQUAL``  the first leaf that asks for a difference, or ``NONE``; chained by ``LEAF_NEXT``.
 ``RANGES``   four numbers of ranges of thresholds, for ``< <= > >=``, or ``NONE``.
 ``OWN``      from here on, a strategy's own.
@@ -36,28 +41,22 @@ LEAF_SOURCE, LEAF_OPERATOR, LEAF_NEXT, LEAF_TEXT, LEAF_TEXT_END, LEAF_OWN = rang
 LEAF = 8
 """A condition on the strings of a source.
 
-``NEXT``   of those that ask for a difference.
+``NEXT``   of those that ask for a difference; of those with the same key in ``equals``.
 ``TEXT``, ``TEXT_END``  the string that it compares with, in ``texts``; or ``NONE``, for a number.
 ``OWN``    from here on, a strategy's own.
 """
 
-COMPARISON_KIND, COMPARISON_NAME, COMPARISON_OPERATOR, COMPARISON_TEXT, COMPARISON_TEXT_END = range(
-    5
-)
-COMPARISON = 8
+COMPARED_KIND, COMPARED_NAME, COMPARED_OPERATOR, COMPARED_TEXT, COMPARED_TEXT_END = range(5)
+COMPARED = 8
 """A test of a step, of the strings of the node itself."""
 
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, EXISTS = range(7)
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "exists")
 
-EVENTS, FULL, ODD_FOUND, ODD_KNOWN, OWN_SCALARS = range(5)
+EVENTS, LONG_FOUND, LONG_KNOWN, OWN_SCALARS = range(4)
 _SCALARS = 32
-"""``EVENTS``: of the document. ``FULL``: the place of the array that was full. ``ODD_FOUND``:
-numbers with too many digits for a kernel to read. ``ODD_KNOWN``: those that Python has read. Where
-there is one that Python has not read, the kernel runs again. Then the counters of a strategy."""
-
-DONE, NO_ROOM = range(2)
-"""What a kernel says: all is done; or some array is full, and all begins again."""
+"""``EVENTS``: of the document. ``LONG_FOUND``: numbers with too many digits for a kernel to read.
+``LONG_KNOWN``: those that Python has read. Then the counters of a strategy."""
 
 
 class Constants(NamedTuple):
@@ -67,29 +66,28 @@ class Constants(NamedTuple):
         sources: int32[SOURCE * n].
         leaves: int32[LEAF * n].
         literals: float64[n]; the number that a leaf compares with.
-        texts: uint8[]; the strings that leaves and comparisons compare with.
-        equals: int64[2 * slots]; by hash, of source and value: the leaf plus one, 0 for none.
+        texts: the strings that leaves and comparisons compare with.
+        equals: a pair table; by the hash of source and value the first leaf.
         range_starts, range_counts: int64[n]; of thresholds.
-        thresholds: float64[]; ascending in each range.
-        range_leaves: int32[]; the leaf of each threshold.
-        tests: int32[]; for each step from the last one on, the comparisons, each list ended by
-            ``NONE``.
-        comparisons: int32[COMPARISON * n].
+        thresholds: ascending in each range.
+        range_leaves: the leaf of each threshold.
+        tests: for each step from the last one on, the comparisons, each list ended by ``NONE``.
+        comparisons: int32[COMPARED * n].
         comparison_literals: float64[n].
     """
 
     sources: Int32
     leaves: Int32
-    literals: Any
+    literals: Floats
     texts: Bytes
     equals: Int64
     range_starts: Int64
     range_counts: Int64
-    thresholds: Any
+    thresholds: Floats
     range_leaves: Int32
     tests: Int32
     comparisons: Int32
-    comparison_literals: Any
+    comparison_literals: Floats
 
 
 class Read(NamedTuple):
@@ -117,19 +115,19 @@ class Read(NamedTuple):
 
 
 class Nodes(NamedTuple):
-    """What is inside what, and what a string makes true.
+    """The tree of the document, and the leaves that a string makes true.
 
     Attributes:
-        ends, parents: int64[events]; the end of a start event; the start of what is around.
+        ends, parents: int64[events]; the end of a start event; the start of the element around.
         attributes_from, texts_from: int64[events + 1]; the first attribute, and text node, of an
             event or behind it.
-        stack: int64[]; open elements.
-        found_leaves: int32[]; those that a string makes true.
+        stack: open elements.
+        found_leaves: those that a string makes true.
         number: float64[1].
-        odd_found: int64[2 * n]; numbers that kernels cannot read: where they begin, times two, plus
-            one for those in values of attributes; and where they end.
-        odd_known: int64[2 * n]; those that Python has read, ascending.
-        odd_values: float64[n]; what they are.
+        long_found: int64[2 * n]; numbers that kernels cannot read: their start times two, plus one
+            for those in values of attributes; and their end.
+        long_known: int64[2 * n]; those that Python has read, ascending.
+        long_values: float64[n]; their values.
     """
 
     ends: Int64
@@ -138,14 +136,14 @@ class Nodes(NamedTuple):
     texts_from: Int64
     stack: Int64
     found_leaves: Int32
-    number: Any
-    odd_found: Int64
-    odd_known: Int64
-    odd_values: Any
+    number: Floats
+    long_found: Int64
+    long_known: Int64
+    long_values: Floats
 
 
-CONSTANTS: Any = fields(Constants, _SCALARS)
-READ: Any = fields(Read, _SCALARS + 2 * len(Constants._fields))
-NODES: Any = fields(Nodes, _SCALARS + 2 * (len(Constants._fields) + len(Read._fields)))
-OWN = _SCALARS + 2 * (len(Constants._fields) + len(Read._fields) + len(Nodes._fields))
-"""The first place of a strategy's own arrays."""
+CONSTANTS: Any
+READ: Any
+NODES: Any
+CONSTANTS, READ, NODES, OWN = lay_out(_SCALARS, Constants, Read, Nodes)
+"""``OWN``: the first field of a strategy's own arrays; those that kernels fill come first."""

@@ -1,66 +1,111 @@
-"""Strings of nodes: the leaves that they make true, and the tests of steps."""
+"""Kernels about strings, which strategies share: strings of nodes, and the leaves they make true.
+
+Functions that return a number or a truth value return a status negated where an array is full.
+"""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int64
-from tamis.core.kernel import called, inlined
+from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s
-from tamis.core.kernel.text import parse_number
+from tamis.core.kernel.table import GOLDEN, find_pair, mixed
+from tamis.core.kernel.text import hash_bytes, parse_number, same_bytes
+from tamis.transform import layout as at
+from tamis.transform.layout import CONSTANTS, DONE, NODES, NONE, READ
 from tamis.transform.shapes import ATTRIBUTE, VALUE
-from tamis.transform.strings.kernels.events import parent_of_text
-from tamis.transform.strings.kernels.tables import hash_of_number, hash_of_text, next_slot
-from tamis.transform.strings.layout import (
-    COMPARISON,
-    COMPARISON_KIND,
-    COMPARISON_NAME,
-    COMPARISON_OPERATOR,
-    COMPARISON_TEXT,
-    COMPARISON_TEXT_END,
-    CONSTANTS,
-    EQUAL,
-    EXISTS,
-    FULL,
-    LEAF,
-    LEAF_NEXT,
-    LEAF_SOURCE,
-    LEAF_TEXT,
-    LEAF_TEXT_END,
-    LESS,
-    LESS_EQUAL,
-    MORE,
-    MORE_EQUAL,
-    NO_ROOM,
-    NODES,
-    NONE,
-    ODD_FOUND,
-    ODD_KNOWN,
-    READ,
-    SOURCE,
-    SOURCE_EXISTS,
-    SOURCE_KIND,
-    SOURCE_NAME,
-    SOURCE_NUMBERS,
-    SOURCE_RANGES,
-    SOURCE_TEXTS,
-    SOURCE_UNEQUAL,
-    UNEQUAL,
-)
 
-Float64 = NDArray[np.float64]
+# -- keys of tables --------------------------------------------------------------------------------
 
 
 @inlined
-def is_same(one: Bytes, start: int, end: int, other: Bytes, first: int, last: int) -> bool:
-    """Whether two strings are equal."""
-    if end - start != last - first:
-        return False
-    for place in range(end - start):  # noqa: SIM110 - Numba has no all()
-        if one[start + place] != other[first + place]:
-            return False
-    return True
+def text_key(values: Bytes, start: int, end: int, source: int) -> int:
+    """A hash of a string and a source; not 0."""
+    return np.int64(hash_bytes(values, start, end, mixed(U(source)) | U(1)) | U(1))
+
+
+@called
+def number_key(bits: int, source: int) -> int:
+    """A hash of a number, by its bits, and a source; not 0."""
+    return np.int64(mixed(mixed(U(bits)) ^ U(source) + GOLDEN) | U(1))
+
+
+@kernel
+def key_of_text(values: Bytes, source: int) -> int:
+    """``text_key`` for Python."""
+    return text_key(values, 0, len(values), source)
+
+
+@kernel
+def key_of_number(bits: int, source: int) -> int:
+    """``number_key`` for Python."""
+    return number_key(bits, source)
+
+
+@kernel
+def put_pair(table: Int64, key: int, value: int) -> int:
+    """The value of a key in a pair table; of a new key, for which there is room, ``value``."""
+    index = find_pair(table, key)
+    if table[index] != key:
+        table[index], table[index + 1] = key, value
+    return table[index + 1]
+
+
+@inlined
+def find_stamped(table: Int64, width: int, key: int, stamp: int) -> int:
+    """The index of a key in a table of ``width`` numbers a slot, or where it would be.
+
+    A slot begins with the key and the stamp of who put it; slots with another stamp are empty. So a
+    table is emptied by taking a new stamp, whatever its size.
+    """
+    mask = U(len(table) // width - 1)
+    hash = U(key) * GOLDEN
+    slot = (hash ^ hash >> U(32)) & mask
+    index = np.int64(slot) * width
+    while table[index + 1] == stamp and table[index] != key:
+        slot = (slot + U(1)) & mask
+        index = np.int64(slot) * width
+    return index
+
+
+# -- the tree --------------------------------------------------------------------------------------
+
+
+@called
+def index_events(state: Int64) -> None:
+    """Fill the first arrays of ``Nodes``, in one walk with a stack of open elements."""
+    tags = int32s(state, READ.tags)
+    attribute_event, text_event = (
+        int64s(state, READ.attribute_event),
+        int64s(state, READ.text_event),
+    )
+    ends, parents = int64s(state, NODES.ends), int64s(state, NODES.parents)
+    attributes_from = int64s(state, NODES.attributes_from)
+    texts_from, stack = int64s(state, NODES.texts_from), int64s(state, NODES.stack)
+    state[at.LONG_FOUND] = 0
+    depth = attribute = text = 0
+    for event in range(state[at.EVENTS]):
+        attributes_from[event], texts_from[event] = attribute, text
+        while attribute < len(attribute_event) and attribute_event[attribute] == event:
+            attribute += 1
+        while text < len(text_event) and text_event[text] == event:
+            text += 1
+        if tags[event] < 0:
+            depth -= 1
+            ends[stack[depth]] = event
+        parents[event] = stack[depth - 1] if depth > 0 else NONE
+        if tags[event] >= 0:
+            stack[depth] = event
+            depth += 1
+    attributes_from[state[at.EVENTS]], texts_from[state[at.EVENTS]] = attribute, text
+
+
+@called
+def parent_of_text(state: Int64, text: int) -> int:
+    """The element that a text node is a child of."""
+    event = int64s(state, READ.text_event)[text]
+    return event if int32s(state, READ.tags)[event] >= 0 else int64s(state, NODES.parents)[event]
 
 
 # -- the strings of an end -------------------------------------------------------------------------
@@ -68,7 +113,7 @@ def is_same(one: Bytes, start: int, end: int, other: Bytes, first: int, last: in
 
 @called
 def first_string(state: Int64, kind: int, event: int) -> int:
-    """Where the strings of an element begin: the number of its first attribute or text node."""
+    """The number of an element's first attribute or text node."""
     if kind == ATTRIBUTE:
         return int64s(state, NODES.attributes_from)[event]
     return int64s(state, NODES.texts_from)[event]
@@ -78,7 +123,7 @@ def first_string(state: Int64, kind: int, event: int) -> int:
 def next_string(state: Int64, kind: int, name: int, event: int, number: int) -> int:
     """The first string from a number on that is of the end, or ``NONE``.
 
-    Of the element itself (``VALUE``) there is one, whatever its number.
+    An element itself (``VALUE``) has one string, whatever its number.
     """
     if kind == VALUE:
         return number
@@ -96,7 +141,7 @@ def next_string(state: Int64, kind: int, name: int, event: int, number: int) -> 
 
 @called
 def string_start(state: Int64, kind: int, event: int, number: int) -> int:
-    """Where a string begins in its buffer."""
+    """The start of a string in its buffer."""
     if kind == ATTRIBUTE:
         return int64s(state, READ.value_start)[number]
     if kind == VALUE:
@@ -108,7 +153,7 @@ def string_start(state: Int64, kind: int, event: int, number: int) -> int:
 
 @called
 def string_end(state: Int64, kind: int, event: int, number: int) -> int:
-    """Where a string ends in its buffer."""
+    """The end of a string in its buffer."""
     if kind == ATTRIBUTE:
         return int64s(state, READ.value_end)[number]
     if kind == VALUE:
@@ -120,17 +165,17 @@ def string_end(state: Int64, kind: int, event: int, number: int) -> int:
 
 @inlined
 def buffer_of(kind: int) -> int:
-    """The place of the buffer that strings are in."""
+    """The field of the buffer that strings are in."""
     return READ.attribute_values if kind == ATTRIBUTE else READ.text_values
 
 
 @called
 def name_of(state: Int64, name: int) -> int:
-    """The vocabulary's id of the name of attributes; ``NONE`` is any, and -2 one of no document."""
+    """The vocabulary's id of the name of attributes; ``NONE`` for any, ``NO_NAME`` for none."""
     if name < 0:
         return NONE
     found = np.int64(int32s(state, READ.names)[name])
-    return found if found >= 0 else -2
+    return found if found >= 0 else at.NO_NAME
 
 
 # -- leaves ----------------------------------------------------------------------------------------
@@ -138,12 +183,12 @@ def name_of(state: Int64, name: int) -> int:
 
 @called
 def find_leaves(state: Int64, source: int, event: int) -> int:
-    """List the leaves of a source that an element makes true: how many, or a status, negated."""
+    """List the leaves of a source that an element makes true: how many."""
     sources = int32s(state, CONSTANTS.sources)
-    row = source * SOURCE
-    kind, name = np.int64(sources[row + SOURCE_KIND]), np.int64(sources[row + SOURCE_NAME])
-    name = name_of(state, name)
-    if name == -2:
+    row = source * at.SOURCE
+    kind = np.int64(sources[row + at.SOURCE_KIND])
+    name = name_of(state, np.int64(sources[row + at.SOURCE_NAME]))
+    if name == at.NO_NAME:
         return 0
     found = 0
     number = next_string(state, kind, name, event, first_string(state, kind, event))
@@ -159,20 +204,20 @@ def find_leaves(state: Int64, source: int, event: int) -> int:
 
 @called
 def add_leaves(state: Int64, source: int, found: int, buffer: int, start: int, end: int) -> int:
-    """Append the leaves that a string makes true: how many there are, or a status, negated."""
+    """Append the leaves that a string makes true to those found so far: how many there are."""
     sources = int32s(state, CONSTANTS.sources)
-    row = source * SOURCE
-    leaf = np.int64(sources[row + SOURCE_EXISTS])
+    row = source * at.SOURCE
+    leaf = np.int64(sources[row + at.SOURCE_EXISTS])
     if leaf >= 0:
         found = push(state, found, leaf)
-    if found >= 0 and sources[row + SOURCE_TEXTS] > 0:
+    if found >= 0 and sources[row + at.SOURCE_TEXTS] > 0:
         found = add_equal_text(state, source, found, buffer, start, end)
-    asks_number = sources[row + SOURCE_NUMBERS] > 0
+    is_number_asked = sources[row + at.SOURCE_NUMBERS] > 0
     for operator in range(4):
-        asks_number |= sources[row + SOURCE_RANGES + operator] >= 0
-    if found >= 0 and asks_number:
+        is_number_asked |= sources[row + at.SOURCE_RANGES + operator] >= 0
+    if found >= 0 and is_number_asked:
         found = add_numbers(state, source, found, buffer, start, end)
-    unequal = np.int64(sources[row + SOURCE_UNEQUAL])
+    unequal = np.int64(sources[row + at.SOURCE_UNEQUAL])
     if found >= 0 and unequal >= 0:
         found = add_unequal(state, unequal, found, buffer, start, end)
     return found
@@ -182,16 +227,17 @@ def add_leaves(state: Int64, source: int, found: int, buffer: int, start: int, e
 def add_numbers(state: Int64, source: int, found: int, buffer: int, start: int, end: int) -> int:
     """Append the leaves that a string makes true as a number: see ``add_leaves``."""
     sources = int32s(state, CONSTANTS.sources)
-    row = source * SOURCE
-    if not read_number(state, buffer, start, end):
-        return -NO_ROOM
+    row = source * at.SOURCE
+    status = read_number(state, buffer, start, end)
+    if status != DONE:
+        return -status
     value = float64s(state, NODES.number)[0]
     if np.isnan(value):
         return found
-    if sources[row + SOURCE_NUMBERS] > 0:
+    if sources[row + at.SOURCE_NUMBERS] > 0:
         found = add_equal_number(state, source, found, value)
     for operator in range(4):
-        range_ = np.int64(sources[row + SOURCE_RANGES + operator])
+        range_ = np.int64(sources[row + at.SOURCE_RANGES + operator])
         if range_ >= 0 and found >= 0:
             found = add_range(state, found, range_, operator, value)
     return found
@@ -203,29 +249,29 @@ def add_unequal(state: Int64, leaf: int, found: int, buffer: int, start: int, en
     leaves, texts = int32s(state, CONSTANTS.leaves), uint8s(state, CONSTANTS.texts)
     is_read, value = False, np.nan
     while found >= 0 and leaf >= 0:
-        row = leaf * LEAF
-        first, last = leaves[row + LEAF_TEXT], leaves[row + LEAF_TEXT_END]
+        row = leaf * at.LEAF
+        first, last = leaves[row + at.LEAF_TEXT], leaves[row + at.LEAF_TEXT_END]
         if first >= 0:
-            differs = not is_same(uint8s(state, buffer), start, end, texts, first, last)
+            differs = not same_bytes(uint8s(state, buffer), start, end, texts, first, last)
         else:
             if not is_read:
-                if not read_number(state, buffer, start, end):
-                    return -NO_ROOM
+                status = read_number(state, buffer, start, end)
+                if status != DONE:
+                    return -status
                 is_read, value = True, float64s(state, NODES.number)[0]
             differs = value != float64s(state, CONSTANTS.literals)[leaf]
         if differs:
             found = push(state, found, leaf)
-        leaf = np.int64(leaves[row + LEAF_NEXT])
+        leaf = np.int64(leaves[row + at.LEAF_NEXT])
     return found
 
 
 @called
 def push(state: Int64, found: int, leaf: int) -> int:
-    """Append a leaf: how many there are, or a status, negated."""
+    """Append a leaf: how many there are."""
     leaves = int32s(state, NODES.found_leaves)
     if found == len(leaves):
-        state[FULL] = NODES.found_leaves
-        return -NO_ROOM
+        return -NODES.found_leaves
     leaves[found] = leaf
     return found + 1
 
@@ -235,19 +281,19 @@ def add_equal_text(state: Int64, source: int, found: int, buffer: int, start: in
     """Append the leaf that compares with this string, if there is one."""
     table, leaves = int64s(state, CONSTANTS.equals), int32s(state, CONSTANTS.leaves)
     values, texts = uint8s(state, buffer), uint8s(state, CONSTANTS.texts)
-    hash = hash_of_text(values, start, end, source)
-    slot = next_slot(table, hash, NONE)
-    while table[2 * slot] != 0:
-        leaf = table[2 * slot + 1]
-        row = leaf * LEAF
-        first, last = leaves[row + LEAF_TEXT], leaves[row + LEAF_TEXT_END]
+    key = text_key(values, start, end, source)
+    index = find_pair(table, key)
+    leaf = table[index + 1] if table[index] == key else np.int64(NONE)
+    while leaf >= 0:
+        row = leaf * at.LEAF
+        first, last = leaves[row + at.LEAF_TEXT], leaves[row + at.LEAF_TEXT_END]
         if (
-            leaves[row + LEAF_SOURCE] == source
+            leaves[row + at.LEAF_SOURCE] == source
             and first >= 0
-            and is_same(values, start, end, texts, first, last)
+            and same_bytes(values, start, end, texts, first, last)
         ):
             return push(state, found, leaf)
-        slot = next_slot(table, hash, slot)
+        leaf = np.int64(leaves[row + at.LEAF_NEXT])
     return found
 
 
@@ -256,20 +302,19 @@ def add_equal_number(state: Int64, source: int, found: int, value: np.float64) -
     """Append the leaf that compares with this number, if there is one."""
     table, leaves = int64s(state, CONSTANTS.equals), int32s(state, CONSTANTS.leaves)
     literals = float64s(state, CONSTANTS.literals)
-    number = float64s(state, NODES.number)
-    number[0] = value + 0.0  # there is one zero
-    hash = hash_of_number(int64s(state, NODES.number)[0], source)
-    slot = next_slot(table, hash, NONE)
-    while table[2 * slot] != 0:
-        leaf = table[2 * slot + 1]
-        row = leaf * LEAF
+    float64s(state, NODES.number)[0] = value + 0.0  # there is one zero
+    key = number_key(int64s(state, NODES.number)[0], source)
+    index = find_pair(table, key)
+    leaf = table[index + 1] if table[index] == key else np.int64(NONE)
+    while leaf >= 0:
+        row = leaf * at.LEAF
         if (
-            leaves[row + LEAF_SOURCE] == source
-            and leaves[row + LEAF_TEXT] < 0
+            leaves[row + at.LEAF_SOURCE] == source
+            and leaves[row + at.LEAF_TEXT] < 0
             and literals[leaf] == value
         ):
             return push(state, found, leaf)
-        slot = next_slot(table, hash, slot)
+        leaf = np.int64(leaves[row + at.LEAF_NEXT])
     return found
 
 
@@ -281,19 +326,19 @@ def add_range(state: Int64, found: int, range_: int, operator: int, value: np.fl
     start = int64s(state, CONSTANTS.range_starts)[range_]
     end = start + int64s(state, CONSTANTS.range_counts)[range_]
     low, high = start, end  # of the first threshold that is above, or not below
-    is_strict = operator in (LESS - LESS, MORE_EQUAL - LESS)
+    is_strict = operator in (0, at.MORE_EQUAL - at.LESS)
     while low < high:
         middle = (low + high) // 2
         if thresholds[middle] < value or (is_strict and thresholds[middle] == value):
             low = middle + 1
         else:
             high = middle
-    if operator >= MORE - LESS:
+    if operator >= at.MORE - at.LESS:
         end = low
     else:
         start = low
-    for place in range(start, end):
-        found = push(state, found, np.int64(leaves[place]))
+    for index in range(start, end):
+        found = push(state, found, np.int64(leaves[index]))
         if found < 0:
             return found
     return found
@@ -303,40 +348,33 @@ def add_range(state: Int64, found: int, range_: int, operator: int, value: np.fl
 
 
 @called
-def read_number(state: Int64, buffer: int, start: int, end: int) -> bool:
-    """Leave a string, as a number, in ``NODES.number``; False if there is no room.
+def read_number(state: Int64, buffer: int, start: int, end: int) -> int:
+    """Leave a string, as a number, in ``NODES.number``; returns a status.
 
-    One of so many digits that only Python reads it is NaN, until Python has read it.
+    A number with so many digits that only Python reads it is NaN, until Python has read it.
     """
     number = float64s(state, NODES.number)
     if parse_number(uint8s(state, buffer), start, end, number):
-        return True
+        return DONE
     key = 2 * start + (buffer == READ.attribute_values)
-    known, values = int64s(state, NODES.odd_known), float64s(state, NODES.odd_values)
-    low, high = 0, state[ODD_KNOWN]
+    known, values = int64s(state, NODES.long_known), float64s(state, NODES.long_values)
+    low, high = 0, state[at.LONG_KNOWN]
     while low < high:
         middle = (low + high) // 2
         if known[2 * middle] < key or (known[2 * middle] == key and known[2 * middle + 1] < end):
             low = middle + 1
         else:
             high = middle
-    if low < state[ODD_KNOWN] and known[2 * low] == key and known[2 * low + 1] == end:
+    if low < state[at.LONG_KNOWN] and known[2 * low] == key and known[2 * low + 1] == end:
         number[0] = values[low]
-        return True
-    return note_odd(state, key, end)
-
-
-@called
-def note_odd(state: Int64, key: int, end: int) -> bool:
-    """Have Python read a number; False if there is no room to note it."""
-    found, used = int64s(state, NODES.odd_found), state[ODD_FOUND]
-    float64s(state, NODES.number)[0] = np.nan
+        return DONE
+    found, used = int64s(state, NODES.long_found), state[at.LONG_FOUND]
     if 2 * used == len(found):
-        state[FULL] = NODES.odd_found
-        return False
+        return NODES.long_found
     found[2 * used], found[2 * used + 1] = key, end
-    state[ODD_FOUND] = used + 1
-    return True
+    state[at.LONG_FOUND] = used + 1
+    number[0] = np.nan
+    return DONE
 
 
 # -- tests of steps --------------------------------------------------------------------------------
@@ -344,7 +382,7 @@ def note_odd(state: Int64, key: int, end: int) -> bool:
 
 @called
 def node_passes(state: Int64, event: int, tests: int) -> int:
-    """Whether a node passes the tests of one step: 1, 0, or a status, negated."""
+    """Whether a node passes the tests of one step."""
     listed = int32s(state, CONSTANTS.tests)
     found = 1
     while found == 1 and listed[tests] != NONE:
@@ -355,7 +393,7 @@ def node_passes(state: Int64, event: int, tests: int) -> int:
 
 @called
 def tests_before(state: Int64, tests: int) -> int:
-    """Where the tests of the step before begin."""
+    """The index at which the tests of the step before begin."""
     listed = int32s(state, CONSTANTS.tests)
     while listed[tests] != NONE:
         tests += 1
@@ -364,12 +402,12 @@ def tests_before(state: Int64, tests: int) -> int:
 
 @called
 def holds(state: Int64, comparison: int, event: int) -> int:
-    """Whether a comparison is true of an element: 1, 0, or a status, negated."""
+    """Whether a comparison is true of an element."""
     comparisons = int32s(state, CONSTANTS.comparisons)
-    row = comparison * COMPARISON
-    kind = np.int64(comparisons[row + COMPARISON_KIND])
-    name = name_of(state, np.int64(comparisons[row + COMPARISON_NAME]))
-    if name == -2:
+    row = comparison * at.COMPARED
+    kind = np.int64(comparisons[row + at.COMPARED_KIND])
+    name = name_of(state, np.int64(comparisons[row + at.COMPARED_NAME]))
+    if name == at.NO_NAME:
         return 0
     number = next_string(state, kind, name, event, first_string(state, kind, event))
     while number != NONE:
@@ -384,30 +422,31 @@ def holds(state: Int64, comparison: int, event: int) -> int:
 
 @called
 def compares(state: Int64, comparison: int, buffer: int, start: int, end: int) -> int:
-    """Whether a string compares so: 1, 0, or a status, negated."""
+    """Whether a comparison is true of a string."""
     comparisons = int32s(state, CONSTANTS.comparisons)
-    row = comparison * COMPARISON
-    operator = np.int64(comparisons[row + COMPARISON_OPERATOR])
-    if operator == EXISTS:
+    row = comparison * at.COMPARED
+    operator = np.int64(comparisons[row + at.COMPARED_OPERATOR])
+    if operator == at.EXISTS:
         return 1
     values = uint8s(state, buffer)
-    first = np.int64(comparisons[row + COMPARISON_TEXT])
+    first = np.int64(comparisons[row + at.COMPARED_TEXT])
     if first >= 0:
-        last = np.int64(comparisons[row + COMPARISON_TEXT_END])
-        is_equal = is_same(values, start, end, uint8s(state, CONSTANTS.texts), first, last)
-        return np.int64(is_equal == (operator == EQUAL))
-    if not read_number(state, buffer, start, end):
-        return -NO_ROOM
+        last = np.int64(comparisons[row + at.COMPARED_TEXT_END])
+        is_equal = same_bytes(values, start, end, uint8s(state, CONSTANTS.texts), first, last)
+        return np.int64(is_equal == (operator == at.EQUAL))
+    status = read_number(state, buffer, start, end)
+    if status != DONE:
+        return -status
     value = float64s(state, NODES.number)[0]
     literal = float64s(state, CONSTANTS.comparison_literals)[comparison]
-    if operator == EQUAL:
+    if operator == at.EQUAL:
         return np.int64(value == literal)
-    if operator == UNEQUAL:
+    if operator == at.UNEQUAL:
         return np.int64(value != literal)
-    if operator == LESS:
+    if operator == at.LESS:
         return np.int64(value < literal)
-    if operator == LESS_EQUAL:
+    if operator == at.LESS_EQUAL:
         return np.int64(value <= literal)
-    if operator == MORE:
+    if operator == at.MORE:
         return np.int64(value > literal)
     return np.int64(value >= literal)

@@ -1,0 +1,144 @@
+"""``RelativeStrategy``: the default strategy; see README.md."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tamis.core.arrays import freeze
+from tamis.core.kernel.state import zeros
+from tamis.documents.batch import DocumentBatch
+from tamis.documents.vocabulary import Vocabulary
+from tamis.language.filters import Labels
+from tamis.matching.engines.nfa.execute import NfaRun
+from tamis.transform.constants import read_of
+from tamis.transform.layout import CONSTANTS, EVENTS, Constants
+from tamis.transform.shapes import Shape
+from tamis.transform.strategies.relative import layout as at
+from tamis.transform.strategies.relative.compile import Building
+from tamis.transform.strategies.relative.kernels import find_groups
+from tamis.transform.strategy import BY_EVENT, ROOM, Groups, Strategy, Workspace
+
+_BY_SELECTION = (
+    "selection_stamp",
+    "selection_node",
+    "selection_first",
+    "selection_last",
+    "matched",
+    "bound_from",
+    "bound_to",
+)
+_PAIRS = 2 * ROOM
+_FIRST_SIZES = {
+    "lists_of": 2 * at.LIST_SLOT * ROOM,  # at most half full
+    "hits": _PAIRS,
+    "pairs": _PAIRS,
+    "groups": _PAIRS,
+}
+_TOGETHER = (
+    ("answers", "answer_paths", "group_starts", "group_ends"),
+    ("groups", "bound"),
+    ("list_bound", "list_starts", "list_ends"),
+)
+
+
+class RelativeStrategy:
+    """The plans of all transformations, and the workspace of one thread.
+
+    Args:
+        labels: that shapes are made with.
+        nodes_max: in the lists of a document, and likewise what is true of its bound nodes.
+
+    >>> from tamis.language.flwr import parse_transformation
+    >>> from tamis.transform.shapes import Shapes, task_of
+    >>> labels = Labels()
+    >>> strategy = RelativeStrategy(labels)
+    >>> text = "<r>{ for $b in //b where $b/@n > 1 return $b/c }</r>"
+    >>> strategy.add(Shapes(labels).of(task_of(parse_transformation(text))))
+    0
+    """
+
+    def __init__(self, labels: Labels, nodes_max: int = 1 << 24) -> None:
+        self._building = Building(labels)
+        self._run = NfaRun()
+        arrays = zeros(at.Work, ROOM, **_FIRST_SIZES)
+        self._work = Workspace(at.STATE_SIZE, at.WORK, arrays, _TOGETHER, nodes_max)
+        self._plans: tuple[at.Plans, Constants] | None = None  # None if transformations are new
+
+    def add(self, shape: Shape) -> int:
+        """Add a transformation: its number."""
+        self._plans = None
+        return self._building.add(shape)
+
+    def remove(self, number: int) -> None:
+        """Remove a transformation."""
+        self._building.remove(number)
+
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
+        """What the transformations find in a document, which is a batch of its own.
+
+        Raises:
+            DocumentLimitError: there are more nodes than is allowed.
+        """
+        building, work = self._building, self._work
+        rows = self._run.run(building.nfa, building.labels.names, batch, vocabulary)
+        attributes = building.constants.attributes
+        read = read_of(rows, building.nfa.records, batch, attributes, vocabulary)
+        work.reserve(len(batch.tags) + 2, *BY_EVENT, "is_bound", "first_hit", "first_list")
+        work.reserve(len(rows), "row_stamp")
+        if self._plans is None:
+            self._plans = self._registered()
+        work.words[EVENTS], work.words[at.ROWS] = len(batch.tags), len(rows)
+        work.find(find_groups, read, at.NODES_USED)
+        return self._groups(self._plans[0])
+
+    def _registered(self) -> tuple[at.Plans, Constants]:
+        """The arrays of all transformations, and as much room for what is about these."""
+        building, work = self._building, self._work
+        plans, constants = building.plans(), building.constants.arrays()
+        work.register(at.PLANS, plans)
+        work.register(CONSTANTS, constants)
+        work.reserve(building.constants.leaves.count, "leaf_stamp")
+        work.reserve(len(building.nfa), "binding_stamp", "binding_row")
+        work.reserve(building.selections, *_BY_SELECTION)
+        work.reserve(building.constants.sources.count + 1, "of_path", "path_at")
+        work.reserve(len(plans.is_live), "is_answer")
+        return plans, constants
+
+    def _groups(self, plans: at.Plans) -> Groups:
+        """What was found, copied; the paths of transformations stay what they are."""
+        words, arrays = self._work.words, self._work.arrays
+        answers, lists = int(words[at.ANSWERS_USED]), int(words[at.LIST_KEYS])
+        groups = Groups(
+            transformations=arrays.answers[:answers].copy(),
+            group_starts=arrays.group_starts[:answers].copy(),
+            group_ends=arrays.group_ends[:answers].copy(),
+            bound=arrays.bound[: words[at.BOUND_USED]].copy(),
+            path_starts=arrays.answer_paths[:answers].copy(),
+            paths=plans.paths,
+            of_path=arrays.of_path[: self._building.constants.sources.count + 1].copy(),
+            list_bound=arrays.list_bound[:lists].copy(),
+            list_starts=arrays.list_starts[:lists].copy(),
+            list_ends=arrays.list_ends[:lists].copy(),
+            nodes=arrays.nodes[: words[at.NODES_USED]].copy(),
+        )
+        if words[at.IS_UNORDERED]:
+            _order(groups)
+        freeze(*groups)
+        return groups
+
+
+def _order(groups: Groups) -> None:
+    """Bring each list into document order."""
+    order = np.argsort(groups.list_starts)
+    starts, ends = groups.list_starts[order], groups.list_ends[order]
+    lists = np.repeat(starts, ends - starts)
+    groups.nodes[:] = groups.nodes[np.lexsort((groups.nodes, lists))]
+
+
+STRATEGY = Strategy(
+    name="relative",
+    check=lambda _: None,
+    searcher=lambda labels, nodes_max, _: RelativeStrategy(labels, nodes_max),
+    explain=lambda *_: "",
+    takes_schema=False,
+)
