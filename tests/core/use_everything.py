@@ -96,8 +96,8 @@ def _use_path_sharing() -> None:
     from tamis.language.flwr import parse_transformation  # noqa: PLC0415
     from tamis.transform.shapes import Shapes, task_of  # noqa: PLC0415
     from tamis_papers.pathsharing.claims import Claims  # noqa: PLC0415
-    from tamis_papers.pathsharing.planning import FW, FWR, F, Planner  # noqa: PLC0415
-    from tamis_papers.pathsharing.strategy import PathSharing  # noqa: PLC0415
+    from tamis_papers.pathsharing.execute import PathSharing  # noqa: PLC0415
+    from tamis_papers.pathsharing.plan import FW, FWR, F, Planner  # noqa: PLC0415
 
     returned = "return <i>{ $b//c[@l], $b }</i> }</r>"
     texts = [
@@ -197,9 +197,9 @@ def _use_drawn_events() -> None:
     """Draw filters and events, and match them with each engine."""
     import numpy as np  # noqa: PLC0415
 
-    from tamis_papers.pcm.building import compile_filters  # noqa: PLC0415
+    from tamis_papers.pcm.compile import compile_filters  # noqa: PLC0415
+    from tamis_papers.pcm.execute import Preparation  # noqa: PLC0415
     from tamis_papers.pcm.layout import LINE_WIDTH  # noqa: PLC0415
-    from tamis_papers.pcm.preparing import Preparation  # noqa: PLC0415
     from tamis_workload import EventWorkload  # noqa: PLC0415
 
     drawn = EventWorkload(interfaces=2, filters=(50, 50), names=9, constraints=(1, 3), strings=0.5)

@@ -9,9 +9,9 @@ from typing import Any
 from tamis.core.errors import EngineRefused, MissingExtra
 from tamis.events.model import FilterTable, Owners
 from tamis.events.planner import Engine
-from tamis_papers.pcm.building import compile_filters
-from tamis_papers.pcm.matching import OcmSearcher
-from tamis_papers.pcm.tables import PcmOptions, PcmProgram
+from tamis_papers.pcm.compile import compile_filters
+from tamis_papers.pcm.execute import OcmSearcher
+from tamis_papers.pcm.program import PcmOptions, PcmProgram
 
 __all__ = [
     "CCM",

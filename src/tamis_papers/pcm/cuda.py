@@ -14,20 +14,10 @@ from numba import cuda as numba_cuda
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.index.matchset import MatchSet
 from tamis.events.model import EventBatch, Owners
-from tamis_papers.pcm.kernels.satisfying import covers, sat_with
-from tamis_papers.pcm.layout import (
-    LINE_COPY,
-    LINE_END,
-    LINE_FIRST,
-    LINE_KIND,
-    LINE_NUM_CONSTR,
-    LINE_START,
-    LINE_VALUE,
-    LINE_WIDTH,
-)
-from tamis_papers.pcm.matching import joined, singletons
-from tamis_papers.pcm.preparing import Preparation
-from tamis_papers.pcm.tables import PcmProgram, UInt64
+from tamis_papers.pcm import layout as at
+from tamis_papers.pcm.execute import Preparation, joined, singletons
+from tamis_papers.pcm.kernels.select import covers, sat_with
+from tamis_papers.pcm.program import PcmProgram, UInt64
 
 # Numba has no types for mypy.
 cuda: Any = numba_cuda
@@ -82,19 +72,19 @@ def _evaluate(
     """
     x = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
     for y in range(cuda.blockIdx.y, line_count, cuda.gridDim.y):
-        if x >= lines[y, LINE_NUM_CONSTR]:
+        if x >= lines[y, at.LINE_NUM_CONSTR]:
             continue
-        constraint = lines[y, LINE_FIRST] + x
-        copy = lines[y, LINE_COPY]
+        constraint = lines[y, at.LINE_FIRST] + x
+        copy = lines[y, at.LINE_COPY]
         if not _covers(blooms[copy], constr_bf[constraint]):
             continue
         if not _sat(
             np.int64(constr_op[constraint]),
             constr_val[constraint],
-            lines[y, LINE_KIND],
-            lines[y, LINE_VALUE],
-            lines[y, LINE_START],
-            lines[y, LINE_END],
+            lines[y, at.LINE_KIND],
+            lines[y, at.LINE_VALUE],
+            lines[y, at.LINE_START],
+            lines[y, at.LINE_END],
             strings,
             list_starts,
             list_kinds,
@@ -147,8 +137,8 @@ class _Lane:
 
     def make_room(self, lines: int) -> None:
         """Room for so many lines."""
-        self.lines = cuda.pinned_array((lines, LINE_WIDTH), np.int64)
-        self._device_lines = cuda.device_array((lines, LINE_WIDTH), np.int64)
+        self.lines = cuda.pinned_array((lines, at.LINE_WIDTH), np.int64)
+        self._device_lines = cuda.device_array((lines, at.LINE_WIDTH), np.int64)
 
     def memory_usage(self) -> int:
         """Bytes of what is on the GPU."""

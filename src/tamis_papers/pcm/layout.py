@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.record import fields
-from tamis_papers.pcm.tables import Tables, UInt64
+from tamis.core.kernel.record import lay_out
+from tamis_papers.pcm.program import Tables, UInt64
 
 (
     PART,  # the number of this thread among those that share the tables of each event
@@ -151,10 +151,6 @@ class Meeting(NamedTuple):
     words: Int64
 
 
-TABLES = fields(Tables, SCALARS)
-OWNED = fields(Owned, TABLES.string_bytes + 2)
-EVENTS = fields(Events, OWNED.always + 2)
-WORK = fields(Work, EVENTS.is_error + 2)
-INPUT = fields(Input, WORK.found_counts + 2)
-MEETING = fields(Meeting, INPUT.left_of + 2)
-STATE_SIZE = MEETING.words + 2
+TABLES, OWNED, EVENTS, WORK, INPUT, MEETING, STATE_SIZE = lay_out(
+    SCALARS, Tables, Owned, Events, Work, Input, Meeting
+)

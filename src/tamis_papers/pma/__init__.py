@@ -10,7 +10,7 @@ from tamis.schema.prune import Heuristics
 
 if TYPE_CHECKING:
     from tamis.language.model import Query
-    from tamis_papers.pma.matching import PmaSearcher
+    from tamis_papers.pma.execute import PmaSearcher
     from tamis_papers.pma.program import PmaOptions, PmaProgram
 
 __all__ = ["ENGINE", "PmaOptions", "compile_queries", "open_pma", "refuses"]
@@ -34,7 +34,7 @@ def compile_queries(*arguments: Any, **options: Any) -> PmaProgram:
 
 def open_pma(program: PmaProgram, bytes_max: int) -> PmaSearcher:
     """What matches with a program, for one thread at a time. It learns nothing."""
-    from tamis_papers.pma.matching import PmaSearcher  # noqa: PLC0415
+    from tamis_papers.pma.execute import PmaSearcher  # noqa: PLC0415
 
     del bytes_max
     return PmaSearcher(program)

@@ -1,17 +1,157 @@
-"""Queries → ``PmaProgram``: pruned, divided into keywords, refused where a ``*`` is left."""
+"""Filters → keywords → ``Pma``, in bulk.
+
+Queries → ``PmaProgram``: pruned, divided into keywords, refused where a ``*`` is left.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tamis.core.arrays import distinct, freeze
+from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
 from tamis.matching.filters import Filters, filters_of, refusal
 from tamis.schema.prune import Pruner
-from tamis_papers.pma.program import Instances, PmaOptions, PmaProgram
+from tamis_papers.pma.kernels import (
+    KEYWORD,
+    STATES,
+    add_keywords,
+    enter_edges,
+    fill_fail,
+    fill_full_goto,
+    fill_output_fail,
+)
+from tamis_papers.pma.program import FULL_GOTO_MAX, Instances, Pma, PmaOptions, PmaProgram
+
+# -- keywords and their automaton ------------------------------------------------------------------
+
+
+_STATES_AT_FIRST = 1 << 10
+
+
+class Keywords(NamedTuple):
+    """Keywords: the maximal parts of filters without ``//`` inside.
+
+    Attributes:
+        starts, ends: int64[k]; keyword k is ``codes[starts[k]:ends[k]]``, with ``#`` before it if
+            its first step does not descend.
+        codes: int32[]; of all filters.
+    """
+
+    starts: Int64
+    ends: Int64
+    codes: Int32
+
+    def part(self, chosen: NDArray[np.bool_]) -> Keywords:
+        """Some of them, in order."""
+        return Keywords(self.starts[chosen], self.ends[chosen], self.codes)
+
+
+class _Trie(NamedTuple):
+    """States as they are found; see ``Pma``. There may be room for more."""
+
+    edges: Int32
+    parent: Int32
+    symbol: Int32
+    depth: Int32
+
+
+def keywords_of(filters: Filters) -> tuple[Keywords, Int64]:
+    """All keywords, in the order of the filters; and int64[f + 1], where those of each begin.
+
+    >>> from tamis.language.xpath import parse
+    >>> from tamis.matching.filters import filters_of
+    >>> keywords, first = keywords_of(filters_of([parse("/a/b//c/d"), parse("//b")])[0])
+    >>> keywords.starts, keywords.ends, first
+    (array([0, 2, 4]), array([2, 4, 5]), array([0, 2, 3]))
+    """
+    begins = (filters.codes & 1).astype(np.bool_)
+    begins[filters.starts[:-1]] = True
+    starts = np.flatnonzero(begins).astype(np.int64)
+    ends = np.append(starts[1:], len(filters.codes))[: len(starts)]
+    first = np.searchsorted(starts, filters.starts).astype(np.int64)
+    return Keywords(starts, ends, filters.codes), first
+
+
+def build(keywords: Keywords, width: int, full_goto: bool) -> tuple[Pma, Int32]:
+    """The automaton of some keywords; and int32[k], the state that each of them is.
+
+    Args:
+        width: how many symbols there are.
+        full_goto: whether goto is to be total, if that stays small.
+    """
+    trie, state_of = _ordered(*_trie(keywords))
+    states = len(trie.parent)
+    fail = np.zeros(states, np.int32)
+    fill_fail(trie.edges, trie.parent, trie.symbol, fail)
+    output = np.argsort(state_of, kind="stable").astype(np.int32)
+    output_starts = np.zeros(states + 1, np.int64)
+    np.cumsum(np.bincount(state_of, minlength=states), out=output_starts[1:])
+    output_fail = np.zeros(states, np.int32)
+    fill_output_fail(output_starts, fail, output_fail)
+    is_full = full_goto and states * width <= FULL_GOTO_MAX
+    full = np.zeros(states * width if is_full else 0, np.int32)
+    if is_full:
+        children = np.argsort(trie.parent[1:], kind="stable").astype(np.int32) + np.int32(1)
+        fill_full_goto(trie.parent, trie.symbol, fail, children, full)
+    pma = Pma(
+        full,
+        trie.edges,
+        trie.parent,
+        trie.symbol,
+        fail,
+        trie.depth,
+        output_starts,
+        output,
+        output_fail,
+    )
+    return pma, state_of
+
+
+def _trie(keywords: Keywords) -> tuple[_Trie, Int32]:
+    """The trie of keywords, with room at the end; and the state of each keyword."""
+    state_of = np.zeros(len(keywords.starts), np.int32)
+    progress = np.zeros(2, np.int64)
+    progress[STATES] = 1
+    trie = _with_room(_Trie(*(np.zeros(1, np.int32) for _ in range(4))), 1, _STATES_AT_FIRST)
+    while not add_keywords(progress, *keywords, *trie, state_of):
+        at, states = int(progress[KEYWORD]), int(progress[STATES])
+        longest = int(keywords.ends[at] - keywords.starts[at]) + 1
+        trie = _with_room(trie, states, max(2 * len(trie.parent), states + longest))
+    states = int(progress[STATES])
+    return _Trie(trie.edges, *(array[:states] for array in trie[1:])), state_of
+
+
+def _with_room(trie: _Trie, states: int, room: int) -> _Trie:
+    arrays = [np.zeros(room, np.int32) for _ in range(3)]
+    for larger, smaller in zip(arrays, trie[1:], strict=True):
+        larger[:states] = smaller[:states]
+    return _Trie(_entered(arrays[0], arrays[1], states, room), *arrays)
+
+
+def _entered(parent: Int32, symbol: Int32, states: int, room: int) -> Int32:
+    """The hash table of the first states, with room for more."""
+    edges = np.zeros(1 << (2 * room - 1).bit_length(), np.int32)
+    enter_edges(edges, parent, symbol, states)
+    return edges
+
+
+def _ordered(trie: _Trie, state_of: Int32) -> tuple[_Trie, Int32]:
+    """The same states, numbered by depth: what fail leads to comes first."""
+    order = np.argsort(trie.depth, kind="stable")
+    rank = np.empty(len(order), np.int32)
+    rank[order] = np.arange(len(order), dtype=np.int32)
+    parent, symbol = rank[trie.parent[order]], trie.symbol[order]
+    edges = _entered(parent, symbol, len(order), len(order))
+    return _Trie(edges, parent, symbol, trie.depth[order]), rank[state_of]
+
+
+# -- filters ---------------------------------------------------------------------------------------
+
 
 DEFAULT_OPTIONS = PmaOptions()
 
@@ -87,7 +227,7 @@ def _with_wildcards(filters: Filters, has_dtd: bool) -> list[tuple[int, str]]:
 
 
 def _program(filters: Filters, options: PmaOptions) -> PmaProgram:
-    from tamis_papers.pma.building import build, keywords_of  # noqa: PLC0415 - imports kernels
+    from tamis_papers.pma.compile import build, keywords_of  # noqa: PLC0415 - imports kernels
 
     keywords, first = keywords_of(filters)
     width = len(filters.names)

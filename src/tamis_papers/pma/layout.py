@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel.record import fields
+from tamis.core.kernel.record import lay_out
 from tamis_papers.pma.program import Instances, Pma
 
 (
@@ -22,9 +22,6 @@ from tamis_papers.pma.program import Instances, Pma
     IS_DYNAMIC,
     SCALARS,
 ) = range(12)
-
-DONE, FULL_FOUND, FULL_DEPTH = range(3)
-"""What the kernel returns: all documents are matched, or room is missing for the next one."""
 
 NO_INSTANCE = -1
 """What a filter waits for that has matched, or does not take part; and the end of a list."""
@@ -85,9 +82,6 @@ class Work(NamedTuple):
     previous: Int32
 
 
-SINGLE = fields(Pma, SCALARS)
-MULTI = fields(Pma, SINGLE.output_fail + 2)
-INSTANCES = fields(Instances, MULTI.output_fail + 2)
-EVENTS = fields(Events, INSTANCES.number + 2)
-WORK = fields(Work, EVENTS.symbols + 2)
-STATE_SIZE = WORK.previous + 2
+SINGLE, MULTI, INSTANCES, EVENTS, WORK, STATE_SIZE = lay_out(
+    SCALARS, Pma, Pma, Instances, Events, Work
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tamis.events.planner import Engine
 from tamis_papers.sff.compile import compile_filters
-from tamis_papers.sff.matching import SffSearcher
+from tamis_papers.sff.execute import SffSearcher
 from tamis_papers.sff.program import SffProgram
 
 __all__ = ["ENGINE", "SffProgram", "SffSearcher", "compile_filters"]

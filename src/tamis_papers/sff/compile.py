@@ -22,7 +22,7 @@ from tamis.events.model import (
     FilterTable,
     packed,
 )
-from tamis_papers.sff.kernels.building import (
+from tamis_papers.sff.kernels import (
     count_postings,
     fill_postings,
     link_parts,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel.record import fields
+from tamis.core.kernel.record import lay_out
 from tamis_papers.sff.program import Index
 
 (
@@ -26,9 +26,6 @@ from tamis_papers.sff.program import Index
     FOUND_MAX,  # what one event can find
     SCALARS,
 ) = range(16)
-
-DONE, FULL_FOUND = range(2)
-"""What the kernel returns: all events are matched, or room is missing for the next one."""
 
 
 class Events(NamedTuple):
@@ -77,8 +74,4 @@ class Work(NamedTuple):
     found: Int32
 
 
-INDEX = fields(Index, SCALARS)
-EVENTS = fields(Events, INDEX.block_sizes + 2)
-REPORTED = fields(Reported, EVENTS.in_error + 2)
-WORK = fields(Work, REPORTED.always + 2)
-STATE_SIZE = WORK.found + 2
+INDEX, EVENTS, REPORTED, WORK, STATE_SIZE = lay_out(SCALARS, Index, Events, Reported, Work)

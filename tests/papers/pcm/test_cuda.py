@@ -89,6 +89,6 @@ def test_only_one_module_imports_cuda() -> None:
         "import sys\n"
         "from tamis.events.planner import ENGINES\n"
         "list(map(ENGINES.named, ENGINES.names()))\n"
-        "print('tamis_papers.pcm.matching' in sys.modules, 'numba.cuda' in sys.modules)\n",
+        "print('tamis_papers.pcm.execute' in sys.modules, 'numba.cuda' in sys.modules)\n",
     )
     assert loaded == "True False\n"

@@ -201,11 +201,11 @@ def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("parallel", ["tables", "events"])
 def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> None:
     """Its error is raised, and the others do not wait for it."""
-    from tamis_papers.pcm import matching  # noqa: PLC0415
+    from tamis_papers.pcm import execute  # noqa: PLC0415
 
     table = of_numbers(3, 8, 60)
     batch = encode(events_of(4, 8, 50, 4), table.names)
-    compiled = matching.match_events
+    compiled = execute.match_events
 
     def fails_in_another(state: Any) -> int:
         if threading.current_thread() is not threading.main_thread():
@@ -215,7 +215,7 @@ def test_a_thread_that_fails(monkeypatch: pytest.MonkeyPatch, parallel: Any) -> 
     program = compile_filters(table, PcmOptions(parallel=parallel))
     at_work = OcmSearcher(program, table.owners("interface"), 3)
     with monkeypatch.context() as patch:
-        patch.setattr(matching, "match_events", fails_in_another)
+        patch.setattr(execute, "match_events", fails_in_another)
         with pytest.raises(MemoryError):
             at_work.match(batch)
     assert len(at_work.match(encode([{}] * 3, table.names)).set_ids) == 0  # nothing is left

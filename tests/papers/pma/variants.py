@@ -16,7 +16,7 @@ from tamis.language.model import Query
 from tamis.language.xpath import parse
 from tamis.schema.prune import Pruner
 from tamis_papers.pma import PmaOptions, compile_queries, open_pma
-from tamis_papers.pma.matching import PmaSearcher
+from tamis_papers.pma.execute import PmaSearcher
 
 OPTIONS = [
     PmaOptions(*options)

@@ -229,7 +229,7 @@ def test_counters_begin_anew_before_they_overflow() -> None:
     events: list[dict[str, Any]] = [{"a": 1}, {"b": 1}, {"a": 1, "b": 1}]
     expected = [[1], [], [0, 1]]
     assert pairs(matching, events, table.names) == expected
-    state = matching._workers[0]._state
+    state = matching._workers[0]._state.words
     state[BASE] = 2**31 - 8
     bases = set()
     for _ in range(4):
@@ -253,7 +253,7 @@ def test_interfaces_are_found_once_and_then_passed_over() -> None:
     assert sorted(matches.set_ids[:3].tolist()) == [0, 1, 2]
     assert matches.document_starts.tolist() == [0, 3, 5, 5]
     # It stopped as soon as all were marked: of the counters, hardly any was touched.
-    counters = matching._workers[0]._work.counters
+    counters = matching._workers[0]._state.arrays.counters
     matching.match(encode([{"a": 1_000, "b": 1_000}], table.names))
     assert np.count_nonzero(counters == counters.max()) < 100
 

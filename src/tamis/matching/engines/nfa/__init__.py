@@ -122,7 +122,6 @@ def _of_step(step: ast.Step, descends: bool, is_leaf: bool) -> Iterator[str]:
 
 
 def _steps(expression: ast.Expression) -> int:
-    """How many steps all paths have together."""
     match expression:
         case ast.Exists(paths) | ast.Compare(_, ast.Nodes(paths), _):
             steps = [step for path in paths for step in path.steps]

@@ -125,7 +125,7 @@ class NfaProgram:
         self._projections.add(projection_of(query.expression))
 
     def _add_pruned(self, query: Query, number: int, pruner: Pruner) -> None:
-        """Add a twig that is pruned; documents that leave the DTD need what it reads as it is."""
+        """Add a twig that is pruned; documents that violate the DTD need what it reads as it is."""
         _refuse(query)
         pruned = prune_query(query, pruner)
         filters = self.labels.filters(pruned)
@@ -151,7 +151,6 @@ class NfaProgram:
         self._set_starts.append(int(self._set_starts.view[-1]) + 1)
 
     def _add_first(self, queries: Sequence[Query], pruner: Pruner | None) -> None:
-        """Add all queries, to an empty program."""
         self.is_pruned = pruner is not None
         filters, others = filters_of(queries, pruner)
         self.labels = _labels(filters.names)
@@ -167,14 +166,12 @@ class NfaProgram:
 
 
 def _refuse(query: Query) -> None:
-    """Raise where a query cannot be run."""
     reason = refuses(query)
     if reason is not None:
         raise refusal("nfa", query, reason)
 
 
 def _labels(names: Sequence[str]) -> Labels:
-    """Labels with the same numbers."""
     labels = Labels()
     for name in names:
         labels.of(name)

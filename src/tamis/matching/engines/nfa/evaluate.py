@@ -215,7 +215,6 @@ class Evaluation:
         return places, self.batch.attribute_event[places]
 
     def _passes(self, test: NodeTest) -> Mask:
-        """By name of the vocabulary, whether an attribute of that name passes."""
         count = len(self.vocabulary)
         if test is KindTest.NODE:
             return np.ones(count, np.bool_)
@@ -239,7 +238,6 @@ class Evaluation:
 
     @cached_property
     def _text_parents(self) -> Int64:
-        """The start event of the parent of each text node."""
         batch = self.batch
         deepest = np.cumsum(np.where(batch.tags >= 0, 1, -1)).max(initial=0)
         parents = np.zeros(len(batch.text_event), np.int64)
@@ -317,7 +315,6 @@ class Strings:
         return order, np.searchsorted(self.ids[order], np.arange(len(self.distinct) + 1))
 
     def _where(self, asked: Asked) -> Mask:
-        """Which of them are as asked."""
         return self._where_distinct(asked)[self.ids]
 
     def _where_distinct(self, asked: Asked) -> Mask:
@@ -351,10 +348,8 @@ class Strings:
 
     @cached_property
     def _normalized(self) -> Strings:
-        """What normalize-space() makes of each distinct one."""
         return Strings(map(normalize_space, self.distinct))
 
     @cached_property
     def _as_numbers(self) -> NDArray[np.float64]:
-        """What number() makes of each distinct one."""
         return np.array([xpath_number(value) for value in self.distinct], np.float64)

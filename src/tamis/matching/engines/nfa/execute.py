@@ -183,7 +183,6 @@ class NfaSearcher:
         return np.concatenate(documents), np.repeat(np.array(sets, np.int32), counts)
 
     def _run(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Int64:
-        """Run the NFA over a batch; the nodes that reached watched states, by start event."""
         program = self._program
         return self._nfa_run.run(program.nfa, program.labels.names, batch, vocabulary)
 
@@ -253,7 +252,6 @@ class NfaSearcher:
 
 
 def _without(stream: PathTuples, documents: Sequence[int]) -> PathTuples:
-    """A stream without the tuples of some documents."""
     kept = ~np.isin(stream.documents, documents)
     stream = PathTuples(stream.nodes[kept], stream.documents[kept])
     freeze(*stream)

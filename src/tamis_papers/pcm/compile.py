@@ -9,7 +9,7 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.errors import UsageError
 from tamis.events.model import FilterTable
-from tamis_papers.pcm.kernels.building import (
+from tamis_papers.pcm.kernels.build import (
     enter_tables,
     fill_rows,
     find_rows,
@@ -17,7 +17,7 @@ from tamis_papers.pcm.kernels.building import (
     order_by_name,
     order_filters,
 )
-from tamis_papers.pcm.tables import PADDING, PcmOptions, PcmProgram, Tables, UInt64
+from tamis_papers.pcm.program import PADDING, PcmOptions, PcmProgram, Tables, UInt64
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _BLOOM_SHIFT = np.uint64(64 - 6)  # bits 0 to 63

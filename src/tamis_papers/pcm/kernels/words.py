@@ -1,15 +1,27 @@
-"""How threads meet: words of memory that all of them change and wait for."""
+"""Bit vectors compared, eight at once, and asked for ahead.
+
+How threads meet: words of memory that all of them change and wait for.
+"""
 
 from __future__ import annotations
 
 import os
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.core.arrays import Int64
 from tamis.core.kernel import called
 from tamis.core.kernel.declare import intrinsic
-from tamis_papers.pcm.layout import ABORT, ARRIVED
+from tamis_papers.pcm import layout as at
+
+
+@intrinsic
+def covered(vectors: NDArray[np.uint64], place: int, outside: np.uint64) -> np.uint64:
+    """Which of eight vectors, from a place on, have no bit of ``outside``: a mask, unchecked."""
+    eight = vectors[place : place + 8]
+    return np.uint64(sum(1 << lane for lane, vector in enumerate(eight) if not vector & outside))
+
 
 _SPINS = 300
 """How often a thread looks before it lets others have its core: some microseconds."""
@@ -52,10 +64,10 @@ def let_others() -> None:
 @called
 def meet(words: Int64, arrivals: int) -> bool:
     """Wait until so many arrived, all meetings counted, this thread too; False if one failed."""
-    add(words, np.int64(ARRIVED), np.int64(1))
+    add(words, np.int64(at.ARRIVED), np.int64(1))
     spins = 0
-    while look(words, np.int64(ARRIVED)) < arrivals:
-        if look(words, np.int64(ABORT)) != 0:
+    while look(words, np.int64(at.ARRIVED)) < arrivals:
+        if look(words, np.int64(at.ABORT)) != 0:
             return False
         spins += 1
         if spins < _SPINS:

@@ -1,4 +1,7 @@
-"""``OcmSearcher``: tables at work on the cores of a processor."""
+"""``OcmSearcher``: tables at work on the cores of a processor.
+
+What CCM does on the processor: ``Input`` for the events of a batch, some at a time.
+"""
 
 from __future__ import annotations
 
@@ -10,44 +13,15 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
 from tamis.core.kernel.record import register
+from tamis.core.kernel.state import State
 from tamis.core.threads import WorkerPool, check_threads
 from tamis.events.model import EventBatch, Owners
-from tamis_papers.pcm.kernels.matching import match_events
-from tamis_papers.pcm.layout import (
-    ABORT,
-    ARE_INTERFACES,
-    ARRIVED,
-    BASE_STEP,
-    CHOSEN,
-    EVENT,
-    EVENT_END,
-    EVENTS,
-    EVENTS_BEFORE,
-    FOUND_COUNT,
-    FULL,
-    IN_STEP,
-    INPUT,
-    LEFT,
-    LINES,
-    MEETING,
-    MEETING_SIZE,
-    NEED,
-    OWNED,
-    PART,
-    PARTS,
-    SHARE,
-    STATE_SIZE,
-    STOP,
-    TABLE_COUNT,
-    TABLES,
-    WORK,
-    Events,
-    Input,
-    Meeting,
-    Owned,
-    Work,
-)
-from tamis_papers.pcm.tables import PcmProgram
+from tamis_papers.pcm import layout as at
+from tamis_papers.pcm.kernels.match import match_events, prepare_events
+from tamis_papers.pcm.program import PcmProgram, UInt64
+
+# -- matching --------------------------------------------------------------------------------------
+
 
 _SHARE = 16
 """Events that a thread takes at once, where threads share events."""
@@ -62,7 +36,7 @@ class OcmSearcher:
 
     def __init__(self, program: PcmProgram, owners: Owners, threads: int) -> None:
         self.program = program
-        self._owned = Owned(
+        self._owned = at.Owned(
             owner_of=owners.of[program.numbers], always=distinct(owners.of[program.empty])
         )
         self._singletons = singletons(owners.total)
@@ -70,7 +44,7 @@ class OcmSearcher:
         self._need = len(self._owned.owner_of) + len(self._owned.always)
         if owners.are_interfaces:
             self._need = owners.total
-        self._meeting = Meeting(np.zeros(MEETING_SIZE, np.int64))
+        self._meeting = at.Meeting(np.zeros(at.MEETING_SIZE, np.int64))
         self._in_step = program.options.parallel == "tables"
         shared = _new_work(program, owners)
         self._threads = [
@@ -79,17 +53,17 @@ class OcmSearcher:
         ]
         self._pool = WorkerPool(threads)
         for number, part in enumerate(self._threads):
-            state = part.state
-            state[IN_STEP] = self._in_step
-            state[PART], state[PARTS] = (number, threads) if self._in_step else (0, 1)
-            state[ARE_INTERFACES] = owners.are_interfaces
-            state[TABLE_COUNT] = program.tables.total
-            state[SHARE] = _SHARE
-            state[BASE_STEP] = program.size_max + 1
-            state[NEED] = self._need
-            register(state, TABLES.vector_bits, program.tables)
-            register(state, OWNED.owner_of, self._owned)
-            register(state, MEETING.words, self._meeting)
+            words = part.state.words
+            words[at.IN_STEP] = self._in_step
+            words[at.PART], words[at.PARTS] = (number, threads) if self._in_step else (0, 1)
+            words[at.ARE_INTERFACES] = owners.are_interfaces
+            words[at.TABLE_COUNT] = program.tables.total
+            words[at.SHARE] = _SHARE
+            words[at.BASE_STEP] = program.size_max + 1
+            words[at.NEED] = self._need
+            part.state.register(at.TABLES, program.tables)
+            part.state.register(at.OWNED, self._owned)
+            part.state.register(at.MEETING, self._meeting)
 
     def match(self, batch: EventBatch) -> MatchSet:
         """The owners of filters that match each event."""
@@ -98,26 +72,26 @@ class OcmSearcher:
             input = room_for_lines(batch)
             part.begin(events, input, self._events_before, self._need, self._in_step)
         words = self._meeting.words
-        if words[ABORT]:  # what was marked for an event that was not done
+        if words[at.ABORT]:  # what was marked for an event that was not done
             for part in self._threads:
-                part.work.interface_words[:] = 0
+                part.state.arrays.interface_words[:] = 0
         words[:] = 0
-        words[STOP] = -1
+        words[at.STOP] = -1
         self._events_before += batch.events
         parts = self._threads
         while parts:
-            calls = [partial(match_events, part.state) for part in parts]
+            calls = [partial(match_events, part.state.words) for part in parts]
             statuses = self._pool.run(calls, self._abort)
-            is_full = FULL in statuses
+            is_full = at.FULL in statuses
             parts = [
                 part
                 for part, status in zip(parts, statuses, strict=True)
-                if status == FULL or (is_full and self._in_step)
+                if status == at.FULL or (is_full and self._in_step)
             ]
             for part in parts:
                 part.make_room(self._need)
-            words[ARRIVED], words[STOP] = 0, -1
-        counts = np.array([part.work.found_counts for part in self._threads])
+            words[at.ARRIVED], words[at.STOP] = 0, -1
+        counts = np.array([part.state.arrays.found_counts for part in self._threads])
         found = [part.taken() for part in self._threads]
         starts, set_ids = joined(counts, found)
         matches = self._singletons._replace(document_starts=starts, set_ids=set_ids)
@@ -126,14 +100,14 @@ class OcmSearcher:
 
     def _abort(self) -> None:
         """Let no thread wait for others."""
-        self._meeting.words[ABORT] = 1
+        self._meeting.words[at.ABORT] = 1
 
     def memory_usage(self) -> int:
         """Bytes of the room for work."""
         arrays = {
             id(array): array.nbytes
             for part in self._threads
-            for array in (*part.work, part.state)
+            for array in (*part.state.arrays, part.state.words)
             if array.base is None
         }
         own = (*self._owned, *self._singletons[:4], *self._meeting)
@@ -141,49 +115,36 @@ class OcmSearcher:
 
 
 class _Part:
-    """What one thread needs.
+    """The state of one thread; the arrays for what is found are made for each batch."""
 
-    Attributes:
-        state: where the kernel finds it.
-        work: room for work; that for what is found is made for each batch.
-    """
-
-    def __init__(self, work: Work) -> None:
-        self.work = work
-        self.state = np.zeros(STATE_SIZE, np.int64)
+    def __init__(self, work: at.Work) -> None:
+        self.state = State(at.STATE_SIZE, at.WORK, work)
 
     def begin(
-        self, events: Events, input: Input, events_before: int, need: int, in_step: bool
+        self, events: at.Events, input: at.Input, events_before: int, need: int, in_step: bool
     ) -> None:
         """Prepare for a batch."""
         count = len(events.is_error)
-        state = self.state
-        state[EVENT] = state[FOUND_COUNT] = 0
-        state[EVENT_END] = count if in_step else 0
-        state[EVENTS_BEFORE] = events_before + 1  # the base of none is 0, as counters are at first
-        self._registered = events, input
-        self.work = self.work._replace(
+        words = self.state.words
+        words[at.EVENT] = words[at.FOUND_COUNT] = 0
+        words[at.EVENT_END] = count if in_step else 0
+        words[at.EVENTS_BEFORE] = events_before + 1  # the base of none is 0, as counters are first
+        self.state.register(at.INPUT, input)
+        self.state.register(at.EVENTS, events)
+        self.state.replace(
             found=np.empty(3 * need + count, np.int32), found_counts=np.zeros(count, np.int32)
         )
-        register(state, INPUT.attributes, input)
-        register(state, EVENTS.event_starts, events)
-        register(state, WORK.filters_count, self.work)
 
     def make_room(self, need: int) -> None:
         """Make the room for what is found larger, unless there is enough."""
-        count, before = int(self.state[FOUND_COUNT]), self.work.found
-        if count + 2 * need > len(before):
-            found = np.empty(2 * len(before) + 2 * need, np.int32)
-            found[:count] = before[:count]
-            self.work = self.work._replace(found=found)
-            register(self.state, WORK.filters_count, self.work)
+        while self.state.words[at.FOUND_COUNT] + 2 * need > len(self.state.arrays.found):
+            self.state.grow("found")
 
     def taken(self) -> Int32:
-        """What was found; the room for it goes, and the batch."""
-        found = self.work.found[: int(self.state[FOUND_COUNT])].copy()
+        """What was found; the room for it goes."""
+        found: Int32 = self.state.arrays.found[: self.state.words[at.FOUND_COUNT]].copy()
         none = np.zeros(0, np.int32)
-        self.work = self.work._replace(found=none, found_counts=none)
-        del self._registered
+        self.state.replace(found=none, found_counts=none)
         return found
 
 
@@ -202,11 +163,11 @@ def joined(counts: Int32, found: Sequence[Int32]) -> tuple[Int64, Int32]:
     if len(found) == 1:
         return starts, found[0]
     owners = np.empty(starts[-1], np.int32)
-    at = starts[:-1].copy()
+    position = starts[:-1].copy()
     for own_counts, own in zip(counts, found, strict=True):
         before = np.cumsum(own_counts, dtype=np.int64) - own_counts
-        owners[np.arange(len(own)) + np.repeat(at - before, own_counts)] = own
-        at += own_counts
+        owners[np.arange(len(own)) + np.repeat(position - before, own_counts)] = own
+        position += own_counts
     return starts, owners
 
 
@@ -223,36 +184,80 @@ def singletons(owners: int) -> MatchSet:
     )
 
 
-def events_of(batch: EventBatch) -> Events:
+def events_of(batch: EventBatch) -> at.Events:
     """A batch as kernels read it."""
     is_error = np.zeros(batch.events, np.uint8)
     is_error[list(batch.errors)] = 1
-    return Events(*batch[:6], is_error=is_error)
+    return at.Events(*batch[:6], is_error=is_error)
 
 
-def room_for_lines(batch: EventBatch) -> Input:
+def room_for_lines(batch: EventBatch) -> at.Input:
     """Room for lines of ``Input``: those of any one table at least."""
-    lines = max(int(np.diff(batch.event_starts).max(initial=0)), LINES)
-    return Input(
+    lines = max(int(np.diff(batch.event_starts).max(initial=0)), at.LINES)
+    return at.Input(
         attributes=np.zeros(lines, np.int32),
         starts=np.zeros(lines, np.int32),
         ends=np.zeros(lines, np.int32),
-        chosen=np.zeros(2 * CHOSEN, np.uint64),
+        chosen=np.zeros(2 * at.CHOSEN, np.uint64),
         of_bit=np.zeros(64, np.int32),
         next_of_bit=np.zeros(lines, np.int32),
-        left=np.zeros(LEFT, np.int32),
-        left_of=np.zeros(LEFT, np.int32),
+        left=np.zeros(at.LEFT, np.int32),
+        left_of=np.zeros(at.LEFT, np.int32),
     )
 
 
-def _new_work(program: PcmProgram, owners: Owners) -> Work:
+def _new_work(program: PcmProgram, owners: Owners) -> at.Work:
     """Room for work. In step, all threads share the counters and interfaces."""
     words = np.zeros(2 * -(-owners.total // 8) if owners.are_interfaces else 0, np.uint64)
     none = np.zeros(0, np.int32)
-    return Work(
+    return at.Work(
         filters_count=np.zeros(len(program.tables.sizes), np.int64),
         interfaces=words.view(np.uint8),
         interface_words=words,
         found=none,
         found_counts=none,
     )
+
+
+# -- CCM: events prepared for CUDA -----------------------------------------------------------------
+
+
+class Preparation:
+    """Prepares the events of one batch after the other.
+
+    Args:
+        program: its tables must stay alive, as arrays that kernels find by their addresses.
+    """
+
+    def __init__(self, program: PcmProgram) -> None:
+        self._state = state = np.zeros(at.STATE_SIZE, np.int64)
+        state[at.PARTS] = 1
+        state[at.TABLE_COUNT] = program.tables.total
+        register(state, at.TABLES.vector_bits, program.tables)
+
+    def begin(self, batch: EventBatch) -> at.Events:
+        """Begin with the first event of a batch."""
+        self._events, self._input = events_of(batch), room_for_lines(batch)
+        register(self._state, at.EVENTS.event_starts, self._events)
+        register(self._state, at.INPUT.attributes, self._input)
+        self._state[at.EVENT], self._state[at.EVENT_END] = 0, batch.events
+        return self._events
+
+    @property
+    def event(self) -> int:
+        """The next one; behind the last, how many there are."""
+        return int(self._state[at.EVENT])
+
+    @property
+    def lines(self) -> int:
+        """How many lines were prepared."""
+        return int(self._state[at.PREPARED])
+
+    @property
+    def longest(self) -> int:
+        """The most constraints that one of them asks about."""
+        return int(self._state[at.LONGEST])
+
+    def prepare(self, lines: Int64, blooms: UInt64) -> int:
+        """Prepare the next events, as many as there is room for; how many: 0 if for none."""
+        return int(prepare_events(self._state, lines, blooms))

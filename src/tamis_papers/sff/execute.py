@@ -9,32 +9,11 @@ import numpy as np
 
 from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.core.index.matchset import MatchSet
-from tamis.core.kernel.record import register
+from tamis.core.kernel.state import State, zeros
 from tamis.core.threads import WorkerPool
 from tamis.events.model import EventBatch, Owners
-from tamis_papers.sff.kernels.matching import match_events
-from tamis_papers.sff.layout import (
-    ALWAYS,
-    END,
-    EVENT,
-    EVENTS,
-    EXISTS_NODE,
-    FIRST,
-    FOUND_COUNT,
-    FOUND_MAX,
-    INDEX,
-    OWNERS,
-    PART_NODE,
-    PRUNES,
-    REPORTED,
-    SHIFT,
-    STATE_SIZE,
-    STEP,
-    WORK,
-    Events,
-    Reported,
-    Work,
-)
+from tamis_papers.sff import layout as at
+from tamis_papers.sff.kernels import match_events
 from tamis_papers.sff.program import SffProgram
 
 _FOUND_AT_FIRST = 1 << 10
@@ -69,7 +48,7 @@ class SffSearcher:
         """The owners of filters that match each event."""
         in_error = np.zeros(batch.events, np.uint8)
         in_error[list(batch.errors)] = 1
-        events = Events(*batch[:6], in_error)
+        events = at.Events(*batch[:6], in_error)
         starts, found = self._found(events)
         matches = MatchSet(
             document_starts=starts,
@@ -83,7 +62,7 @@ class SffSearcher:
         freeze(*matches[:5])
         return matches
 
-    def _found(self, events: Events) -> tuple[Int64, Int32]:
+    def _found(self, events: at.Events) -> tuple[Int64, Int32]:
         """The sets that events found, and where those of each begin."""
         count = len(events.in_error)
         used = min(len(self._workers), count)
@@ -108,53 +87,40 @@ class SffSearcher:
 class _Worker:
     """Counters of one thread."""
 
-    def __init__(self, program: SffProgram, owners: Owners, reported: Reported) -> None:
+    def __init__(self, program: SffProgram, owners: Owners, reported: at.Reported) -> None:
         places = len(program.filters)
-        self._kept = program.constraints, reported  # the state has their addresses
-        self._work = Work(
-            counters=np.zeros(places, np.int32),
-            marked_in=np.zeros(owners.total if owners.are_interfaces else 0, np.int64),
-            found_starts=np.zeros(1, np.int64),
-            found=np.empty(_FOUND_AT_FIRST, np.int32),
-        )
-        self._state = state = np.zeros(STATE_SIZE, np.int64)
-        state[STEP] = program.size_max
-        state[SHIFT] = program.shift
-        state[PART_NODE] = program.part_node
-        state[EXISTS_NODE] = program.exists_node
-        state[PRUNES] = owners.are_interfaces
-        state[OWNERS] = len(distinct(owners.of)) if owners.are_interfaces else 0
-        state[ALWAYS] = owners.total if len(reported.always) else -1
-        state[FOUND_MAX] = 1 + (owners.total if owners.are_interfaces else places)
-        register(state, INDEX.constant_starts, program.constraints)
-        register(state, REPORTED.owners, reported)
-        register(state, WORK.counters, self._work)
+        marked = owners.total if owners.are_interfaces else 0
+        work = zeros(at.Work, _FOUND_AT_FIRST, counters=places, marked_in=marked, found_starts=1)
+        self._state = State(at.STATE_SIZE, at.WORK, work)
+        self.memory_usage = self._state.memory_usage
+        words = self._state.words
+        words[at.STEP] = program.size_max
+        words[at.SHIFT] = program.shift
+        words[at.PART_NODE] = program.part_node
+        words[at.EXISTS_NODE] = program.exists_node
+        words[at.PRUNES] = owners.are_interfaces
+        words[at.OWNERS] = len(distinct(owners.of)) if owners.are_interfaces else 0
+        words[at.ALWAYS] = owners.total if len(reported.always) else -1
+        words[at.FOUND_MAX] = 1 + (owners.total if owners.are_interfaces else places)
+        self._state.register(at.INDEX, program.constraints)
+        self._state.register(at.REPORTED, reported)
 
-    def memory_usage(self) -> int:
-        """Bytes of the room for work."""
-        return sum(array.nbytes for array in self._work)
-
-    def match(self, events: Events, first: int, end: int) -> tuple[Int64, Int32]:
+    def match(self, events: at.Events, first: int, end: int) -> tuple[Int64, Int32]:
         """The sets that some events found, and where those of each begin."""
-        state = self._state
-        state[FIRST] = state[EVENT] = first
-        state[END], state[FOUND_COUNT] = end, 0
+        state, words = self._state, self._state.words
+        words[at.FIRST] = words[at.EVENT] = first
+        words[at.END], words[at.FOUND_COUNT] = end, 0
         found_starts = np.zeros(end - first + 1, np.int64)
-        self._work = self._work._replace(found_starts=found_starts)
-        register(state, EVENTS.starts, events)
-        register(state, WORK.counters, self._work)
-        while match_events(state):
-            found = np.empty(2 * len(self._work.found) + int(state[FOUND_MAX]), np.int32)
-            found[: len(self._work.found)] = self._work.found
-            self._work = self._work._replace(found=found)
-            register(state, WORK.counters, self._work)
-        return found_starts, self._work.found[: state[FOUND_COUNT]].copy()
+        state.replace(found_starts=found_starts)
+        state.register(at.EVENTS, events)
+        state.run(match_events)
+        return found_starts, state.arrays.found[: words[at.FOUND_COUNT]].copy()
 
 
-def _reported(program: SffProgram, owners: Owners) -> Reported:
+def _reported(program: SffProgram, owners: Owners) -> at.Reported:
     """The owners of filters by place."""
     of_places = owners.of[program.filters]
     of_blocks = np.zeros(0, np.int32)
     if owners.are_interfaces:
         of_blocks = of_places[:: 1 << program.shift].copy()
-    return Reported(of_places, of_blocks, distinct(owners.of[program.always]))
+    return at.Reported(of_places, of_blocks, distinct(owners.of[program.always]))

@@ -6,7 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, inlined, kernel
-from tamis_papers.pcm.tables import KIND_SHIFT, UInt64
+from tamis_papers.pcm.program import KIND_SHIFT, UInt64
 
 _GOLDEN = U(0x9E3779B97F4A7C15)
 

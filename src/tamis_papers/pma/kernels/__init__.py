@@ -1,1 +1,0 @@
-"""What builds pattern-matching automata, and what matches documents with them."""

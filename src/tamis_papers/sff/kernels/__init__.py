@@ -1,1 +1,0 @@
-"""What Numba compiles: ``building`` the index, and ``matching`` events with it."""
