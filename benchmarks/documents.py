@@ -250,7 +250,7 @@ def _subscriptions(wanted: Table, table: Table, data: Path) -> Iterator[str]:
 
 def _from_documents(wanted: Table, table: Table, data: Path) -> Iterator[str]:
     """Paths are written as absolute ones, since engines do not agree on where others begin."""
-    from tamis.language.xpath import parse_for_slow_lane  # noqa: PLC0415 - slow to import
+    from tamis.language.xpath import absolute_xpath  # noqa: PLC0415 - slow to import
     from tamis_workload.observed.generator import draw_from_documents  # noqa: PLC0415
 
     if table["kind"] == "corpus":
@@ -262,7 +262,7 @@ def _from_documents(wanted: Table, table: Table, data: Path) -> Iterator[str]:
         source, wanted["count"], matching=wanted["matching"], seed=wanted.get("seed", 0),
         one_line=True,
     )  # fmt: skip
-    return (parse_for_slow_lane(expression) for expression in drawn.expressions)
+    return (absolute_xpath(expression) for expression in drawn.expressions)
 
 
 _FIELD = re.compile(r"\{(\w+) (\w+)(?: (\d+))?\}")

@@ -25,13 +25,14 @@ from lxml import etree
 
 from tamis.core.errors import SlowLaneError
 from tamis.documents.source import Source
-from tamis.language.xpath import parse_for_slow_lane
-from tamis.matching.engines.lxml.slow import lxml_boolean, lxml_tree
+from tamis.language.xpath import absolute_xpath
+from tamis.matching.engines.lxml.compile import lxml_boolean
+from tamis.matching.engines.lxml.execute import lxml_tree
 
 
 def lxml_xpath(expression: str, namespaces: Mapping[str, str]) -> etree.XPath:
     """Compiled for lxml, which would evaluate relative paths from the root *element*."""
-    return lxml_boolean(parse_for_slow_lane(expression, namespaces), namespaces)
+    return lxml_boolean(absolute_xpath(expression, namespaces), namespaces)
 
 
 _NUMBER_AND_STRING = (

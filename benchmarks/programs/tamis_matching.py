@@ -50,11 +50,11 @@ class Searcher:
         bytes_max = self.matcher.limits.cache_bytes
         self.parts = [
             (share.engine.searcher(program, bytes_max), share.numbers)
-            for share, program in self.matcher._lanes
+            for share, program in self.matcher._batches.assignments
         ]
         self.vocabulary = Vocabulary()
         self.nodes, _ = checked_nodes(nodes, False)
-        projection = self.matcher._projected(self.nodes, False)
+        projection = self.matcher._batches.projected(self.nodes, False)
         self.parser = OpenParser("default", self.vocabulary, projection)
 
     @property
@@ -108,7 +108,7 @@ class Searcher:
     ) -> Iterator[tuple[DocumentBatch, Vocabulary]]:
         for document in documents:
             stream = open_stream(document)
-            projection, limits = self.matcher._projection, self.matcher.limits
+            projection, limits = self.matcher._batches.projection, self.matcher.limits
             for records in parse_records(stream, tag, self.vocabulary, projection, limits):
                 if isinstance(records, Flush):
                     continue
@@ -122,4 +122,4 @@ class Searcher:
             for matching, numbers in self.parts
         ]
         matches = found[0][0] if len(found) == 1 else joined(found)
-        return matches._replace(subscribers=self.matcher._subscribers)
+        return matches._replace(subscribers=self.matcher._batches.subscribers)

@@ -11,7 +11,7 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.parser import Parser
 from tamis.documents.source import read
 from tamis.documents.vocabulary import Projection, Vocabulary
-from tamis.matching.matcher import BATCH_BYTES, BATCH_DOCUMENTS
+from tamis.matching.batches import BATCH_BYTES, BATCH_DOCUMENTS
 
 
 class OpenParser:

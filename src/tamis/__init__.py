@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from tamis.events.matcher import compile_events
     from tamis.language.subscriptions import Subscriptions
     from tamis.matching.index import Matcher
-    from tamis.matching.matcher import CompiledMatcher, Match
+    from tamis.matching.match import Match
+    from tamis.matching.matcher import CompiledMatcher
     from tamis.matching.matcher import compile_subscriptions as compile
     from tamis.matching.matcher import load_matcher as load
     from tamis.transform.transformer import Transformer
@@ -60,7 +61,7 @@ __getattr__ = importing(
         "CompiledMatcher": "matching.matcher",
         "DocumentError": "core.errors",
         "Limits": "core.limits",
-        "Match": "matching.matcher",
+        "Match": "matching.match",
         "Matcher": "matching.index",
         "SubscriptionError": "core.errors",
         "Subscriptions": "language.subscriptions",

@@ -9,8 +9,8 @@ from elementpath.xpath30 import XPath30Parser
 from lxml import etree
 
 from tamis.documents.source import Source
-from tamis.language.xpath import parse_for_slow_lane
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.language.xpath import absolute_xpath
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tests.cases.table import Case
 from tests.oracles import lxml_xpath
 
@@ -32,7 +32,7 @@ def by_elementpath(case: Case) -> bool:
     if "Q{" in case.subscription or "*:" in case.subscription:
         text = f"boolean({case.subscription})"
         return elementpath.select(tree_of(case), text, dict(case.namespaces), XPath30Parser)
-    absolute = parse_for_slow_lane(case.subscription, case.namespaces)
+    absolute = absolute_xpath(case.subscription, case.namespaces)
     return elementpath.select(
         tree_of(case), f"boolean({absolute})", dict(case.namespaces), elementpath.XPath1Parser
     )

@@ -175,10 +175,10 @@ OF_DTDS = "tamis.schema.reader tamis.schema.graph tamis.matching.conformance".sp
 OF_DOCUMENTS = ["tamis.matching.matcher", "tamis.documents.parser", "tamis.documents.tokenizer"]
 OF_EXPAT = ["tamis.documents.expat", "tamis.documents.expat_records"]
 OF_OTHER_ENGINES = [
-    "tamis.matching.engines.reference.evaluate",
+    "tamis.matching.engines.reference.execute",
     "tamis.matching.engines.nfa.compile",
     "tamis_papers.pma.compile",
-    "tamis.matching.engines.lxml.slow",
+    "tamis.matching.engines.lxml.execute",
 ]
 OF_NUMPY = ["numpy.ma", "numpy.random"]  # each takes longer than a small match
 

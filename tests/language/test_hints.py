@@ -13,8 +13,8 @@ from lxml import etree
 import tamis
 from tamis.core.errors import UnsupportedExpression
 from tamis.documents.source import Source
-from tamis.language.xpath import parse, parse_for_slow_lane
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.language.xpath import absolute_xpath, parse
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tests.cases.table import cases
 from tests.oracles import lxml_xpath
 
@@ -164,7 +164,7 @@ def instead(hint: str) -> str | None:
 
 def selection(expression: str) -> Callable[[etree._ElementTree], object]:
     """What lxml selects; None where the expression is no path."""
-    evaluate = etree.XPath(parse_for_slow_lane(expression, NAMESPACES), namespaces=NAMESPACES)
+    evaluate = etree.XPath(absolute_xpath(expression, NAMESPACES), namespaces=NAMESPACES)
 
     def nodes(tree: etree._ElementTree) -> object:
         found = evaluate(tree)

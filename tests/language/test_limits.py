@@ -10,7 +10,7 @@ import tamis
 from tamis.core.errors import SubscriptionLimitError
 from tamis.core.limits import Limits
 from tamis.language.printer import print_query
-from tamis.language.xpath import parse, parse_for_slow_lane
+from tamis.language.xpath import absolute_xpath, parse
 
 NESTED = [
     ("(", "a", ")"),
@@ -24,7 +24,7 @@ NESTED = [
 Reader = Callable[[str, Mapping[str, str], Limits], object]
 
 
-@pytest.mark.parametrize("read", [parse, parse_for_slow_lane])
+@pytest.mark.parametrize("read", [parse, absolute_xpath])
 def test_length(read: Reader) -> None:
     limits = Limits(subscription_chars=100)
     assert read("a" * 100, {}, limits)
@@ -32,7 +32,7 @@ def test_length(read: Reader) -> None:
         read("a" * 101, {}, limits)
 
 
-@pytest.mark.parametrize("read", [parse, parse_for_slow_lane])
+@pytest.mark.parametrize("read", [parse, absolute_xpath])
 @pytest.mark.parametrize(("opening", "middle", "closing"), NESTED)
 def test_nesting(opening: str, middle: str, closing: str, read: Reader) -> None:
     levels = sum(opening.count(bracket) for bracket in "([")
@@ -93,10 +93,10 @@ def test_comparisons_and_calls_count_as_predicates(text: str, count: int) -> Non
 )
 def test_steps(text: str, count: int) -> None:
     """Of all paths together; // is a step."""
-    assert parse_for_slow_lane(text, {}, Limits(subscription_steps=count))
+    assert absolute_xpath(text, {}, Limits(subscription_steps=count))
     if count:
         with pytest.raises(SubscriptionLimitError, match=f"subscription_steps = {count - 1}"):
-            parse_for_slow_lane(text, {}, Limits(subscription_steps=count - 1))
+            absolute_xpath(text, {}, Limits(subscription_steps=count - 1))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from lxml import etree
 from tamis.core.errors import SubscriptionSyntaxError, TamisError
 from tamis.core.limits import Limits
 from tamis.language.grammar import AXES, parse_syntax
-from tamis.language.xpath import parse, parse_for_slow_lane
+from tamis.language.xpath import absolute_xpath, parse
 from tests.cases.table import cases
 
 NAMESPACES = {"p": "urn:p"}
@@ -54,7 +54,7 @@ SOUP = st.one_of(
 @settings(max_examples=500, deadline=5000)
 @given(SOUP)
 def test_only_our_errors(text: str) -> None:
-    for read in (parse, parse_for_slow_lane):
+    for read in (parse, absolute_xpath):
         with contextlib.suppress(TamisError):
             read(text, NAMESPACES)
 
@@ -66,7 +66,7 @@ def test_the_slow_lane_takes_whatever_is_supported(text: str) -> None:
         parse(text, NAMESPACES)
     except TamisError:
         return
-    parse_for_slow_lane(text, NAMESPACES)
+    absolute_xpath(text, NAMESPACES)
 
 
 @pytest.mark.parametrize("text", ["last() = foo()", "a[last()]/q:b", "a[1 < b < count('c')]"])
@@ -147,7 +147,7 @@ def test_differences_are_still_there(taker: str, looks: str, example: str, why: 
 )
 def test_long_texts_are_read_or_refused_soon(text: str) -> None:
     start = time.process_time()
-    for read in (parse, parse_for_slow_lane):
+    for read in (parse, absolute_xpath):
         with contextlib.suppress(TamisError):
             read(text)
     assert time.process_time() - start < 5

@@ -12,7 +12,7 @@ from tamis import BadSubscriptions, Subscriptions, UsageError
 from tamis.core.errors import SubscriptionIdError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language import entries, queries
 from tamis.language.subscriptions import read_namespaces
-from tamis.language.xpath import parse_for_slow_lane
+from tamis.language.xpath import absolute_xpath
 
 
 @pytest.fixture(autouse=True, params=["parser", "kernels"])
@@ -182,7 +182,7 @@ def test_slow_still_refuses_what_is_not_xpath() -> None:
     ],
 )
 def test_the_document_node_is_written_into_slow_expressions(expression: str, absolute: str) -> None:
-    assert parse_for_slow_lane(expression) == absolute
+    assert absolute_xpath(expression) == absolute
 
 
 def test_unknown_way_with_the_unsupported() -> None:

@@ -25,7 +25,7 @@ from lxml import etree
 
 import tamis
 from tamis.documents.source import Source
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis_workload.observed.generator import draw_from_documents
 from tamis_workload.queries.queries import Queries
 from tests.corpora import CORPORA, ROOT

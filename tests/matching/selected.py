@@ -17,8 +17,8 @@ from xml.parsers import expat
 from lxml import etree
 
 from tamis.documents.source import Source
-from tamis.language.xpath import parse_for_slow_lane
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.language.xpath import absolute_xpath
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis.matching.selection import Node
 
 Key = tuple[object, ...]
@@ -104,7 +104,7 @@ class Oracle:
 
     def expected(self, expression: str, namespaces: Mapping[str, str]) -> list[Key]:
         """The nodes that lxml selects, in any order."""
-        absolute = parse_for_slow_lane(expression, namespaces)
+        absolute = absolute_xpath(expression, namespaces)
         selected = self.tree.xpath(absolute, namespaces=dict(namespaces) or None)
         keys = [self.keys.get(self._identity(node)) or self._attribute(node) for node in selected]
         # lxml leaves the document node out of what it returns, but counts it.

@@ -139,9 +139,9 @@ def test_many_subscriptions_are_compiled_once(monkeypatch: pytest.MonkeyPatch) -
     compiled: list[int] = []
     compile_assignment = matcher_module.compile_assignment
 
-    def counting(share: Any, schema: Any) -> Any:
-        compiled.append(len(share.queries))
-        return compile_assignment(share, schema)
+    def counting(assignment: Any, *given: Any) -> Any:
+        compiled.append(len(assignment.queries))
+        return compile_assignment(assignment, *given)
 
     monkeypatch.setattr(matcher_module, "compile_assignment", counting)
     many = {number: f"//a{number}/b" for number in range(20_000)}

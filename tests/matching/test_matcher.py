@@ -20,7 +20,7 @@ import pytest
 import tamis
 from tamis.core.errors import EngineRefused, MissingExtra, SubscriptionSyntaxError, UsageError
 from tamis.documents import parser as parser_module
-from tamis.matching import matcher as matcher_module
+from tamis.matching import batches
 
 ORDERS = {"big": "//order[total > 100]", "any": "//order", 7: "//order/item[@sku = 'x']"}
 
@@ -58,7 +58,7 @@ def test_errors_stand_beside_answers() -> None:
 
 
 def test_more_documents_than_a_batch() -> None:
-    count = matcher_module.BATCH_DOCUMENTS * 3 + 5
+    count = batches.BATCH_DOCUMENTS * 3 + 5
     documents = (f"<a n='{n}'/>" if n % 7 else "<a" for n in range(count))
     matcher = tamis.compile({n: f"/a[@n = {n}]" for n in range(count)})
     for number, match in enumerate(matcher.match_many(documents)):
@@ -76,11 +76,11 @@ def test_reads_ahead_no_further_than_it_says() -> None:
 
     matches = tamis.compile({"a": "//a"}).match_many(endless())
     assert next(matches)
-    assert taken <= matcher_module.BATCH_DOCUMENTS
+    assert taken <= batches.BATCH_DOCUMENTS
 
 
 def test_large_documents_are_matched_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matcher_module, "BATCH_BYTES", 10)
+    monkeypatch.setattr(batches, "BATCH_BYTES", 10)
     documents = ["<a><b/></a>", "<a/>", "<b/>", "<a><b/></a>"]
     found = [list(m) for m in tamis.compile({"b": "//b"}).match_many(documents)]
     assert found == [["b"], [], ["b"], ["b"]]
@@ -116,27 +116,27 @@ def test_a_hostile_stream_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch)
         found = [list(match) for match in matcher.match_many(documents)]
         assert found == [["a", "p"] if n == 7 else ["a"] for n in numbers]
         learned.append(matcher.memory_usage()["learned"])
-        (worker,) = matcher._workers
+        (worker,) = matcher._batches.workers
         names += [parser.vocabulary.size for parser in worker.parsers.values()]
     assert learned[0] == learned[1] == learned[2] > 0
-    assert max(names) <= most + matcher_module.BATCH_DOCUMENTS + 2
+    assert max(names) <= most + batches.BATCH_DOCUMENTS + 2
     assert min(names) < 1000
 
 
 def test_what_failed_half_way_is_not_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
     matcher = tamis.compile({"a": "//a"})
     assert matcher.match("<a/>")
-    (worker,) = matcher._workers
+    (worker,) = matcher._batches.workers
 
     def fail(*_: object) -> None:
         raise MemoryError
 
     with monkeypatch.context() as patched:
-        patched.setattr(worker.matchings[0], "match", fail)
+        patched.setattr(worker.searchers[0], "match", fail)
         with pytest.raises(MemoryError):
             matcher.match("<a/>")
     assert matcher.match("<a/>")
-    assert worker not in matcher._workers
+    assert worker not in matcher._batches.workers
 
 
 def test_pickled_where_it_was() -> None:
@@ -402,7 +402,7 @@ def test_explanations(expression: str) -> None:
 
 def test_explain_refuses() -> None:
     matcher = tamis.compile({"s": "//a"})
-    with pytest.raises(UsageError, match="no subscription 't'"):
+    with pytest.raises(UsageError, match="subscription 't': there is no such subscription"):
         matcher.explain("<a/>", "t")
     with pytest.raises(tamis.DocumentError):
         matcher.explain("<a", "s")

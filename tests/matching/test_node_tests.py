@@ -14,7 +14,7 @@ from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tamis.language import entries, queries
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tests.matching.selected import Oracle

@@ -368,7 +368,7 @@ def test_what_cannot_be_asked() -> None:
     matcher = tamis.compile({"x": "//a"})
     with pytest.raises(UsageError, match="nodes were not asked for"):
         matcher.match("<a/>").nodes("x")
-    with pytest.raises(UsageError, match="there is no subscription 'y'"):
+    with pytest.raises(UsageError, match="subscription 'y': there is no such subscription"):
         matcher.match("<a/>", nodes="all").nodes("y")
     with pytest.raises(UsageError, match='nodes is None, "first" or "all", not True'):
         matcher.match("<a/>", nodes=True)  # type: ignore[arg-type]
@@ -440,8 +440,8 @@ def test_what_was_noted_outlives_what_was_learned(cache_bytes: int) -> None:
             assert list(found) == list(expected)
             for id in range(len(asked)):
                 assert list(found.nodes(id)) == list(expected.nodes(id)), asked[id]
-    (worker,) = matcher._workers
-    (automaton,) = worker.matchings
+    (worker,) = matcher._batches.workers
+    (automaton,) = worker.searchers
     assert isinstance(automaton, Automaton)
     assert (automaton.cleared > 0) == (cache_bytes < 1 << 28)
 

@@ -18,7 +18,7 @@ import tamis
 from tamis.core.errors import SubscriptionError
 from tamis.documents.source import Source
 from tamis.language.xpath import parse
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis_workload.observed.generator import draw_from_documents
 from tests.corpora import CORPORA, ROOT, corpus
 from tests.matching.compare_corpora import RECORD, compare, digest, draw

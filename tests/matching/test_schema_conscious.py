@@ -18,7 +18,7 @@ from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.source import Source
 from tamis.matching.conformance import Schema
 from tamis.matching.engine import Engine
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis.matching.matcher import CompiledMatcher
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner

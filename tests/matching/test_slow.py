@@ -1,4 +1,4 @@
-"""The slow lane: lxml has the nodes that Tamis has, of documents and records with any DTD."""
+"""lxml has the nodes that Tamis has, of documents and records with any DTD."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import pytest
 from lxml import etree
 
 import tamis
+from tamis.core.limits import DEFAULT_LIMITS
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
-from tamis.matching.engines.lxml.slow import SlowDocument, SlowLane, lxml_tree
+from tamis.language.xpath import parse_any
+from tamis.matching.engines.lxml.compile import compile_queries
+from tamis.matching.engines.lxml.execute import answer, lxml_tree
 from tests.documents.parsing import batch_of, texts, values
 
 SUBSETS = {
@@ -104,8 +107,8 @@ def test_ids_stay_declared() -> None:
 def test_an_error_of_a_resolved_document_has_no_place_in_it() -> None:
     """The place would be one of what was made of the document."""
     deep = b"<!DOCTYPE a [<!ENTITY e ''>]>" + b"<a>" * 3000 + b"</a>" * 3000
-    lane = SlowLane([(0, "x", "//a[last()]")], {})
-    failure = lane.match(SlowDocument(Source(deep))).failed[0]
+    program = compile_queries([parse_any("//a[last()]", {}, DEFAULT_LIMITS, "slow")])
+    failure = answer(program, Source(deep)).failed[0]
     assert (failure.line, "line" in str(failure)) == (None, False)
 
 
@@ -119,7 +122,7 @@ BOTH = {f"fast {path}": path for path in PATHS} | {
 
 
 def assert_both_agree(match: tamis.Match) -> int:
-    """What both lanes say is the same: how many nodes."""
+    """What both engines say is the same: how many nodes."""
     assert not match.failed
     count = 0
     for path in PATHS:

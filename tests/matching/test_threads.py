@@ -15,7 +15,7 @@ import tamis
 from tamis.core.errors import UsageError
 from tamis.core.threads import WorkerPool
 from tamis.documents.source import read
-from tamis.matching import matcher as matcher_module
+from tamis.matching import batches
 
 DOCUMENTS = [f"<a n='{n}'/>" if n % 7 else "<a" for n in range(1000)]
 MATCHER = tamis.compile({n: f"/a[@n = {n}]" for n in range(0, 1000, 3)})
@@ -38,7 +38,7 @@ def answers(documents: object, threads: int) -> list[object]:
 
 @pytest.mark.parametrize("threads", [2, 3, 16])
 def test_the_same_answers_in_order(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matcher_module, "BATCH_DOCUMENTS", 7)
+    monkeypatch.setattr(batches, "BATCH_DOCUMENTS", 7)
     assert answers(DOCUMENTS, threads) == answers(DOCUMENTS, 1)
     assert answers([], threads) == []
     live = tamis.Matcher()
@@ -64,7 +64,7 @@ def test_files_are_read_by_the_threads_and_all_else_by_the_caller(
         readers[document] = threading.current_thread().name
         return read(document, *options)
 
-    monkeypatch.setattr(matcher_module, "read", noted)
+    monkeypatch.setattr(batches, "read", noted)
     path = tmp_path / "a.xml"
     path.write_text("<a n='3'/>")
     assert answers([path, "<a n='6'/>"], 2) == [[3], [6]]
@@ -74,7 +74,7 @@ def test_files_are_read_by_the_threads_and_all_else_by_the_caller(
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_look_ahead_is_bounded(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matcher_module, "BATCH_DOCUMENTS", 4)
+    monkeypatch.setattr(batches, "BATCH_DOCUMENTS", 4)
     taken = 0
 
     def endless() -> Iterator[str]:
@@ -97,7 +97,7 @@ def test_the_look_ahead_is_bounded(threads: int, monkeypatch: pytest.MonkeyPatch
 def test_a_failure_of_the_callers_iterator(
     threads: int, failure: BaseException, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matcher_module, "BATCH_DOCUMENTS", 2)
+    monkeypatch.setattr(batches, "BATCH_DOCUMENTS", 2)
 
     def failing() -> Iterator[str]:
         yield from DOCUMENTS[1:6]

@@ -13,8 +13,8 @@ from tamis.core.errors import EngineRefused, SubscriptionError, UsageError
 from tamis.core.limits import Limits
 from tamis.documents.source import Source
 from tamis.language.model import Nodes
-from tamis.language.xpath import parse_for_slow_lane, parse_value
-from tamis.matching.engines.lxml.slow import lxml_tree
+from tamis.language.xpath import absolute_xpath, parse_value
+from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis.matching.matcher import value_matcher
 from tests.matching.test_drawn import thorough
 from tests.strategies import NAMESPACES, documents, subscriptions
@@ -84,7 +84,7 @@ def test_expressions_that_select_no_nodes(subscription: str, document: str) -> N
         if isinstance(operand, Nodes):
             continue
         match = value_matcher(operand).match(document, nodes="all")
-        absolute = parse_for_slow_lane(expression, NAMESPACES)
+        absolute = absolute_xpath(expression, NAMESPACES)
         assert match.document_nodes.value(operand) == tree.xpath(absolute, namespaces=NAMESPACES)
 
 

@@ -371,14 +371,14 @@ def list_bad(
     bad = len(subscriptions.errors)
     if bad == 0:
         return
-    from tamis.language.queries import slow_lane_helps  # noqa: PLC0415 - for messages
+    from tamis.language.queries import lxml_would_help  # noqa: PLC0415 - for messages
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415
 
     for error in subscriptions.errors:
         tell(in_options(f"{file}, {error}"))
     total = bad + len(subscriptions)
     tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
-    if isinstance(subscriptions, Subscriptions) and slow_lane_helps(
+    if isinstance(subscriptions, Subscriptions) and lxml_would_help(
         subscriptions.errors, subscriptions.options
     ):
         tell("what is not supported, --unsupported slow answers through lxml")
@@ -418,7 +418,7 @@ def warn_of_namespace(matcher: CompiledMatcher) -> None:
         advice = f"write Q{{{namespace}}}{test.local}"
     else:
         advice = f"give --ns {test.prefix}={uri}"
-    if matcher.kept_in is not None:
+    if matcher.loaded_from is not None:
         advice = advice.replace("give --", "give tamis compile --")
     has = f"in the namespace {namespace}" if namespace else "in no namespace"
     warn(

@@ -100,11 +100,13 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     if (against is None) != (not documents):
         raise UsageError("give --against lxml and the documents to compare on together")
     limits = args.read_limits(limit)
-    from tamis.matching.engines.lxml.slow import SlowLane  # noqa: PLC0415 - keeps --help fast
+    from tamis.matching import planner  # noqa: PLC0415 - keeps --help fast
 
     found = args.parse_subscriptions(subscriptions, namespaces, unsupported, limits)
     args.list_bad(found, subscriptions, say)
-    SlowLane.of(found, first=0)  # lxml refuses some of what it would have to answer
+    unstreamed = planner.unstreamed_of(found.queries)
+    if len(unstreamed.numbers):  # lxml refuses some of what it would have to answer
+        planner.compile_assignment(unstreamed, found)
     slow = len(found.slow)
     summary = {
         "subscriptions": len(found) + len(found.errors),
@@ -213,28 +215,26 @@ class AgainstLxml:
     """
 
     def __init__(self, subscriptions: Subscriptions) -> None:
-        from tamis.language.xpath import parse_for_slow_lane  # noqa: PLC0415 - keeps --help fast
-        from tamis.matching.engines.lxml.slow import SlowLane, lxml_boolean  # noqa: PLC0415
+        from tamis.language.xpath import absolute_xpath  # noqa: PLC0415 - keeps --help fast
+        from tamis.matching.engines.lxml import compile as lxml  # noqa: PLC0415
         from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
 
         namespaces, rules = subscriptions.namespaces, subscriptions.options
-        SlowLane([], namespaces)  # without lxml, this says what to install
-        from lxml.etree import XPathError  # noqa: PLC0415
-
+        refusals = lxml.import_lxml().XPathError, ValueError
         self.items: list[Subscription] = []
-        expressions: list[tuple[int, SubscriptionId, str]] = []
+        expressions: list[lxml.LxmlExpression] = []
         for item in subscriptions:
             if item.absolute is not None:
                 continue
-            text = parse_for_slow_lane(item.expression, rules.namespaces, rules.limits)
+            text = absolute_xpath(item.expression, rules.namespaces, rules.limits)
             try:
-                lxml_boolean(text, namespaces)
-            except (XPathError, ValueError) as error:
+                expression = lxml.LxmlExpression(text, namespaces)
+            except refusals as error:
                 warn(f"subscription {item.id!r} is not compared: lxml refuses it: {error}")
             else:
-                expressions.append((len(self.items), item.id, text))
+                expressions.append(expression)
                 self.items.append(item)
-        self.lxml = SlowLane(expressions, namespaces)
+        self.lxml = lxml.LxmlProgram(tuple(expressions))
         self.tamis = compile_subscriptions(subscriptions.with_entries(self.items))
 
     def compare(
@@ -246,7 +246,7 @@ class AgainstLxml:
             DocumentError: Tamis cannot answer it.
         """
         from tamis.documents.source import read  # noqa: PLC0415
-        from tamis.matching.engines.lxml.slow import SlowDocument  # noqa: PLC0415
+        from tamis.matching.engines.lxml.execute import answer  # noqa: PLC0415
 
         if isinstance(document, DocumentError):
             raise document
@@ -254,8 +254,9 @@ class AgainstLxml:
         matches = self.tamis.match_batch([source])
         if matches.errors:
             raise matches.errors[0]
-        found, failed, _ = self.lxml.match(SlowDocument(source))
-        by_tamis, by_lxml = set(matches.numbers(0).tolist()), set(found.tolist())
+        answers = answer(self.lxml, source)
+        failed = answers.failed
+        by_tamis, by_lxml = set(matches.numbers(0).tolist()), set(answers.found)
         differences = [
             Difference(item.id, item.expression, number in by_tamis, number in by_lxml)
             for number in sorted((by_tamis ^ by_lxml) - failed.keys())

@@ -34,7 +34,8 @@ from tamis.documents.files import (
 
 if TYPE_CHECKING:
     from tamis.documents.source import Document
-    from tamis.matching.matcher import CompiledMatcher, Match
+    from tamis.matching.match import Match
+    from tamis.matching.matcher import CompiledMatcher
 
 RecordTag = Annotated[
     str | None,

@@ -28,7 +28,7 @@ from tamis.core.threads import usable_cores
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Which
-    from tamis.matching.matcher import Match
+    from tamis.matching.match import Match
 
 EXAMPLES = """\b
 Examples:

@@ -35,7 +35,7 @@ from tamis.language.xpath import Operand, parse_value
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Which
-    from tamis.matching.matcher import Match
+    from tamis.matching.match import Match
 
 EXAMPLES = """\b
 Examples:

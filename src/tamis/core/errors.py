@@ -392,11 +392,22 @@ class UsageError(TamisError):
 class UnknownSubscription(SubscriptionIdError, UsageError):  # noqa: N818 - says what is unknown
     """No subscription has the id that was given.
 
-    >>> print(UnknownSubscription("there is no such subscription", id="s1"))
+    >>> print(UnknownSubscription(id="s1"))
     subscription 's1': there is no such subscription
     """
 
     code = "subscription-unknown"
+
+    def __init__(
+        self,
+        message: str = "there is no such subscription",
+        expression: str | None = None,
+        position: int | None = None,
+        hint: str | None = None,
+        id: SubscriptionId | None = None,
+        line: int | None = None,
+    ) -> None:
+        super().__init__(message, expression, position, hint, id, line)
 
 
 class EngineRefused(UsageError):  # noqa: N818 - says what happened

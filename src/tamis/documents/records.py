@@ -25,7 +25,7 @@ from tamis.core.threads import Flush
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.encodings import LineCounter
 from tamis.documents.offsets import Excerpt
-from tamis.documents.source import Stream, open_stream
+from tamis.documents.source import Source, Stream, open_stream
 from tamis.documents.vocabulary import Projection, Vocabulary
 
 # A batch of records ends when it has so many, or was made of so many bytes of the stream.
@@ -95,6 +95,17 @@ class RecordBatch(NamedTuple):
     offsets: RecordOffsets
     stream_error: DocumentError | None
     excerpt: Excerpt | None = None
+
+    def source(self, number: int) -> tuple[Source, int]:
+        """The bytes to read a record alone, and how many of them come before it.
+
+        The batch has an excerpt, and the record no error.
+        """
+        excerpt, offsets = self.excerpt, self.offsets
+        assert excerpt is not None
+        head = offsets.context_of(number)
+        start, end = offsets.starts[number] - excerpt.start, offsets.ends[number] - excerpt.start
+        return Source(head + bytes(excerpt.data[start:end]), excerpt.encoding), len(head)
 
 
 def check_tag(tag: object) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from tamis.core.arguments import check_many, checked_limits, is_one_of
-from tamis.core.errors import SubscriptionId, UsageError
+from tamis.core.errors import SubscriptionId, UnknownSubscription, UsageError
 from tamis.core.index.matchset import MatchSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
@@ -241,7 +241,7 @@ class EventMatcher:
 
         Raises:
             EventError: the event cannot be answered.
-            UsageError: there is no such subscription.
+            UnknownSubscription: there is none with this id.
 
         >>> matcher = compile_events({"s": 'area = "a1" and temp > 30 or wind exists'})
         >>> print(matcher.explain({"area": "a1", "temp": 25}, "s"))
@@ -254,7 +254,7 @@ class EventMatcher:
         """
         number = self.ids.find(id)
         if number < 0:
-            raise UsageError(f"there is no subscription {id!r}")
+            raise UnknownSubscription(id=id)
         from tamis.events.explain import explain  # noqa: PLC0415 - few ask
 
         return explain(self.table, number, id, self._encoder.checked(event))

@@ -7,21 +7,14 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from tamis.core.arguments import is_one_of
+from tamis.core.index.engine import Choices, MemoryUser
 from tamis.core.index.matchset import MatchSet
-from tamis.core.index.planner import Choices
 from tamis.events.model import EventBatch, FilterTable, Owners
 
 log = logging.getLogger("tamis.events.planner")
 
 
-class Program(Protocol):
-    """Compiled filters, immutable, shared by threads; the rest is the engine's own."""
-
-    def memory_usage(self) -> int:
-        """Its size in bytes."""
-
-
-class Searcher(Protocol):
+class Searcher(MemoryUser, Protocol):
     """Matches with a program. It belongs to one thread, and may use several of its own."""
 
     def match(self, batch: EventBatch) -> MatchSet:
@@ -31,22 +24,19 @@ class Searcher(Protocol):
         ``subscribers`` is None, and ``errors`` empty: errors are the batch's.
         """
 
-    def memory_usage(self) -> int:
-        """The bytes of its working memory."""
-
 
 class Engine(NamedTuple):
     """One algorithm. All engines give the same answers, and take all filters.
 
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
-        compile: filters → program.
+        compile: filters → program, immutable, shared by threads; the rest is the engine's own.
         searcher: makes a searcher of a program, of the owners to report, and of the most threads
             that it may use.
     """
 
     name: str
-    compile: Callable[[FilterTable], Program]
+    compile: Callable[[FilterTable], MemoryUser]
     searcher: Callable[[Any, Owners, int], Searcher]
 
 

@@ -215,12 +215,15 @@ class Query:
     """A parsed subscription: true or false of a document.
 
     ``namespaces`` holds the declarations that the text used, as sorted (prefix, URI) pairs.
-    ``is_truth`` tells ``boolean(path)`` from ``path``: only a path selects nodes.
+    ``is_truth`` tells ``boolean(path)`` from ``path``: only a path selects nodes. ``unstreamed`` is
+    None, or the text of an expression outside the streamed fragment, absolute, for lxml. Then
+    ``expression`` says nothing, and ``namespaces`` are all that are declared.
     """
 
     expression: Expression
     namespaces: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     is_truth: bool = field(default=False, repr=False)
+    unstreamed: str | None = field(default=None, repr=False)
 
     @property
     def selects(self) -> bool:

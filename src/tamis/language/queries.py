@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,13 +18,10 @@ from tamis.language.constraints import reads_as_xpath
 from tamis.language.entries import BULK_MIN, Entries, bad_ids
 from tamis.language.model import Constant, Query
 from tamis.language.plain import ANCHOR, KIND_BITS, NO_PLAIN_QUERIES, PlainQueries
-from tamis.language.xpath import parse, parse_for_slow_lane
+from tamis.language.xpath import Unsupported, absolute_xpath, parse_any
 
 log = logging.getLogger("tamis")
 
-Unsupported = Literal["refuse", "slow"]
-ParseOutcome = tuple[Query | None, str | None]
-"""A query; or None, and the absolute expression for the slow lane."""
 Progress = Callable[[int, int], object]
 """Is told now and then how many expressions were read, and of how many."""
 
@@ -49,6 +47,7 @@ class Queries(Sequence[Query]):
         examples: for each plain query, which of the texts says it.
         namespaces, limits: what these are read with.
 
+    >>> from tamis.language.xpath import parse
     >>> queries = Queries.of([parse("//a"), parse("//b")])
     >>> len(queries), len(queries.plain), queries[1] == parse("//b")
     (2, 0, True)
@@ -62,6 +61,7 @@ class Queries(Sequence[Query]):
         examples: Int32,
         namespaces: Mapping[str, str],
         limits: Limits,
+        unsupported: Unsupported = "refuse",
     ) -> None:
         assert len(plain) == len(examples)
         self.plain = plain
@@ -70,6 +70,7 @@ class Queries(Sequence[Query]):
         self._examples = examples
         self._namespaces = namespaces
         self._limits = limits
+        self._unsupported: Unsupported = unsupported
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> Queries:
@@ -85,15 +86,18 @@ class Queries(Sequence[Query]):
         examples: Int32,
         namespaces: Mapping[str, str],
         limits: Limits,
+        unsupported: Unsupported = "refuse",
     ) -> Queries:
         """Queries of which only texts are known, and an example of each: parsed when asked for.
 
+        >>> from tamis.language.xpath import parse
         >>> queries = Queries.written(["//a", "//b", "//a"], np.array([0, 1]), {}, DEFAULT_LIMITS)
         >>> len(queries), queries[1] == parse("//b")
         (2, True)
         """
-        others = _Written(texts, examples, namespaces, limits)
-        return cls(NO_PLAIN_QUERIES, others, texts, _NONE, namespaces, limits)
+        result = cls(NO_PLAIN_QUERIES, (), texts, _NONE, namespaces, limits, unsupported)
+        result.others = _Written(result, examples)
+        return result
 
     def part(self, with_plain: bool, others: NDArray[np.integer[Any]]) -> Queries:
         """All plain ones or none, and of the others those of some numbers, counted from 0."""
@@ -104,9 +108,9 @@ class Queries(Sequence[Query]):
             chosen = [self.others[number] for number in others.tolist()]
         if not with_plain:
             return Queries(NO_PLAIN_QUERIES, chosen, (), _NONE, {}, DEFAULT_LIMITS)
-        return Queries(
-            self.plain, chosen, self.texts, self._examples, self._namespaces, self._limits
-        )
+        result = copy.copy(self)
+        result.others = chosen
+        return result
 
     def __len__(self) -> int:
         return len(self.plain) + len(self.others)
@@ -143,7 +147,16 @@ class Queries(Sequence[Query]):
 
     def parse(self, text: str) -> Query:
         """The meaning of one of the texts."""
-        return parse(text, self._namespaces, self._limits)
+        return parse_any(text, self._namespaces, self._limits, self._unsupported)
+
+    def unstreamed(self) -> list[int]:
+        """The numbers of the queries outside the streamed fragment; plain ones are all inside."""
+        first = len(self.plain)
+        return [
+            number
+            for number, query in enumerate(self.others, start=first)
+            if query.unstreamed is not None
+        ]
 
     def __repr__(self) -> str:
         return f"<Queries: {len(self):,}>"
@@ -152,26 +165,18 @@ class Queries(Sequence[Query]):
 class _Written(Sequence[Query]):
     """Queries that are parsed each time they are asked for, by number, from an example of each."""
 
-    def __init__(
-        self,
-        texts: Sequence[str],
-        examples: Int32,
-        namespaces: Mapping[str, str],
-        limits: Limits,
-    ) -> None:
-        self._given = texts, namespaces, limits
+    def __init__(self, owner: Queries, examples: Int32) -> None:
+        self._owner = owner
         self._examples = examples
 
     def part(self, numbers: NDArray[np.integer[Any]]) -> _Written:
-        texts, namespaces, limits = self._given
-        return _Written(texts, self._examples[numbers], namespaces, limits)
+        return _Written(self._owner, self._examples[numbers])
 
     def __len__(self) -> int:
         return len(self._examples)
 
     def __getitem__(self, index: Any) -> Any:
-        texts, namespaces, limits = self._given
-        return parse(texts[self._examples[index]], namespaces, limits)
+        return self._owner.parse(self._owner.texts[self._examples[index]])
 
 
 # -- from entries --------------------------------------------------------------------------------
@@ -183,22 +188,20 @@ class Read(NamedTuple):
     Attributes:
         kept: the numbers of the entries that can be used.
         queries: the queries of these.
-        query_numbers: int32[kept]; the query of each; -1 for the slow lane.
-        absolute: by the index in ``kept``, the expressions for the slow lane.
+        query_numbers: int32[kept]; the query of each.
         errors: of the others, in their order.
     """
 
     kept: Int64
     queries: Queries
     query_numbers: Int32
-    absolute: dict[int, str]
     errors: tuple[SubscriptionError, ...]
 
 
 def read_entries(
     entries: Entries,
     options: ParseOptions,
-    known: Mapping[str, ParseOutcome],
+    known: Mapping[str, Query],
     progress: Progress | None = None,
 ) -> Read:
     """Read all entries; ``known`` are expressions that were read before."""
@@ -215,7 +218,6 @@ def read_entries(
         refuse(number, id_error)
     plain, numbers = _read_plain(entries.expressions, np.flatnonzero(is_good), options, progress)
     rest = _Rest(options, known, len(plain))
-    absolute: dict[int, str] = {}
     filters: list[int] = []
     left = np.flatnonzero(is_good & (numbers < 0))
     for count, number in enumerate(left.tolist()):
@@ -223,15 +225,13 @@ def read_entries(
             progress(len(is_good) - len(left) + count, len(is_good))
         try:
             expression = entries.expressions[number]
-            numbers[number], slow = rest.read(expression)
+            numbers[number] = rest.read(expression)
         except SubscriptionError as error:
             refuse(number, error)
             continue
         if expression in rest.filters:
             filters.append(number)
-        if slow is not None:
-            absolute[number] = slow
-        elif expression in rest.constants:
+        if expression in rest.constants:
             always = rest.constants[expression]
             log.warning("subscription %r is always %s: %s", entries.ids[number], always, expression)
     if filters:
@@ -252,13 +252,13 @@ def read_entries(
         _examples(query_numbers, len(plain)),
         options.namespaces,
         options.limits,
+        options.unsupported,
     )
     refused.sort(key=lambda pair: pair[0])
     return Read(
         kept,
         queries,
         query_numbers,
-        {int(np.searchsorted(kept, number)): text for number, text in absolute.items()},
         tuple(error for _, error in refused),
     )
 
@@ -272,52 +272,40 @@ class _Rest:
         filters: the expressions that were most likely meant for events.
     """
 
-    def __init__(
-        self, options: ParseOptions, known: Mapping[str, ParseOutcome], first: int
-    ) -> None:
+    def __init__(self, options: ParseOptions, known: Mapping[str, Query], first: int) -> None:
         self.options = options
         self.first = first
         self.queries: dict[Query, int] = {}
         self.constants: dict[str, str] = {}
         self.filters: set[str] = set()
         self._known = known
-        self._read: dict[str, tuple[int, str | None]] = {}
+        self._read: dict[str, int] = {}
 
-    def read(self, expression: str) -> tuple[int, str | None]:
-        """The number of an expression's query; or -1, and the expression for the slow lane."""
+    def read(self, expression: str) -> int:
+        """The number of an expression's query."""
         found = self._read.get(expression)
         if found is None:
-            known = self._known.get(expression)
-            query, absolute = known or self._parse(expression)
-            if known is None and reads_as_xpath(expression, self.options.limits):
-                self.filters.add(expression)
-            number = -1
-            if query is not None:
-                number = self.queries.setdefault(query, self.first + len(self.queries))
-                if isinstance(query.expression, Constant):
-                    self.constants[expression] = "true" if query.expression.value else "false"
-            found = self._read[expression] = number, absolute
+            query = self._known.get(expression)
+            if query is None:
+                namespaces, unsupported, limits = self.options
+                query = parse_any(expression, namespaces, limits, unsupported)
+                if reads_as_xpath(expression, limits):
+                    self.filters.add(expression)
+            found = self.queries.setdefault(query, self.first + len(self.queries))
+            if isinstance(query.expression, Constant) and query.unstreamed is None:
+                self.constants[expression] = "true" if query.expression.value else "false"
+            self._read[expression] = found
         return found
 
-    def _parse(self, expression: str) -> ParseOutcome:
-        namespaces, unsupported, limits = self.options
-        is_refused = unsupported == "refuse"
-        try:
-            return parse(expression, namespaces, limits, with_hint=is_refused), None
-        except UnsupportedExpression:
-            if is_refused:
-                raise
-        return None, parse_for_slow_lane(expression, namespaces, limits)
 
-
-def slow_lane_helps(errors: Iterable[SubscriptionError], options: ParseOptions) -> bool:
-    """Whether some errors would be none if the slow lane took what is not supported."""
+def lxml_would_help(errors: Iterable[SubscriptionError], options: ParseOptions) -> bool:
+    """Whether some errors would be none with ``unsupported="slow"``."""
     if options.unsupported == "slow":
         return False
     for error in errors:
         if isinstance(error, UnsupportedExpression) and error.expression is not None:
             try:
-                parse_for_slow_lane(error.expression, options.namespaces, options.limits)
+                absolute_xpath(error.expression, options.namespaces, options.limits)
             except SubscriptionError:
                 continue
             return True
@@ -347,6 +335,6 @@ def _read_plain(
 
 def _examples(query_numbers: Int32, count: int) -> Int32:
     examples = np.empty(count, np.int32)
-    of_plain = np.flatnonzero((query_numbers >= 0) & (query_numbers < count))[::-1]
+    of_plain = np.flatnonzero(query_numbers < count)[::-1]
     examples[query_numbers[of_plain]] = of_plain  # the last one to be written stays
     return examples

@@ -25,13 +25,11 @@ from tamis.language.entries import (
 from tamis.language.model import Query
 from tamis.language.queries import (
     ParseOptions,
-    ParseOutcome,
     Progress,
     Queries,
-    Unsupported,
     read_entries,
 )
-from tamis.language.xpath import parse_for_slow_lane
+from tamis.language.xpath import Unsupported
 
 __all__ = [
     "Columns",
@@ -45,31 +43,32 @@ __all__ = [
 
 
 class Subscription:
-    """One subscription: its id, unique in its set, and the expression as it was given.
+    """One subscription: its id, unique in its set, and the expression as it was given."""
 
-    ``absolute`` is for the slow lane: the expression with its context written into it.
-    """
-
-    __slots__ = ("_query", "absolute", "expression", "id")
+    __slots__ = ("_query", "expression", "id")
 
     def __init__(
-        self,
-        id: SubscriptionId,
-        expression: str,
-        query: Query | Callable[[], Query] | None,
-        absolute: str | None = None,
+        self, id: SubscriptionId, expression: str, query: Query | Callable[[], Query]
     ) -> None:
         self.id = id
         self.expression = expression
         self._query = query
-        self.absolute = absolute
 
-    @property
-    def query(self) -> Query | None:
-        """Its meaning, or None where it goes through the slow lane."""
+    def _parsed(self) -> Query:
         if callable(self._query):
             self._query = self._query()
         return self._query
+
+    @property
+    def query(self) -> Query | None:
+        """Its meaning; None where it is outside the streamed fragment."""
+        query = self._parsed()
+        return query if query.unstreamed is None else None
+
+    @property
+    def absolute(self) -> str | None:
+        """Outside the streamed fragment, the expression with its context written into it."""
+        return self._parsed().unstreamed
 
     @property
     def parsed(self) -> Query | None:
@@ -77,14 +76,14 @@ class Subscription:
         return None if callable(self._query) else self._query
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Subscription, (self.id, self.expression, self.query, self.absolute)
+        return Subscription, (self.id, self.expression, self._parsed())
 
     def __repr__(self) -> str:
         return f"Subscription({self.id!r}, {self.expression!r})"
 
 
 class Columns(NamedTuple):
-    """A set of subscriptions as columns; the query number is -1 for the slow lane."""
+    """A set of subscriptions as columns."""
 
     ids: Ids
     texts: Texts
@@ -175,22 +174,19 @@ class Subscriptions:
             raise BadSubscriptions(self.errors)
 
     def _read(
-        self, entries: Entries, known: Mapping[str, ParseOutcome], progress: Progress | None = None
+        self, entries: Entries, known: Mapping[str, Query], progress: Progress | None = None
     ) -> None:
         read = read_entries(entries, self._options, known, progress)
         self._ids: Ids = entries.ids.part(read.kept).compact()
         self._queries = read.queries
         self._query_numbers = read.query_numbers
-        self._absolute = read.absolute
         self.errors = read.errors
 
     def with_entries(self, entries: Sequence[Subscription]) -> Subscriptions:
         """A set of parsed subscriptions with the same namespaces and limits, and no errors."""
         result = copy.copy(self)
         known = {
-            entry.expression: (entry.parsed, entry.absolute)
-            for entry in entries
-            if entry.parsed is not None or entry.absolute is not None
+            entry.expression: query for entry in entries if (query := entry.parsed) is not None
         }
         result._read(given_entries([(entry.id, entry.expression) for entry in entries]), known)
         return result
@@ -199,9 +195,8 @@ class Subscriptions:
     def of_columns(cls, columns: Columns, examples: Int32, options: ParseOptions) -> Subscriptions:
         """A set that was read before and written down; it has no errors.
 
-        What goes through the slow lane is read again, all else when it is asked for: ``examples``
-        has a subscription that asks it, for each query. Errors are of the slow lane, or of the
-        namespaces.
+        Each expression is read again when it is asked for: ``examples`` has a subscription that
+        asks it, for each query. Errors are of the namespaces.
         """
         prefixes = dict(options.namespaces)
         default = prefixes.pop("", None)
@@ -209,11 +204,9 @@ class Subscriptions:
         result = cls.__new__(cls)
         result._options = options
         result._ids, texts, result._query_numbers = columns
-        result._queries = Queries.written(texts, examples, options.namespaces, options.limits)
-        result._absolute = {
-            number: parse_for_slow_lane(texts[number], options.namespaces, options.limits)
-            for number in np.flatnonzero(columns.query_numbers < 0).tolist()
-        }
+        result._queries = Queries.written(
+            texts, examples, options.namespaces, options.limits, options.unsupported
+        )
         result.errors = ()
         return result
 
@@ -251,18 +244,19 @@ class Subscriptions:
 
     @property
     def queries(self) -> Queries:
-        """The distinct queries, without the slow lane's."""
+        """The distinct queries."""
         return self._queries
 
     @property
     def query_numbers(self) -> Int32:
-        """The number of each subscription's query; -1 where it goes through the slow lane."""
+        """The number of each subscription's query."""
         return self._query_numbers
 
     @property
     def slow(self) -> list[Subscription]:
-        """Those that go through the slow lane."""
-        return [self._subscription(number) for number in self._absolute]
+        """Those outside the streamed fragment, which lxml evaluates."""
+        is_slow = np.isin(self._query_numbers, self._queries.unstreamed())
+        return [self._subscription(number) for number in np.flatnonzero(is_slow).tolist()]
 
     def find(self, id: SubscriptionId) -> Subscription | None:
         """The subscription with an id, or None."""
@@ -273,11 +267,8 @@ class Subscriptions:
         return self._made(number, self._ids[number], self._queries.texts[number])
 
     def _made(self, number: int, id: SubscriptionId, expression: str) -> Subscription:
-        query_number = int(self._query_numbers[number])
-        if query_number < 0:
-            return Subscription(id, expression, None, self._absolute[number])
         queries = self._queries
-        known = queries.known(query_number)
+        known = queries.known(int(self._query_numbers[number]))
         return Subscription(id, expression, known or (lambda: queries.parse(expression)))
 
     def __len__(self) -> int:

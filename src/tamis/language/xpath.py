@@ -8,22 +8,28 @@ all of XPath; :mod:`tamis.language.analyzer` makes queries of it or refuses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal
 
-from tamis.core.errors import SubscriptionSyntaxError
+from tamis.core.errors import SubscriptionSyntaxError, UnsupportedExpression
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.language import grammar as tree
 from tamis.language.analyzer import FOR_EVENTS, NOT_ELEMENTS, Analyzer, Operand, ValueAnalyzer
 from tamis.language.grammar import StepSyntax, Syntax, parse_syntax, walk
-from tamis.language.model import NameTest, Query
+from tamis.language.model import Constant, NameTest, Query
 
 __all__ = [
     "Operand",
+    "Unsupported",
     "absolute_text",
+    "absolute_xpath",
     "element_tests",
     "parse",
-    "parse_for_slow_lane",
+    "parse_any",
     "parse_value",
 ]
+
+Unsupported = Literal["refuse", "slow"]
+"""What becomes of XPath outside the streamed fragment: it is an error, or lxml evaluates it."""
 
 
 def parse(
@@ -86,7 +92,26 @@ def parse_value(
     return analyzer.analyzed(syntax, analyzer.operand, as_boolean=False)
 
 
-def parse_for_slow_lane(
+def parse_any(
+    text: str, namespaces: Mapping[str, str], limits: Limits, unsupported: Unsupported
+) -> Query:
+    """As :func:`parse`; ``"slow"`` accepts expressions outside the streamed fragment, for lxml.
+
+    >>> parse_any("a[last()]", {}, DEFAULT_LIMITS, "slow").unstreamed
+    '/a[last()]'
+    """
+    is_refused = unsupported == "refuse"
+    try:
+        return parse(text, namespaces, limits, with_hint=is_refused)
+    except UnsupportedExpression:
+        if is_refused:
+            raise
+    absolute = absolute_xpath(text, namespaces, limits)
+    declared = tuple(sorted((prefix, uri) for prefix, uri in namespaces.items() if prefix))
+    return Query(Constant(False), declared, unstreamed=absolute)
+
+
+def absolute_xpath(
     text: str,
     namespaces: Mapping[str, str] | None = None,
     limits: Limits = DEFAULT_LIMITS,
@@ -96,7 +121,7 @@ def parse_for_slow_lane(
     Name tests that XPath 1.0 does not have become predicates: ``Q{URI}name``, ``*:name``, and those
     of a default namespace. Variables, which nobody could bind, are unsupported.
 
-    >>> parse_for_slow_lane("a[last()]", {"": "urn:d"})
+    >>> absolute_xpath("a[last()]", {"": "urn:d"})
     "/*[local-name() = 'a' and namespace-uri() = 'urn:d'][last()]"
     """
     syntax = _syntax(text, limits)

@@ -1,9 +1,9 @@
-"""A DTD is a promise that documents break: what was made with one, and is right all the same.
+"""Programs that were pruned with a DTD, and right answers about documents that violate the DTD.
 
-A pruned program relies on the DTD's edges, which elements may stand in which, and on its roots: on
-nothing else, neither order nor number nor attributes. Each document is held against these before it
-is matched; one that leaves them is answered by a program that was made without the DTD, compiled
-when the first such document comes. It may learn as much as the other one.
+A pruned program relies on the DTD's edges, which elements may stand in which, and on its roots. It
+relies on nothing else: neither order nor number nor attributes. Each document is held against these
+before it is matched. A program without the DTD answers those that violate them; it is compiled when
+the first such document comes, and has a cache of the same size.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,11 +25,12 @@ from tamis.core.index.matchset import MatchSet, Which, joined
 from tamis.documents.batch import DocumentBatch, only
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import expanded_name
-from tamis.matching.engine import Program, Searcher
+from tamis.language.model import Query
+from tamis.matching.engine import Engine, Program, Searcher, Sources, locates_nothing
 from tamis.matching.filters import ElementLabels
 from tamis.matching.kernels import find_violations
 from tamis.schema.graph import ExpandedGraph, SchemaGraph
-from tamis.schema.prune import Heuristics
+from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import read_graph
 
 log = logging.getLogger("tamis")
@@ -41,7 +42,7 @@ ELEMENTS_MAX = 1 << 13
 
 @dataclass(frozen=True, eq=False)
 class Schema:
-    """A DTD that documents are promised to keep to.
+    """A DTD that documents should conform to.
 
     Attributes:
         graph: of its elements, from the roots that documents begin with.
@@ -57,6 +58,10 @@ class Schema:
     def expanded(self) -> ExpandedGraph:
         """The graph by the names that documents have."""
         return ExpandedGraph(self.graph)
+
+    def violations(self) -> Violations | None:
+        """What finds documents that violate the DTD; None where it is trusted."""
+        return None if self.is_trusted else Violations(self.edges)
 
     @cached_property
     def edges(self) -> Edges:
@@ -127,7 +132,7 @@ class Edges:
         return ElementLabels(self._names)
 
     def violations(self, batch: DocumentBatch, numbers: Int32) -> Int64:
-        """The event at which each document leaves the edges, or -1.
+        """The event at which each document violates the edges, or -1.
 
         Args:
             numbers: of the elements, by name; -1 of what is not declared.
@@ -140,73 +145,48 @@ class Edges:
         return found
 
 
-class SchemaFallback:
-    """A program that holds for documents that keep to the DTD, and one for those that do not.
-
-    Args:
-        program: made with the DTD, of an engine that matches with ``open``.
-        without: makes the other one, and gives what matches with it, when it is first needed.
+class Violations:
+    """Finds documents that violate a DTD, and counts them; threads share it.
 
     Attributes:
         edges: what documents are held against.
-        schema_violations: how many documents left the DTD so far.
-        first: at which element the first of them did, and what is around that.
+        count: how many documents violated the DTD so far.
+        first: the element at which the first of them did, and what is around that; or "".
     """
 
-    def __init__(
-        self,
-        edges: Edges,
-        program: Program,
-        open: Callable[[Program, int], Searcher],
-        without: Callable[[], tuple[Program, Callable[[Program, int], Searcher]]],
-    ) -> None:
+    def __init__(self, edges: Edges) -> None:
         self.edges = edges
-        self.schema_violations = 0
+        self.count = 0
         self.first = ""
-        self._program = program
-        self._open = open
-        self._make = without
-        self._without: tuple[Program, Callable[[Program, int], Searcher]] | None = None
         self._lock = threading.Lock()
 
-    @property
-    def projection(self) -> Projection:
-        """That of all that was asked, also of what was pruned away."""
-        return self._program.projection
+    def find(
+        self, batch: DocumentBatch, vocabulary: Vocabulary, labels: ElementLabels
+    ) -> NDArray[np.bool_]:
+        """Which documents of a batch violate the DTD.
 
-    def memory_usage(self) -> int:
-        """Of both programs, if the other one was needed."""
-        without = 0 if self._without is None else self._without[0].memory_usage()
-        return self._program.memory_usage() + without
-
-    def open(self, bytes_max: int) -> SchemaFallbackSearcher:
-        """What matches documents of both kinds."""
-        return SchemaFallbackSearcher(self, self._open(self._program, bytes_max), bytes_max)
-
-    def open_without(self, bytes_max: int) -> Searcher:
-        """What matches documents that leave the DTD."""
-        with self._lock:
-            if self._without is None:
-                self._without = self._make()
-        program, open = self._without
-        return open(program, bytes_max)
-
-    def note(self, violations: Int64, batch: DocumentBatch, vocabulary: Vocabulary) -> None:
-        """Count documents that left the DTD, and log how the first of them did."""
-        left = np.flatnonzero(violations >= 0)
-        how = _departure(batch, vocabulary, int(left[0]), int(violations[left[0]]))
-        with self._lock:
-            self.schema_violations += len(left)
-            self.first = self.first or how
-        log.info(
-            "%d of %d documents leave the DTD, the first by %s: answered without it",
-            len(left),
-            batch.documents,
-            how,
-        )
+        Args:
+            labels: of ``edges``, for this thread.
+        """
+        numbers, _ = labels.of(vocabulary)
+        events = self.edges.violations(batch, numbers)
+        violating = np.flatnonzero(events >= 0)
+        if len(violating):
+            document = int(violating[0])
+            first = _violation(batch, vocabulary, document, int(events[document]))
+            with self._lock:
+                self.count += len(violating)
+                self.first = self.first or first
+            log.info(
+                "%d of %d documents leave the DTD, the first by %s: answered without it",
+                len(violating),
+                batch.documents,
+                first,
+            )
+        return events >= 0
 
 
-def _departure(batch: DocumentBatch, vocabulary: Vocabulary, document: int, event: int) -> str:
+def _violation(batch: DocumentBatch, vocabulary: Vocabulary, document: int, event: int) -> str:
     """What a document has that the DTD does not, in words."""
     around: list[int] = []
     for tag in batch.tags[batch.document_starts[document] : event].tolist():
@@ -220,33 +200,104 @@ def _departure(batch: DocumentBatch, vocabulary: Vocabulary, document: int, even
     return f"{name} in {expanded_name(*vocabulary.expanded(around[-1]))}"
 
 
-class SchemaFallbackSearcher:
-    """A pruned program at work, and beside it, where documents leave the DTD, the other one."""
+def with_schema(
+    engine: Engine,
+    schema: Schema,
+    violations: Violations | None,
+    fallback: Callable[[Sequence[Query]], tuple[Engine, Program]],
+) -> Engine:
+    """An engine that prunes with a DTD, and answers documents that violate the DTD without it.
 
-    def __init__(self, program: SchemaFallback, within: Searcher, bytes_max: int) -> None:
-        self.program = program
-        self._labels = program.edges.labels()
-        self._within = within
-        self._without: Searcher | None = None
-        self._bytes_max = bytes_max
+    Args:
+        engine: has heuristics.
+        violations: None where the DTD is trusted.
+        fallback: compiles queries without the DTD, for an engine that takes them.
+    """
+    heuristics = schema.heuristics or engine.heuristics
+    assert heuristics is not None
 
-    def match(
-        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
-    ) -> MatchSet:
-        """Which queries are true of which documents."""
-        numbers, _ = self._labels.of(vocabulary)
-        violations = self.program.edges.violations(batch, numbers)
-        has_left: NDArray[np.bool_] = violations >= 0
-        if not has_left.any():
-            return self._within.match(batch, vocabulary, nodes)
-        self.program.note(violations, batch, vocabulary)
-        if self._without is None:
-            self._without = self.program.open_without(self._bytes_max)
-        within = self._within.match(only(batch, ~has_left), vocabulary)
-        without = self._without.match(only(batch, has_left), vocabulary)
-        return joined([(within, None), (without, None)])
+    def compile(queries: Sequence[Query]) -> Program:
+        program = engine.compile(queries, Pruner(schema.expanded, heuristics))
+        if violations is None:
+            return program
+        return SchemaFallback(violations, engine, program, lambda: fallback(queries))
+
+    return engine._replace(
+        compile=compile,
+        searcher=engine.searcher if violations is None else SchemaFallbackSearcher,
+        locates=locates_nothing,  # pruned queries are true, of other nodes
+    )
+
+
+class SchemaFallback:
+    """A program for documents that conform to the DTD, and one for those that violate it.
+
+    The second one is compiled when the first such document comes.
+    """
+
+    def __init__(
+        self,
+        violations: Violations,
+        engine: Engine,
+        program: Program,
+        compile_fallback: Callable[[], tuple[Engine, Program]],
+    ) -> None:
+        self.violations = violations
+        self._engine = engine
+        self._program = program
+        self._compile_fallback = compile_fallback
+        self._fallback: tuple[Engine, Program] | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def projection(self) -> Projection:
+        """That of all that was asked, also of what was pruned away."""
+        return self._program.projection
 
     def memory_usage(self) -> int:
-        """What both have learned."""
-        without = 0 if self._without is None else self._without.memory_usage()
-        return self._within.memory_usage() + without
+        """Of both programs, if the other one was needed."""
+        fallback = 0 if self._fallback is None else self._fallback[1].memory_usage()
+        return self._program.memory_usage() + fallback
+
+    def searcher(self, cache_bytes: int, *, conforms: bool) -> Searcher:
+        """What searches in documents that conform, or in those that do not."""
+        if conforms:
+            return self._engine.searcher(self._program, cache_bytes)
+        with self._lock:
+            if self._fallback is None:
+                self._fallback = self._compile_fallback()
+        engine, program = self._fallback
+        return engine.searcher(program, cache_bytes)
+
+
+class SchemaFallbackSearcher:
+    """A pruned program at work, and beside it the other one, where documents violate the DTD."""
+
+    def __init__(self, program: SchemaFallback, cache_bytes: int) -> None:
+        self.program = program
+        self._labels = program.violations.edges.labels()
+        self._conforming = program.searcher(cache_bytes, conforms=True)
+        self._violating: Searcher | None = None
+        self._cache_bytes = cache_bytes
+
+    def match(
+        self,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        nodes: Which | None = None,
+        _sources: Sources | None = None,
+    ) -> MatchSet:
+        """Which queries are true of which documents."""
+        violates = self.program.violations.find(batch, vocabulary, self._labels)
+        if not violates.any():
+            return self._conforming.match(batch, vocabulary, nodes)
+        if self._violating is None:
+            self._violating = self.program.searcher(self._cache_bytes, conforms=False)
+        conforming = self._conforming.match(only(batch, ~violates), vocabulary)
+        violating = self._violating.match(only(batch, violates), vocabulary)
+        return joined([(conforming, None), (violating, None)])
+
+    def memory_usage(self) -> int:
+        """The caches of both."""
+        violating = 0 if self._violating is None else self._violating.memory_usage()
+        return self._conforming.memory_usage() + violating

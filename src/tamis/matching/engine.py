@@ -2,32 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
+from tamis.core.errors import EngineRefused, SubscriptionError
+from tamis.core.index.engine import MemoryUser
 from tamis.core.index.matchset import MatchSet, Which
 from tamis.documents.batch import DocumentBatch
+from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.model import Query
+from tamis.language.printer import print_query
 from tamis.schema.prune import Heuristics
 
+Sources = Callable[[int], tuple[Source, int]]
+"""By the number of a document in its batch: the bytes to read it alone, and how many of them come
+before it. These are the start tags around a record; a whole document has none.
+"""
 
-class Program(Protocol):
+
+class Program(MemoryUser, Protocol):
     """Compiled queries, immutable; the rest is the engine's own."""
 
     @property
     def projection(self) -> Projection:
         """What it reads of documents."""
 
-    def memory_usage(self) -> int:
-        """Its size in bytes, as far as it is known."""
 
-
-class Searcher(Protocol):
-    """A program at work, with all that it learns on the way; it belongs to one thread at a time."""
+class Searcher(MemoryUser, Protocol):
+    """A program at work, with its caches; it belongs to one thread at a time."""
 
     def match(
-        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
+        self,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        nodes: Which | None = None,
+        sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents.
 
@@ -35,10 +45,8 @@ class Searcher(Protocol):
             batch: parsed with at least the program's projection.
             vocabulary: the fork of the program's that it was parsed with.
             nodes: which occurrences to note, by an engine that can: at least these.
+            sources: the bytes of the documents, for an engine that parses them itself.
         """
-
-    def memory_usage(self) -> int:
-        """The size in bytes of what it has learned."""
 
 
 class Engine(NamedTuple):
@@ -47,15 +55,16 @@ class Engine(NamedTuple):
     Attributes:
         name: what ``engine=`` and ``--engine`` call it.
         refuses: why the engine cannot run a query, or None where it can.
-        compile: queries → program. A query's number is its place. Of an engine with heuristics it
-            takes a ``Pruner`` too, or None.
-        searcher: what matches with a program, learning at most so many bytes (see ``Limits``).
+        compile: queries → program; a query's number is its index. Engines with ``heuristics`` also
+            receive a ``Pruner``, or None.
+        searcher: what matches with a program, with so many bytes of cache (see ``Limits``).
         is_automatic: whether it may be chosen where none is named. One that is not raises
             ``EngineRefused`` in ``compile`` for what it cannot run even when it is pruned.
         takes_plain: whether it runs all queries that are plain.
         heuristics: how it prunes with a DTD, or None where it makes no use of one. Of what was
             measured with each: benchmarks, ``schema``.
         locates: whether the ``Occurrences`` of a query are the nodes that it selects.
+        nodes_projection: what it also reads of documents where nodes are asked for.
     """
 
     name: str
@@ -66,8 +75,22 @@ class Engine(NamedTuple):
     takes_plain: bool
     heuristics: Heuristics | None
     locates: Callable[[Query], bool]
+    nodes_projection: Projection = Projection()
+
+
+class UnusableQueries(Exception):  # noqa: N818 - the compiler of subscriptions names them
+    """Queries that an engine finds wrong when it compiles them: by number, the error of each."""
+
+    def __init__(self, errors: Mapping[int, SubscriptionError]) -> None:
+        super().__init__(errors)
+        self.errors = errors
 
 
 def locates_nothing(_: Query) -> bool:
     """``locates`` of engines that note no occurrences."""
     return False
+
+
+def refusal(engine: str, query: Query, reason: str) -> EngineRefused:
+    """The error of an engine that cannot run a query."""
+    return EngineRefused(f"{engine} does not: {print_query(query)}: {reason}")

@@ -102,7 +102,7 @@ def _element_tests(subscriptions: Subscriptions) -> Iterator[NameTest]:
         if isinstance(test, NameTest) and not is_attribute:
             yield test
     numbers = subscriptions.query_numbers
-    others = np.flatnonzero((numbers < 0) | (numbers >= len(queries.plain)))
+    others = np.flatnonzero(numbers >= len(queries.plain))
     for number in others[:_EXPRESSIONS_MAX].tolist():
         yield from element_tests(queries.texts[number], rules.namespaces, rules.limits)
 

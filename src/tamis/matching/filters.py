@@ -8,11 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64, freeze
-from tamis.core.errors import EngineRefused
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import ANY, Codes, Labels, expanded_name
 from tamis.language.model import Query
-from tamis.language.printer import print_query
 from tamis.schema.prune import Pruner
 
 
@@ -85,11 +83,6 @@ def _frozen(answers: dict[Codes, list[int]], labels: Labels) -> Filters:
     )
     freeze(filters.starts, filters.codes, filters.query_starts, filters.queries)
     return filters
-
-
-def refusal(engine: str, query: Query, reason: str) -> EngineRefused:
-    """What says that an engine cannot run a query."""
-    return EngineRefused(f"{engine} does not: {print_query(query)}: {reason}")
 
 
 class ElementLabels:

@@ -12,6 +12,7 @@ from tamis.core.errors import (
     SubscriptionError,
     SubscriptionId,
     SubscriptionIdError,
+    UnknownSubscription,
     UsageError,
 )
 from tamis.core.index.matchset import Explanation, Which
@@ -26,7 +27,8 @@ from tamis.language.subscriptions import (
     as_subscriptions,
 )
 from tamis.matching.conformance import read_schema
-from tamis.matching.matcher import CompiledMatcher, Match
+from tamis.matching.match import Match
+from tamis.matching.matcher import CompiledMatcher
 from tamis.schema.graph import SchemaGraph
 
 
@@ -129,11 +131,11 @@ class Matcher:
         """Remove a subscription.
 
         Raises:
-            SubscriptionIdError: there is no such subscription.
+            UnknownSubscription: there is none with this id.
         """
         with self._lock:
             if id not in self:
-                raise SubscriptionIdError("there is no such subscription", id=id)
+                raise UnknownSubscription(id=id)
             del self._entries[id]
             self._changed()
 

@@ -1,14 +1,13 @@
 """Compiled subscriptions as files: the automaton's program, and beside it all that is not in it.
 
 What is columnar in memory is so in the file, and read where it is mapped: a million subscriptions
-are no Python objects until they are asked for. Queries that the automaton does not run, and those
-of the slow lane, are there as expressions, and compiled again. What was learned is in a file beside
-(``cache_path``).
+are no Python objects until they are asked for. Queries of other engines are there as expressions,
+and compiled again. The cache of the automaton is in a file beside it (``cache_path``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -36,7 +35,13 @@ from tamis.matching.engines.automaton.save import (
     save_cache,
     save_program,
 )
-from tamis.matching.planner import ENGINES, Assignment, CompiledAssignment, plan
+from tamis.matching.planner import (
+    ENGINES,
+    Assignment,
+    CompiledAssignment,
+    compile_assignment,
+    plan,
+)
 
 C = TypeVar("C", bound=Column[Any])
 
@@ -47,17 +52,17 @@ class Compiled(NamedTuple):
     Attributes:
         engine: the one that was asked for, or "auto".
         limits: the bounds on each document.
-        lanes: the programs of all engines.
+        assignments: the programs of all engines.
     """
 
     subscriptions: Subscriptions
     engine: str
     limits: Limits
-    lanes: list[CompiledAssignment]
+    assignments: list[CompiledAssignment]
     subscribers: Subscribers
 
 
-class Kept(NamedTuple):
+class LoadedProgram(NamedTuple):
     """What is in a file, and which file."""
 
     compiled: Compiled
@@ -101,12 +106,12 @@ def cache_path(path: Path) -> Path:
 # -- saving ----------------------------------------------------------------------------------------
 
 
-def save(path: Path, compiled: Compiled, learned: list[Searcher] | None) -> None:
+def save(path: Path, compiled: Compiled, searchers: Sequence[Searcher] = ()) -> None:
     """Write all of it to a file, whole or not at all.
 
     Args:
-        learned: what has matched with the programs; most of what one of these learned is saved
-            too, and without any, or with None, there is no cache beside the file in the end.
+        searchers: the largest of their caches is saved too; without any, there is no cache beside
+            the file in the end.
 
     Raises:
         UsageError: a file cannot be written.
@@ -114,7 +119,7 @@ def save(path: Path, compiled: Compiled, learned: list[Searcher] | None) -> None
     try:
         cache = cache_path(path)
         identity = save_program(path, *_written(compiled))
-        known = [automaton for automaton in learned or () if isinstance(automaton, Automaton)]
+        known = [searcher for searcher in searchers if isinstance(searcher, Automaton)]
         if known:
             most = max(known, key=Automaton.memory_usage)
             save_cache(cache, most.cache, identity)
@@ -129,12 +134,12 @@ def save(path: Path, compiled: Compiled, learned: list[Searcher] | None) -> None
 def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict[str, Any]]:
     """The program, and what is beside it."""
     others = [np.zeros(0, np.int32)]
-    program = None
-    for share, of_share in compiled.lanes:
-        if isinstance(of_share, AutomatonProgram):
-            program = of_share
+    own = None
+    for assignment, program in compiled.assignments:
+        if isinstance(program, AutomatonProgram):
+            own = program
         else:
-            others.append(share.numbers)
+            others.append(assignment.numbers)
     columns = compiled.subscriptions.columns
     ids, texts = columns.ids.packed(), columns.texts.packed()
     arrays = _Arrays(
@@ -147,14 +152,14 @@ def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict
         np.sort(np.concatenate(others)),
     )
     namespaces, unsupported, limits = compiled.subscriptions.options
-    said = {
+    metadata = {
         "engine": compiled.engine,
         "limits": asdict(compiled.limits),
         "namespaces": dict(namespaces),
         "unsupported": unsupported,
         "expression_limits": asdict(limits),
     }
-    return program or compile_queries([]), arrays._asdict(), said
+    return own or compile_queries([]), arrays._asdict(), metadata
 
 
 def _bounds(column: Column[Any]) -> NDArray[Any]:
@@ -165,125 +170,107 @@ def _bounds(column: Column[Any]) -> NDArray[Any]:
 # -- loading ---------------------------------------------------------------------------------------
 
 
-class _NotSo(Exception):  # noqa: N818 - says what is the matter
+class _Fault(Exception):  # noqa: N818 - says what is at fault
     """Something in a file cannot be right."""
 
 
-def load(path: Path) -> Kept:
+def load(path: Path) -> LoadedProgram:
     """Map a file, and check all of it but what ids and expressions say.
 
     Raises:
         ProgramError: it is no such file, or damaged, or another version of Tamis wrote it.
-        MissingExtra: some go through the slow lane and lxml is not installed.
+        MissingExtra: lxml has to evaluate some and is not installed.
     """
     try:
         saved = load_program(path)
     except ValueError as error:  # a NUL in the path
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
     try:
-        compiled = _heard(path, saved)
-    except (_NotSo, SubscriptionError, UnicodeDecodeError) as error:
+        compiled = _read(path, saved)
+    except (_Fault, SubscriptionError, UnicodeDecodeError) as error:
         raise DamagedProgram(f"{error} cannot be right", str(path)) from None
-    return Kept(compiled, path, saved.identity)
+    return LoadedProgram(compiled, path, saved.identity)
 
 
-def _heard(path: Path, saved: SavedProgram) -> Compiled:
-    """What a file says, of which the program was checked."""
-    engine, limits, rules = _rules_heard(saved.metadata)
+def _read(path: Path, saved: SavedProgram) -> Compiled:
+    """What is in a file, of which the program was checked."""
+    engine, limits, rules = _read_metadata(saved.metadata)
     arrays = _typed(saved.arrays)
-    _check(_columns_right(arrays))
-    _check(_subscribers_right(arrays, saved.program.queries))
+    for what, is_right in _checks(arrays, saved.program.queries):
+        if not is_right:
+            raise _Fault(what)
     columns = Columns(
         _column(Ids, arrays.id_bytes, arrays.id_bounds),
         _column(Texts, arrays.text_bytes, arrays.text_bounds),
         arrays.query_numbers,
     )
     subscribers = Subscribers(arrays.subscriber_starts, arrays.subscriber_numbers)
-    queries = saved.program.queries + len(arrays.others)
-    examples = subscribers.numbers[subscribers.starts[:queries]]
+    examples = subscribers.numbers[subscribers.starts[:-1]]
     try:
         subscriptions = Subscriptions.of_columns(columns, examples, rules)
     except UsageError:
-        raise _NotSo("the namespaces") from None
-    lanes = _lanes(path, saved, subscriptions, arrays.others, engine)
-    return Compiled(subscriptions, engine, limits, lanes, subscribers)
+        raise _Fault("the namespaces") from None
+    assignments = _assignments(path, saved, subscriptions, arrays.others, engine)
+    return Compiled(subscriptions, engine, limits, assignments, subscribers)
 
 
-def _lanes(
+def _assignments(
     path: Path, saved: SavedProgram, subscriptions: Subscriptions, others: Int32, engine: str
 ) -> list[CompiledAssignment]:
     """The programs: the automaton's as it is, the others compiled again."""
     queries = subscriptions.queries
-    lanes: list[CompiledAssignment] = []
+    assignments: list[CompiledAssignment] = []
     if saved.program.queries or (not len(others) and engine in ("auto", AUTOMATON.name)):
         own = np.delete(np.arange(len(queries), dtype=np.int32), others)
-        automaton = AUTOMATON._replace(searcher=partial(_opened, cache_path(path), saved))
+        automaton = AUTOMATON._replace(searcher=partial(_searcher, cache_path(path), saved))
         part = queries.part(False, own) if len(others) else queries
-        lanes.append((Assignment(automaton, part, own), saved.program))
-    if len(others) or not lanes:
-        for share in plan(queries.part(False, others), engine):
-            numbers = others[share.numbers]
-            program = share.engine.compile(share.queries)
-            lanes.append((share._replace(numbers=numbers), program))
-    return lanes
+        assignments.append((Assignment(automaton, part, own), saved.program))
+    if len(others) or not assignments:
+        parsed = [queries[number] for number in others.tolist()]  # once, for all that read them
+        for assignment in plan(parsed, engine):
+            numbers = others[assignment.numbers]
+            compiled = compile_assignment(assignment._replace(numbers=numbers), subscriptions)
+            assignments.append(compiled)
+    return assignments
 
 
-def _opened(cache: Path, saved: SavedProgram, program: Any, bytes_max: int) -> Searcher:
+def _searcher(cache: Path, saved: SavedProgram, program: Any, cache_bytes: int) -> Searcher:
     """What matches with a saved program, from what was learned before."""
-    return open_automaton(program, bytes_max, load_cache(cache, saved))
+    return open_automaton(program, cache_bytes, load_cache(cache, saved))
 
 
 # -- what may be in a file -------------------------------------------------------------------------
 
 
-def _rules_heard(said: Mapping[str, Any]) -> tuple[str, Limits, ParseOptions]:
+def _read_metadata(metadata: Mapping[str, Any]) -> tuple[str, Limits, ParseOptions]:
     """The engine that was asked for, the limits, and how expressions were read."""
     names = {"engine", "limits", "namespaces", "unsupported", "expression_limits"}
-    if said.keys() != names or said["engine"] not in ["auto", *ENGINES.names()]:
-        raise _NotSo("what it says of itself")
-    namespaces, unsupported = said["namespaces"], said["unsupported"]
+    if metadata.keys() != names or metadata["engine"] not in ["auto", *ENGINES.names()]:
+        raise _Fault("what it says of itself")
+    namespaces, unsupported = metadata["namespaces"], metadata["unsupported"]
     if not isinstance(namespaces, dict) or unsupported not in ("refuse", "slow"):
-        raise _NotSo("what it says of itself")
-    rules = ParseOptions(namespaces, unsupported, _limits(said["expression_limits"]))
-    return said["engine"], _limits(said["limits"]), rules
-
-
-def _limits(said: Any) -> Limits:
+        raise _Fault("what it says of itself")
     try:
-        return Limits(**said)
+        limits = Limits(**metadata["limits"])
+        rules = ParseOptions(namespaces, unsupported, Limits(**metadata["expression_limits"]))
     except (TypeError, UsageError):
-        raise _NotSo("the limits") from None
+        raise _Fault("the limits") from None
+    return metadata["engine"], limits, rules
 
 
 def _typed(arrays: Mapping[str, NDArray[Any]]) -> _Arrays:
     if arrays.keys() != set(_Arrays._fields):
-        raise _NotSo("the arrays beside the program")
+        raise _Fault("the arrays beside the program")
     for name, dtypes in _DTYPES._asdict().items():
         if arrays[name].ndim != 1 or arrays[name].dtype.str not in dtypes.split():
-            raise _NotSo(f"the type of {name}")
+            raise _Fault(f"the type of {name}")
     return _Arrays(**arrays)
 
 
-def _check(found: Iterator[tuple[str, Any]]) -> None:
-    """See that all is as it has to be; each relies on those before it."""
-    for what, is_right in found:
-        if not is_right:
-            raise _NotSo(what)
+def _checks(arrays: _Arrays, own: int) -> Iterator[tuple[str, Any]]:
+    """What has to be so, and whether it is; each relies on those before it.
 
-
-def _columns_right(arrays: _Arrays) -> Iterator[tuple[str, Any]]:
-    """Whether there are as many ids, and expressions, as subscriptions, and where they are."""
-    count = len(arrays.query_numbers)
-    for what, data, bounds in (
-        ("the ids", arrays.id_bytes, arrays.id_bounds),
-        ("the expressions", arrays.text_bytes, arrays.text_bounds),
-    ):
-        yield what, len(bounds) == count + 1 and _are_bounds(bounds, len(data))
-
-
-def _subscribers_right(arrays: _Arrays, own: int) -> Iterator[tuple[str, Any]]:
-    """Whether each subscription asks one query, or is alone behind these, in the slow lane.
-
+    There are as many ids, and expressions, as subscriptions, and each subscription asks one query.
     So there are no more queries than subscriptions, and no number in a file asks for more room than
     the file has.
 
@@ -292,17 +279,18 @@ def _subscribers_right(arrays: _Arrays, own: int) -> Iterator[tuple[str, Any]]:
     """
     numbers, starts = arrays.subscriber_numbers, arrays.subscriber_starts
     count, queries = len(arrays.query_numbers), own + len(arrays.others)
+    for what, data, bounds in (
+        ("the ids", arrays.id_bytes, arrays.id_bounds),
+        ("the expressions", arrays.text_bytes, arrays.text_bounds),
+    ):
+        yield what, len(bounds) == count + 1 and _are_bounds(bounds, len(data))
     who = "who asks the queries"
-    yield who, queries + np.count_nonzero(arrays.query_numbers < 0) == len(starts) - 1
-    yield who, _are_bounds(starts, count)
+    yield who, queries == len(starts) - 1 and _are_bounds(starts, count)
     sizes = np.diff(starts)
-    yield who, (sizes > 0).all() and (sizes[queries:] == 1).all()
-    yield who, len(numbers) == count and _are_in(numbers, count)
-    asked = np.arange(len(sizes), dtype=np.int32)
-    asked[queries:] = -1
-    expected = np.repeat(asked, sizes)
+    yield who, (sizes > 0).all() and len(numbers) == count and _are_in(numbers, count)
+    expected = np.repeat(np.arange(queries, dtype=np.int32), sizes)
     yield who, np.array_equal(arrays.query_numbers[numbers], expected)
-    # No number is there twice: those of one query ascend, and those of the slow lane.
+    # No number is there twice: those of one query ascend.
     is_next = (numbers[1:] > numbers[:-1]) | (expected[1:] != expected[:-1])
     yield who, is_next.all()
     others = arrays.others

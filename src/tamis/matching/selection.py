@@ -1,22 +1,21 @@
 """The nodes that expressions select in documents that they matched: where these stand.
 
-What matched is known of all documents; which nodes were selected is found when it is asked for, of
-one document and one query. An engine may have noted where it met the answers (``Occurrences``);
-for all other queries the reference engine's evaluator looks, in the events of the document.
+Which queries matched is known of all documents; which nodes they select is found when it is asked
+for, of one document and one query. An engine may have noted where it met the nodes
+(``Occurrences``). For all other queries the reference engine's evaluator looks at the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import NamedTuple, overload
 
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.errors import DocumentError, SubscriptionId, UsageError
-from tamis.core.index.matchset import MatchSet, Occurrences, Which, ranges
+from tamis.core.index.matchset import MatchSet, Occurrences, QueryValue, Which, ranges
 from tamis.core.limits import Limits
 from tamis.documents.batch import (
     ATTRIBUTE,
@@ -33,7 +32,6 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Exists, Query
 from tamis.language.xpath import Operand
-from tamis.matching.engines.lxml.slow import Selected
 from tamis.matching.engines.reference import Evaluator, build_nodes
 from tamis.matching.planner import Assignment
 
@@ -137,43 +135,48 @@ class Selection(Sequence[Node]):
         return f"<Selection: {len(self):,} nodes{', cut' if self.is_cut else ''}>"
 
 
-class Answered:
+class EngineResult:
     """The queries that one engine answered, and its answers.
 
     >>> from tamis.language.xpath import parse
     >>> from tamis.matching.planner import plan
-    >>> (share,) = plan([parse("//a")])
-    >>> starts, sets, places = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
-    >>> met = Occurrences(starts, sets, places)
+    >>> (assignment,) = plan([parse("//a")])
+    >>> starts, sets, node_refs = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
+    >>> met = Occurrences(starts, sets, node_refs)
     >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), sets[:0], None, {}, met)
-    >>> Answered(share, matches).met(0).places_of(0, "all")
+    >>> EngineResult(assignment, matches).occurrences(0).node_refs(0, "all")
     array([ 9, 25])
     """
 
-    def __init__(self, share: Assignment, matches: MatchSet) -> None:
-        self.share = share
+    def __init__(self, assignment: Assignment, matches: MatchSet) -> None:
+        self.assignment = assignment
         self.matches = matches
 
     def own_number(self, number: int) -> int | None:
         """The number that the engine knows a query by, if it is one of its own."""
-        numbers = self.share.numbers
+        numbers = self.assignment.numbers
         own = int(np.searchsorted(numbers, number))
         return own if own < len(numbers) and numbers[own] == number else None
 
-    def knows(self, own: int) -> bool:
-        """Whether the engine noted where what the query selects is."""
+    def locates(self, own: int) -> bool:
+        """Whether the engine noted which nodes a query selects."""
         if self.matches.occurrences is None:
             return False
-        queries = self.share.queries
+        queries = self.assignment.queries
         if own < len(queries.plain):
             return queries.is_path(own)
-        return self.share.engine.locates(queries[own])
+        return self.assignment.engine.locates(queries[own])
 
-    def met(self, document: int) -> Met:
+    def occurrences(self, document: int) -> DocumentOccurrences:
         """What the engine noted in a document."""
         occurrences = self.matches.occurrences
         assert occurrences is not None
-        return Met(self, occurrences, document)
+        return DocumentOccurrences(self, occurrences, document)
+
+    def value(self, document: int, own: int) -> QueryValue | None:
+        """The value of a query that selects no nodes, if the engine has it."""
+        occurrences = self.matches.occurrences
+        return None if occurrences is None else occurrences.values.get(document, {}).get(own)
 
     def sets_of(self, own: int) -> Int32:
         """The sets that have a query and were met somewhere in the batch."""
@@ -192,30 +195,30 @@ class Answered:
         return members[order], np.repeat(used, counts)[order]
 
 
-class Met:
+class DocumentOccurrences:
     """What an engine noted in one document, by the set that was met."""
 
-    def __init__(self, lane: Answered, occurrences: Occurrences, document: int) -> None:
-        self._lane = lane
+    def __init__(self, result: EngineResult, occurrences: Occurrences, document: int) -> None:
+        self._result = result
         within = slice(*occurrences.document_starts[document : document + 2].tolist())
         sets = occurrences.set_ids[within]
-        self._places = occurrences.places[within]
+        self._node_refs = occurrences.node_refs[within]
         self._order = np.argsort(sets, kind="stable")
         self._sets = sets[self._order]
 
-    def places_of(self, own: int, which: Which) -> Int64:
-        """The places of the nodes at which a query was met, in document order."""
-        wanted = self._lane.sets_of(own)
+    def node_refs(self, own: int, which: Which) -> Int64:
+        """The nodes at which a query was met, in document order."""
+        wanted = self._result.sets_of(own)
         starts = np.searchsorted(self._sets, wanted)
         ends = np.searchsorted(self._sets, wanted, "right")
         if which == "first":
-            found = self._order[starts[starts < ends]]
-            return self._places[np.sort(found)[:1]]
-        pieces = [
+            firsts = self._order[starts[starts < ends]]
+            return self._node_refs[np.sort(firsts)[:1]]
+        found = [
             self._order[start:end]
             for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
         ]
-        return self._places[np.sort(np.concatenate(pieces))] if pieces else _NO_PLACES
+        return self._node_refs[np.sort(np.concatenate(found))] if found else _NO_NODES
 
 
 class BatchNodes(NamedTuple):
@@ -223,12 +226,11 @@ class BatchNodes(NamedTuple):
 
     Attributes:
         which: the nodes that are asked for.
-        has_values: whether the batch has all text, so that values of nodes can be told.
+        has_values: whether the batch has all text, so that nodes have values.
         limits: bounds on nodes, and on their values, of one query and document.
         excerpts: the bytes of each document, or those of all of them.
-        lanes: what each engine said.
-        number_of: the number of the query that a subscription asks.
-        slow: by document and query, what lxml selected.
+        results: what each engine answered.
+        query_number: the number of the query that a subscription asks.
     """
 
     which: Which
@@ -237,71 +239,67 @@ class BatchNodes(NamedTuple):
     batch: DocumentBatch
     vocabulary: Vocabulary
     excerpts: Sequence[Source | DocumentError] | Excerpt
-    lanes: Sequence[Answered]
-    number_of: Callable[[SubscriptionId], int]
-    slow: Mapping[int, Mapping[int, Selected]] = MappingProxyType({})
-
-    def of_document(self, document: int) -> DocumentNodes:
-        """Those of one document, which must not be in error."""
-        return DocumentNodes(self, document)
+    results: Sequence[EngineResult]
+    query_number: Callable[[SubscriptionId], int]
 
 
 class DocumentNodes:
-    """The nodes that were selected in one document."""
+    """The nodes that were selected in one document, which must not be in error."""
 
     def __init__(self, found: BatchNodes, document: int) -> None:
         self._found = found
         self._document = document
         self._excerpt = _excerpt(found.excerpts, document)
-        self._slow = found.slow.get(document, {})
-        self._met: dict[int, Met] = {}  # by the number of the lane
+        self._occurrences: dict[int, DocumentOccurrences] = {}  # by the number of the result
         self._markup = Markup(found.batch, document, self._excerpt, found.vocabulary)
 
     def selection(self, id: SubscriptionId) -> Selection:
         """What a subscription selects; nothing where it does not match."""
-        places = self._places_of(self._found.number_of(id))
-        limits = self._found.limits
+        found, limits = self._found, self._found.limits
+        node_refs = self._node_refs(found.query_number(id))
         cut_by = None
-        if self._found.which == "first":
-            places = places[:1]
-        elif len(places) > limits.matched_nodes:
-            places, cut_by = places[: limits.matched_nodes], "matched_nodes"
+        if found.which == "first":
+            node_refs = node_refs[:1]
+        elif len(node_refs) > limits.matched_nodes:
+            node_refs, cut_by = node_refs[: limits.matched_nodes], "matched_nodes"
         values = None
-        if self._found.has_values:
-            values = NodeValues(self._found.batch, self._markup, places)
+        if found.has_values:
+            values = NodeValues(found.batch, self._markup, node_refs)
             fit = np.searchsorted(np.cumsum(values.sizes), limits.matched_value_bytes, "right")
-            if fit < len(places):
-                places, cut_by = places[:fit], "matched_value_bytes"
-                values = NodeValues(self._found.batch, self._markup, places)
-        starts, ends = self._ranges(places)
+            if fit < len(node_refs):
+                node_refs, cut_by = node_refs[:fit], "matched_value_bytes"
+                values = NodeValues(found.batch, self._markup, node_refs)
+        starts, ends = self._ranges(node_refs)
         return Selection(starts, ends, self._excerpt, cut_by, values)
 
-    def value(self, operand: Operand) -> bool | float | str:
+    def value(self, operand: Operand) -> QueryValue:
         """The value of an expression that selects no nodes, if its projection was recorded."""
         (document,) = self._evaluator.nodes.documents.tolist()
         return self._evaluator.value(operand, document)
 
-    def lxml_value(self, id: SubscriptionId) -> bool | float | str | None:
+    def lxml_value(self, id: SubscriptionId) -> QueryValue | None:
         """The value of an expression by lxml; None where the expression selects nodes."""
-        found = self._slow.get(self._found.number_of(id))
-        return None if isinstance(found, np.ndarray) else found
+        number = self._found.query_number(id)
+        for result in self._found.results:
+            if (own := result.own_number(number)) is not None:
+                return result.value(self._document, own)
+        return None
 
     # -- which nodes ---------------------------------------------------------------------------
 
-    def _places_of(self, number: int) -> Int64:
-        """The places of what a query selects."""
-        for lane_number, lane in enumerate(self._found.lanes):
-            own = lane.own_number(number)
+    def _node_refs(self, number: int) -> Int64:
+        """What a query selects."""
+        for index, result in enumerate(self._found.results):
+            own = result.own_number(number)
             if own is None:
                 continue
-            if not lane.knows(own):
-                query = lane.share.queries[own]
-                return self._evaluated(query) if query.selects else _NO_PLACES
-            if lane_number not in self._met:
-                self._met[lane_number] = lane.met(self._document)
-            return self._met[lane_number].places_of(own, self._found.which)
-        found = self._slow.get(number)
-        return found if isinstance(found, np.ndarray) else _NO_PLACES
+            if not result.locates(own):
+                query = result.assignment.queries[own]
+                return self._evaluated(query) if query.selects else _NO_NODES
+            if index not in self._occurrences:
+                self._occurrences[index] = result.occurrences(self._document)
+            return self._occurrences[index].node_refs(own, self._found.which)
+        return _NO_NODES
 
     @cached_property
     def _evaluator(self) -> Evaluator:
@@ -317,7 +315,7 @@ class DocumentNodes:
         return np.array([0, first, attributes, texts, batch.misc_starts[self._document]])
 
     def _evaluated(self, query: Query) -> Int64:
-        """The places of what a query selects, as the reference engine finds them."""
+        """What a query selects, as the reference engine finds it."""
         assert isinstance(query.expression, Exists)
         evaluator = self._evaluator
         nodes = evaluator.nodes
@@ -327,18 +325,16 @@ class DocumentNodes:
 
     # -- where they are ------------------------------------------------------------------------
 
-    def _ranges(self, places: Int64) -> tuple[Int64, Int64]:
+    def _ranges(self, node_refs: Int64) -> tuple[Int64, Int64]:
         """The byte ranges of nodes."""
-        kinds, numbers = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
-        starts, ends = np.zeros((2, len(places)), np.int64)
+        kinds, numbers = node_refs & ((1 << KIND_BITS) - 1), node_refs >> KIND_BITS
+        starts, ends = np.zeros((2, len(node_refs)), np.int64)
         are_elements = kinds == ELEMENT
         starts[are_elements], ends[are_elements] = self._markup.elements(numbers[are_elements])
         for index in np.flatnonzero(~are_elements).tolist():
             starts[index], ends[index] = self._range(int(kinds[index]), int(numbers[index]))
         base_offset = self._excerpt.base_offset
-        starts += base_offset
-        ends += base_offset
-        return starts, ends
+        return starts + base_offset, ends + base_offset
 
     def _range(self, kind: int, number: int) -> tuple[int, int]:
         if kind == ATTRIBUTE:
@@ -358,15 +354,15 @@ class NodeValues:
 
     Args:
         batch: has all text.
-        places: of the nodes.
+        node_refs: the nodes.
 
     Attributes:
         sizes: int64[]; the bytes of each, in UTF-8.
     """
 
-    def __init__(self, batch: DocumentBatch, markup: Markup, places: Int64) -> None:
+    def __init__(self, batch: DocumentBatch, markup: Markup, node_refs: Int64) -> None:
         self._batch = batch
-        self._kinds, firsts = places & ((1 << KIND_BITS) - 1), places >> KIND_BITS
+        self._kinds, firsts = node_refs & ((1 << KIND_BITS) - 1), node_refs >> KIND_BITS
         lasts = firsts + 1  # of attributes and the like; of elements, those of their text nodes
         is_element, is_document = self._kinds == ELEMENT, self._kinds == DOCUMENT
         events = firsts[is_element]
@@ -374,7 +370,7 @@ class NodeValues:
         lasts[is_element] = np.searchsorted(batch.text_event, markup.ends(events))
         firsts[is_document] = np.searchsorted(batch.text_event, markup.first)
         lasts[is_document] = np.searchsorted(batch.text_event, markup.last)
-        self._starts, self._ends = np.zeros((2, len(places)), np.int64)
+        self._starts, self._ends = np.zeros((2, len(node_refs)), np.int64)
         for kind in distinct(self._kinds).tolist():
             starts, ends, _ = self._columns(kind)
             own = (self._kinds == kind) & (firsts < lasts)
@@ -391,12 +387,12 @@ class NodeValues:
         return batch.text_start, batch.text_end, batch.text_values
 
     def __iter__(self) -> Iterator[str]:
-        places = (self._kinds.tolist(), self._starts.tolist(), self._ends.tolist())
-        for kind, start, end in zip(*places, strict=True):
+        columns = (self._kinds.tolist(), self._starts.tolist(), self._ends.tolist())
+        for kind, start, end in zip(*columns, strict=True):
             yield self._columns(kind)[2][start:end].tobytes().decode()
 
 
-_NO_PLACES = np.zeros(0, np.int64)
+_NO_NODES = np.zeros(0, np.int64)
 
 
 def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int) -> Excerpt:

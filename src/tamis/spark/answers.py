@@ -19,7 +19,9 @@ from tamis.core.index.matchset import Which, checked_nodes
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.records import check_tag
 from tamis.documents.source import Document, read
-from tamis.matching.matcher import Answers, CompiledMatcher, Match
+from tamis.matching.batches import Answers
+from tamis.matching.match import Match
+from tamis.matching.matcher import CompiledMatcher
 from tamis.matching.selection import Node
 from tamis.spark.artifacts import PROGRAMS_KEPT
 from tamis.spark.program import ProgramArtifact

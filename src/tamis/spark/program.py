@@ -79,7 +79,7 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
 
         The file is not loaded here: processes that need the matcher load and check it, once.
         """
-        saved = matcher.kept_in
+        saved = matcher.loaded_from
         if saved is not None:
             made = cls._in_file(saved.path, saved.identity, matcher)
             path = artifacts_folder() / made.name
@@ -97,8 +97,8 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
     def of_file(cls, path: Path) -> ProgramArtifact:
         """A saved program, where it is."""
         matcher = load_matcher(path)
-        assert matcher.kept_in is not None
-        return cls._in_file(path, matcher.kept_in.identity, matcher)
+        assert matcher.loaded_from is not None
+        return cls._in_file(path, matcher.loaded_from.identity, matcher)
 
     @classmethod
     def _in_file(cls, path: Path, identity: str, matcher: CompiledMatcher) -> ProgramArtifact:
@@ -140,8 +140,8 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
     def load(self, path: Path) -> CompiledMatcher:
         """Map the file."""
         matcher = load_matcher(path)
-        assert matcher.kept_in is not None
-        if matcher.kept_in.identity != self.identity:
+        assert matcher.loaded_from is not None
+        if matcher.loaded_from.identity != self.identity:
             raise OtherVersion("it is not what the driver sent", str(path.absolute()))
         return matcher if matcher.limits == self.limits else matcher.with_limits(self.limits)
 

@@ -16,6 +16,7 @@ from tamis.core.errors import (
     SubscriptionError,
     SubscriptionId,
     SubscriptionIdError,
+    UnknownSubscription,
     UsageError,
 )
 from tamis.core.limits import DEFAULT_LIMITS, Limits
@@ -280,11 +281,11 @@ class Transformer:
         Now and then, when more were removed than are there, all plans are made anew.
 
         Raises:
-            SubscriptionIdError: there is no such subscription.
+            UnknownSubscription: there is none with this id.
         """
         with self._lock:
             if id not in self:
-                raise SubscriptionIdError("there is no such subscription", id=id)
+                raise UnknownSubscription(id=id)
             number = self._numbers.pop(id)
             del self._planned[number]
             self.plans.remove(number)
@@ -318,7 +319,7 @@ class Transformer:
         """
         with self._lock:
             if id not in self:
-                raise UsageError(f"there is no subscription {id!r}")
+                raise UnknownSubscription(id=id)
             planned = self._planned[self._numbers[id]]
             return self.plans.explain(task_of(planned.transformation))
 

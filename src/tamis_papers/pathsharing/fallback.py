@@ -1,4 +1,4 @@
-"""``PathSharingFallback``: plans that rely on a DTD, and others for documents that leave it."""
+"""``PathSharingFallback``: plans that rely on a DTD, and others for documents that violate it."""
 
 from __future__ import annotations
 
@@ -25,23 +25,26 @@ class PathSharingFallback:
         is_shared: likewise.
         schema: the DTD, or None.
         nodes_max: see ``PathSharing``.
-
-    Attributes:
-        schema_violations: how many documents left the DTD so far.
     """
 
     def __init__(
         self, labels: Labels, sharing: str, is_shared: bool, schema: Schema | None, nodes_max: int
     ) -> None:
-        self.schema_violations = 0
         self._labels = labels
         self._sharing = sharing, is_shared
         self._nodes_max = nodes_max
         self._schema = schema
         self._strategy = self._make(schema)
-        self._edge_labels = None if schema is None else schema.edges.labels()
+        self._violations = None if schema is None else schema.violations()
+        if self._violations is not None:
+            self._edge_labels = self._violations.edges.labels()
         self._shapes: list[Shape | None] = []  # of those that are there, if there is a DTD
         self._without: PathSharing | None = None
+
+    @property
+    def schema_violations(self) -> int:
+        """How many documents violated the DTD so far."""
+        return 0 if self._violations is None else self._violations.count
 
     def add(self, shape: Shape) -> int:
         """Add a transformation: its number."""
@@ -62,9 +65,9 @@ class PathSharingFallback:
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
         """As ``PathSharing.find_groups``."""
         strategy = self._strategy
-        if self._leaves(batch, vocabulary):
-            self.schema_violations += 1
-            strategy = self._open_without()
+        violations = self._violations
+        if violations is not None and violations.find(batch, vocabulary, self._edge_labels).any():
+            strategy = self._fallback()
         return strategy.find_groups(batch, vocabulary)
 
     def _make(self, schema: Schema | None) -> PathSharing:
@@ -72,15 +75,7 @@ class PathSharingFallback:
         planner = Planner(self._sharing[0], claims, self._sharing[1])
         return PathSharing(self._labels, planner, self._nodes_max)
 
-    def _leaves(self, batch: DocumentBatch, vocabulary: Vocabulary) -> bool:
-        """Whether the document leaves the DTD."""
-        if self._schema is None or self._schema.is_trusted:
-            return False
-        assert self._edge_labels is not None
-        numbers, _ = self._edge_labels.of(vocabulary)
-        return bool((self._schema.edges.violations(batch, numbers) >= 0).any())
-
-    def _open_without(self) -> PathSharing:
+    def _fallback(self) -> PathSharing:
         """The plans that do without the DTD; where a query was removed, a number is left out."""
         if self._without is None:
             self._without = self._make(None)

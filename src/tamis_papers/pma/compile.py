@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Int32, Int64, distinct, freeze
 from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
-from tamis.matching.filters import Filters, filters_of, refusal
+from tamis.matching.engine import refusal
+from tamis.matching.filters import Filters, filters_of
 from tamis.schema.prune import Pruner
 from tamis_papers.pma.kernels import (
     KEYWORD,

@@ -9,6 +9,7 @@ from tamis.core.index.matchset import MatchSet, Which
 from tamis.core.kernel.state import State, zeros
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
+from tamis.matching.engine import Sources
 from tamis.matching.filters import ElementLabels
 from tamis_papers.pma import layout as at
 from tamis_papers.pma.kernels import begin_all, match_documents
@@ -45,10 +46,13 @@ class PmaSearcher:
         return int(self._state.words[at.MOVES])
 
     def match(
-        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
+        self,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        _nodes: Which | None = None,
+        _sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents; where they matched is not noted."""
-        del nodes
         own, _ = self._labels.of(vocabulary)
         symbols = np.maximum(own, 0)  # those of no label share the one of "*", which filters lack
         events = at.Events(batch.document_starts, batch.tags, symbols)

@@ -21,7 +21,8 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import XML_NAMESPACE
 from tamis.documents.source import Document
 from tamis.language.xpath import parse
-from tamis.matching.matcher import BATCH_DOCUMENTS, compile_subscriptions
+from tamis.matching.batches import BATCH_DOCUMENTS
+from tamis.matching.matcher import compile_subscriptions
 from tamis_workload.draws import Draws
 from tamis_workload.observed.predicates import SEEN_CHARS, Predicates
 from tamis_workload.observed.trees import Element, Tree, read_trees

@@ -129,7 +129,7 @@ class Asking:
         sources = [Source(d.encode() if isinstance(d, str) else d) for d in documents]
         if self._parser.is_full:
             self._parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
-        oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
+        oracle = reference.ENGINE.searcher(reference.compile_queries(queries), 1 << 28)
         expected = answers(oracle, self._parser, sources)
         self.true += sum(map(len, expected))
         program = compile_queries(queries)

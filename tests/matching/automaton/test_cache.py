@@ -45,7 +45,7 @@ def asked(
     queries = [parse(text, namespaces or {}) for text in expressions]
     parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
     sources = [Source(text.encode()) for text in documents]
-    oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
+    oracle = reference.ENGINE.searcher(reference.compile_queries(queries), 1 << 28)
     expected = answers(oracle, parser, sources)
     automaton = Automaton(compile_queries(queries), cache_bytes)
     grew: Counter[str] = Counter()

@@ -42,7 +42,7 @@ def true(
     sources = [Source(text.encode()) for text in [*documents, f"<w>{''.join(documents) * 2}</w>"]]
     parser = Parser(Vocabulary(), STRUCTURE, DEFAULT_LIMITS)
     automaton = Automaton(compile_queries(queries), cache)
-    oracle = reference.open_reference(reference.compile_queries(queries), 1 << 28)
+    oracle = reference.ENGINE.searcher(reference.compile_queries(queries), 1 << 28)
     expected = answers(oracle, parser, sources)
     for order in (sources, sources[::-1], sources):
         got = [answers(automaton, parser, [source])[0] for source in order]

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 import tamis
-from tamis.matching import matcher as matcher_module
+from tamis.matching import batches
 from tests.matching.automaton.asking import supported
 from tests.matching.automaton.trees import NAMESPACES, Shape, document, expression
 
@@ -46,7 +46,7 @@ def test_threads_change_nothing(cache_bytes: int, monkeypatch: pytest.MonkeyPatc
 
     expected = [said(match) for match in compiled("reference").match_many(documents)]
     assert len(set(map(str, expected))) > 50
-    monkeypatch.setattr(matcher_module, "BATCH_DOCUMENTS", 16)
+    monkeypatch.setattr(batches, "BATCH_DOCUMENTS", 16)
     matcher = compiled()
     for threads in (1, 2, 4):
         found = [said(match) for match in matcher.match_many(documents, threads=threads)]
@@ -62,4 +62,4 @@ def test_threads_change_nothing(cache_bytes: int, monkeypatch: pytest.MonkeyPatc
     with ThreadPoolExecutor(4) as pool:
         for future in [pool.submit(ask, start) for start in range(4)]:
             future.result()
-    assert 1 <= len(matcher._workers) <= 4
+    assert 1 <= len(matcher._batches.workers) <= 4

@@ -42,4 +42,4 @@ def asked(matching: Searcher, documents: Sequence[str | bytes]) -> list[list[int
 def by_reference(given: Sequence[Query], documents: Sequence[str | bytes]) -> list[list[int]]:
     """What the reference engine says."""
     program = reference.compile_queries(given)
-    return asked(reference.open_reference(program, 0), documents)
+    return asked(reference.ENGINE.searcher(program, 0), documents)

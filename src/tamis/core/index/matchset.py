@@ -43,6 +43,10 @@ class Subscribers(NamedTuple):
     numbers: Int32
 
 
+QueryValue = bool | float | str
+"""The value of an expression that selects no nodes."""
+
+
 class Occurrences(NamedTuple):
     """The nodes at which sets of queries were met: what those queries select, where it is known.
 
@@ -50,12 +54,15 @@ class Occurrences(NamedTuple):
         document_starts: int64[d + 1]; those of document i are from ``document_starts[i]`` on, up to
             ``document_starts[i + 1]``, in document order.
         set_ids: int32[]; sets of the ``MatchSet``.
-        places: int64[]; the place of each node (see ``KIND_BITS``).
+        node_refs: int64[]; the reference of each node (see ``KIND_BITS``).
+        values: document number → query → its value, of queries that select no nodes, where an
+            engine has it.
     """
 
     document_starts: Int64
     set_ids: Int32
-    places: Int64
+    node_refs: Int64
+    values: Mapping[int, Mapping[int, QueryValue]] = MappingProxyType({})
 
 
 class MatchSet(NamedTuple):
@@ -76,8 +83,8 @@ class MatchSet(NamedTuple):
         subscribers: who asks each query; None where query i is subscription i.
         errors: the errors of documents that could not be answered, by document number.
         occurrences: where sets were met, of an engine that was asked to note it.
-        failed: the subscriptions that could not be answered, of documents whose others were:
-            document number → subscription number → error.
+        failed: what could not be answered of documents whose other queries were: document number →
+            query → error; with ``subscribers``, the numbers are of subscriptions.
 
     >>> matches = match_set([np.array([0, 2]), np.array([0, 2]), np.array([], int)], {})
     >>> matches.set_ids, matches.numbers(1)
@@ -107,6 +114,23 @@ class MatchSet(NamedTuple):
             numbers = np.sort(ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
         freeze(numbers)
         return numbers
+
+    def for_subscribers(
+        self, subscribers: Subscribers, errors: Mapping[int, DocumentError]
+    ) -> MatchSet:
+        """The same, for those who ask the queries, with the documents that were not answered."""
+        starts, numbers = subscribers
+        failed = {
+            document: dict(
+                sorted(
+                    (number, error)
+                    for query, error in of_document.items()
+                    for number in numbers[starts[query] : starts[query + 1]].tolist()
+                )
+            )
+            for document, of_document in self.failed.items()
+        }
+        return self._replace(subscribers=subscribers, errors=errors, failed=failed)
 
     def pairs(self, first: int, end: int) -> tuple[Int64, Int32]:
         """What matched some documents: for each match the document's and the subscription's number.
@@ -219,18 +243,22 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
     set_starts = [np.zeros(1, np.int64)]
     members: list[Int32] = []
     sliced: list[Int32] = []
-    next_place = starts[:-1].copy()
+    failed: dict[int, dict[int, SlowLaneError]] = {}
+    next_index = starts[:-1].copy()
     sets = used = 0
     for (matches, numbers), count in zip(parts, counts, strict=True):
         own_ids, own_starts, own_members = only_used(
             matches.set_ids, matches.set_starts, matches.members
         )
         within = np.arange(len(own_ids)) - np.repeat(matches.document_starts[:-1], count)
-        set_ids[np.repeat(next_place, count) + within] = own_ids + sets
-        next_place += count
+        set_ids[np.repeat(next_index, count) + within] = own_ids + sets
+        next_index += count
         set_starts.append(own_starts[1:] + used)
         members.append(_renumbered(own_members, numbers, sum(map(len, sliced))))
         sliced.append(matches.sliced if numbers is None else numbers[matches.sliced])
+        for document, errors in matches.failed.items():
+            own = errors if numbers is None else {int(numbers[q]): errors[q] for q in errors}
+            failed.setdefault(document, {}).update(own)
         sets += len(own_starts) - 1
         used += len(own_members)
     result = parts[0][0]._replace(
@@ -240,6 +268,7 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
         members=np.concatenate(members),
         sliced=np.concatenate(sliced),
         occurrences=None,
+        failed=failed,
     )
     freeze(*result[:5])
     return result

@@ -14,6 +14,7 @@ from tamis.core.kernel.record import register
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.values import xpath_number
+from tamis.matching.engine import Sources
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.cache import (
@@ -114,7 +115,11 @@ class Automaton:
         return size_of(self._cache) + sum(array.nbytes for array in self._scratch)
 
     def match(
-        self, batch: DocumentBatch, vocabulary: Vocabulary, nodes: Which | None = None
+        self,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        nodes: Which | None = None,
+        _sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents.
 
@@ -328,7 +333,7 @@ class Automaton:
             occurrences = Occurrences(
                 self._occurrence_starts, listed, self._occurrence_nodes[:occurrences_end]
             )
-            freeze(*occurrences)
+            freeze(*occurrences[:3])
         matches = MatchSet(
             document_starts=self._found_starts,
             set_ids=found,

@@ -12,10 +12,11 @@ from tamis.core.arrays import Int32, Int64
 from tamis.documents.vocabulary import Projection, Projections
 from tamis.language.filters import Codes, Labels
 from tamis.language.model import Constant, Query
+from tamis.matching.engine import refusal
 from tamis.matching.engines.nfa import refuses
 from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE, Conditions
 from tamis.matching.engines.nfa.states import Nfa
-from tamis.matching.filters import filters_of, refusal
+from tamis.matching.filters import filters_of
 from tamis.matching.projection import projection_of
 from tamis.schema.prune import Pruner
 from tamis.schema.twigs import prune_query

@@ -14,6 +14,7 @@ from tamis.core.kernel.state import State, zeros
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
+from tamis.matching.engine import Sources
 from tamis.matching.engines.nfa import layout as at
 from tamis.matching.engines.nfa.compile import NfaProgram
 from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE
@@ -147,7 +148,11 @@ class NfaSearcher:
     # -- matching ----------------------------------------------------------------------------------
 
     def match(
-        self, batch: DocumentBatch, vocabulary: Vocabulary, _nodes: Which | None = None
+        self,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        _nodes: Which | None = None,
+        _sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents."""
         rows = self._run(batch, vocabulary)

@@ -3,44 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.core.lazy import importing
+from tamis.documents.vocabulary import Projection, Projections
+from tamis.language.model import Query
 from tamis.matching.engine import Engine, locates_nothing
+from tamis.matching.projection import projection_of
 
 if TYPE_CHECKING:
-    from tamis.language.model import Query
-    from tamis.matching.engines.reference.compile import ReferenceProgram
-    from tamis.matching.engines.reference.evaluate import Evaluator, ReferenceSearcher, match
-    from tamis.matching.engines.reference.nodes import build_nodes
-    from tamis.matching.engines.reference.sets import Rows
+    from tamis.matching.engines.reference.execute import Evaluator, ReferenceSearcher, match
+    from tamis.matching.engines.reference.nodes import Rows, build_nodes
 
-__all__ = [
-    "ENGINE",
-    "Evaluator",
-    "Rows",
-    "build_nodes",
-    "compile_queries",
-    "match",
-    "open_reference",
-]
+__all__ = ["ENGINE", "Evaluator", "Rows", "build_nodes", "compile_queries", "match"]
 
 __getattr__ = importing(
-    __name__,
-    {"Evaluator": "evaluate", "Rows": "sets", "build_nodes": "nodes", "match": "evaluate"},
+    __name__, {"Evaluator": "execute", "Rows": "nodes", "build_nodes": "nodes", "match": "execute"}
 )
 
 
+class ReferenceProgram(NamedTuple):
+    """Queries, as they were parsed.
+
+    Attributes:
+        projection: what they read of documents.
+    """
+
+    queries: tuple[Query, ...]
+    projection: Projection
+
+    def memory_usage(self) -> int:
+        """0: it is nothing but the queries themselves."""
+        return 0
+
+
 def compile_queries(queries: Sequence[Query]) -> ReferenceProgram:
-    """See :func:`tamis.matching.engines.reference.compile.compile_queries`."""
-    from tamis.matching.engines.reference.compile import compile_queries  # noqa: PLC0415 - see planner
+    """Names are looked up when a batch is matched.
 
-    return compile_queries(queries)
+    >>> from tamis.language.xpath import parse
+    >>> compile_queries([parse("//a/@b")]).projection.attributes
+    Names([('', 'b')])
+    """
+    projections = Projections()
+    for query in queries:
+        projections.add(projection_of(query.expression))
+    return ReferenceProgram(tuple(queries), projections.total)
 
 
-def open_reference(program: ReferenceProgram, _bytes_max: int) -> ReferenceSearcher:
-    """What matches with a program."""
-    from tamis.matching.engines.reference.evaluate import ReferenceSearcher  # noqa: PLC0415
+def _searcher(program: ReferenceProgram, _cache_bytes: int) -> ReferenceSearcher:
+    from tamis.matching.engines.reference.execute import ReferenceSearcher  # noqa: PLC0415 - lazy
 
     return ReferenceSearcher(program)
 
@@ -49,7 +60,7 @@ ENGINE = Engine(
     name="reference",
     refuses=lambda _: None,
     compile=compile_queries,
-    searcher=open_reference,
+    searcher=_searcher,
     is_automatic=True,
     takes_plain=False,
     heuristics=None,

@@ -1,4 +1,9 @@
-"""The nodes of XPath's data model, of all documents of a batch, in document order."""
+"""The nodes of XPath's data model, of all documents of a batch, and XPath's axes on sets of them.
+
+A set is a sorted array of rows of a :class:`NodeTable`. Rows are in document order and a subtree is
+a range of rows, ``x`` to ``end[x] - 1``. So each axis, forwards or backwards, is a few array
+operations on the sets alone, whatever the depth.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +15,8 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64
 from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, DocumentBatch
 
+Rows = np.ndarray[tuple[int], np.dtype[np.int64]]
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 Kinds = np.ndarray[tuple[int], np.dtype[np.int8]]
 
 
@@ -42,7 +49,7 @@ class NodeTable(NamedTuple):
 
 def build_nodes(batch: DocumentBatch) -> NodeTable:
     """Walk the events once, with a stack of open elements."""
-    walk = _PathGenerator(batch)
+    walk = _TreeWalk(batch)
     for document in range(batch.documents):
         if batch.document_starts[document] < batch.document_starts[document + 1]:
             walk.document(document)
@@ -50,16 +57,14 @@ def build_nodes(batch: DocumentBatch) -> NodeTable:
     return NodeTable(
         kind=np.array(walk.kind, dtype=np.int8),
         name=np.array(walk.name, dtype=np.int32),
-        parent=np.array(walk.parent, dtype=np.int64),
-        end=np.array(walk.end, dtype=np.int64),
-        source=np.array(walk.source, dtype=np.int64),
-        texts_before=np.array(walk.texts_before, dtype=np.int64),
-        documents=np.array(walk.documents, dtype=np.int64),
-        numbers=np.array(walk.numbers, dtype=np.int64),
+        **{name: np.array(getattr(walk, name), dtype=np.int64) for name in _INT64_COLUMNS},
     )
 
 
-class _PathGenerator:
+_INT64_COLUMNS = ("parent", "end", "source", "texts_before", "documents", "numbers")
+
+
+class _TreeWalk:
     """The growing columns, and where the walk is in attributes, text and misc."""
 
     def __init__(self, batch: DocumentBatch) -> None:
@@ -73,14 +78,9 @@ class _PathGenerator:
         self.misc_text = batch.misc_text.tolist()
         self.misc_name = batch.misc_name.tolist()
         self.next_attribute = self.next_text = self.next_misc = self.misc_end = 0
-        self.kind = array("b")
-        self.name = array("i")
-        self.parent = array("q")
-        self.end = array("q")
-        self.source = array("q")
-        self.texts_before = array("q")
-        self.documents = array("q")
-        self.numbers = array("q")
+        self.kind, self.name = array("b"), array("i")
+        self.parent, self.end, self.source = array("q"), array("q"), array("q")
+        self.texts_before, self.documents, self.numbers = array("q"), array("q"), array("q")
 
     def document(self, number: int) -> None:
         first, last = self.document_starts[number : number + 2]
@@ -134,3 +134,78 @@ class _PathGenerator:
 
 def _with_sentinel(values: np.ndarray[Any, Any]) -> list[int]:
     return [*values.tolist(), -2]
+
+
+# -- axes --------------------------------------------------------------------------------------
+
+
+def have_parent_in(parent: Rows, candidates: Rows, contexts: Rows) -> Mask:
+    """Which of the candidates are children (or attributes) of one of the contexts.
+
+    >>> parent = np.array([0, 0, 1, 1, 0])
+    >>> have_parent_in(parent, np.array([2, 4]), np.array([1]))
+    array([ True, False])
+    """
+    member = np.zeros(len(parent), dtype=bool)
+    member[contexts] = True
+    return np.asarray(member[parent[candidates]])
+
+
+def have_ancestor_in(end: Rows, candidates: Rows, contexts: Rows) -> Mask:
+    """Which of the candidates lie strictly inside the subtree of one of the contexts.
+
+    Of the contexts before a candidate, the one whose subtree ends last decides.
+
+    >>> end = np.array([5, 4, 3, 4, 5])
+    >>> have_ancestor_in(end, np.array([1, 3, 4]), np.array([1]))
+    array([False,  True, False])
+    """
+    furthest = np.zeros(len(contexts) + 1, dtype=np.int64)
+    np.maximum.accumulate(end[contexts], out=furthest[1:])
+    return np.asarray(furthest[np.searchsorted(contexts, candidates)] > candidates)
+
+
+def first_child(parent: Rows, contexts: Rows, nodes: Rows, value: Rows, none: int) -> Rows:
+    """For each context the least ``value`` of those of ``nodes`` that are its children.
+
+    The parents of ``nodes`` must all be contexts.
+
+    >>> parent = np.array([0, 0, 1, 1])
+    >>> first_child(parent, np.array([0, 1]), np.array([2, 3]), np.array([3, 2]), 9)
+    array([9, 2])
+    """
+    found = np.full(len(contexts), none, dtype=np.int64)
+    np.minimum.at(found, np.searchsorted(contexts, parent[nodes]), value)
+    return found
+
+
+def first_descendant(end: Rows, contexts: Rows, nodes: Rows, value: Rows, none: int) -> Rows:
+    """For each context the least ``value`` of those of ``nodes`` that are inside its subtree.
+
+    ``value[i]`` must be ``none`` or lie in the subtree of ``nodes[i]``. Then the least value among
+    *all* nodes after a context decides: if it lies before the context's end, so does its node; if
+    it does not, no node inside has a smaller one.
+
+    >>> end = np.array([4, 3, 3, 4])
+    >>> first_descendant(end, np.array([0, 1, 3]), np.array([2, 3]), np.array([2, 3]), 9)
+    array([2, 2, 9])
+    """
+    after = np.full(len(nodes) + 1, none, dtype=np.int64)
+    after[:-1] = np.minimum.accumulate(value[::-1])[::-1]
+    least = after[np.searchsorted(nodes, contexts, side="right")]
+    return np.where(least < end[contexts], least, none)
+
+
+def nth_of_parent(parent: Rows, nodes: Rows, number: int) -> Rows:
+    """Those of ``nodes`` that are the ``number``-th (from 1) of those with the same parent.
+
+    >>> nth_of_parent(np.array([0, 0, 0, 0]), np.array([1, 2, 3]), 2)
+    array([2])
+    """
+    by_parent = nodes[np.argsort(parent[nodes], kind="stable")]
+    parents = parent[by_parent]
+    positions = np.arange(len(by_parent))
+    is_first = np.ones(len(by_parent), dtype=bool)
+    is_first[1:] = parents[1:] != parents[:-1]
+    start = np.maximum.accumulate(np.where(is_first, positions, 0))
+    return np.sort(by_parent[positions - start + 1 == number])

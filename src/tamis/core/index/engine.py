@@ -1,13 +1,20 @@
-"""Finds engines and strategies by their names."""
+"""What all engines have in common: how their memory is counted, and their names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 from tamis.core.errors import EngineRefused, UsageError
 from tamis.core.lazy import registered, registered_names
+
+
+class MemoryUser(Protocol):
+    """A program, or what searches with one."""
+
+    def memory_usage(self) -> int:
+        """Its size in bytes, as far as it is known."""
 
 
 class Choices:

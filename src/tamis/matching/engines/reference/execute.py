@@ -14,7 +14,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, distinct
 from tamis.core.index.matchset import MatchSet, Which, match_set
@@ -47,26 +46,23 @@ from tamis.language.model import (
 )
 from tamis.language.values import compare, compare_string, normalize_space
 from tamis.language.xpath import Operand
-from tamis.matching.engines.reference.compile import ReferenceProgram
-from tamis.matching.engines.reference.nodes import NodeTable, build_nodes
-from tamis.matching.engines.reference.sets import (
-    Mask,
-    Rows,
-    first_child,
-    first_descendant,
-    have_ancestor_in,
-    have_parent_in,
-    nth_of_parent,
-)
+from tamis.matching.engine import Sources
+from tamis.matching.engines.reference import ReferenceProgram
+from tamis.matching.engines.reference import nodes as axes
+from tamis.matching.engines.reference.nodes import Mask, NodeTable, Rows, build_nodes
 
 
 class ReferenceSearcher(NamedTuple):
-    """A program at work; it learns nothing."""
+    """A program at work; it has no cache."""
 
     program: ReferenceProgram
 
     def match(
-        self, batch: DocumentBatch, vocabulary: Vocabulary, _nodes: Which | None = None
+        self,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        _nodes: Which | None = None,
+        _sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents."""
         return match(self.program, batch, vocabulary)
@@ -149,7 +145,9 @@ class Evaluator:
         left = np.arange(len(contexts))
         for operand in operands:
             left = left[self.where(operand, contexts[left])]
-        return _mask(left, len(contexts))
+        mask = np.zeros(len(contexts), dtype=bool)
+        mask[left] = True
+        return mask
 
     def where_any(
         self,
@@ -298,7 +296,7 @@ class Evaluator:
             if not len(nodes):
                 pass
             elif isinstance(predicate, Position):
-                nodes = nth_of_parent(self.nodes.parent, nodes, predicate.number)
+                nodes = axes.nth_of_parent(self.nodes.parent, nodes, predicate.number)
             else:
                 nodes = nodes[self.where(predicate, nodes)]
             yield nodes
@@ -314,8 +312,8 @@ class Evaluator:
         if not len(candidates):
             return candidates
         if step.axis is Axis.DESCENDANT:
-            return candidates[have_ancestor_in(self.nodes.end, candidates, contexts)]
-        return candidates[have_parent_in(self.nodes.parent, candidates, contexts)]
+            return candidates[axes.have_ancestor_in(self.nodes.end, candidates, contexts)]
+        return candidates[axes.have_parent_in(self.nodes.parent, candidates, contexts)]
 
     def candidates(self, step: Step) -> Rows:
         """All nodes that pass the test of a child, descendant or attribute step."""
@@ -402,9 +400,9 @@ class Evaluator:
         none = self.none
         match axis:
             case Axis.CHILD | Axis.ATTRIBUTE:
-                return first_child(self.nodes.parent, contexts, nodes, value, none)
+                return axes.first_child(self.nodes.parent, contexts, nodes, value, none)
             case Axis.DESCENDANT:
-                return first_descendant(self.nodes.end, contexts, nodes, value, none)
+                return axes.first_descendant(self.nodes.end, contexts, nodes, value, none)
         found = np.full(len(contexts), none, dtype=np.int64)
         own = np.isin(nodes, contexts)
         found[np.searchsorted(contexts, nodes[own])] = value[own]
@@ -434,15 +432,8 @@ def fused(path: Path) -> list[Step]:
 
 
 def _grouped(rows: Rows, name: Int32) -> dict[int, Rows]:
-    """Rows by their name."""
     by_name = rows[np.argsort(name[rows], kind="stable")]
     names, starts = np.unique(name[by_name], return_index=True)
     return (
         dict(zip(names.tolist(), np.split(by_name, starts[1:]), strict=True)) if len(rows) else {}
     )
-
-
-def _mask(places: NDArray[np.int64], size: int) -> Mask:
-    mask = np.zeros(size, dtype=bool)
-    mask[places] = True
-    return mask

@@ -1,0 +1,314 @@
+"""Batches of documents or records: how documents are grouped, and how engines answer a batch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import numpy as np
+
+from tamis.core.arrays import Int32, freeze
+from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription
+from tamis.core.index.matchset import MatchSet, Subscribers, Which, joined
+from tamis.core.limits import Limits
+from tamis.core.threads import Flush
+from tamis.documents import concatenated
+from tamis.documents.batch import DocumentBatch
+from tamis.documents.encodings import DeclaredEncoding
+from tamis.documents.files import TarMember, ZipMember
+from tamis.documents.parser import Parser
+from tamis.documents.records import RecordBatch, RecordOffsets, StreamPosition
+from tamis.documents.source import Document, Source, file_size, read
+from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Name, Projection, Vocabulary
+from tamis.language.subscriptions import Subscriptions
+from tamis.matching.engine import Searcher, Sources
+from tamis.matching.planner import CompiledAssignment
+
+if TYPE_CHECKING:
+    from tamis.documents.offsets import Excerpt
+    from tamis.matching.selection import BatchNodes
+
+# Much of an engine's cost is per batch, so documents are matched in groups: as many as fit in these
+# bounds. They also bound how far match_many() reads ahead.
+BATCH_DOCUMENTS = 256
+BATCH_BYTES = 4 << 20
+
+Given = Document | Source | DocumentError
+"""A document, read or not, or the error of one that could not be read."""
+
+_FILES = (os.PathLike, ZipMember, TarMember)
+_READ = (Source, DocumentError)
+NO_NUMBERS = np.zeros(0, dtype=np.int32)
+_NO_OFFSETS = np.zeros(0, dtype=np.int64)
+NO_PLACES = RecordOffsets(0, _NO_OFFSETS, _NO_OFFSETS, NO_NUMBERS, (), StreamPosition())
+
+
+class Answers(NamedTuple):
+    """What matched in a batch.
+
+    Attributes:
+        nodes: where its nodes are, if these were asked for.
+        places: where records stand; empty for whole documents.
+    """
+
+    matches: MatchSet
+    nodes: BatchNodes | None
+    places: RecordOffsets = NO_PLACES
+
+
+def subscribers_of(query_numbers: Int32, queries: int) -> Subscribers:
+    """Who asks each query."""
+    order = np.argsort(query_numbers, kind="stable").astype(np.int32)
+    counts = np.bincount(query_numbers, minlength=queries)
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    freeze(starts, order)
+    return Subscribers(starts, order)
+
+
+class _Worker(NamedTuple):
+    """What one thread matches with: parsers by projection, and a searcher of each engine."""
+
+    parsers: dict[Projection, Parser]
+    searchers: list[Searcher]
+
+    def parser(self, projection: Projection, limits: Limits) -> Parser:
+        if projection not in self.parsers:
+            self.parsers[projection] = Parser(Vocabulary(), projection, limits)
+        return self.parsers[projection]
+
+
+class BatchMatcher:
+    """Matches batches with all engines; threads share it.
+
+    Args:
+        projection: what is read of documents, beside what the engines read.
+
+    Attributes:
+        workers: those that no thread uses now.
+    """
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        subscribers: Subscribers,
+        assignments: list[CompiledAssignment],
+        limits: Limits,
+        projection: Projection,
+    ) -> None:
+        self.subscribers = subscribers
+        self.assignments = assignments
+        self.limits = limits
+        self.workers: list[_Worker] = []
+        self._subscriptions = subscriptions
+        self._of_records: Vocabulary | None = None  # what the last records were parsed with
+        for _, program in assignments:
+            projection |= program.projection
+        self.projection = projection
+        names = projection.attributes.some
+        has_prefixes = names is None or any(namespace for namespace, _ in names)
+        self._nodes_projection = Projection(prefixes=has_prefixes, offsets=True)
+        for assignment, _ in assignments:
+            self._nodes_projection |= assignment.engine.nodes_projection
+
+    def projected(self, nodes: Which | None, values: bool) -> Projection:
+        """What is read of documents; to find an attribute again takes its prefix."""
+        if nodes is None:
+            return self.projection
+        text = ALL_NAMES if values else NO_NAMES
+        return self.projection | self._nodes_projection | Projection(text=text)
+
+    def memory_usage(self) -> int:
+        """Bytes of what searchers have cached, without those that threads use now."""
+        return sum(
+            searcher.memory_usage()
+            for worker in list(self.workers)
+            for searcher in worker.searchers
+        )
+
+    def searchers(self) -> list[Searcher]:
+        """All that no thread uses now."""
+        return [searcher for worker in list(self.workers) for searcher in worker.searchers]
+
+    def names(self) -> set[Name]:
+        """Names in the documents so far; parsers forget them when there are many."""
+        parsers = [parser for worker in list(self.workers) for parser in worker.parsers.values()]
+        return {name for parser in parsers for name in parser.vocabulary}.union(
+            self._of_records or ()
+        )
+
+    def query_number(self, id: SubscriptionId) -> int:
+        """The number of the query that a subscription asks."""
+        number = self._subscriptions.ids.find(id)
+        if number < 0:
+            raise UnknownSubscription(id=id)
+        return int(self._subscriptions.query_numbers[number])
+
+    @contextmanager
+    def _worker(self) -> Iterator[_Worker]:
+        """What one thread needs for itself; its caches know earlier documents."""
+        try:
+            worker = self.workers.pop()
+        except IndexError:
+            cache_bytes = self.limits.cache_bytes
+            searchers = [
+                assignment.engine.searcher(program, cache_bytes)
+                for assignment, program in self.assignments
+            ]
+            worker = _Worker({}, searchers)
+        yield worker  # where this raises, the worker may be left half-way: it is not used again
+        for projection, parser in list(worker.parsers.items()):
+            if parser.is_full:  # or too many names would be kept
+                del worker.parsers[projection]
+        self.workers.append(worker)
+
+    def match(
+        self,
+        sources: Sequence[Source | DocumentError],
+        nodes: Which | None = None,
+        values: bool = False,
+    ) -> Answers:
+        """Match documents that were read, or could not be, as one batch."""
+        with self._worker() as worker:
+            parser = worker.parser(self.projected(nodes, values), self.limits)
+            batch, errors = parser.parse(sources)
+            return self._answers(
+                worker,
+                batch,
+                parser.vocabulary,
+                errors,
+                lambda number: (cast(Source, sources[number]), 0),
+                nodes,
+                values,
+                sources,
+            )
+
+    def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
+        """Match records, which were parsed as is :meth:`projected`."""
+        self._of_records = found.vocabulary
+        with self._worker() as worker:
+            answers = self._answers(
+                worker,
+                found.batch,
+                found.vocabulary,
+                found.errors,
+                found.source,
+                nodes,
+                values,
+                found.excerpt,
+            )
+        return answers._replace(places=found.offsets)
+
+    def _answers(
+        self,
+        worker: _Worker,
+        batch: DocumentBatch,
+        vocabulary: Vocabulary,
+        errors: Mapping[int, DocumentError],
+        sources: Sources,
+        nodes: Which | None,
+        values: bool,
+        excerpts: Sequence[Source | DocumentError] | Excerpt | None,
+    ) -> Answers:
+        """What each engine says of a batch, joined.
+
+        Args:
+            values: whether the batch has all text.
+            excerpts: the bytes of the documents, where nodes are asked for.
+        """
+        found = [searcher.match(batch, vocabulary, nodes, sources) for searcher in worker.searchers]
+        assignments = [assignment for assignment, _ in self.assignments]
+        located = None
+        if nodes is not None and excerpts is not None:
+            from tamis.matching.selection import BatchNodes, EngineResult  # noqa: PLC0415 - few ask
+
+            located = BatchNodes(
+                nodes,
+                values,
+                self.limits,
+                batch,
+                vocabulary,
+                excerpts,
+                list(map(EngineResult, assignments, found)),
+                self.query_number,
+            )
+        matches = found[0]
+        if len(found) > 1:
+            numbers = [assignment.numbers for assignment in assignments]
+            matches = joined(list(zip(found, numbers, strict=True)))
+        return Answers(matches.for_subscribers(self.subscribers, errors), located)
+
+
+# -- reading documents ---------------------------------------------------------------------------
+
+
+class DocumentReader(NamedTuple):
+    """Reads documents, in groups that one thread matches."""
+
+    limits: Limits
+    declared: DeclaredEncoding
+
+    def groups(self, documents: Iterable[Given | Flush]) -> Iterator[list[Given] | Flush]:
+        """Groups, in which regular files are still to be read, and all else was read."""
+        group: list[Given] = []
+        size = 0
+        if isinstance(documents, concatenated.Documents):
+            documents = documents.items()
+        try:
+            for document in documents:
+                if isinstance(document, Flush):
+                    if group:
+                        yield group
+                    group, size = [], 0
+                    yield document
+                    continue
+                is_path = isinstance(document, _FILES)
+                if is_path and (found := file_size(document)) is not None:
+                    group.append(document)
+                    size += found
+                else:
+                    if is_path:  # a pipe: it may be long until somebody writes to it
+                        if group:
+                            yield group
+                        group, size = [], 0
+                        yield Flush.FLUSH
+                    source = self.read(document)
+                    group.append(source)
+                    size += _size(source)
+                if len(group) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
+                    yield group
+                    group, size = [], 0
+        except Exception:  # of the caller's iterator: what it gave before is answered first
+            if group:
+                yield group
+            raise
+        if group:
+            yield group
+
+    def batches(self, group: Iterable[Given]) -> Iterator[list[Source | DocumentError]]:
+        """A group with its files read, divided again, since only now their sizes are known."""
+        sources: list[Source | DocumentError] = []
+        size = 0
+        for document in group:
+            source = self.read(document)
+            sources.append(source)
+            size += _size(source)
+            if size >= BATCH_BYTES:
+                yield sources
+                sources, size = [], 0
+        if sources:
+            yield sources
+
+    def read(self, document: Given) -> Source | DocumentError:
+        """A document, or its error."""
+        if isinstance(document, _READ):
+            return document
+        try:
+            return read(document, self.limits, self.declared)
+        except DocumentError as error:
+            return error
+
+
+def _size(source: Source | DocumentError) -> int:
+    return len(source.data) if isinstance(source, Source) else 0
