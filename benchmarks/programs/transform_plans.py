@@ -31,9 +31,9 @@ from tamis.transform.layout import DONE, NONE
 from tamis.transform.shapes import Shapes, task_of
 from tamis_papers.pathsharing import layout
 from tamis_papers.pathsharing.claims import Claims
-from tamis_papers.pathsharing.kernels.running import finish, prepare, run_kind
-from tamis_papers.pathsharing.planning import FWR, Planner
-from tamis_papers.pathsharing.strategy import PathSharing
+from tamis_papers.pathsharing.execute import PathSharing
+from tamis_papers.pathsharing.kernels.run import finish, prepare, run_kind
+from tamis_papers.pathsharing.plan import FWR, Planner
 
 _LAST = 1_000
 _KINDS = (

@@ -6,13 +6,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tamis.transform.strategy import Strategy
-from tamis_papers.pathsharing.planning import check_planned
+from tamis_papers.pathsharing.plan import check_planned
 
 if TYPE_CHECKING:
     from tamis.language.filters import Labels
     from tamis.matching.conformance import Schema
     from tamis.transform.shapes import Shape
-    from tamis_papers.pathsharing.fallback import PathSharingFallback
+    from tamis_papers.pathsharing.execute import PathSharingFallback
 
 
 def _strategy(name: str, sharing: str, is_shared: bool) -> Strategy:
@@ -29,7 +29,7 @@ def _strategy(name: str, sharing: str, is_shared: bool) -> Strategy:
 def _searcher(
     how: tuple[str, bool], labels: Labels, nodes_max: int, schema: Schema | None
 ) -> PathSharingFallback:
-    from tamis_papers.pathsharing.fallback import (  # noqa: PLC0415 - imports kernels
+    from tamis_papers.pathsharing.execute import (  # noqa: PLC0415 - imports kernels
         PathSharingFallback,
     )
 
@@ -39,7 +39,7 @@ def _searcher(
 def _explain(how: tuple[str, bool], shape: Shape, labels: Labels, schema: Schema | None) -> str:
     from tamis_papers.pathsharing.claims import Claims  # noqa: PLC0415
     from tamis_papers.pathsharing.explain import explain  # noqa: PLC0415
-    from tamis_papers.pathsharing.planning import Planner  # noqa: PLC0415
+    from tamis_papers.pathsharing.plan import Planner  # noqa: PLC0415
 
     sharing, is_shared = how
     claims = Claims(labels, None if schema is None else schema.expanded)

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 from tamis.language.filters import Labels
 from tamis.transform.shapes import ATTRIBUTE, EXISTS, TEXT, Comparison, Shape
-from tamis_papers.pathsharing.operators import (
+from tamis_papers.pathsharing.plan import (
     Attributed,
+    Choice,
     DupElim,
     GroupBy,
     Join,
     Operator,
     OuterJoinSelect,
     PathTuples,
+    Planner,
     ReturnSelect,
     Search,
     Selected,
@@ -23,7 +25,6 @@ from tamis_papers.pathsharing.operators import (
     Tests,
     WhereFilter,
 )
-from tamis_papers.pathsharing.planning import Choice, Planner
 
 CLAIMS = {
     0: "no claim holds",

@@ -15,8 +15,8 @@ from tamis.schema.reader import parse_dtd
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task
 from tamis.transform.strategies.reference import find_groups
 from tamis_papers.pathsharing.claims import Claims
-from tamis_papers.pathsharing.planning import FW, FWR, F, Planner, check_planned
-from tamis_papers.pathsharing.strategy import PathSharing
+from tamis_papers.pathsharing.execute import PathSharing
+from tamis_papers.pathsharing.plan import FW, FWR, F, Planner, check_planned
 from tests.transform.cases import CASES
 from tests.transform.drawing import documents, documents_below, plain_transformations
 from tests.transform.strategies import listed, parsed, tasks_of

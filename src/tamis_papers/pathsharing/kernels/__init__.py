@@ -1,5 +1,5 @@
 """The kernels of the paper's plans.
 
-``tuples`` makes the streams of path-tuples; ``selecting``, ``searching``, ``joining``, ``sharing``
-and ``grouping`` are the operators; ``running`` runs them, and writes down what they found.
+``join`` makes the streams of path-tuples and joins them; ``select`` has selections; ``group`` has
+groups and searches; ``run`` runs all operators, and writes down what they found.
 """

@@ -11,18 +11,11 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Codes, Labels
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.matching.filters import ElementLabels
+from tamis.transform import layout as base
 from tamis.transform.constants import ConstantIndex, PairTable, Rows, Slabs
-from tamis.transform.layout import NONE
 from tamis.transform.shapes import Comparison
-from tamis_papers.pathsharing import layout
-from tamis_papers.pathsharing.layout import (
-    FIRST_READER,
-    NEXT_READER,
-    OPERATOR,
-    SEARCH,
-    Plans,
-)
-from tamis_papers.pathsharing.operators import (
+from tamis_papers.pathsharing import layout as at
+from tamis_papers.pathsharing.plan import (
     HASH,
     MERGE,
     SCAN,
@@ -43,7 +36,7 @@ from tamis_papers.pathsharing.operators import (
 )
 
 _MASK = (1 << 64) - 1
-_MODES = {SCAN: layout.IN_ORDER, MERGE: layout.IN_ORDER, HASH: layout.HASHED}
+_MODES = {SCAN: at.IN_ORDER, MERGE: at.IN_ORDER, HASH: at.HASHED}
 
 
 class Building:
@@ -73,14 +66,14 @@ class Building:
         self.is_shared = is_shared
         self._numbers: dict[Hashable, int] = {}
         self._watched: set[int] = set()
-        self._operators = Rows(OPERATOR)
+        self._operators = Rows(at.OPERATOR)
         self._is_triggered = Rows(1, np.bool_)
         self._scheduled = Rows(1)
-        self._stream_of = Rows(1, fill=NONE)
+        self._stream_of = Rows(1, fill=base.NONE)
         self._inputs = Rows(1)
         self._group_paths: dict[int, int] = {}  # of each GroupBy, the number of its path
         self._paths = Rows(1)
-        self._searches = Rows(SEARCH)
+        self._searches = Rows(at.SEARCH)
         self._searched = Rows(1)
         self._codes = Rows(1)
         self._outputs = PairTable()
@@ -98,13 +91,13 @@ class Building:
         """How many operators there are."""
         return self._operators.count
 
-    def plans(self, vocabulary: Vocabulary) -> Plans:
+    def plans(self, vocabulary: Vocabulary) -> at.Plans:
         """The arrays, as they are now; those that grow may be replaced."""
         if len(self._labels.names) != self._known_labels:
             self._known_labels = len(self._labels.names)
             self._element_labels = ElementLabels(self._labels.names)
         labels, namespace_labels = self._element_labels.of(vocabulary)
-        return Plans(
+        return at.Plans(
             operators=self._operators.view,
             scheduled=self._scheduled.view,
             stream_of=self._stream_of.view,
@@ -130,10 +123,10 @@ class Building:
         query = self.queries
         self.queries += 1
         operator = self._grouped(plan, query) if self.is_shared else self._number(plan)
-        row = self._operators.array[operator * OPERATOR : (operator + 1) * OPERATOR]
+        row = self._operators.array[operator * at.OPERATOR : (operator + 1) * at.OPERATOR]
         if not self.is_shared:
-            row[layout.QUERIES] = query
-        self._left_of.add([row[layout.LEFT]])
+            row[at.QUERIES] = query
+        self._left_of.add([row[at.LEFT]])
         self._is_live.stretch(query // 64 + 1)
         self._is_live.array[query // 64] |= np.uint64(1 << query % 64)
         return query
@@ -152,11 +145,11 @@ class Building:
         self._grouped_from.add([start])
         found = self._numbers.get(("outer joins", left))
         if found is None:
-            kind = layout.OUTER_JOIN_SELECT
-            found = self._record(kind, left, mode=layout.GROUPED)
+            kind = at.OUTER_JOIN_SELECT
+            found = self._record(kind, left, mode=at.GROUPED)
             self._numbers["outer joins", left] = found
-            self._operators.array[found * OPERATOR + layout.QUERIES] = self._queries.new()
-        self._queries.add(int(self._operators.array[found * OPERATOR + layout.QUERIES]), query)
+            self._operators.array[found * at.OPERATOR + at.QUERIES] = self._queries.new()
+        self._queries.add(int(self._operators.array[found * at.OPERATOR + at.QUERIES]), query)
         return found
 
     def skip(self) -> None:
@@ -189,25 +182,25 @@ class Building:
                 return self._add_stream(codes)
             case Selection(source, tests):
                 left, listed = self._number(source), self.constants.tests(tests)
-                return self._record(layout.SELECTION, left, levels=len(tests), argument=listed)
+                return self._record(at.SELECTION, left, levels=len(tests), argument=listed)
             case DupElim(source, levels, mode):
                 left = self._number(source)
-                return self._record(layout.DUP_ELIM, left, levels=levels, mode=_MODES[mode])
+                return self._record(at.DUP_ELIM, left, levels=levels, mode=_MODES[mode])
             case WhereFilter(source, searches):
                 left, listed = self._number(source), self._search_list(searches)
-                return self._record(layout.WHERE_FILTER, left, argument=listed)
+                return self._record(at.WHERE_FILTER, left, argument=listed)
             case ReturnSelect(source, searches):
                 left, listed = self._number(source), self._search_list(searches)
-                return self._record(layout.RETURN_SELECT, left, argument=listed)
+                return self._record(at.RETURN_SELECT, left, argument=listed)
             case Semijoin(left, right, levels, mode):
                 sides = self._number(left), self._number(right)
-                return self._record(layout.SEMIJOIN, *sides, levels=levels, mode=_MODES[mode])
+                return self._record(at.SEMIJOIN, *sides, levels=levels, mode=_MODES[mode])
             case Join(left, right, levels, mode):
                 sides = self._number(left), self._number(right)
-                return self._record(layout.JOIN, *sides, levels=levels, mode=_MODES[mode])
+                return self._record(at.JOIN, *sides, levels=levels, mode=_MODES[mode])
             case GroupBy(source, binding, levels, mode):
                 sides = self._number(source), self._number(binding)
-                found = self._record(layout.GROUP_BY, *sides, levels=levels, mode=_MODES[mode])
+                found = self._record(at.GROUP_BY, *sides, levels=levels, mode=_MODES[mode])
                 self._group_paths[found] = len(self._group_paths)
                 return found
             case OuterJoinSelect():
@@ -221,23 +214,24 @@ class Building:
         self,
         kind: int,
         left: int,
-        right: int = NONE,
+        right: int = base.NONE,
         *,
         levels: int = 0,
-        argument: int = NONE,
-        mode: int = layout.IN_ORDER,
+        argument: int = base.NONE,
+        mode: int = at.IN_ORDER,
     ) -> int:
         """Add a record, and have it run: in any case, or when what it reads was made ready."""
-        row = [kind, mode, left, right, levels, argument, NONE, NONE, NONE]
+        row = [kind, mode, left, right, levels, argument, base.NONE, base.NONE, base.NONE]
         found = self._operators.add(row)
-        is_triggered = kind == layout.SELECTED
-        if left != NONE and kind != layout.SELECTED and self._is_triggered.array[left]:
+        is_triggered = kind == at.SELECTED
+        if left != base.NONE and kind != at.SELECTED and self._is_triggered.array[left]:
             is_triggered = True
-            first = left * OPERATOR + FIRST_READER
-            self._operators.array[found * OPERATOR + NEXT_READER] = self._operators.array[first]
-            self._operators.array[first] = found
+            first = left * at.OPERATOR + at.FIRST_READER
+            rows = self._operators.array
+            rows[found * at.OPERATOR + at.NEXT_READER] = rows[first]
+            rows[first] = found
         self._is_triggered.add([is_triggered])
-        if not is_triggered and kind != layout.PATH_TUPLES:
+        if not is_triggered and kind != at.PATH_TUPLES:
             self._scheduled.add([found])
         return found
 
@@ -249,7 +243,7 @@ class Building:
             if state not in self._watched:
                 self._watched.add(state)
                 self.nfa.watch([state])
-        found = self._record(layout.PATH_TUPLES, NONE, argument=state)
+        found = self._record(at.PATH_TUPLES, base.NONE, argument=state)
         self._stream_of.stretch(len(self.nfa))
         self._stream_of.array[state] = found
         return found
@@ -257,21 +251,21 @@ class Building:
     def _add_outer_join(self, operator: OuterJoinSelect) -> int:
         left = self._number(operator.left)
         inputs = [(self._number(joined.stream), joined.levels) for joined in operator.lists]
-        listed = self._inputs.extend([*(number for pair in inputs for number in pair), NONE])
-        kind, mode = layout.OUTER_JOIN_SELECT, _MODES[operator.mode]
+        listed = self._inputs.extend([*(number for pair in inputs for number in pair), base.NONE])
+        kind, mode = at.OUTER_JOIN_SELECT, _MODES[operator.mode]
         return self._record(kind, left, argument=listed, mode=mode)
 
     def _search_list(self, searches: tuple[Search, ...]) -> int:
         """Where some searches are listed; each is there once."""
-        return self._searched.extend([*map(self._search, searches), NONE])
+        return self._searched.extend([*map(self._search, searches), base.NONE])
 
     def _search(self, search: Search) -> int:
         found = self._numbers.get(search)
         if found is None:
             route, comparison = search
             codes = self._codes.extend(route.codes)
-            tests = self.constants.tests(route.tests) if any(route.tests) else NONE
-            compared = NONE if comparison is None else self.constants.comparison(comparison)
+            tests = self.constants.tests(route.tests) if any(route.tests) else base.NONE
+            compared = base.NONE if comparison is None else self.constants.comparison(comparison)
             found = self._searches.add([codes, len(route.codes), tests, compared])
             self._numbers[search] = found
         return found
@@ -282,22 +276,22 @@ class Building:
         source = self._number(operator.source)
         left, right = self._source(operator.left), self._source(operator.right)
         levels = 0 if operator.left is None else operator.left.levels
-        kind = layout.SHARED_SELECTION
+        kind = at.SHARED_SELECTION
         return self._record(kind, source, left, levels=levels, argument=right)
 
     def _source(self, attributed: Attributed | None) -> int:
         if attributed is None:
-            return NONE
+            return base.NONE
         return self.constants.add_source(attributed.kind, attributed.name)
 
     def _add_selected(self, operator: Selected) -> int:
         selection = self._number(operator.selection)
-        row = selection * OPERATOR
-        sources = self._operators.array[[row + layout.RIGHT, row + layout.ARGUMENT]].tolist()
+        row = selection * at.OPERATOR
+        sources = self._operators.array[[row + at.RIGHT, row + at.ARGUMENT]].tolist()
         asked = operator.left, operator.right
         left, right = (self._leaf(*each) for each in zip(sources, asked, strict=True))
-        found = self._record(layout.SELECTED, selection, left, argument=right)
-        key = (left, right) if left + right > 0 else (layout.UNCONDITIONAL, selection)
+        found = self._record(at.SELECTED, selection, left, argument=right)
+        key = (left, right) if left + right > 0 else (at.UNCONDITIONAL, selection)
         self._outputs.setdefault(key[0] << 32 | key[1], found)
         return found
 
