@@ -136,7 +136,7 @@ def test_a_large_set_is_matched(monkeypatch: pytest.MonkeyPatch) -> None:
     given = Subscriptions(enumerate(texts), namespaces=NAMESPACES, unsupported="slow")
     assert len(given.queries.plain) > 3_000
     matcher = tamis.compile(given)
-    assert matcher.engine == "automaton and reference"
+    assert matcher.engine == "automaton and reference and lxml"
     few = dict(enumerate(texts[:500]))
     set_bulk_min(monkeypatch, 1_000)
     small = tamis.compile(few, namespaces=NAMESPACES, unsupported="slow")

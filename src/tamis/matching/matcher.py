@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.core.arguments import check_many, checked_limits, checked_path
+from tamis.core.arguments import check_many, checked_path
 from tamis.core.errors import (
     DocumentError,
-    OtherVersion,
     SubscriptionId,
     UnknownSubscription,
     UsageError,
@@ -24,8 +22,7 @@ from tamis.documents.parser import parse
 from tamis.documents.records import ALL_RECORDS, RecordBatch, RecordRange, check_tag, parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
-from tamis.language.subscriptions import SubscriptionItems, Subscriptions, as_subscriptions
-from tamis.language.xpath import Unsupported
+from tamis.language.subscriptions import Subscriptions
 from tamis.matching.batches import (
     NO_NUMBERS,
     Answers,
@@ -36,14 +33,11 @@ from tamis.matching.batches import (
 )
 from tamis.matching.match import Match
 from tamis.matching.planner import compile_assignment, plan
-from tamis.matching.projection import projection_of_operand
 
 if TYPE_CHECKING:
-    from tamis.language.xpath import Operand
     from tamis.matching.conformance import Schema
     from tamis.matching.explain import NamespaceMismatch
     from tamis.matching.saved import LoadedProgram
-    from tamis.schema.graph import SchemaGraph
 
 
 class CompiledMatcher:
@@ -152,10 +146,11 @@ class CompiledMatcher:
         Raises:
             UsageError: a file cannot be written, or its engine pruned with a DTD.
 
+        >>> import tamis
         >>> from tempfile import TemporaryDirectory
         >>> with TemporaryDirectory() as folder:
-        ...     compile_subscriptions({"x": "//a"}).save(f"{folder}/x.tamis")
-        ...     list(load_matcher(f"{folder}/x.tamis").match("<a/>"))
+        ...     tamis.compile({"x": "//a"}).save(f"{folder}/x.tamis")
+        ...     list(tamis.load(f"{folder}/x.tamis").match("<a/>"))
         ['x']
         """
         from tamis.matching import saved  # noqa: PLC0415 - imports kernels
@@ -198,7 +193,8 @@ class CompiledMatcher:
             DocumentError: it cannot be answered.
             UsageError: ``nodes`` or ``values`` is none of the above.
 
-        >>> list(compile_subscriptions({"x": "//a[@n > 1]"}).match("<a n='2'/>"))
+        >>> import tamis
+        >>> list(tamis.compile({"x": "//a[@n > 1]"}).match("<a n='2'/>"))
         ['x']
         """
         (match,) = self.match_many(
@@ -232,7 +228,8 @@ class CompiledMatcher:
         Raises:
             UsageError: ``documents`` is itself a document, or ``threads`` is less than 1.
 
-        >>> matcher = compile_subscriptions({"x": "//a"})
+        >>> import tamis
+        >>> matcher = tamis.compile({"x": "//a"})
         >>> [match.error or list(match) for match in matcher.match_many([b"<a/>", b"<b/>", b"<"])]
         [['x'], [], MalformedDocument('unclosed token', 1, 1)]
         """
@@ -298,7 +295,8 @@ class CompiledMatcher:
         Raises:
             UsageError: that is no tag, or ``threads`` is less than 1.
 
-        >>> matcher = compile_subscriptions({"x": "/a[b]"})
+        >>> import tamis
+        >>> matcher = tamis.compile({"x": "/a[b]"})
         >>> [(m.record, list(m)) for m in matcher.match_records("<all><a/><a><b/></a></all>", "a")]
         [(0, []), (1, ['x'])]
         """
@@ -374,7 +372,8 @@ class CompiledMatcher:
             UnknownSubscription: there is none with this id.
             UsageError: lxml answers it.
 
-        >>> print(compile_subscriptions({"x": "/a/b[c]/d"}).explain("<a><b/></a>", "x"))
+        >>> import tamis
+        >>> print(tamis.compile({"x": "/a/b[c]/d"}).explain("<a><b/></a>", "x"))
         false: /a/b[c]/d
           /a   1 node, line 1
           /b   1 node, line 1
@@ -396,7 +395,9 @@ class CompiledMatcher:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._loaded is not None:
-            return _load_again, (self._loaded.path, self._loaded.identity, self.limits)
+            from tamis.matching.compile import load_again  # noqa: PLC0415 - it imports this
+
+            return load_again, (self._loaded.path, self._loaded.identity, self.limits)
         arguments = self.subscriptions, self._named_engine, self.limits, None, self.schema
         return CompiledMatcher, arguments
 
@@ -405,97 +406,3 @@ class CompiledMatcher:
 
     def __repr__(self) -> str:
         return f"<CompiledMatcher: {len(self):,} subscriptions, engine {self.engine}>"
-
-
-def compile_subscriptions(  # noqa: PLR0913 - what may be asked
-    subscriptions: Subscriptions | SubscriptionItems,
-    *,
-    engine: str = "auto",
-    dtd: str | os.PathLike[str] | SchemaGraph | None = None,
-    root: str | None = None,
-    dtd_trust: bool = False,
-    namespaces: Mapping[str, str] | None = None,
-    default_namespace: str | None = None,
-    unsupported: Unsupported = "refuse",
-    limits: Limits | None = None,
-) -> CompiledMatcher:
-    """Compile subscriptions; exported as :func:`tamis.compile`.
-
-    Args:
-        subscriptions: a :class:`Subscriptions`, or what makes one: id → expression, pairs, or the
-            :class:`pathlib.Path` of a file with these.
-        engine: ``"auto"``, or an engine to use or be refused.
-        dtd: a file with the DTD of the documents (``*.dtd``), or a document that has a DOCTYPE.
-            Subscriptions are pruned with it, as far as the engine gains by that. It never changes
-            an answer: documents that violate it are answered without it.
-        root: the element that documents begin with; by default the one in the DOCTYPE, or those
-            that no other element holds.
-        dtd_trust: documents are valid, and need not be held against the DTD. Answers about invalid
-            documents may then be wrong.
-        namespaces, default_namespace, unsupported: as for :class:`Subscriptions`, where one has to
-            be made.
-        limits: bounds on each document and expression; by default those of the subscriptions.
-
-    Raises:
-        BadSubscriptions: some expressions cannot be used.
-        EngineRefused: the named engine does not exist or cannot run them.
-        MissingExtra: lxml has to evaluate some and is not installed.
-        SchemaError: the DTD cannot be read.
-        UsageError: ``namespaces``, ``default_namespace`` or ``unsupported`` is given for
-            subscriptions that are parsed; or the DTD does not declare the root.
-    """
-    schema = None
-    if dtd is not None or root is not None or dtd_trust:
-        from tamis.matching.conformance import read_schema  # noqa: PLC0415 - few have a DTD
-
-        schema = read_schema(dtd, root, dtd_trust)
-    parsed = as_subscriptions(
-        subscriptions,
-        namespaces=namespaces,
-        default_namespace=default_namespace,
-        unsupported=unsupported,
-        limits=limits,
-    )
-    own_limits = parsed.limits if limits is None else checked_limits(limits)
-    return CompiledMatcher(parsed, engine, own_limits, None, schema)
-
-
-def value_matcher(operand: Operand) -> CompiledMatcher:
-    """A matcher without subscriptions, whose matches evaluate an expression that selects no nodes.
-
-    >>> from tamis.language.xpath import parse_value
-    >>> operand = parse_value("count(//a)")
-    >>> match = value_matcher(operand).match("<a><a/></a>", nodes="all")
-    >>> match.document_nodes.value(operand)
-    2.0
-    """
-    none = Subscriptions({})
-    projection = projection_of_operand(operand)
-    return CompiledMatcher(none, "reference", none.limits, projection=projection)
-
-
-def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
-    """Load what :meth:`CompiledMatcher.save` wrote; exported as :func:`tamis.load`.
-
-    The file is mapped into memory, so a million subscriptions are there at once, and processes
-    share them. It must not be written into meanwhile; ``save`` puts another one in its place. What
-    was learned is loaded with it, if it is there.
-
-    Raises:
-        ProgramError: there is no such file, or it is damaged, or of another version of Tamis.
-        MissingExtra: lxml has to evaluate some subscriptions and is not installed.
-    """
-    from tamis.matching import saved  # noqa: PLC0415 - imports kernels
-
-    loaded = saved.load(checked_path(path).absolute())
-    compiled = loaded.compiled
-    return CompiledMatcher(compiled.subscriptions, compiled.engine, compiled.limits, loaded)
-
-
-def _load_again(path: Path, identity: str, limits: Limits) -> CompiledMatcher:
-    """Load a matcher whose pickle names a file."""
-    matcher = load_matcher(path)
-    assert matcher.loaded_from is not None
-    if matcher.loaded_from.identity != identity:
-        raise OtherVersion("it was replaced since the matcher was pickled", str(path))
-    return matcher.with_limits(limits)

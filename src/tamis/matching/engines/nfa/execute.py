@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,12 +16,14 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Query
 from tamis.matching.engine import Sources
 from tamis.matching.engines.nfa import layout as at
-from tamis.matching.engines.nfa.compile import NfaProgram
 from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE
 from tamis.matching.engines.nfa.evaluate import Evaluation, Occurrences
 from tamis.matching.engines.nfa.kernels import LAST, USED, list_tuples, run
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.matching.filters import ElementLabels
+
+if TYPE_CHECKING:
+    from tamis.matching.engines.nfa.compile import NfaProgram
 
 _ROOM = 1 << 10
 TUPLES_MAX = 1 << 20

@@ -128,9 +128,9 @@ class Formulas:
 
     >>> formulas = Formulas(Tables())
     >>> a, b = formulas.fact(5), formulas.fact(3)
-    >>> formulas.code(formulas.all([a, b, TRUE]))
+    >>> formulas.code(formulas.all([a, b, at.TRUE]))
     (3, 5)
-    >>> formulas.all([b, a]) == formulas.all([a, b]), formulas.all([a, FALSE])
+    >>> formulas.all([b, a]) == formulas.all([a, b]), formulas.all([a, at.FALSE])
     (True, -1)
     """
 
