@@ -178,7 +178,8 @@ def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = encode(events_of(4, 8, 50, 4), table.names)
     program = compile_filters(table, PcmOptions(parallel="tables"))
     matching = OcmSearcher(program, table.owners("interface"), 4)
-    start, started = threading.Thread.start, []
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
 
     def start_some(thread: threading.Thread) -> None:
         if len(started) == 2:
@@ -186,12 +187,11 @@ def test_a_thread_that_cannot_start(monkeypatch: pytest.MonkeyPatch) -> None:
         started.append(thread)
         start(thread)
 
-    before = threading.active_count()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", start_some)
         with pytest.raises(RuntimeError, match="can't start"):
             matching.match(batch)
-    assert threading.active_count() == before
+    assert not any(thread.is_alive() for thread in started)
     expected = answers(reference.ENGINE, table, events_of(4, 8, 50, 4), "interface")
     assert len(matching.match(encode([{}] * 3, table.names)).set_ids) == 0  # nothing is left
     matches = matching.match(batch)
