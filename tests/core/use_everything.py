@@ -96,8 +96,8 @@ def _use_path_sharing() -> None:
     from tamis.language.flwr import parse_transformation  # noqa: PLC0415
     from tamis.transform.shapes import Shapes, task_of  # noqa: PLC0415
     from tamis_papers.pathsharing.claims import Claims  # noqa: PLC0415
-    from tamis_papers.pathsharing.plan import FW, FWR, F, Planner  # noqa: PLC0415
     from tamis_papers.pathsharing.execute import PathSharing  # noqa: PLC0415
+    from tamis_papers.pathsharing.plan import FW, FWR, F, Planner  # noqa: PLC0415
 
     returned = "return <i>{ $b//c[@l], $b }</i> }</r>"
     texts = [
