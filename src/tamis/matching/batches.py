@@ -121,11 +121,7 @@ class BatchMatcher:
 
     def memory_usage(self) -> int:
         """Bytes of what searchers have cached, without those that threads use now."""
-        return sum(
-            searcher.memory_usage()
-            for worker in list(self.workers)
-            for searcher in worker.searchers
-        )
+        return sum(searcher.memory_usage() for searcher in self.searchers())
 
     def searchers(self) -> list[Searcher]:
         """All that no thread uses now."""
@@ -173,31 +169,14 @@ class BatchMatcher:
         with self._worker() as worker:
             parser = worker.parser(self.projected(nodes, values), self.limits)
             batch, errors = parser.parse(sources)
-            return self._answers(
-                worker,
-                batch,
-                parser.vocabulary,
-                errors,
-                lambda number: (cast(Source, sources[number]), 0),
-                nodes,
-                values,
-                sources,
-            )
+            return self._answers(worker, batch, parser.vocabulary, errors, sources, nodes, values)
 
     def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
         """Match records, which were parsed as is :meth:`projected`."""
-        self._of_records = found.vocabulary
+        batch, errors, vocabulary, *_ = found
+        self._of_records = vocabulary
         with self._worker() as worker:
-            answers = self._answers(
-                worker,
-                found.batch,
-                found.vocabulary,
-                found.errors,
-                found.source,
-                nodes,
-                values,
-                found.excerpt,
-            )
+            answers = self._answers(worker, batch, vocabulary, errors, found, nodes, values)
         return answers._replace(places=found.offsets)
 
     def _answers(
@@ -206,38 +185,41 @@ class BatchMatcher:
         batch: DocumentBatch,
         vocabulary: Vocabulary,
         errors: Mapping[int, DocumentError],
-        sources: Sources,
+        given: Sequence[Source | DocumentError] | RecordBatch,
         nodes: Which | None,
         values: bool,
-        excerpts: Sequence[Source | DocumentError] | Excerpt | None,
     ) -> Answers:
         """What each engine says of a batch, joined.
 
         Args:
+            given: what the batch was parsed from.
             values: whether the batch has all text.
-            excerpts: the bytes of the documents, where nodes are asked for.
         """
+        sources: Sources
+        excerpts: Sequence[Source | DocumentError] | Excerpt | None
+        if isinstance(given, RecordBatch):
+            sources, excerpts = given.source, given.excerpt
+        else:
+            sources, excerpts = _sources(given), given
         found = [searcher.match(batch, vocabulary, nodes, sources) for searcher in worker.searchers]
         assignments = [assignment for assignment, _ in self.assignments]
         located = None
         if nodes is not None and excerpts is not None:
             from tamis.matching.selection import BatchNodes, EngineResult  # noqa: PLC0415 - few ask
 
+            results, limits = list(map(EngineResult, assignments, found)), self.limits
             located = BatchNodes(
-                nodes,
-                values,
-                self.limits,
-                batch,
-                vocabulary,
-                excerpts,
-                list(map(EngineResult, assignments, found)),
-                self.query_number,
+                nodes, values, limits, batch, vocabulary, excerpts, results, self.query_number
             )
         matches = found[0]
         if len(found) > 1:
             numbers = [assignment.numbers for assignment in assignments]
             matches = joined(list(zip(found, numbers, strict=True)))
         return Answers(matches.for_subscribers(self.subscribers, errors), located)
+
+
+def _sources(given: Sequence[Source | DocumentError]) -> Sources:
+    return lambda number: (cast(Source, given[number]), 0)  # nobody asks for one in error
 
 
 # -- reading documents ---------------------------------------------------------------------------

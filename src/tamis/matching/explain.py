@@ -11,27 +11,7 @@ from tamis.core.index.matchset import Explanation
 from tamis.core.names import USUAL_PREFIXES, XML_NAMESPACE
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Name, Vocabulary
-from tamis.language.model import (
-    DESCEND,
-    And,
-    Compare,
-    Constant,
-    Contains,
-    Count,
-    Exists,
-    Expression,
-    NameTest,
-    Nodes,
-    Not,
-    Or,
-    Path,
-    Predicate,
-    Query,
-    StartsWith,
-    Step,
-    StringLength,
-    Value,
-)
+from tamis.language import model as ast
 from tamis.language.printer import print_expression, print_path, print_predicate, print_step
 from tamis.language.subscriptions import Subscriptions
 from tamis.language.xpath import element_tests
@@ -42,7 +22,7 @@ _EXPRESSIONS_MAX = 1000  # expressions that are read once more
 _OF_ATTRIBUTES = (XML_NAMESPACE, USUAL_PREFIXES["xlink"], USUAL_PREFIXES["xsi"])  # have no elements
 
 
-def explain(query: Query, batch: DocumentBatch, vocabulary: Vocabulary) -> Explanation:
+def explain(query: ast.Query, batch: DocumentBatch, vocabulary: Vocabulary) -> Explanation:
     """Explain a query on the single document of a batch that was parsed with every projection."""
     nodes = build_nodes(batch)
     explainer = _Explainer(Evaluator(batch, nodes, vocabulary))
@@ -60,7 +40,7 @@ class NamespaceMismatch(NamedTuple):
         namespace: the one that documents have the name in.
     """
 
-    test: NameTest
+    test: ast.NameTest
     namespace: str
 
 
@@ -95,11 +75,11 @@ def find_namespace_mismatch(
     return None
 
 
-def _element_tests(subscriptions: Subscriptions) -> Iterator[NameTest]:
+def _element_tests(subscriptions: Subscriptions) -> Iterator[ast.NameTest]:
     """Tests of elements: of all expressions that were read in bulk, and of some others."""
     queries, rules = subscriptions.queries, subscriptions.options
     for is_attribute, test in queries.plain.tests:
-        if isinstance(test, NameTest) and not is_attribute:
+        if isinstance(test, ast.NameTest) and not is_attribute:
             yield test
     numbers = subscriptions.query_numbers
     others = np.flatnonzero(numbers >= len(queries.plain))
@@ -111,34 +91,34 @@ class _Explainer:
     def __init__(self, evaluator: Evaluator) -> None:
         self.evaluator = evaluator
 
-    def expression(self, expression: Expression, within: Rows, indent: str) -> Iterator[str]:
+    def expression(self, expression: ast.Expression, within: Rows, indent: str) -> Iterator[str]:
         """A line with the truth of an expression at the document node, and its parts below it."""
         truth = "true" if self.evaluator.where(expression, within).any() else "false"
         yield f"{indent}{truth}: {print_expression(expression)}"
         inner = indent + "  "
         match expression:
-            case Exists(paths):
+            case ast.Exists(paths):
                 yield from self.paths(paths, within, inner)
-            case Compare(_, Nodes(paths), _):
+            case ast.Compare(_, ast.Nodes(paths), _):
                 yield from self.paths(paths, within, inner)
                 yield from self.values(expression.value, within, inner)
-            case Compare(_, value, _) | Contains(value, _) | StartsWith(value, _):
+            case ast.Compare(_, value, _) | ast.Contains(value, _) | ast.StartsWith(value, _):
                 yield from self.values(value, within, inner)
-            case Not(operand):
+            case ast.Not(operand):
                 yield from self.expression(operand, within, inner)
-            case And(operands) | Or(operands):
+            case ast.And(operands) | ast.Or(operands):
                 for operand in operands:
                     yield from self.expression(operand, within, inner)
-            case Constant():
+            case ast.Constant():
                 return
 
-    def paths(self, paths: tuple[Path, ...], within: Rows, indent: str) -> Iterator[str]:
+    def paths(self, paths: tuple[ast.Path, ...], within: Rows, indent: str) -> Iterator[str]:
         for path in paths:
             if len(paths) > 1:
                 yield f"{indent}{print_path(path)}"
             yield from self.path(path, within, indent + "  " * (len(paths) > 1))
 
-    def path(self, path: Path, within: Rows, indent: str) -> Iterator[str]:
+    def path(self, path: ast.Path, within: Rows, indent: str) -> Iterator[str]:
         """A line for each step and each predicate, until none is left."""
         rows = list(_labelled(path))
         predicates = [print_predicate(p) for _, step in rows for p in step.predicates]
@@ -149,7 +129,7 @@ class _Explainer:
                 continue
             before = within
             stages = [label, *(print_predicate(p) for p in step.predicates)]
-            causes: list[Predicate | None] = [None, *step.predicates]
+            causes: list[ast.Predicate | None] = [None, *step.predicates]
             narrowed = self.evaluator.narrowed(step, within)
             for text, cause, within in zip(stages, causes, narrowed, strict=True):
                 found = len(within)
@@ -164,22 +144,22 @@ class _Explainer:
                     return
                 before = within
 
-    def similar_names(self, step: Step, indent: str) -> Iterator[str]:
+    def similar_names(self, step: ast.Step, indent: str) -> Iterator[str]:
         """Names of the document that may have been meant: of a namespace, or in another case."""
         test = step.test
-        if not isinstance(test, NameTest) or test.local is None:
+        if not isinstance(test, ast.NameTest) or test.local is None:
             return
         for namespace, local in self.evaluator.vocabulary:
             if local.lower() == test.local.lower() and not test.passes(namespace, local):
                 where = f"in the namespace {namespace!r}" if namespace else "in no namespace"
                 yield f"{indent}the document has a {local!r} {where}"
 
-    def seen(self, cause: Predicate | None, before: Rows, indent: str) -> Iterator[str]:
+    def seen(self, cause: ast.Predicate | None, before: Rows, indent: str) -> Iterator[str]:
         """What a failed predicate found instead."""
         match cause:
-            case Compare(_, value, _) | Contains(value, _) | StartsWith(value, _):
+            case ast.Compare(_, value, _) | ast.Contains(value, _) | ast.StartsWith(value, _):
                 yield from self.values(value, before, indent)
-            case And(operands):
+            case ast.And(operands):
                 for operand in operands:
                     left = self.evaluator.where(operand, before)
                     if not left.any():
@@ -188,7 +168,7 @@ class _Explainer:
             case _:
                 return
 
-    def values(self, value: Value, within: Rows, indent: str) -> Iterator[str]:
+    def values(self, value: ast.Value, within: Rows, indent: str) -> Iterator[str]:
         """Examples of a value at the context nodes."""
         examples: list[str] = []
         for text in self.value_examples(value, within):
@@ -198,18 +178,18 @@ class _Explainer:
             examples.append(text)
         if examples:
             yield f"{indent}found: {', '.join(examples)}"
-        elif isinstance(value, Nodes):
+        elif isinstance(value, ast.Nodes):
             yield f"{indent}found: no such node"
 
-    def value_examples(self, value: Value, within: Rows) -> Iterator[str]:
+    def value_examples(self, value: ast.Value, within: Rows) -> Iterator[str]:
         evaluator = self.evaluator
         match value:
-            case Nodes(paths):
+            case ast.Nodes(paths):
                 selected = evaluator.selected(paths, within).tolist()
                 return (_quoted(evaluator.string_value(row)) for row in selected)
-            case Count(path):
+            case ast.Count(path):
                 return (str(count) for count in evaluator.counts(path, within))
-            case StringLength(text):
+            case ast.StringLength(text):
                 return (str(len(found.decode())) for found in evaluator.strings(text, within))
             case text:
                 return (_quoted(found) for found in evaluator.strings(text, within))
@@ -230,7 +210,7 @@ class _Explainer:
         )
 
 
-def _labelled(path: Path) -> Iterator[tuple[str, Step]]:
+def _labelled(path: ast.Path) -> Iterator[tuple[str, ast.Step]]:
     """The steps, each with its text without predicates.
 
     ``//x`` is one line, so
@@ -239,11 +219,11 @@ def _labelled(path: Path) -> Iterator[tuple[str, Step]]:
     separator = "/" if path.absolute else ""
     steps = list(path.steps)
     for index, step in enumerate(steps):
-        if step == DESCEND and separator and index + 1 < len(steps):
+        if step == ast.DESCEND and separator and index + 1 < len(steps):
             yield "", step  # shown with the step that follows
             separator = "//"
             continue
-        bare = print_step(Step(step.axis, step.test))
+        bare = print_step(ast.Step(step.axis, step.test))
         yield separator + bare, step
         separator = "/"
 

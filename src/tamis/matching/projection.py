@@ -10,34 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Names, Projection
-from tamis.language.model import (
-    And,
-    Axis,
-    Compare,
-    Contains,
-    Count,
-    Exists,
-    Expression,
-    KindTest,
-    NameOf,
-    NameTest,
-    Nodes,
-    NodeTest,
-    NormalizeSpace,
-    Not,
-    Or,
-    Path,
-    Position,
-    StartsWith,
-    Step,
-    StringLength,
-    StringOf,
-    Value,
-)
+from tamis.language import model as ast
 from tamis.language.xpath import Operand
 
 
-def projection_of(expression: Expression, cover: Names = ALL_NAMES) -> Projection:
+def projection_of(expression: ast.Expression, cover: Names = ALL_NAMES) -> Projection:
     """What an expression reads beyond the tags.
 
     Args:
@@ -48,83 +25,79 @@ def projection_of(expression: Expression, cover: Names = ALL_NAMES) -> Projectio
     (Names([('', 'c')]), Names([('', 'b')]))
     """
     match expression:
-        case Exists(paths):
+        case ast.Exists(paths):
             return _union(_projection_of_path(path, cover) for path in paths)
-        case Compare(_, value, _):
+        case ast.Compare(_, value, _):
             return _projection_of_value(value, cover)
-        case Contains(text, _) | StartsWith(text, _):
+        case ast.Contains(text, _) | ast.StartsWith(text, _):
             return _projection_of_value(text, cover)
-        case Not(operand):
+        case ast.Not(operand):
             return projection_of(operand, cover)
-        case And(operands) | Or(operands):
+        case ast.And(operands) | ast.Or(operands):
             return _union(projection_of(operand, cover) for operand in operands)
     return Projection()
 
 
 def projection_of_operand(operand: Operand) -> Projection:
     """What evaluating an expression reads beyond the tags, in whole documents."""
-    match operand:
-        case str() | float():
-            return Projection()
-        case Nodes() | StringOf() | NameOf() | NormalizeSpace() | Count() | StringLength():
-            return _projection_of_value(operand, ALL_NAMES)
+    if isinstance(operand, str | float):
+        return Projection()
+    if isinstance(operand, ast.Value):
+        return _projection_of_value(operand, ALL_NAMES)
     return projection_of(operand)
 
 
-def _projection_of_value(value: Value, cover: Names) -> Projection:
+def _projection_of_value(value: ast.Value, cover: Names) -> Projection:
     match value:
-        case Nodes(paths):
+        case ast.Nodes(paths):
             return _union(_projection_of_string(path, cover) for path in paths)
-        case StringOf(path):
+        case ast.StringOf(path):
             return _projection_of_string(path, cover)
-        case NameOf(path, local):
+        case ast.NameOf(path, local):
             return _projection_of_path(path, cover) | Projection(prefixes=not local)
-        case NormalizeSpace(text) | StringLength(text):
+        case ast.NormalizeSpace(text) | ast.StringLength(text):
             return _projection_of_value(text, cover)
-        case Count(path):
+        case ast.Count(path):
             return _projection_of_path(path, cover)
 
 
-def _projection_of_string(path: Path, cover: Names) -> Projection:
+def _projection_of_string(path: ast.Path, cover: Names) -> Projection:
     """What the string values of a path's nodes are made of."""
     return _projection_of_path(path, cover) | Projection(text=_covers(path, cover)[-1])
 
 
-def _projection_of_path(path: Path, cover: Names) -> Projection:
+def _projection_of_path(path: ast.Path, cover: Names) -> Projection:
     projection = Projection()
     covers = _covers(path, cover)
     for index, step in enumerate(path.steps):
         before, reached = covers[index : index + 2]
         following = path.steps[index + 1] if index + 1 < len(path.steps) else None
         for predicate in step.predicates:
-            if not isinstance(predicate, Position):
+            if not isinstance(predicate, ast.Position):
                 projection |= projection_of(predicate, reached)
         projection |= _projection_of_step(step, following, before)
     return projection
 
 
-def _projection_of_step(step: Step, following: Step | None, cover: Names) -> Projection:
+def _projection_of_step(step: ast.Step, following: ast.Step | None, cover: Names) -> Projection:
     """What finding a step's nodes takes, where ``cover`` is that of its contexts."""
-    if step.axis is Axis.ATTRIBUTE:
+    if step.axis is ast.Axis.ATTRIBUTE:
         return Projection(attributes=_names(step.test))
-    if step.test is KindTest.TEXT:
+    if step.test is ast.KindTest.TEXT:
         return Projection(text=cover)
-    if step.test is KindTest.NODE and step.axis is not Axis.SELF:
+    if step.test is ast.KindTest.NODE and step.axis is not ast.Axis.SELF:
         # Only elements have children and attributes: "//b" need not see text and comments.
-        leaves_matter = bool(step.predicates) or following is None
-        leaves_matter |= following is not None and following.axis in (
-            Axis.SELF,
-            Axis.DESCENDANT_OR_SELF,
-        )
+        of_leaves = (ast.Axis.SELF, ast.Axis.DESCENDANT_OR_SELF)
+        leaves_matter = step.predicates or following is None or following.axis in of_leaves
         return Projection(text=cover, misc=True) if leaves_matter else Projection()
     return Projection()
 
 
-def _covers(path: Path, cover: Names) -> list[Names]:
+def _covers(path: ast.Path, cover: Names) -> list[Names]:
     """The cover of a path's context nodes, and that of what each of its steps reaches."""
     covers = [ALL_NAMES if path.absolute else cover]
     for step in path.steps:
-        if step.axis is Axis.ATTRIBUTE:
+        if step.axis is ast.Axis.ATTRIBUTE:
             covers.append(NO_NAMES)  # the value of an attribute is not made of text
         else:
             named = _names(step.test)
@@ -132,9 +105,9 @@ def _covers(path: Path, cover: Names) -> list[Names]:
     return covers
 
 
-def _names(test: NodeTest) -> Names:
+def _names(test: ast.NodeTest) -> Names:
     """The names that pass a test: one, or any that there are."""
-    if isinstance(test, NameTest) and test.namespace is not None and test.local is not None:
+    if isinstance(test, ast.NameTest) and test.namespace is not None and test.local is not None:
         return Names([(test.namespace, test.local)])
     return ALL_NAMES
 

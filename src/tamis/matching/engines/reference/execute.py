@@ -19,31 +19,7 @@ from tamis.core.arrays import Int32, distinct
 from tamis.core.index.matchset import MatchSet, Which, match_set
 from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, MISC, TEXT, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
-from tamis.language.model import (
-    DESCEND,
-    And,
-    Axis,
-    Compare,
-    Constant,
-    Contains,
-    Count,
-    Exists,
-    Expression,
-    KindTest,
-    NameOf,
-    NameTest,
-    Nodes,
-    NormalizeSpace,
-    Not,
-    Or,
-    Path,
-    Position,
-    StartsWith,
-    Step,
-    StringFunction,
-    StringLength,
-    StringOf,
-)
+from tamis.language import model as ast
 from tamis.language.values import compare, compare_string, normalize_space
 from tamis.language.xpath import Operand
 from tamis.matching.engine import Sources
@@ -106,41 +82,41 @@ class Evaluator:
         match operand:
             case str() | float():
                 return operand
-            case Count(path):
+            case ast.Count(path):
                 return float(self.counts(path, contexts)[0])
-            case StringLength(text):
+            case ast.StringLength(text):
                 return float(len(next(self.strings(text, contexts)).decode()))
-            case StringOf() | NameOf() | NormalizeSpace():
+            case ast.StringOf() | ast.NameOf() | ast.NormalizeSpace():
                 return next(self.strings(operand, contexts)).decode()
-            case Nodes():
+            case ast.Nodes():
                 raise AssertionError("nodes have values, each its own")
         return bool(self.where(operand, contexts)[0])
 
     # -- booleans ------------------------------------------------------------------------------
 
-    def where(self, expression: Expression, contexts: Rows) -> Mask:
+    def where(self, expression: ast.Expression, contexts: Rows) -> Mask:
         """At which of the context nodes a boolean expression is true."""
         match expression:
-            case Exists(paths):
+            case ast.Exists(paths):
                 return self.where_any(paths, contexts)
-            case Compare(operator, value, literal):
+            case ast.Compare(operator, value, literal):
                 return self.where_compares(operator, value, literal, contexts)
-            case Contains(text, literal):
+            case ast.Contains(text, literal):
                 wanted = literal.encode()
                 return self.where_text(text, contexts, lambda value: wanted in value)
-            case StartsWith(text, literal):
+            case ast.StartsWith(text, literal):
                 wanted = literal.encode()
                 return self.where_text(text, contexts, lambda value: value.startswith(wanted))
-            case Constant(value):
+            case ast.Constant(value):
                 return np.full(len(contexts), value)
-            case Not(operand):
+            case ast.Not(operand):
                 return ~self.where(operand, contexts)
-            case And(operands):
+            case ast.And(operands):
                 return self.where_all([*operands], contexts)
-            case Or(operands):  # by De Morgan's law
-                return ~self.where_all([Not(operand) for operand in operands], contexts)
+            case ast.Or(operands):  # by De Morgan's law
+                return ~self.where_all([ast.Not(operand) for operand in operands], contexts)
 
-    def where_all(self, operands: list[Expression], contexts: Rows) -> Mask:
+    def where_all(self, operands: list[ast.Expression], contexts: Rows) -> Mask:
         """Where all operands are true; each is asked only where those before it are."""
         left = np.arange(len(contexts))
         for operand in operands:
@@ -151,7 +127,7 @@ class Evaluator:
 
     def where_any(
         self,
-        paths: tuple[Path, ...],
+        paths: tuple[ast.Path, ...],
         contexts: Rows,
         accepts: Callable[[int], bool] | None = None,
     ) -> Mask:
@@ -164,24 +140,24 @@ class Evaluator:
     def where_compares(
         self,
         operator: str,
-        value: Nodes | StringFunction | Count | StringLength,
+        value: ast.Nodes | ast.StringFunction | ast.Count | ast.StringLength,
         literal: str | float,
         contexts: Rows,
     ) -> Mask:
         """Where a value compares with a literal."""
         wanted = literal.encode() if isinstance(literal, str) else literal
         match value:
-            case Nodes(paths):
+            case ast.Nodes(paths):
                 return self.where_any(
                     paths,
                     contexts,
                     lambda row: compare_string(operator, self.string_value(row), wanted),
                 )
-            case Count(path):
+            case ast.Count(path):
                 assert isinstance(literal, float)
                 counts = self.counts(path, contexts).tolist()
                 return np.array([compare(operator, n, literal) for n in counts], dtype=bool)
-            case StringLength(text):
+            case ast.StringLength(text):
                 assert isinstance(literal, float)
                 return self.where_text(
                     text, contexts, lambda value: compare(operator, len(value.decode()), literal)
@@ -192,21 +168,21 @@ class Evaluator:
                 )
 
     def where_text(
-        self, text: StringFunction, contexts: Rows, accepts: Callable[[bytes], bool]
+        self, text: ast.StringFunction, contexts: Rows, accepts: Callable[[bytes], bool]
     ) -> Mask:
         """Where a string function's value is accepted."""
         return np.array([accepts(value) for value in self.strings(text, contexts)], dtype=bool)
 
     # -- strings and numbers -------------------------------------------------------------------
 
-    def strings(self, text: StringFunction, contexts: Rows) -> Iterator[bytes]:
+    def strings(self, text: ast.StringFunction, contexts: Rows) -> Iterator[bytes]:
         """The value of a string function at each context node."""
         match text:
-            case NormalizeSpace(inner):
+            case ast.NormalizeSpace(inner):
                 return map(normalize_space, self.strings(inner, contexts))
-            case StringOf(path):
+            case ast.StringOf(path):
                 value_of = self.string_value
-            case NameOf(path, local):
+            case ast.NameOf(path, local):
                 value_of = self.local_name if local else self.qualified_name
         first = self.first(path, contexts).tolist()
         return (b"" if row == self.none else value_of(row) for row in first)
@@ -257,7 +233,7 @@ class Evaluator:
             source = max(batch.misc_event[source], 0)
         return int(batch.lines[source])
 
-    def counts(self, path: Path, contexts: Rows) -> Rows:
+    def counts(self, path: ast.Path, contexts: Rows) -> Rows:
         """At each context the number of nodes that a path selects.
 
         Of paths with other steps than child and attribute steps, there must be one context.
@@ -274,12 +250,12 @@ class Evaluator:
 
     # -- paths ---------------------------------------------------------------------------------
 
-    def selected(self, paths: tuple[Path, ...], contexts: Rows) -> Rows:
+    def selected(self, paths: tuple[ast.Path, ...], contexts: Rows) -> Rows:
         """The nodes that some paths select from any of the contexts."""
         ends = [[contexts, *self.trace(path, contexts)][-1] for path in paths]
         return distinct(np.concatenate(ends))
 
-    def trace(self, path: Path, contexts: Rows) -> list[Rows]:
+    def trace(self, path: ast.Path, contexts: Rows) -> list[Rows]:
         """The nodes reached after each of the :func:`fused` steps from any of the contexts."""
         reached = []
         for step in fused(path):
@@ -288,62 +264,64 @@ class Evaluator:
             reached.append(contexts)
         return reached
 
-    def narrowed(self, step: Step, contexts: Rows) -> Iterator[Rows]:
+    def narrowed(self, step: ast.Step, contexts: Rows) -> Iterator[Rows]:
         """The nodes reached by a step's axis and test, then those left by each predicate."""
         nodes = self.along(step, contexts)
         yield nodes
         for predicate in step.predicates:
             if not len(nodes):
                 pass
-            elif isinstance(predicate, Position):
+            elif isinstance(predicate, ast.Position):
                 nodes = axes.nth_of_parent(self.nodes.parent, nodes, predicate.number)
             else:
                 nodes = nodes[self.where(predicate, nodes)]
             yield nodes
 
-    def along(self, step: Step, contexts: Rows) -> Rows:
+    def along(self, step: ast.Step, contexts: Rows) -> Rows:
         """The nodes on a step's axis, from any of the contexts, that pass its node test."""
-        if step.axis is Axis.SELF:
+        if step.axis is ast.Axis.SELF:
             return contexts[self.passes(step, contexts)]
-        if step.axis is Axis.DESCENDANT_OR_SELF:
-            inside = self.along(Step(Axis.DESCENDANT, step.test), contexts)
+        if step.axis is ast.Axis.DESCENDANT_OR_SELF:
+            inside = self.along(ast.Step(ast.Axis.DESCENDANT, step.test), contexts)
             return np.union1d(inside, contexts[self.passes(step, contexts)])
         candidates = self.candidates(step)
         if not len(candidates):
             return candidates
-        if step.axis is Axis.DESCENDANT:
+        if step.axis is ast.Axis.DESCENDANT:
             return candidates[axes.have_ancestor_in(self.nodes.end, candidates, contexts)]
         return candidates[axes.have_parent_in(self.nodes.parent, candidates, contexts)]
 
-    def candidates(self, step: Step) -> Rows:
+    def candidates(self, step: ast.Step) -> Rows:
         """All nodes that pass the test of a child, descendant or attribute step."""
         test = step.test
-        if isinstance(test, NameTest) and test.namespace is not None and test.local is not None:
+        if isinstance(test, ast.NameTest) and test.namespace is not None and test.local is not None:
             name = self.vocabulary.find(test.namespace, test.local)
             named = (
-                self.attributes_by_name if step.axis is Axis.ATTRIBUTE else self.elements_by_name
+                self.attributes_by_name
+                if step.axis is ast.Axis.ATTRIBUTE
+                else self.elements_by_name
             )
             return named.get(name, _NO_ROWS)
-        if step.axis is Axis.ATTRIBUTE:
+        if step.axis is ast.Axis.ATTRIBUTE:
             rows = self.rows_of[ATTRIBUTE]
-        elif test is KindTest.TEXT:
+        elif test is ast.KindTest.TEXT:
             return self.rows_of[TEXT]
-        elif test is KindTest.NODE:
+        elif test is ast.KindTest.NODE:
             return self.inner_nodes
         else:
             rows = self.rows_of[ELEMENT]
         return rows[self.passes(step, rows)]
 
-    def passes(self, step: Step, rows: Rows) -> Mask:
+    def passes(self, step: ast.Step, rows: Rows) -> Mask:
         """Which rows pass a step's node test; names are of the axis's principal kind."""
         test = step.test
         kind = self.nodes.kind[rows]
-        if test is KindTest.NODE:
+        if test is ast.KindTest.NODE:
             return np.ones(len(rows), dtype=bool)
-        if test is KindTest.TEXT:
+        if test is ast.KindTest.TEXT:
             return np.asarray(kind == TEXT)
-        assert isinstance(test, NameTest)
-        principal = np.asarray(kind == (ATTRIBUTE if step.axis is Axis.ATTRIBUTE else ELEMENT))
+        assert isinstance(test, ast.NameTest)
+        principal = np.asarray(kind == (ATTRIBUTE if step.axis is ast.Axis.ATTRIBUTE else ELEMENT))
         if test.namespace is None and test.local is None:
             return principal
         names = self.nodes.name[rows]
@@ -377,7 +355,7 @@ class Evaluator:
         return _grouped(self.rows_of[ATTRIBUTE], self.nodes.name)
 
     def first(
-        self, path: Path, contexts: Rows, accepts: Callable[[int], bool] | None = None
+        self, path: ast.Path, contexts: Rows, accepts: Callable[[int], bool] | None = None
     ) -> Rows:
         """For each context the first node, in document order, that a path selects (or ``none``).
 
@@ -395,20 +373,20 @@ class Evaluator:
             value = self.back(step.axis, above, nodes, value)
         return value
 
-    def back(self, axis: Axis, contexts: Rows, nodes: Rows, value: Rows) -> Rows:
+    def back(self, axis: ast.Axis, contexts: Rows, nodes: Rows, value: Rows) -> Rows:
         """For each context the least ``value`` of those of ``nodes`` that are on its axis."""
         none = self.none
         match axis:
-            case Axis.CHILD | Axis.ATTRIBUTE:
+            case ast.Axis.CHILD | ast.Axis.ATTRIBUTE:
                 return axes.first_child(self.nodes.parent, contexts, nodes, value, none)
-            case Axis.DESCENDANT:
+            case ast.Axis.DESCENDANT:
                 return axes.first_descendant(self.nodes.end, contexts, nodes, value, none)
         found = np.full(len(contexts), none, dtype=np.int64)
         own = np.isin(nodes, contexts)
         found[np.searchsorted(contexts, nodes[own])] = value[own]
-        if axis is Axis.DESCENDANT_OR_SELF:
+        if axis is ast.Axis.DESCENDANT_OR_SELF:
             inner = self.nodes.kind[nodes] != ATTRIBUTE
-            inside = self.back(Axis.DESCENDANT, contexts, nodes[inner], value[inner])
+            inside = self.back(ast.Axis.DESCENDANT, contexts, nodes[inner], value[inner])
             found = np.minimum(found, inside)
         return found
 
@@ -416,16 +394,16 @@ class Evaluator:
 _NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
-def fused(path: Path) -> list[Step]:
+def fused(path: ast.Path) -> list[ast.Step]:
     """The steps of a path, with ``descendant-or-self::node()/child::x`` as ``descendant::x``.
 
     Positions stay per parent, as on a child step: a descendant step reaches all siblings of what it
     reaches, and positions on a descendant step of the subscription itself are refused.
     """
-    steps: list[Step] = []
+    steps: list[ast.Step] = []
     for step in path.steps:
-        if steps and steps[-1] == DESCEND and step.axis is Axis.CHILD:
-            steps[-1] = Step(Axis.DESCENDANT, step.test, step.predicates)
+        if steps and steps[-1] == ast.DESCEND and step.axis is ast.Axis.CHILD:
+            steps[-1] = ast.Step(ast.Axis.DESCENDANT, step.test, step.predicates)
         else:
             steps.append(step)
     return steps
