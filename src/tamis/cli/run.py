@@ -22,8 +22,6 @@ from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
     from tamis.spark.program import ProgramArtifact
     from tamis.spark.stream import StreamingQuery
 
@@ -199,7 +197,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 def _stream(
-    started: AbstractContextManager[SparkSession],
+    started: AbstractContextManager[Any],
     read: Callable[[], ProgramArtifact],
     file: Path,
     paths: list[str],
@@ -281,7 +279,7 @@ def _check_output(output: str, may_exist: bool) -> None:
 
 
 @contextmanager
-def _started(master: str | None, properties: dict[str, str]) -> Iterator[SparkSession]:
+def _started(master: str | None, properties: dict[str, str]) -> Iterator[Any]:
     """Spark, whose errors are reported without the stack of its JVM."""
     from tamis import spark  # noqa: PLC0415
     from tamis.spark.session import spark_errors  # noqa: PLC0415
