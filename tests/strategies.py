@@ -36,9 +36,7 @@ def _element(draw: st.DrawFn, content: st.SearchStrategy[list[str]]) -> str:
 
 
 _CONTENT = st.recursive(
-    _LEAVES,
-    lambda inner: st.one_of(inner, _element(st.lists(inner, max_size=4))),
-    max_leaves=25,
+    _LEAVES, lambda inner: st.one_of(inner, _element(st.lists(inner, max_size=4))), max_leaves=25
 )
 
 
@@ -54,8 +52,7 @@ def documents(draw: st.DrawFn) -> str:
 
 
 _LITERALS = st.one_of(
-    _STRINGS.map(lambda text: f"'{text}'"),
-    st.sampled_from(["0", "1", "2", "-1.5", "10"]),
+    _STRINGS.map(lambda text: f"'{text}'"), st.sampled_from(["0", "1", "2", "-1.5", "10"])
 )
 _TEXT_LITERALS = st.sampled_from(["''", "'a'", "'1'", "' '", "'b'", "'p'", "'é'"])
 _OPERATORS = st.sampled_from(["=", "!=", "<", "<=", ">", ">="])

@@ -18,14 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.programs.protocol import (
-    Digest,
-    Phases,
-    answer,
-    load,
-    read_subscriptions,
-    skip,
-)
+from benchmarks.programs.protocol import Digest, Phases, answer, load, read_subscriptions, skip
 
 
 def main() -> None:

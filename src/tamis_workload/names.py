@@ -103,11 +103,7 @@ class Bindings:
 
         Where that has to be declared, it is none: names without a prefix stay what they are.
         """
-        required, used, above = (
-            self._required[element],
-            self._used[element],
-            self._above[element],
-        )
+        required, used, above = (self._required[element], self._used[element], self._above[element])
         found = [
             (prefix, uri)
             for prefix, uri in self._declared[element].items()

@@ -157,11 +157,7 @@ def test_nodes_of_what_matched() -> None:
     assert first == {
         "document": "in/1.xml",
         "matches": ["large", "urgent", "5"],
-        "nodes": {
-            "large": [order],
-            "urgent": [order],
-            "5": [{"start": 38, "end": 45, "line": 1}],
-        },
+        "nodes": {"large": [order], "urgent": [order], "5": [{"start": 38, "end": 45, "line": 1}]},
     }
     assert "nodes" not in error
     assert nothing == {"document": "in/3.xml", "matches": [], "nodes": {}}

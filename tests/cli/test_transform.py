@@ -26,11 +26,7 @@ def test_results(write: Write) -> None:
     assert outcome.status == 3
     assert outcome.err == ""
     one, two, three, *others = outcome.results
-    assert one == {
-        "document": "in/1.xml",
-        "subscription": "big",
-        "message": '<r><b k="é"/></r>',
-    }
+    assert one == {"document": "in/1.xml", "subscription": "big", "message": '<r><b k="é"/></r>'}
     assert two["message"] == "<r><b><t>A</t></b></r>"
     assert (three["document"], three["line"]) == ("in/2.xml", 1)
     assert "would have two attributes 'k'" in others[0]["error"]

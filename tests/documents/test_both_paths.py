@@ -20,14 +20,7 @@ from tamis.documents.tokenizer.kernels import layout
 from tamis.documents.tokenizer.tokenizer import Tokenizer
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tests.documents import adversarial_documents
-from tests.documents.both_paths import (
-    ALL,
-    PROJECTIONS,
-    BothPaths,
-    Difference,
-    Parser,
-    compare,
-)
+from tests.documents.both_paths import ALL, PROJECTIONS, BothPaths, Difference, Parser, compare
 from tests.documents.differences import by_itself, view
 
 SOURCES = [Source(data) for data in adversarial_documents.DOCUMENTS if b"encoding" not in data[:50]]

@@ -78,11 +78,7 @@ def said(matches: Iterator[EventMatch]) -> list[Any]:
 
 def test_by() -> None:
     found = {by: list(MATCHER.match(EVENT, by=by)) for by in BYS}
-    expected = {
-        "filter": [0, 1, 2, 3],
-        "subscription": ["s0", 1, "s2"],
-        "interface": ["i0", "i1"],
-    }
+    expected = {"filter": [0, 1, 2, 3], "subscription": ["s0", 1, "s2"], "interface": ["i0", "i1"]}
     assert found == expected
     assert all(type(number) is int for number in found["filter"])
     assert list(MATCHER.match({})) == ["s2"]

@@ -291,10 +291,7 @@ def test_one_line_against_the_standard_library(line: bytes) -> None:
             b'{"a":"' + b"x" * 61 + b'"}',
             "the attribute 'a' is a string of 61 bytes, beyond the limit event_string_bytes = 60",
         ),
-        (
-            b'{"a":1,"b":1,"c":1,"d":1,"e":1}',
-            "5 attributes, beyond the limit event_attributes = 4",
-        ),
+        (b'{"a":1,"b":1,"c":1,"d":1,"e":1}', "5 attributes, beyond the limit event_attributes = 4"),
     ],
 )
 def test_messages(line: bytes, message: str) -> None:

@@ -45,10 +45,7 @@ _LOCAL = st.sampled_from(
 _LITERALS = st.text(
     st.characters(codec="utf-8", exclude_categories=["Cc", "Cs"]), max_size=8
 ).filter(lambda text: not ("'" in text and '"' in text))
-_NUMBERS = st.one_of(
-    st.integers(-1000, 1000).map(float),
-    st.floats(allow_nan=False),
-)
+_NUMBERS = st.one_of(st.integers(-1000, 1000).map(float), st.floats(allow_nan=False))
 _OPERATORS = st.sampled_from("= != < <= > >=".split())
 
 

@@ -275,10 +275,7 @@ WORDS = (
 )
 
 
-@given(
-    st.lists(st.sampled_from(WORDS.split(" "))),
-    st.sampled_from(["", " "]),
-)
+@given(st.lists(st.sampled_from(WORDS.split(" "))), st.sampled_from(["", " "]))
 def test_whatever_is_written(words: list[str], between: str) -> None:
     """It is read, or refused with a place inside of it."""
     expression = between.join(words)

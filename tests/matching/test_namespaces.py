@@ -62,10 +62,7 @@ def test_a_default_namespace_is_a_prefix_that_is_not_written(engine: str) -> Non
             continue
         pairs[short] = long
     given = tamis.compile(
-        {short: short for short in pairs},
-        namespaces=NAMES,
-        default_namespace=URI,
-        engine=engine,
+        {short: short for short in pairs}, namespaces=NAMES, default_namespace=URI, engine=engine
     )
     expected = tamis.compile(pairs, namespaces=NAMES, engine=engine)
     assert said(given) == said(expected)

@@ -243,10 +243,7 @@ CASES = {
     "comments": ("<!----><!-- <!ELEMENT b ANY> %p; - ]]> --><!ELEMENT a ANY><!--->-->", "a ANY"),
     "PIs": ("<?p?><?p:q <!ELEMENT b ANY>?><?xml-stylesheet x??><!ELEMENT a ANY>", "a ANY"),
     "a text declaration": ("<?xml version='1.0' encoding='utf-8' ?><!ELEMENT a ANY>", "a ANY"),
-    "a text declaration without a version": (
-        '<?xml encoding = "UTF-8"?><!ELEMENT a ANY>',
-        "a ANY",
-    ),
+    "a text declaration without a version": ('<?xml encoding = "UTF-8"?><!ELEMENT a ANY>', "a ANY"),
     "line ends": ("<!ELEMENT\r\na\rANY\r>", "a ANY"),
 }
 
@@ -394,7 +391,7 @@ FILES: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
     "missing, with what it would declare": (
         {
             "main.dtd": "<!ENTITY % p SYSTEM 'gone.mod'>%p; <!ELEMENT a (b%p;%x;)>"
-            "<!ATTLIST a c CDATA '[&e;]'><!ENTITY f '[%y;]'>",
+            "<!ATTLIST a c CDATA '[&e;]'><!ENTITY f '[%y;]'>"
         },
         "a (b) @c:CDATA='[]'",
         ("gone.mod", "%x;", "&e;", "%y;"),
@@ -420,10 +417,7 @@ FILES: dict[str, tuple[dict[str, str], str, tuple[str, ...]]] = {
         ("%q;",),
     ),
     "a part used twice": (
-        {
-            "main.dtd": "<!ENTITY % p SYSTEM 'p'><!ELEMENT a (%p;)><!ELEMENT b (%p;)>",
-            "p": "c | d",
-        },
+        {"main.dtd": "<!ENTITY % p SYSTEM 'p'><!ELEMENT a (%p;)><!ELEMENT b (%p;)>", "p": "c | d"},
         "a (c | d); b (c | d)",
         (),
     ),

@@ -229,9 +229,7 @@ def test_crowded_graphs_are_drawn_too() -> None:
     assert sorted(names_drawn(svg(graph))) == sorted(names)
 
 
-def test_without_graphviz_the_message_says_what_to_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_without_graphviz_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     with pytest.raises(UsageError, match="package graphviz"):
         svg(book())

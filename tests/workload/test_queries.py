@@ -11,14 +11,7 @@ import pytest
 
 import tamis
 from tamis.core.errors import UsageError
-from tamis.language.model import (
-    DESCEND,
-    Compare,
-    Exists,
-    NameTest,
-    Path,
-    Step,
-)
+from tamis.language.model import DESCEND, Compare, Exists, NameTest, Path, Step
 from tamis.language.xpath import parse
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd

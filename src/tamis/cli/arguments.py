@@ -65,8 +65,7 @@ EncodingRule = Annotated[
     ),
 ]
 SkipBad = Annotated[
-    bool,
-    Option("--skip-bad", help="Go on without the subscriptions that cannot be used."),
+    bool, Option("--skip-bad", help="Go on without the subscriptions that cannot be used.")
 ]
 EngineName = Annotated[
     str,

@@ -8,20 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Results,
-    Status,
-    of_document,
-    of_error,
-    open_results,
-    say,
-    warn,
-)
-from tamis.cli.documents import (
-    DOCUMENT_HELP,
-    DocumentChoice,
-    Documents,
-)
+from tamis.cli.console import Results, Status, of_document, of_error, open_results, say, warn
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import DocumentError, UsageError
 
@@ -54,8 +42,7 @@ Results:
 def check(  # noqa: PLR0913, PLR0917 - one for each option
     subscriptions: args.SubscriptionsFile,
     documents: Annotated[
-        list[str] | None,
-        Argument(metavar="DOCUMENT", help=f"For --against. {DOCUMENT_HELP}"),
+        list[str] | None, Argument(metavar="DOCUMENT", help=f"For --against. {DOCUMENT_HELP}")
     ] = None,
     namespaces: args.Namespaces = args.Namespaces(),
     declared_encoding: args.EncodingRule = "check",
@@ -68,8 +55,7 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     choice: DocumentChoice = DocumentChoice(),
     limit: args.LimitSettings = None,
     events: Annotated[
-        bool,
-        Option("--events", help="The subscriptions are those of tamis match-events."),
+        bool, Option("--events", help="The subscriptions are those of tamis match-events.")
     ] = False,
 ) -> None:
     """Check that subscriptions can be used.
@@ -160,10 +146,7 @@ def _tell_never(subscriptions: Subscriptions, graph: SchemaGraph, results: Resul
 
 
 def _compare(
-    subscriptions: Subscriptions,
-    documents: Documents,
-    results: Results,
-    declared: DeclaredEncoding,
+    subscriptions: Subscriptions, documents: Documents, results: Results, declared: DeclaredEncoding
 ) -> dict[str, int]:
     """Match with Tamis and with lxml, write where they differ, and count."""
     comparison = AgainstLxml(subscriptions)

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Status,
-    about,
-    warn,
-)
-from tamis.cli.documents import (
-    DOCUMENT_HELP,
-    DocumentChoice,
-    Documents,
-)
+from tamis.cli.console import Status, about, warn
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents
 from tamis.cli.options import Option
 
 if TYPE_CHECKING:

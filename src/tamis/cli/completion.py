@@ -21,8 +21,7 @@ FOLDER = Path(__file__).parent / "completions"
 
 def completion(
     shell: Annotated[
-        Literal["bash", "zsh", "fish"],
-        Argument(metavar="SHELL", help="bash, zsh or fish."),
+        Literal["bash", "zsh", "fish"], Argument(metavar="SHELL", help="bash, zsh or fish.")
     ],
 ) -> None:
     """Print the completion of commands and options for a shell."""

@@ -10,15 +10,8 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Status,
-    about,
-    open_results,
-    say,
-)
-from tamis.cli.documents import (
-    find_document,
-)
+from tamis.cli.console import Status, about, open_results, say
+from tamis.cli.documents import find_document
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import DocumentError, EventError, UsageError
 from tamis.core.limits import Limits
@@ -54,8 +47,7 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     declared_encoding: args.EncodingRule = "check",
     limit: args.LimitSettings = None,
     events: Annotated[
-        bool,
-        Option("--events", help="It is of events, and the document is one: a JSON object."),
+        bool, Option("--events", help="It is of events, and the document is one: a JSON object.")
     ] = False,
     transformation: Annotated[
         bool, Option("--transformation", help="It is one of tamis transform.")

@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Results,
-    Status,
-    of_document,
-    of_error,
-    open_results,
-    warn,
-)
-from tamis.cli.documents import (
-    DOCUMENT_HELP,
-    DocumentChoice,
-    Documents,
-    RecordTag,
-    Target,
-)
+from tamis.cli.console import Results, Status, of_document, of_error, open_results, warn
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores

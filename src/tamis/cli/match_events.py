@@ -11,12 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Status,
-    in_options,
-    open_results,
-    progress,
-)
+from tamis.cli.console import Status, in_options, open_results, progress
 from tamis.cli.options import Argument, FileName, Option
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores
@@ -66,8 +61,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
         ),
     ],
     engine: Annotated[
-        str,
-        Option("--engine", metavar="NAME", help="Use this engine, as signature or reference."),
+        str, Option("--engine", metavar="NAME", help="Use this engine, as signature or reference.")
     ] = "auto",
     interfaces: Annotated[
         Path | None,
@@ -88,8 +82,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     ] = "subscription",
     skip_bad: args.SkipBad = False,
     matching_only: Annotated[
-        bool,
-        Option("--matching-only", help="Leave out events that matched nothing; errors stay."),
+        bool, Option("--matching-only", help="Leave out events that matched nothing; errors stay.")
     ] = False,
     threads: args.Threads = None,
     limit: args.LimitSettings = None,

@@ -11,13 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Status,
-    say,
-)
-from tamis.cli.documents import (
-    RecordTag,
-)
+from tamis.cli.console import Status, say
+from tamis.cli.documents import RecordTag
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 
@@ -45,8 +40,7 @@ Results, as Parquet:
 # Neither documents nor matches enter the JVM, so it need not compile itself for speed, which takes
 # longer than a small job.
 JVM_SETTINGS = dict.fromkeys(
-    ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"),
-    "-XX:TieredStopAtLevel=1",
+    ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions"), "-XX:TieredStopAtLevel=1"
 )
 
 
@@ -93,13 +87,9 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
             "several of these.",
         ),
     ],
-    output: Annotated[
-        str,
-        Option(metavar="DIR", help="The folder for the folders of results."),
-    ],
+    output: Annotated[str, Option(metavar="DIR", help="The folder for the folders of results.")],
     more_inputs: Annotated[
-        list[str] | None,
-        Argument(metavar="PATH", help="More of these: --input takes several."),
+        list[str] | None, Argument(metavar="PATH", help="More of these: --input takes several.")
     ] = None,
     subscriptions: args.SubscriptionsOrProgram = None,
     program: args.ProgramFile = None,
@@ -119,8 +109,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     declared_encoding: args.EncodingRule = "check",
     limit: args.LimitSettings = None,
     overwrite: Annotated[
-        bool,
-        Option("--overwrite", help="Replace the results in DIR, if there are any."),
+        bool, Option("--overwrite", help="Replace the results in DIR, if there are any.")
     ] = False,
     only_new: Annotated[
         bool,

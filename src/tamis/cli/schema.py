@@ -20,10 +20,7 @@ _PATHS_MAX = 10_000
 
 
 def schema(
-    dtd: Annotated[
-        Path,
-        Argument(metavar="DTD", help=args.DTD_HELP),
-    ],
+    dtd: Annotated[Path, Argument(metavar="DTD", help=args.DTD_HELP)],
     root: args.RootNames = None,
     catalog: args.CatalogFolders = None,
     limit: args.LimitSettings = None,
@@ -37,8 +34,7 @@ def schema(
         ),
     ] = "text",
     output: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="Write to this file instead of standard output."),
+        Path | None, Option(metavar="FILE", help="Write to this file instead of standard output.")
     ] = None,
 ) -> None:
     """Show what a DTD permits: which elements may stand in which, how deep, and on which cycles.

@@ -19,13 +19,7 @@ from tamis.cli.console import (
     say,
     warn,
 )
-from tamis.cli.documents import (
-    DOCUMENT_HELP,
-    DocumentChoice,
-    Documents,
-    RecordTag,
-    Target,
-)
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UnsupportedExpression, UsageError
 from tamis.core.threads import usable_cores

@@ -18,12 +18,7 @@ from tamis.cli.console import (
     say,
     warn,
 )
-from tamis.cli.documents import (
-    DOCUMENT_HELP,
-    DocumentChoice,
-    Documents,
-    Target,
-)
+from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 

@@ -18,12 +18,7 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import IO, Any, NamedTuple
 
-from tamis.core.errors import (
-    DocumentLimitError,
-    MalformedDocument,
-    UnreadableDocument,
-    UsageError,
-)
+from tamis.core.errors import DocumentLimitError, MalformedDocument, UnreadableDocument, UsageError
 from tamis.core.limits import Limits
 from tamis.documents.encodings import (
     HEAD_BYTES,

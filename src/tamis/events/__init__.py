@@ -17,11 +17,7 @@ __all__ = ["EventMatch", "EventMatcher", "EventSubscriptions"]
 
 __getattr__ = importing(
     __name__,
-    {
-        "EventMatch": "answers",
-        "EventMatcher": "matcher",
-        "EventSubscriptions": "subscriptions",
-    },
+    {"EventMatch": "answers", "EventMatcher": "matcher", "EventSubscriptions": "subscriptions"},
 )
 
 

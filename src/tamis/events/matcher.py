@@ -100,11 +100,7 @@ class EventMatcher:
         return match
 
     def match_many(
-        self,
-        events: Iterable[Mapping[str, Any]],
-        *,
-        by: By = "subscription",
-        threads: int = 1,
+        self, events: Iterable[Mapping[str, Any]], *, by: By = "subscription", threads: int = 1
     ) -> Iterator[EventMatch]:
         """Match events, in their order; the ``EventMatch`` of an event in error has the error.
 

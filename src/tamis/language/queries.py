@@ -255,12 +255,7 @@ def read_entries(
         options.unsupported,
     )
     refused.sort(key=lambda pair: pair[0])
-    return Read(
-        kept,
-        queries,
-        query_numbers,
-        tuple(error for _, error in refused),
-    )
+    return Read(kept, queries, query_numbers, tuple(error for _, error in refused))
 
 
 class _Rest:

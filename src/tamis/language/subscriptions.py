@@ -23,12 +23,7 @@ from tamis.language.entries import (
     given_entries,
 )
 from tamis.language.model import Query
-from tamis.language.queries import (
-    ParseOptions,
-    Progress,
-    Queries,
-    read_entries,
-)
+from tamis.language.queries import ParseOptions, Progress, Queries, read_entries
 from tamis.language.xpath import Unsupported
 
 __all__ = [

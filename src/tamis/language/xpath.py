@@ -76,9 +76,7 @@ def _syntax(text: str, limits: Limits) -> Syntax:
 
 
 def parse_value(
-    text: str,
-    namespaces: Mapping[str, str] | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    text: str, namespaces: Mapping[str, str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Operand:
     """Read an expression that is to be evaluated, document by document; errors as :func:`parse`.
 
@@ -112,9 +110,7 @@ def parse_any(
 
 
 def absolute_xpath(
-    text: str,
-    namespaces: Mapping[str, str] | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    text: str, namespaces: Mapping[str, str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> str:
     """Check any XPath 1.0 expression, and write its context, the document node, into it.
 

@@ -8,12 +8,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 from tamis.core.arguments import check_many, checked_path
-from tamis.core.errors import (
-    DocumentError,
-    SubscriptionId,
-    UnknownSubscription,
-    UsageError,
-)
+from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription, UsageError
 from tamis.core.index.matchset import Explanation, MatchSet, Which, checked_nodes, match_set
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads

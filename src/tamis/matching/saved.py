@@ -35,13 +35,7 @@ from tamis.matching.engines.automaton.save import (
     save_cache,
     save_program,
 )
-from tamis.matching.planner import (
-    ENGINES,
-    Assignment,
-    CompiledAssignment,
-    compile_assignment,
-    plan,
-)
+from tamis.matching.planner import ENGINES, Assignment, CompiledAssignment, compile_assignment, plan
 
 C = TypeVar("C", bound=Column[Any])
 

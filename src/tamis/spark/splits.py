@@ -25,14 +25,7 @@ import tamis
 from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.core.limits import Limits
 from tamis.core.threads import usable_cores
-from tamis.documents.files import (
-    is_packed_tar,
-    is_tar,
-    is_zip,
-    reason,
-    tar_documents,
-    tar_members,
-)
+from tamis.documents.files import is_packed_tar, is_tar, is_zip, reason, tar_documents, tar_members
 from tamis.documents.records import RecordRange, StreamPosition, record_ranges
 from tamis.documents.source import Document
 from tamis.spark.artifacts import cache_folder, keep_newest

@@ -29,9 +29,7 @@ def _strategy(name: str, sharing: str, is_shared: bool) -> Strategy:
 def _searcher(
     how: tuple[str, bool], labels: Labels, nodes_max: int, schema: Schema | None
 ) -> PathSharingFallback:
-    from tamis_papers.pathsharing.execute import (  # noqa: PLC0415 - imports kernels
-        PathSharingFallback,
-    )
+    from tamis_papers.pathsharing.execute import PathSharingFallback  # noqa: PLC0415 - imports kernels
 
     return PathSharingFallback(labels, *how, schema, nodes_max)
 

@@ -44,12 +44,7 @@ class PathSharing:
     0
     """
 
-    def __init__(
-        self,
-        labels: Labels,
-        planner: Planner,
-        nodes_max: int = 1 << 24,
-    ) -> None:
+    def __init__(self, labels: Labels, planner: Planner, nodes_max: int = 1 << 24) -> None:
         self._labels = labels
         self._planner = planner
         self._building = Building(labels, planner.is_shared)

@@ -23,17 +23,7 @@ from tamis.transform.layout import OWN, OWN_SCALARS
 ) = range(11)
 """Kinds of operators: one may read what those of an earlier kind, or of its own, have written."""
 
-(
-    KIND,
-    MODE,
-    LEFT,
-    RIGHT,
-    LEVELS,
-    ARGUMENT,
-    QUERIES,
-    FIRST_READER,
-    NEXT_READER,
-) = range(9)
+(KIND, MODE, LEFT, RIGHT, LEVELS, ARGUMENT, QUERIES, FIRST_READER, NEXT_READER) = range(9)
 OPERATOR = 10
 """An operator, and its *tpList*, where it leaves pointers to its tuples.
 

@@ -122,11 +122,7 @@ def _slots(items: int) -> UInt64:
 
 
 def _rows(
-    table: FilterTable,
-    table_of: Int32,
-    new_number: Int32,
-    blooms: UInt64,
-    next_constraint: Int64,
+    table: FilterTable, table_of: Int32, new_number: Int32, blooms: UInt64, next_constraint: Int64
 ) -> _Rows:
     """The arrays of rows, and those of constraints.
 

@@ -189,9 +189,7 @@ def _of_labels(labels: set[int], names: Sequence[str], has_dtd: bool) -> str | N
 
 
 def compile_queries(
-    queries: Sequence[Query],
-    pruner: Pruner | None = None,
-    options: PmaOptions = DEFAULT_OPTIONS,
+    queries: Sequence[Query], pruner: Pruner | None = None, options: PmaOptions = DEFAULT_OPTIONS
 ) -> PmaProgram:
     """Build the automata.
 

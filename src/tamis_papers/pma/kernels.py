@@ -65,13 +65,7 @@ def enter_edges(edges: Int32, parent: Int32, symbol: Int32, states: int) -> None
 
 @inlined
 def _child(
-    progress: Int64,
-    edges: Int32,
-    parent: Int32,
-    symbol: Int32,
-    depth: Int32,
-    q: int,
-    over: int,
+    progress: Int64, edges: Int32, parent: Int32, symbol: Int32, depth: Int32, q: int, over: int
 ) -> int:
     """The state behind an edge, which is added where there is none."""
     slot = slot_of(edges, parent, symbol, q, over)

@@ -22,21 +22,8 @@ from tamis.events.model import (
     FilterTable,
     packed,
 )
-from tamis_papers.sff.kernels import (
-    count_postings,
-    fill_postings,
-    link_parts,
-    number_distinct,
-)
-from tamis_papers.sff.program import (
-    BOOLEANS,
-    CLASSES,
-    NUMBERS,
-    PARTS,
-    STRINGS,
-    Index,
-    SffProgram,
-)
+from tamis_papers.sff.kernels import count_postings, fill_postings, link_parts, number_distinct
+from tamis_papers.sff.program import BOOLEANS, CLASSES, NUMBERS, PARTS, STRINGS, Index, SffProgram
 
 _COMPARING = GE + 1
 """How many operators there are that have sections: the first ones."""

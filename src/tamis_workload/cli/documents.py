@@ -58,16 +58,13 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         Option("--fill", help="Repeat what is outermost and may repeat until the size is reached."),
     ] = False,
     records: Annotated[
-        int,
-        Option(metavar="N", help="Repeat what is outermost and may repeat so many times."),
+        int, Option(metavar="N", help="Repeat what is outermost and may repeat so many times.")
     ] = 0,
     repeats: Annotated[
-        str,
-        Option(metavar="N", help="How often what may repeat does: up to N, or from N..M."),
+        str, Option(metavar="N", help="How often what may repeat does: up to N, or from N..M.")
     ] = "3",
     repeat: Annotated[
-        list[str] | None,
-        Option(metavar="NAME=N", help="The same for an element of this name."),
+        list[str] | None, Option(metavar="NAME=N", help="The same for an element of this name.")
     ] = None,
     optional: Annotated[
         float, Option(metavar="P", help="The probability of what may be left out.")
@@ -80,10 +77,7 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     Prefixes are declared as the DTD has them; a default namespace that it fixes is left out, so
     that queries name the elements as the DTD does.
     """
-    from tamis_workload.documents.grammar import (  # noqa: PLC0415 - keeps --help fast
-        DocumentOptions,
-        Documents,
-    )
+    from tamis_workload.documents.grammar import DocumentOptions, Documents  # noqa: PLC0415 - keeps --help fast
 
     options = DocumentOptions(
         repeats=parse_range(repeats, 0),

@@ -48,8 +48,7 @@ Examples:
 
 def queries(  # noqa: PLR0913, PLR0917 - one for each option
     dtd: Annotated[
-        Path | None,
-        Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}"),
+        Path | None, Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}")
     ] = None,
     documents: Annotated[
         list[str] | None,

@@ -31,12 +31,7 @@ from tamis.matching.engines.automaton.check_cache import CACHE_PARTS
 from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.engines.automaton.layout import COUNT, CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.engines.automaton.save import (
-    load_cache,
-    load_program,
-    save_cache,
-    save_program,
-)
+from tamis.matching.engines.automaton.save import load_cache, load_program, save_cache, save_program
 from tests.documents.processes import CHECKED, output, start
 from tests.matching.automaton.asking import answers
 from tests.matching.automaton.compare import drawn

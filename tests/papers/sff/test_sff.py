@@ -161,7 +161,7 @@ def test_equal_constraints_are_one() -> None:
 def test_equal_strings_of_a_table_are_one() -> None:
     """A table from elsewhere may have strings more than once, and in any order."""
     table = one_each(
-        *([Constraint("n", operator, text)] for operator in ("=", "prefix") for text in "cab"),
+        *([Constraint("n", operator, text)] for operator in ("=", "prefix") for text in "cab")
     )
     twice = table._replace(
         string_starts=np.arange(7),

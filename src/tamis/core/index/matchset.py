@@ -284,8 +284,7 @@ def _renumbered(members: Int32, numbers: Int32 | None, sliced: int) -> Int32:
 
 
 def match_set(
-    by_document: Sequence[NDArray[np.integer[Any]]],
-    errors: Mapping[int, DocumentError],
+    by_document: Sequence[NDArray[np.integer[Any]]], errors: Mapping[int, DocumentError]
 ) -> MatchSet:
     """A ``MatchSet`` from the ascending numbers of the queries that are true of each document."""
     sets: dict[bytes, int] = {}

@@ -21,13 +21,7 @@ from numba.core.registry import cpu_target
 from numba.np.numpy_support import from_dtype
 
 from tamis.core.kernel.library import symbol_of
-from tamis.core.kernel.prototype import (
-    Parameter,
-    fields_of,
-    hints_of,
-    parameter_of,
-    prototype_of,
-)
+from tamis.core.kernel.prototype import Parameter, fields_of, hints_of, parameter_of, prototype_of
 
 # Numba has types that are none to mypy.
 types: Any = numba_types

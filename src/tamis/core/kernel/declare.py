@@ -21,11 +21,7 @@ KERNELS: list[Callable[..., Any]] = []
 
 # Kernels make no arrays, so references to arrays are not counted: counting took nine tenths of the
 # time of a kernel with many short functions. A kernel that allocates does not compile.
-_OPTIONS: dict[str, Any] = {
-    "error_model": "numpy",
-    "_nrt": False,
-    "no_cfunc_wrapper": True,
-}
+_OPTIONS: dict[str, Any] = {"error_model": "numpy", "_nrt": False, "no_cfunc_wrapper": True}
 
 
 @cache

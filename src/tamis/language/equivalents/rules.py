@@ -95,10 +95,7 @@ def as_text(syntax: Syntax) -> Syntax:
     match syntax:
         case Call(name="string", arguments=()):
             return HERE
-        case Call(name="string", arguments=(argument,)) if type_of(argument) in (
-            "nodes",
-            "string",
-        ):
+        case Call(name="string", arguments=(argument,)) if type_of(argument) in ("nodes", "string"):
             return argument
     return syntax
 

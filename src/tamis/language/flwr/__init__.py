@@ -47,9 +47,7 @@ AGGREGATES = ("count", "sum", "min", "max", "avg")
 
 
 def parse_transformation(
-    text: str,
-    namespaces: Mapping[str, str] | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    text: str, namespaces: Mapping[str, str] | None = None, limits: Limits = DEFAULT_LIMITS
 ) -> Transformation:
     """Read one transforming subscription: a FLWR expression within constant elements.
 

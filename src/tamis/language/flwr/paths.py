@@ -35,9 +35,7 @@ EXPRESSION_HINTS = {
     "attribute": 'write the attribute into its element: <name attribute="{ … }"/>',
     "text": "write the text itself into an element",
 }
-_FUNCTION_HINTS = {
-    "distinct-values": "nodes are selected once each; their values are not compared",
-}
+_FUNCTION_HINTS = {"distinct-values": "nodes are selected once each; their values are not compared"}
 _PATHS_MAX = 1 << 16
 _paths: dict[Path, Path] = {}
 

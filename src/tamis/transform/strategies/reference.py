@@ -19,10 +19,7 @@ from tamis.transform.strategy import Groups, too_many_nodes
 
 
 def find_groups(
-    tasks: Sequence[Task],
-    batch: DocumentBatch,
-    vocabulary: Vocabulary,
-    nodes_max: int = 1 << 24,
+    tasks: Sequence[Task], batch: DocumentBatch, vocabulary: Vocabulary, nodes_max: int = 1 << 24
 ) -> Groups:
     """What some transformations find in a document.
 

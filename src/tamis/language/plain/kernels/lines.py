@@ -6,14 +6,7 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, kernel
-from tamis.language.plain.kernels.text import (
-    LINE_FEED,
-    RETURN,
-    SPACE,
-    TAB,
-    hash_of,
-    is_text,
-)
+from tamis.language.plain.kernels.text import LINE_FEED, RETURN, SPACE, TAB, hash_of, is_text
 from tamis.language.plain.layout import NUMBERED, ODD
 
 _MARK = 0xFF

@@ -13,15 +13,7 @@ import numpy as np
 from tamis.core.errors import MalformedDocument, SlowLaneError
 from tamis.core.index.matchset import MatchSet, Occurrences, QueryValue, Which
 from tamis.core.lazy import lazy_pattern
-from tamis.documents.batch import (
-    ATTRIBUTE,
-    DOCUMENT,
-    ELEMENT,
-    KIND_BITS,
-    MISC,
-    TEXT,
-    DocumentBatch,
-)
+from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
 from tamis.documents.rewrite import resolved
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
