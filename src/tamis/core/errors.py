@@ -41,7 +41,8 @@ errors can be pickled, so they cross process borders whole.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from dataclasses import dataclass, fields
+from typing import ClassVar
 
 SubscriptionId = str | int
 
@@ -51,7 +52,12 @@ class TamisError(Exception):
 
     code: ClassVar[str] = "error"
 
+    def __post_init__(self) -> None:
+        """Of errors with fields: these are its ``args``, by which Python shows and pickles it."""
+        self.args = tuple(getattr(self, field.name) for field in fields(self))  # type: ignore[arg-type]
 
+
+@dataclass(eq=False, repr=False)
 class SubscriptionError(TamisError):
     """One subscription cannot be used.
 
@@ -73,22 +79,12 @@ class SubscriptionError(TamisError):
 
     code = "subscription"
 
-    def __init__(
-        self,
-        message: str,
-        expression: str | None = None,
-        position: int | None = None,
-        hint: str | None = None,
-        id: SubscriptionId | None = None,
-        line: int | None = None,
-    ) -> None:
-        super().__init__(message, expression, position, hint, id, line)
-        self.message = message
-        self.expression = expression
-        self.position = position
-        self.hint = hint
-        self.id = id
-        self.line = line
+    message: str
+    expression: str | None = None
+    position: int | None = None
+    hint: str | None = None
+    id: SubscriptionId | None = None
+    line: int | None = None
 
     def located(self, id: SubscriptionId | None, line: int | None) -> SubscriptionError:
         """The same error with the subscription's id, if it has one, and its line in the file."""
@@ -143,14 +139,13 @@ class SubscriptionLimitError(SubscriptionError):
     code = "subscription-limit"
 
 
+@dataclass(eq=False, repr=False)
 class BadSubscriptions(TamisError):  # noqa: N818 - the name is part of the public API
     """A set holds subscriptions that cannot be used; ``errors`` has every one of them, in order."""
 
     code = "bad-subscriptions"
 
-    def __init__(self, errors: tuple[SubscriptionError, ...]) -> None:
-        super().__init__(errors)
-        self.errors = errors
+    errors: tuple[SubscriptionError, ...]
 
     def __str__(self) -> str:
         count = len(self.errors)
@@ -161,6 +156,7 @@ class BadSubscriptions(TamisError):  # noqa: N818 - the name is part of the publ
         return "\n".join([head, *shown])
 
 
+@dataclass(eq=False, repr=False)
 class DocumentError(TamisError):
     """One document cannot be answered; the others are not concerned.
 
@@ -177,21 +173,10 @@ class DocumentError(TamisError):
 
     code = "document"
 
-    def __init__(
-        self,
-        message: str,
-        line: int | None = None,
-        column: int | None = None,
-        offset: int | None = None,
-    ) -> None:
-        super().__init__(message, line, column)
-        self.message = message
-        self.line = line
-        self.column = column
-        self.offset = offset
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.line, self.column, self.offset)
+    message: str
+    line: int | None = None
+    column: int | None = None
+    offset: int | None = None
 
     def __str__(self) -> str:
         if self.line is None:
@@ -244,6 +229,7 @@ class MessageLimitError(MessageError):
     code = "message-limit"
 
 
+@dataclass(eq=False, repr=False)
 class EventError(TamisError):
     """One event cannot be answered; the others are not concerned.
 
@@ -257,10 +243,8 @@ class EventError(TamisError):
 
     code = "event"
 
-    def __init__(self, message: str, line: int | None = None) -> None:
-        super().__init__(message, line)
-        self.message = message
-        self.line = line
+    message: str
+    line: int | None = None
 
     def __str__(self) -> str:
         return self.message if self.line is None else f"line {self.line}: {self.message}"
@@ -284,6 +268,7 @@ class UnreadableEvents(EventError):  # noqa: N818 - says what the events are
     code = "event-unreadable"
 
 
+@dataclass(eq=False, repr=False)
 class SchemaError(TamisError):
     """One DTD cannot be used.
 
@@ -299,18 +284,10 @@ class SchemaError(TamisError):
 
     code = "schema"
 
-    def __init__(
-        self,
-        message: str,
-        file: str | None = None,
-        line: int | None = None,
-        column: int | None = None,
-    ) -> None:
-        super().__init__(message, file, line, column)
-        self.message = message
-        self.file = file
-        self.line = line
-        self.column = column
+    message: str
+    file: str | None = None
+    line: int | None = None
+    column: int | None = None
 
     def __str__(self) -> str:
         where = [] if self.file is None else [self.file]
@@ -337,6 +314,7 @@ class UnreadableSchema(SchemaError):  # noqa: N818 - says what the DTD is
     code = "schema-unreadable"
 
 
+@dataclass(eq=False, repr=False)
 class ProgramError(TamisError):
     """One saved program cannot be used.
 
@@ -350,10 +328,8 @@ class ProgramError(TamisError):
 
     code = "program"
 
-    def __init__(self, message: str, file: str) -> None:
-        super().__init__(message, file)
-        self.message = message
-        self.file = file
+    message: str
+    file: str
 
     def __str__(self) -> str:
         return f"{self.file}: {self.message}"
@@ -389,6 +365,7 @@ class UsageError(TamisError):
     code = "usage"
 
 
+@dataclass(eq=False, repr=False)
 class UnknownSubscription(SubscriptionIdError, UsageError):  # noqa: N818 - says what is unknown
     """No subscription has the id that was given.
 
@@ -398,16 +375,7 @@ class UnknownSubscription(SubscriptionIdError, UsageError):  # noqa: N818 - says
 
     code = "subscription-unknown"
 
-    def __init__(
-        self,
-        message: str = "there is no such subscription",
-        expression: str | None = None,
-        position: int | None = None,
-        hint: str | None = None,
-        id: SubscriptionId | None = None,
-        line: int | None = None,
-    ) -> None:
-        super().__init__(message, expression, position, hint, id, line)
+    message: str = "there is no such subscription"
 
 
 class EngineRefused(UsageError):  # noqa: N818 - says what happened
@@ -416,6 +384,7 @@ class EngineRefused(UsageError):  # noqa: N818 - says what happened
     code = "engine-refused"
 
 
+@dataclass(eq=False, repr=False)
 class MissingExtra(UsageError):  # noqa: N818 - says what is the matter
     """A part of Tamis needs a package that is not installed.
 
@@ -425,10 +394,8 @@ class MissingExtra(UsageError):  # noqa: N818 - says what is the matter
 
     code = "missing-extra"
 
-    def __init__(self, extra: str, package: str) -> None:
-        super().__init__(extra, package)
-        self.extra = extra
-        self.package = package
+    extra: str
+    package: str
 
     def __str__(self) -> str:
         return (

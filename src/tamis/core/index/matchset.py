@@ -109,7 +109,7 @@ class MatchSet(NamedTuple):
     def numbers(self, document: int) -> Int32:
         """The subscription numbers that matched one document, ascending, each once."""
         sets = self.set_ids[self.document_starts[document] : self.document_starts[document + 1]]
-        numbers = _unique(self._unsliced(ranges(self.set_starts, sets, self.members)))
+        numbers = distinct(self._unsliced(ranges(self.set_starts, sets, self.members)))
         if self.subscribers is not None:
             numbers = np.sort(ranges(self.subscribers.starts, numbers, self.subscribers.numbers))
         freeze(numbers)
@@ -208,14 +208,6 @@ def only_used(set_ids: Int32, starts: Int64, members: Int32) -> tuple[Int32, Int
     counts = starts[used.astype(np.int64) + 1] - starts[used]
     own_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     return renumbered.astype(np.int32), own_starts, ranges(starts, used, members)
-
-
-def _unique(numbers: Int32) -> Int32:
-    """The numbers, ascending, each once."""
-    ascending = np.sort(numbers)
-    is_new = np.ones(len(ascending), bool)
-    is_new[1:] = ascending[1:] != ascending[:-1]
-    return ascending[is_new]
 
 
 def _ordered(owners: Int64, numbers: Int32) -> tuple[Int64, Int32]:
