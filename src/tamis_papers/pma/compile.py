@@ -12,26 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, distinct, freeze
+from tamis.core.kernel import ahocorasick
 from tamis.language.filters import ANY, Labels, is_open
 from tamis.language.model import Query
 from tamis.matching.engine import refusal
 from tamis.matching.filters import Filters, filters_of
 from tamis.schema.prune import Pruner
-from tamis_papers.pma.kernels import (
-    KEYWORD,
-    STATES,
-    add_keywords,
-    enter_edges,
-    fill_fail,
-    fill_full_goto,
-    fill_output_fail,
-)
 from tamis_papers.pma.program import FULL_GOTO_MAX, Instances, Pma, PmaOptions, PmaProgram
 
 # -- keywords and their automaton ------------------------------------------------------------------
-
-
-_STATES_AT_FIRST = 1 << 10
 
 
 class Keywords(NamedTuple):
@@ -50,15 +39,6 @@ class Keywords(NamedTuple):
     def part(self, chosen: NDArray[np.bool_]) -> Keywords:
         """Some of them, in order."""
         return Keywords(self.starts[chosen], self.ends[chosen], self.codes)
-
-
-class _Trie(NamedTuple):
-    """States as they are found; see ``Pma``. There may be room for more."""
-
-    edges: Int32
-    parent: Int32
-    symbol: Int32
-    depth: Int32
 
 
 def keywords_of(filters: Filters) -> tuple[Keywords, Int64]:
@@ -85,70 +65,39 @@ def build(keywords: Keywords, width: int, full_goto: bool) -> tuple[Pma, Int32]:
         width: how many symbols there are.
         full_goto: whether goto is to be total, if that stays small.
     """
-    trie, state_of = _ordered(*_trie(keywords))
+    starts, symbols = _strings(keywords)
+    roots = np.zeros(len(starts) - 1, np.int32)
+    trie, state_of = ahocorasick.build(1, roots, starts, symbols)
     states = len(trie.parent)
-    fail = np.zeros(states, np.int32)
-    fill_fail(trie.edges, trie.parent, trie.symbol, fail)
     output = np.argsort(state_of, kind="stable").astype(np.int32)
+    counts = np.bincount(state_of, minlength=states)
     output_starts = np.zeros(states + 1, np.int64)
-    np.cumsum(np.bincount(state_of, minlength=states), out=output_starts[1:])
+    np.cumsum(counts, out=output_starts[1:])
     output_fail = np.zeros(states, np.int32)
-    fill_output_fail(output_starts, fail, output_fail)
+    ahocorasick.fill_shorter(counts.astype(np.int32), trie.failures, output_fail)
     is_full = full_goto and states * width <= FULL_GOTO_MAX
     full = np.zeros(states * width if is_full else 0, np.int32)
     if is_full:
+        # No element has the symbol "#": its column is for elements without a label.
         children = np.argsort(trie.parent[1:], kind="stable").astype(np.int32) + np.int32(1)
-        fill_full_goto(trie.parent, trie.symbol, fail, children, full)
+        ahocorasick.fill_rows(1, trie.parent, trie.symbol, trie.failures, children, full)
     pma = Pma(
-        full,
-        trie.edges,
-        trie.parent,
-        trie.symbol,
-        fail,
-        trie.depth,
-        output_starts,
-        output,
-        output_fail,
-    )
+        full, trie.edges, trie.parent, trie.symbol, trie.failures, trie.depth, output_starts,
+        output, output_fail,
+    )  # fmt: skip
     return pma, state_of
 
 
-def _trie(keywords: Keywords) -> tuple[_Trie, Int32]:
-    """The trie of keywords, with room at the end; and the state of each keyword."""
-    state_of = np.zeros(len(keywords.starts), np.int32)
-    progress = np.zeros(2, np.int64)
-    progress[STATES] = 1
-    trie = _with_room(_Trie(*(np.zeros(1, np.int32) for _ in range(4))), 1, _STATES_AT_FIRST)
-    while not add_keywords(progress, *keywords, *trie, state_of):
-        at, states = int(progress[KEYWORD]), int(progress[STATES])
-        longest = int(keywords.ends[at] - keywords.starts[at]) + 1
-        trie = _with_room(trie, states, max(2 * len(trie.parent), states + longest))
-    states = int(progress[STATES])
-    return _Trie(trie.edges, *(array[:states] for array in trie[1:])), state_of
-
-
-def _with_room(trie: _Trie, states: int, room: int) -> _Trie:
-    arrays = [np.zeros(room, np.int32) for _ in range(3)]
-    for larger, smaller in zip(arrays, trie[1:], strict=True):
-        larger[:states] = smaller[:states]
-    return _Trie(_entered(arrays[0], arrays[1], states, room), *arrays)
-
-
-def _entered(parent: Int32, symbol: Int32, states: int, room: int) -> Int32:
-    """The hash table of the first states, with room for more."""
-    edges = np.zeros(1 << (2 * room - 1).bit_length(), np.int32)
-    enter_edges(edges, parent, symbol, states)
-    return edges
-
-
-def _ordered(trie: _Trie, state_of: Int32) -> tuple[_Trie, Int32]:
-    """The same states, numbered by depth: what fail leads to comes first."""
-    order = np.argsort(trie.depth, kind="stable")
-    rank = np.empty(len(order), np.int32)
-    rank[order] = np.arange(len(order), dtype=np.int32)
-    parent, symbol = rank[trie.parent[order]], trie.symbol[order]
-    edges = _entered(parent, symbol, len(order), len(order))
-    return _Trie(edges, parent, symbol, trie.depth[order]), rank[state_of]
+def _strings(keywords: Keywords) -> tuple[Int64, Int32]:
+    """The symbols of keywords, with ``#`` before those whose first step does not descend."""
+    is_rooted = keywords.codes[keywords.starts] & 1 == 0
+    lengths = keywords.ends - keywords.starts
+    starts = np.concatenate([[0], np.cumsum(lengths + is_rooted)]).astype(np.int64)
+    symbols = np.zeros(starts[-1], np.int32)
+    within = np.arange(lengths.sum()) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    places = np.repeat(starts[:-1] + is_rooted, lengths) + within
+    symbols[places] = keywords.codes[np.repeat(keywords.starts, lengths) + within] >> 1
+    return starts, symbols
 
 
 # -- filters ---------------------------------------------------------------------------------------
@@ -226,8 +175,6 @@ def _with_wildcards(filters: Filters, has_dtd: bool) -> list[tuple[int, str]]:
 
 
 def _program(filters: Filters, options: PmaOptions) -> PmaProgram:
-    from tamis_papers.pma.compile import build, keywords_of  # noqa: PLC0415 - imports kernels
-
     keywords, first = keywords_of(filters)
     width = len(filters.names)
     counts = np.diff(first)

@@ -1,10 +1,7 @@
-"""The automaton of Aho and Corasick: trie, fail, output_fail, and goto made total.
+"""Documents matched one by one, in one pass or two.
 
-The backtracking automaton for filters of one keyword (Algorithms 4 and 5).
-
-The automaton for filters of several keywords (Algorithms 7 to 9): frontier, log, output sets.
-
-Documents, one by one, in one pass or two.
+The backtracking automaton for filters of one keyword is Algorithms 4 and 5 of the paper. That for
+filters of several keywords is Algorithms 7 to 9: frontier, log, output sets.
 """
 
 from __future__ import annotations
@@ -12,161 +9,26 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel import called, kernel
+from tamis.core.kernel.ahocorasick import child
 from tamis.core.kernel.record import int32s, int64s
 from tamis_papers.pma import layout as at
-
-# -- building --------------------------------------------------------------------------------------
-
-
-KEYWORD, STATES = range(2)
-"""Places in the progress of ``add_keywords``: the keyword it is at, and the number of states."""
-
-_GOLDEN = U(0x9E3779B97F4A7C15)
-_ROOT = 0
-"""The symbol ``#``, with which keywords begin that begin at the root."""
-
-
-@inlined
-def slot_of(edges: Int32, parent: Int32, symbol: Int32, from_state: int, over: int) -> int:
-    """Where the edge from a state over a symbol stands, or would stand."""
-    mask = U(len(edges) - 1)
-    hash = (U(from_state) << U(32) | U(over)) * _GOLDEN
-    slot = (hash ^ hash >> U(29)) & mask
-    while True:
-        target = edges[slot]
-        if target == 0 or (parent[target] == from_state and symbol[target] == over):
-            return np.int64(slot)
-        slot = (slot + U(1)) & mask
-
-
-@inlined
-def edge(edges: Int32, parent: Int32, symbol: Int32, from_state: int, over: int) -> int:
-    """The function goto: the state that an edge leads to, or 0 where there is none ("fail")."""
-    return np.int64(edges[slot_of(edges, parent, symbol, from_state, over)])
-
-
-@called
-def next_state(edges: Int32, parent: Int32, symbol: Int32, fail: Int32, q: int, over: int) -> int:
-    """Where a symbol leads, by goto and fail."""
-    while True:
-        target = edge(edges, parent, symbol, q, over)
-        if target > 0 or q == 0:
-            return target
-        q = np.int64(fail[q])
-
-
-@kernel
-def enter_edges(edges: Int32, parent: Int32, symbol: Int32, states: int) -> None:
-    """Put the edges to the first states into an empty hash table."""
-    for q in range(1, states):
-        edges[slot_of(edges, parent, symbol, parent[q], symbol[q])] = q
-
-
-@inlined
-def _child(
-    progress: Int64, edges: Int32, parent: Int32, symbol: Int32, depth: Int32, q: int, over: int
-) -> int:
-    """The state behind an edge, which is added where there is none."""
-    slot = slot_of(edges, parent, symbol, q, over)
-    target = np.int64(edges[slot])
-    if target == 0:
-        target = progress[STATES]
-        progress[STATES] += 1
-        edges[slot] = target
-        parent[target] = q
-        symbol[target] = over
-        depth[target] = depth[q] + 1
-    return target
-
-
-@kernel
-def add_keywords(
-    progress: Int64,
-    starts: Int64,
-    ends: Int64,
-    codes: Int32,
-    edges: Int32,
-    parent: Int32,
-    symbol: Int32,
-    depth: Int32,
-    state_of: Int32,
-) -> bool:
-    """Add keywords to the trie, and note the state that each is; False where room is missing."""
-    for number in range(progress[KEYWORD], len(starts)):
-        start, end = starts[number], ends[number]
-        if progress[STATES] + end - start + 1 > len(parent):
-            progress[KEYWORD] = number
-            return False
-        q = 0
-        if codes[start] & 1 == 0:
-            q = _child(progress, edges, parent, symbol, depth, q, _ROOT)
-        for step in range(start, end):
-            over = codes[step] >> 1
-            q = _child(progress, edges, parent, symbol, depth, q, over)
-        state_of[number] = q
-    return True
-
-
-@kernel
-def fill_fail(edges: Int32, parent: Int32, symbol: Int32, fail: Int32) -> None:
-    """The longest proper suffix of each state that is one, too; states are ordered by depth."""
-    for q in range(1, len(fail)):
-        if parent[q] > 0:
-            over = symbol[q]
-            fail[q] = next_state(edges, parent, symbol, fail, fail[parent[q]], over)
-
-
-@kernel
-def fill_output_fail(output_starts: Int64, fail: Int32, output_fail: Int32) -> None:
-    """The next state on the fail path that has an output."""
-    for q in range(1, len(fail)):
-        shorter = fail[q]
-        has_output = output_starts[shorter + 1] > output_starts[shorter]
-        output_fail[q] = shorter if has_output else output_fail[shorter]
-
-
-@kernel
-def fill_full_goto(
-    parent: Int32, symbol: Int32, fail: Int32, children: Int32, full_goto: Int32
-) -> None:
-    """Make goto total: where a state has no edge, it goes where its fail state goes.
-
-    Args:
-        children: all states but the initial one, by parent.
-        full_goto: int32[states * width], zeros.
-    """
-    width = len(full_goto) // len(fail)
-    position = 0
-    for q in range(len(fail)):
-        if q > 0:
-            shorter = np.int64(fail[q])
-            for over in range(width):
-                full_goto[q * width + over] = full_goto[shorter * width + over]
-        while position < len(children) and parent[children[position]] == q:
-            target = children[position]
-            if symbol[target] != _ROOT:  # no element has it: the column is for those of no label
-                full_goto[q * width + symbol[target]] = target
-            position += 1
-
 
 # -- filters of one keyword: Section 3 -------------------------------------------------------------
 
 
 @called
-def walked(
-    state: Int64, edges: Int32, parent: Int32, symbol: Int32, fail: Int32, q: int, over: int
-) -> int:
+def walked(state: Int64, edges: Int64, fail: Int32, q: int, over: int) -> int:
     """Where a symbol leads, by goto and fail; the moves are counted."""
     if over == 0:  # no keyword has it
         state[at.MOVES] += 1
         return 0
     while True:
-        target = edge(edges, parent, symbol, q, over)
+        target = child(edges, q, over)
         state[at.MOVES] += 1
         if target > 0 or q == 0:
             return target
-        q = fail[q]
+        q = np.int64(fail[q])
 
 
 @called
@@ -176,14 +38,13 @@ def match_single(state: Int64, start: int, end: int) -> bool:
     Finds these filters, and, of those of several keywords, the candidates.
     """
     tags, symbols = int32s(state, at.EVENTS.tags), int32s(state, at.EVENTS.symbols)
-    full_goto, edges = int32s(state, at.SINGLE.full_goto), int32s(state, at.SINGLE.edges)
-    parent, symbol = int32s(state, at.SINGLE.parent), int32s(state, at.SINGLE.symbol)
+    full_goto, edges = int32s(state, at.SINGLE.full_goto), int64s(state, at.SINGLE.edges)
     fail = int32s(state, at.SINGLE.fail)
     scanned_in, stack = int64s(state, at.WORK.scanned_in), int32s(state, at.WORK.stack)
     width = len(full_goto) // len(fail)
     stamp = state[at.STAMP]
     scanned_in[0] = stamp  # every output path ends here
-    q = edge(edges, parent, symbol, 0, 0)
+    q = child(edges, 0, 0)
     depth = 0
     for event in range(start, end):
         tag = tags[event]
@@ -198,7 +59,7 @@ def match_single(state: Int64, start: int, end: int) -> bool:
         if width > 0:
             q = full_goto[q * width + symbols[tag]]
         else:
-            q = walked(state, edges, parent, symbol, fail, q, symbols[tag])
+            q = walked(state, edges, fail, q, symbols[tag])
         if scanned_in[q] != stamp:
             report_output(state, q)
     if width > 0:
@@ -278,12 +139,11 @@ def begin_all(state: Int64) -> None:
 def _walk(state: Int64, start: int, end: int) -> bool:
     """The tags of a document: the cycle of Algorithm 4, and the frontier with it."""
     tags, symbols = int32s(state, at.EVENTS.tags), int32s(state, at.EVENTS.symbols)
-    full_goto, edges = int32s(state, at.MULTI.full_goto), int32s(state, at.MULTI.edges)
-    parent, symbol = int32s(state, at.MULTI.parent), int32s(state, at.MULTI.symbol)
+    full_goto, edges = int32s(state, at.MULTI.full_goto), int64s(state, at.MULTI.edges)
     fail = int32s(state, at.MULTI.fail)
     stack, marks = int32s(state, at.WORK.stack), int32s(state, at.WORK.marks)
     width = len(full_goto) // len(fail)
-    q = edge(edges, parent, symbol, 0, 0)
+    q = child(edges, 0, 0)
     depth = 0
     for event in range(start, end):
         tag = tags[event]
@@ -301,7 +161,7 @@ def _walk(state: Int64, start: int, end: int) -> bool:
         if width > 0:
             q = full_goto[q * width + symbols[tag]]
         else:
-            q = walked(state, edges, parent, symbol, fail, q, symbols[tag])
+            q = walked(state, edges, fail, q, symbols[tag])
         if q > 0:
             if state[at.IS_DYNAMIC]:
                 _report_current_output(state, q, depth)

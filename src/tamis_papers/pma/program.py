@@ -50,13 +50,12 @@ class Pma(NamedTuple):
 
     States are prefixes of keywords, the initial state is 0, and less deep ones have lower numbers.
     Symbols are ``#``, which is 0, and the labels of elements. One edge leads to each state but the
-    initial one, so goto is a hash table of states.
+    initial one. The automaton is built by :mod:`tamis.core.kernel.ahocorasick`.
 
     Attributes:
         full_goto: int32[states * width] or []; in row q where each symbol leads from state q, fail
             included. Column 0 is for elements without a label, which lead to the initial state.
-        edges: int32[]; an open hash table of the states but the initial one, by (parent, symbol); 0
-            where there is none. Its length is a power of two, and at most half of it is used.
+        edges: int64[]; goto as a pair table, by state and symbol.
         parent, symbol: int32[states]; where the edge to a state comes from, and its symbol.
         fail: int32[states]; the longest proper suffix that is a state.
         depth: int32[states]; the length of the prefix.
@@ -66,7 +65,7 @@ class Pma(NamedTuple):
     """
 
     full_goto: Int32
-    edges: Int32
+    edges: Int64
     parent: Int32
     symbol: Int32
     fail: Int32
