@@ -23,7 +23,7 @@ from pathlib import Path
 import elementpath
 from lxml import etree
 
-from tamis.core.errors import SlowLaneError
+from tamis.core.errors import LxmlEvaluationError
 from tamis.documents.source import Source
 from tamis.language.xpath import absolute_xpath
 from tamis.matching.engines.lxml.compile import lxml_boolean
@@ -80,6 +80,6 @@ def read(path: Path) -> bytes | None:
     data = path.read_bytes()
     try:
         lxml_tree(Source(data))
-    except SlowLaneError:
+    except LxmlEvaluationError:
         return None
     return data

@@ -96,7 +96,7 @@ GOOD: dict[str, Any] = {
     "path": "x.tamis",
 }
 # Of these whatever is given is a truth value, or a function that is called.
-ANYTHING = {"skip_bad", "dtd_trust", "learned", "values", "progress", "value", "start", "stop"}
+ANYTHING = {"skip_bad", "dtd_trust", "warm", "values", "progress", "value", "start", "stop"}
 
 
 def functions() -> Iterator[tuple[str, Callable[[], Callable[..., Any]], dict[str, Any]]]:

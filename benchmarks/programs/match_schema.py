@@ -5,7 +5,7 @@
         [--again] [--outputs static|dynamic] [--passes 1|2] [--fail]
 
 ``expressions`` are parsed, ``compile`` prunes and compiles. What the subscriptions became is in the
-note. ``again`` is matching once more, when all of these very documents was learned: what a cache
+note. ``again`` is matching once more, with a cache warm from these very documents: what a cache
 that was grown beforehand could bring at best. The DTD's root is the one that its documents are
 drawn from. The last options are those of ``pma``.
 """

@@ -4,7 +4,7 @@
         [--engine NAME] [--record TAG] [--nodes first|all]
 
 Kernels are loaded before (``load``), with subscriptions and a document of their own, so ``cold`` is
-the pass over the first documents with an engine that has learned nothing; what it learned of them
+the pass over the first documents with an engine whose cache is empty; what it cached of them
 is known in the pass that is measured, over others.
 """
 
@@ -40,7 +40,7 @@ def main() -> None:
     work.answer(before, cold, options.record)
     phases.times["cold"] = seconds = cold.times["parse"] + cold.times["match"]
     size = sum(map(len, before)) / 1e6
-    learned = work.memory()
+    was = work.memory()
     counts, digest = work.answer(measured, phases, options.record)
     answer(
         phases,
@@ -48,7 +48,7 @@ def main() -> None:
         version=f"tamis {__version__}",
         engine=work.engine,
         digest=str(digest),
-        note=f"cold {size:.1f} MB at {size / seconds:.3g} MB/s ({learned}); then {work.memory()}",
+        note=f"cold {size:.1f} MB at {size / seconds:.3g} MB/s ({was}); then {work.memory()}",
     )
 
 

@@ -65,10 +65,10 @@ class Searcher:
     def memory(self) -> str:
         """What programs and caches take now."""
         program = self.matcher.memory_usage()["program"]
-        learned = sum(matching.memory_usage() for matching, _ in self.parts)
+        warm = sum(matching.memory_usage() for matching, _ in self.parts)
         cleared = sum(getattr(matching, "cleared", 0) for matching, _ in self.parts)
         return (
-            f"program {program / 1e6:.3g} MB, learned {learned / 1e6:.3g} MB, "
+            f"program {program / 1e6:.3g} MB, cache {warm / 1e6:.3g} MB, "
             f"cleared its cache {cleared} times"
         )
 
@@ -77,7 +77,7 @@ class Searcher:
     ) -> tuple[dict[str, int], Digest]:
         """Answer documents, or the records of a tag; gives what was counted, and the answers' hash.
 
-        What was learned of earlier documents is known.
+        The cache is warm from earlier documents.
         """
         answered, elements = ("records", "record_elements") if tag else ("documents", "elements")
         counts = {answered: 0, elements: 0, "matches": 0}

@@ -60,7 +60,7 @@ def test_a_program_answers_as_its_subscriptions(program: Path, words: list[str])
 
 def test_in_processes_of_their_own(program: Path) -> None:
     words = ["compile", "--subscriptions", "s.tsv", "--namespaces", "ns.tsv"]
-    compiled = run_process(*words, "--output", "warm.tamis", "--learn", "in")
+    compiled = run_process(*words, "--output", "warm.tamis", "--warm", "in")
     assert compiled.status == 3
     assert compiled.out == ""
     assert compiled.err.startswith("tamis: warning: left out: in/3.xml: line 1, column ")
@@ -84,7 +84,7 @@ def test_all_options_together(write: Write) -> None:
     )
     outcome = run(
         *["compile", "--subscriptions", "s.tsv", "--namespaces", "ns", "--unsupported", "slow"],
-        *["--skip-bad", "--output", "s.tamis", "--learn", "1.xml", "--learn", "2.xml"],
+        *["--skip-bad", "--output", "s.tamis", "--warm", "1.xml", "--warm", "2.xml"],
     )
     assert outcome.status == 0
     assert "1 of 4 subscriptions cannot be used" in outcome.err
@@ -132,8 +132,8 @@ def test_what_cannot_be(program: Path, words: list[str], said: str) -> None:
     Path("damaged").write_bytes(content[:-65] + bytes([content[-65] ^ 1]) + content[-64:])
     Path("other").write_bytes(content[:8] + b"\xff" + content[9:])
     Path("half").write_bytes(content[:1_000])
-    learned = ["--output", "s.tamis", "--learn", "in/1.xml", "--namespaces", "ns.tsv"]
-    assert run("compile", "--subscriptions", "s.tsv", *learned).status == 0
+    warm = ["--output", "s.tamis", "--warm", "in/1.xml", "--namespaces", "ns.tsv"]
+    assert run("compile", "--subscriptions", "s.tsv", *warm).status == 0
     outcome = run("match", *words, "in/1.xml")
     assert (outcome.status, outcome.out) == (2, "")
     assert said in outcome.err
@@ -152,12 +152,12 @@ def test_a_program_that_cannot_be_written() -> None:
 
 def test_a_damaged_cache_costs_no_answer(program: Path) -> None:
     words = ["--subscriptions", "s.tsv", "--namespaces", "ns.tsv", "--output", "s.tamis"]
-    run("compile", *words, "--learn", "in/1.xml")
+    run("compile", *words, "--warm", "in/1.xml")
     cache = Path("s.tamis.cache")
     cache.write_bytes(cache.read_bytes()[:-1])
     outcome = run("match", "--program", program, "in/1.xml")
     assert outcome.answers == {"in/1.xml": ["large", "3"]}
-    assert "warning: what was learned before is left out" in outcome.err
+    assert "warning: the warm cache is left out" in outcome.err
 
 
 def test_a_program_is_not_checked_as_subscriptions(program: Path) -> None:
@@ -169,5 +169,5 @@ def test_a_program_is_not_checked_as_subscriptions(program: Path) -> None:
 def test_help_has_examples() -> None:
     outcome = run("compile", "--help")
     assert "tamis match --program orders.tamis incoming/" in outcome.out
-    assert "--learn DOCUMENT" in outcome.out
+    assert "--warm DOCUMENT" in outcome.out
     assert "--program FILE" in run("match", "--help").out

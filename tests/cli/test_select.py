@@ -208,7 +208,7 @@ def test_ids_must_differ_as_names(write: Write) -> None:
     assert "no id may be a number" in outcome.err
 
 
-def test_the_slow_lane_selects_nodes_and_values(write: Write) -> None:
+def test_lxml_selects_nodes_and_values(write: Write) -> None:
     xml = "<l><r><a>1</a><a b='2'>3</a></r>\n<r><a>4<!--c--></a></r></l>"
     write({"s": "last\t//a[last()]\nall\t//a", "1.xml": xml})
     outcome = run("match", "--subscriptions", "s", "--unsupported", "slow", "--nodes", "1.xml")

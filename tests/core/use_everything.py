@@ -53,7 +53,7 @@ def use_everything() -> None:
         matcher = compile(twigs, limits=Limits(cache_bytes=bytes_max))
         assert len(matcher.match(nested)) == len(twigs)
     with tempfile.TemporaryDirectory() as folder:
-        matcher.save(Path(folder, "x.tamis"), learned=True)
+        matcher.save(Path(folder, "x.tamis"), warm=True)
         assert len(load(Path(folder, "x.tamis")).match(nested)) == len(twigs)
     _use_nfa()
     _use_events()

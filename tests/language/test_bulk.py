@@ -130,7 +130,7 @@ def test_from_python(unsupported: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_large_set_is_matched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Plain queries, others, those of another engine and of the slow lane, and shared ones."""
+    """Plain queries, others, those of another engine and of lxml, and shared ones."""
     others = ["//b[2]", "name(/*) = 'a'", "//a[last()]", "//b[2]", "/a/b"]
     texts = [*PLAIN, *others, *(f"/a[b = '{n}']" for n in range(3_000))]
     given = Subscriptions(enumerate(texts), namespaces=NAMESPACES, unsupported="slow")

@@ -98,7 +98,7 @@ def marked(text: str) -> list[tuple[str, int]]:
     "around", ["{}", "//q[{}]", "q and {}", "not({})", "q[r][s = 1 or {}]/t", " (\n{}\t) or q"]
 )
 def test_unsupported_is_refused_at_its_place(expression: str, place: int, around: str) -> None:
-    """Alone and inside whatever is supported; the slow lane takes it, but for variables."""
+    """Alone and inside whatever is supported; lxml answers it, but for variables."""
     whole = around.format(expression)
     with pytest.raises(UnsupportedExpression) as caught:
         parse(whole)
@@ -116,7 +116,7 @@ def test_syntax_errors_are_found_at_their_place(read: Reader, expression: str, p
     assert caught.value.position == place
 
 
-def test_operands_of_a_union_in_the_slow_lane() -> None:
+def test_operands_of_a_union_for_lxml() -> None:
     with pytest.raises(SubscriptionSyntaxError):
         absolute_xpath("a[last()] | 'b'")
 

@@ -138,7 +138,7 @@ def test_literals_hold_characters_of_xml_only(character: str) -> None:
         Subscriptions({"x": f"//a[. = '{character}']"})
 
 
-# -- the slow lane -----------------------------------------------------------------------------
+# -- for lxml ----------------------------------------------------------------------------------
 
 
 def test_slow_takes_what_is_unsupported_and_only_that() -> None:

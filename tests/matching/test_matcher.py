@@ -109,16 +109,16 @@ def test_a_hostile_stream_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch)
     most = 500
     monkeypatch.setattr(parser_module, "NAMES_MAX", most)
     matcher = tamis.compile({"a": "//a", "p": "//*[local-name() = 'n7']"})
-    learned, names = [], []
+    caches, names = [], []
     for round in range(3):
         numbers = range(1000 * round, 1000 * round + 1000)
         documents = (f"<n{n}><a/></n{n}>" for n in numbers)
         found = [list(match) for match in matcher.match_many(documents)]
         assert found == [["a", "p"] if n == 7 else ["a"] for n in numbers]
-        learned.append(matcher.memory_usage()["learned"])
+        caches.append(matcher.memory_usage()["warm"])
         (worker,) = matcher._batches.workers
         names += [parser.vocabulary.size for parser in worker.parsers.values()]
-    assert learned[0] == learned[1] == learned[2] > 0
+    assert caches[0] == caches[1] == caches[2] > 0
     assert max(names) <= most + batches.BATCH_DOCUMENTS + 2
     assert min(names) < 1000
 
@@ -185,10 +185,10 @@ def test_engines_are_used_or_refused(caplog: pytest.LogCaptureFixture) -> None:
         tamis.Matcher(engine="automaton").add("name", named["name"])
 
 
-# -- the slow lane -----------------------------------------------------------------------------
+# -- answered by lxml ---------------------------------------------------------------------------
 
 
-def test_slow_lane_starts_from_the_document_node() -> None:
+def test_lxml_starts_from_the_document_node() -> None:
     expressions = {"b": "a/b", "l": "lang('en')", "p": "position() = last()", "n": "string() = 'x'"}
     expressions |= {"s": "sum(a/b) > 0"}
     matcher = tamis.compile(expressions, unsupported="slow")
@@ -203,7 +203,7 @@ ODD = {
 }
 
 
-def test_slow_lane_answers_in_order(caplog: pytest.LogCaptureFixture) -> None:
+def test_lxml_answers_in_order(caplog: pytest.LogCaptureFixture) -> None:
     given = tamis.Subscriptions(ODD, unsupported="slow")
     matcher = tamis.compile(given)
     assert "3 of 4 subscriptions go through lxml" in caplog.text
@@ -218,7 +218,7 @@ def test_slow_lane_answers_in_order(caplog: pytest.LogCaptureFixture) -> None:
         matcher.explain("<a/>", "odd")
 
 
-def test_slow_lane_failure_is_the_subscriptions() -> None:
+def test_failure_of_lxml_is_the_subscriptions() -> None:
     """libxml2's own limit on depth, 2048, fails what it has to answer, and nothing beside that."""
     expressions = {"plain": "//a/a", "x": "//a[last()]", "none": "//b", 7: "//a[last() = 2]"}
     given = tamis.Subscriptions(expressions, unsupported="slow")
@@ -226,21 +226,21 @@ def test_slow_lane_failure_is_the_subscriptions() -> None:
     deep = b"<a>" * 3000 + b"</a>" * 3000
     before, match, after, bad = matcher.match_many([b"<a/>", deep, b"<a/>", b"<a"])
     assert (match.error, list(match), list(match.failed)) == (None, ["plain"], ["x", 7])
-    assert {error.code for error in match.failed.values()} == {"document-slow-lane"}
+    assert {error.code for error in match.failed.values()} == {"document-lxml"}
     assert "lxml cannot parse the document: " in str(match.failed[7])
     assert repr(match) == "<Match: 1 of 4, 2 failed>"
     assert [list(before), list(after), before.failed, bad.failed] == [["x"], ["x"], {}, {}]
     assert list(matcher.match(deep).failed) == ["x", 7]
 
 
-def test_slow_lane_refuses_what_lxml_does() -> None:
+def test_what_lxml_refuses_is_refused() -> None:
     """lxml knows the names of XML 1.0's fourth edition only."""
     given = tamis.Subscriptions({"x": "//\u0132[last()]"}, unsupported="slow")
     with pytest.raises(tamis.BadSubscriptions, match="subscription 'x': lxml refuses it"):
         tamis.compile(given)
 
 
-def test_slow_lane_needs_lxml(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unsupported_slow_needs_lxml(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "lxml", None)
     with pytest.raises(MissingExtra, match=r"pip install 'tamis\[slow\]'"):
         tamis.compile(tamis.Subscriptions(ODD, unsupported="slow"))

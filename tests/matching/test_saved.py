@@ -109,7 +109,7 @@ def test_it_is_saved_again_as_it_was(path: Path, tmp_path: Path) -> None:
 )
 def test_lanes_without_queries(tmp_path: Path, items: dict[str, str], engine: str) -> None:
     matcher = tamis.compile(items, engine=engine)
-    matcher.save(tmp_path / "it", learned=True)
+    matcher.save(tmp_path / "it", warm=True)
     loaded = tamis.load(tmp_path / "it")
     assert loaded.engine == matcher.engine
     assert list(loaded.match("<a/>")) == list(items)
@@ -170,7 +170,7 @@ def test_records(path: Path) -> None:
     assert [(match.record, list(match)) for match in records] == [(0, []), (1, ["x"])]
 
 
-# -- what was learned ------------------------------------------------------------------------------
+# -- the warm cache --------------------------------------------------------------------------------
 
 
 def states(matcher: tamis.CompiledMatcher) -> int:
@@ -178,11 +178,11 @@ def states(matcher: tamis.CompiledMatcher) -> int:
     return int(matcher._batches.workers[-1].searchers[0].cache.states.counts[COUNT])  # type: ignore[attr-defined]
 
 
-def test_what_was_learned_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_warm_cache_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = tmp_path / "it"
     matcher = tamis.compile({"x": "//a[b]/c", "y": "//d"})
     matcher.match("<a><b/><c><d/></c></a>")
-    matcher.save(path, learned=True)
+    matcher.save(path, warm=True)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["it", "it.cache"]
     loaded = tamis.load(path)
     loaded.match("<zz/>")
@@ -200,7 +200,7 @@ def test_a_cache_that_does_not_fit_is_left_out(
     path, cache = tmp_path / "it", tmp_path / "it.cache"
     matcher = tamis.compile({"x": "//a[b]/c"})
     matcher.match("<a><b/><c/></a>")
-    matcher.save(path, learned=True)
+    matcher.save(path, warm=True)
     old = cache.read_bytes()
     tamis.compile({"x": "//a[b]/d"}).save(path)
     cache.write_bytes(old)
@@ -326,7 +326,7 @@ FAULTS: dict[str, Callable[[Arrays], object]] = {
     "fewer numbers": cut("subscriber_numbers"),
     "one twice": lambda arrays: arrays["subscriber_numbers"].__setitem__(1, 0),
     "not ascending": swap("subscriber_numbers", 0, 1),
-    "the slow lane not ascending": swap("subscriber_numbers", -2, -1),
+    "those of lxml not ascending": swap("subscriber_numbers", -2, -1),
     "more others": lambda arrays: arrays.update(others=np.arange(5, dtype=np.int32)),
     "fewer others": cut("others"),
     "others beyond": put("others", -1, 100),

@@ -126,10 +126,10 @@ def test_a_program_that_was_replaced_is_noticed(tmp_path: Path) -> None:
         wrong.loaded()
 
 
-def test_what_was_learned_is_sent_too(tmp_path: Path) -> None:
+def test_the_warm_cache_is_sent_too(tmp_path: Path) -> None:
     matcher = tamis.compile(SUBSCRIPTIONS)
     list(matcher.match_many([b"<a n='1'/>"] * 3))
-    matcher.save(tmp_path / "s.tamis", learned=True)
+    matcher.save(tmp_path / "s.tamis", warm=True)
     made = program(tmp_path / "s.tamis")
     assert Path(made.path).with_name(Path(made.path).name + ".cache").exists()
 

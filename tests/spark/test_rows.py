@@ -100,7 +100,7 @@ def test_odd_text_is_answered_as_in_this_process(text: str) -> None:
         assert (said["code"], said["message"]) == (expected.error.code, expected.error.message)
 
 
-def test_limits_and_the_slow_lane_travel_with_the_matcher() -> None:
+def test_limits_and_unsupported_slow_travel_with_the_matcher() -> None:
     xml = batch_of(document=[1, 2], xml=["<a/>", "<a><b/></a>"])
     strict = tamis.compile({"s": "//a"}, limits=tamis.Limits(depth=1))
     (found,) = answer(strict, xml)

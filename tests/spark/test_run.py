@@ -452,8 +452,8 @@ def test_subscriptions_that_fail_on_a_document(
     wrong = [(row["document"], row["code"], row["subscription"]) for row in table]
     assert sorted(wrong, key=str) == [
         ("in/1.xml", "document-malformed", None),
-        ("in/2.xml", "document-slow-lane", 2),
-        ("in/2.xml", "document-slow-lane", 3),
+        ("in/2.xml", "document-lxml", 2),
+        ("in/2.xml", "document-lxml", 3),
     ]
     assert {"lxml cannot parse" in row["message"] for row in table if row["subscription"]} == {True}
     assert run(spark, made, "in", "out", only_new=True).documents == 0

@@ -390,7 +390,7 @@ def test_a_database_of_an_earlier_version(
     assert done[2:4] == (1, 3)
     query = "SELECT code, subscription FROM tamis_errors ORDER BY 2"
     assert rows_in(database, query) == [
-        ("document-slow-lane", 1), ("document-slow-lane", 2), ("document-malformed", None)
+        ("document-lxml", 1), ("document-lxml", 2), ("document-malformed", None)
     ]  # fmt: skip
 
 

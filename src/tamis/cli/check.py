@@ -14,7 +14,7 @@ from tamis.cli.options import Argument, Option
 from tamis.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
-    from tamis.core.errors import SlowLaneError, SubscriptionId
+    from tamis.core.errors import LxmlEvaluationError, SubscriptionId
     from tamis.core.limits import Limits
     from tamis.documents.encodings import DeclaredEncoding
     from tamis.documents.source import Document
@@ -184,7 +184,7 @@ class Compared(NamedTuple):
     """The differences in one document, and the subscriptions that lxml cannot answer."""
 
     differences: list[Difference]
-    failed: dict[SubscriptionId, SlowLaneError]
+    failed: dict[SubscriptionId, LxmlEvaluationError]
 
 
 class AgainstLxml:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 EXAMPLES = """\b
 Examples:
   tamis compile --subscriptions orders.tsv --output orders.tamis
-  tamis compile --subscriptions orders.tsv --output orders.tamis --learn yesterday/
+  tamis compile --subscriptions orders.tsv --output orders.tamis --warm yesterday/
   tamis match --program orders.tamis incoming/
 """
 
@@ -36,13 +36,13 @@ def compile(
     namespaces: args.Namespaces = args.Namespaces(),
     unsupported: args.Unsupported = "refuse",
     skip_bad: args.SkipBad = False,
-    learn: Annotated[
+    warm: Annotated[
         list[str] | None,
         Option(
-            "--learn",
+            "--warm",
             metavar="DOCUMENT",
-            help="Match this first, and save what was learned of it beside the program, in "
-            f"FILE.cache, so that matching starts warm; or several of these. {DOCUMENT_HELP}",
+            help="Match this first, and save the warm cache beside the program, in FILE.cache; "
+            f"or several of these. {DOCUMENT_HELP}",
         ),
     ] = None,
     choice: DocumentChoice = DocumentChoice(),
@@ -56,14 +56,14 @@ def compile(
     """
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     matcher = args.read_matcher(subscriptions, None, options, "auto")
-    errors = _learn(matcher, Documents(learn or [], choice, matcher.limits))
-    matcher.save(output, learned=bool(learn))
+    errors = _warm(matcher, Documents(warm or [], choice, matcher.limits))
+    matcher.save(output, warm=bool(warm))
     if errors:
         raise Exit(Status.DOCUMENTS)
 
 
-def _learn(matcher: CompiledMatcher, documents: Documents) -> int:
-    """Match documents with one thread, so that one has learned all: how many are in error."""
+def _warm(matcher: CompiledMatcher, documents: Documents) -> int:
+    """Match documents with one thread, so that one cache has all; says how many are in error."""
     errors = 0
     with documents.shown(False) as advance:
         for target, found in documents.answered(matcher.match_many):

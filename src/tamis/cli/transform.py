@@ -76,7 +76,7 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
 
     if unsupported != "refuse":
         raise UsageError(
-            "--unsupported: transformations (FLWR) have no slow lane: lxml evaluates XPath alone"
+            "--unsupported: lxml does not answer transformations (FLWR): it evaluates XPath alone"
         )
     limits = args.read_limits(limit)
     given = Documents(documents, choice, limits)

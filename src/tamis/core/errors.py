@@ -14,7 +14,7 @@
     │   ├── DocumentEncodingError    document-encoding         bytes are not as declared
     │   ├── DocumentLimitError       document-limit            beyond a limit
     │   ├── UnreadableDocument       document-unreadable       the file cannot be read
-    │   └── SlowLaneError            document-slow-lane        lxml could not evaluate it
+    │   └── LxmlEvaluationError      document-lxml             lxml could not evaluate it
     ├── MessageError               message                   one message cannot be made
     │   └── MessageLimitError        message-limit             beyond a limit
     ├── EventError                 one event cannot be answered
@@ -208,13 +208,13 @@ class UnreadableDocument(DocumentError):  # noqa: N818 - says what the document 
     code = "document-unreadable"
 
 
-class SlowLaneError(DocumentError):
+class LxmlEvaluationError(DocumentError):
     """lxml could not answer a subscription outside the fragment for this document.
 
     The other subscriptions are not concerned: the error is in ``Match.failed``.
     """
 
-    code = "document-slow-lane"
+    code = "document-lxml"
 
 
 class MessageError(TamisError):

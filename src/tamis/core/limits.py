@@ -41,8 +41,8 @@ class Limits:
         transformed_nodes: nodes in the lists of all transformations of one document together, each
             for every bound element around it; a list that transformations share counts once.
         message_bytes: one message, as a subscription transforms a document.
-        cache_bytes: what an engine may learn while it matches, in each thread; beyond, it forgets
-            and begins anew. It is at least twice what the open elements of a document need.
+        cache_bytes: what an engine may cache while it matches, in each thread; beyond, the cache
+            is cleared. It is at least twice what the open elements of a document need.
         schema_chars: characters of the files of a DTD and of what its entities expand to, all
             together; each entity counts as 16 more. (Real DTDs have been seen to expand 90 times.)
         schema_entities: entities of a DTD that are open inside each other, files included.

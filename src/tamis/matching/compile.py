@@ -91,8 +91,8 @@ def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
     """Load what :meth:`CompiledMatcher.save` wrote; exported as :func:`tamis.load`.
 
     The file is mapped into memory, so a million subscriptions are there at once, and processes
-    share them. It must not be written into meanwhile; ``save`` puts another one in its place. What
-    was learned is loaded with it, if it is there.
+    share them. It must not be written into meanwhile; ``save`` puts another one in its place. A
+    warm cache beside it is loaded too.
 
     Raises:
         ProgramError: there is no such file, or it is damaged, or of another version of Tamis.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tamis.core.arrays import Int32
-from tamis.core.errors import SlowLaneError, SubscriptionId, UsageError
+from tamis.core.errors import LxmlEvaluationError, SubscriptionId, UsageError
 from tamis.core.index.matchset import MatchSet
 from tamis.language.columns import Ids
 
@@ -26,7 +26,7 @@ class Match:
     Attributes:
         error: the document's error, or None.
         failed: the subscriptions that could not be answered, of a document whose others were:
-            id → :class:`SlowLaneError`. Only subscriptions that go through lxml can fail.
+            id → :class:`LxmlEvaluationError`. Only subscriptions that go through lxml can fail.
         record: the number of the record in its document, from 0; None for a whole document.
 
     >>> import tamis
@@ -67,7 +67,7 @@ class Match:
         return numbers
 
     @property
-    def failed(self) -> Mapping[SubscriptionId, SlowLaneError]:
+    def failed(self) -> Mapping[SubscriptionId, LxmlEvaluationError]:
         failed = self._matches.failed.get(self._document, {})
         ids = self._ids.take(np.array(list(failed), np.int32))
         return dict(zip(ids, failed.values(), strict=True))

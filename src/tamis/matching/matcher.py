@@ -119,24 +119,23 @@ class CompiledMatcher:
         return find_namespace_mismatch(self.subscriptions, self._batches.names())
 
     def memory_usage(self) -> dict[str, int]:
-        """Bytes, as far as they are known: of the "program", and of what was "learned" so far.
+        """Bytes, as far as they are known: of the "program", and of the "warm" caches.
 
-        What threads that are matching now have learned is not counted.
+        The caches of threads that are matching now are not counted.
         """
         programs = [program for _, program in self._batches.assignments]
         return {
             "program": sum(program.memory_usage() for program in programs),
-            "learned": self._batches.memory_usage(),
+            "warm": self._batches.memory_usage(),
         }
 
-    def save(self, path: str | os.PathLike[str], *, learned: bool = False) -> None:
+    def save(self, path: str | os.PathLike[str], *, warm: bool = False) -> None:
         """Save it to a file, for :func:`tamis.load`; one that is there is replaced.
 
         Args:
-            learned: save also what was learned of the documents so far, so that who loads it starts
-                warm: in a file beside it, whose name ends in ``.cache``. Of several threads' what
-                one has learned, and of those that are matching now nothing. Without it, no such
-                file is left there.
+            warm: also save the cache that the documents so far have filled, in a file beside it
+                whose name ends in ``.cache``: the largest cache of all threads that are not
+                matching now. Without ``warm``, no such file is left there.
 
         Raises:
             UsageError: a file cannot be written, or its engine pruned with a DTD.
@@ -162,7 +161,7 @@ class CompiledMatcher:
             assignments,
             self._batches.subscribers,
         )
-        searchers = self._batches.searchers() if learned else []
+        searchers = self._batches.searchers() if warm else []
         saved.save(checked_path(path), compiled, searchers)
 
     def match(

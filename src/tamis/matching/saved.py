@@ -229,7 +229,7 @@ def _assignments(
 
 
 def _searcher(cache: Path, saved: SavedProgram, program: Any, cache_bytes: int) -> Searcher:
-    """What matches with a saved program, from what was learned before."""
+    """What matches with a saved program, from its warm cache."""
     return open_automaton(program, cache_bytes, load_cache(cache, saved))
 
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import types as sql
 
 from tamis.core.arrays import Int32, Int64
-from tamis.core.errors import DocumentError, SlowLaneError, UnreadableDocument, UsageError
+from tamis.core.errors import DocumentError, LxmlEvaluationError, UnreadableDocument, UsageError
 from tamis.core.index.matchset import Which, checked_nodes
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
 from tamis.documents.records import check_tag
@@ -43,7 +43,7 @@ from tamis.spark.splits import InputSplit, SplitReader
 log = logging.getLogger("tamis.spark")
 
 T = TypeVar("T")
-Failed = Mapping[int, SlowLaneError]
+Failed = Mapping[int, LxmlEvaluationError]
 """By the numbers of subscriptions."""
 
 FAILED = sql.MapType(sql.StringType(), sql.StringType())

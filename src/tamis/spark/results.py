@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
 import tamis
-from tamis.core.errors import DocumentError, SlowLaneError, SubscriptionError, SubscriptionId
+from tamis.core.errors import DocumentError, LxmlEvaluationError, SubscriptionError, SubscriptionId
 from tamis.spark.listing import Listed
 from tamis.spark.rows import ERROR, ERROR_FIELDS, concatenated, printable
 
@@ -194,7 +194,7 @@ def _failures(batch: pa.RecordBatch) -> pa.RecordBatch:
     counts = np.diff(failed.offsets.to_numpy())
     rows = pa.array(np.repeat(np.arange(len(failed)), counts))
     said = {name: pa.nulls(len(rows), ERROR_SCHEMA.field(name).type) for name in ERROR_FIELDS}
-    code = pa.repeat(pa.scalar(SlowLaneError.code, pa.string()), len(rows))
+    code = pa.repeat(pa.scalar(LxmlEvaluationError.code, pa.string()), len(rows))
     return pa.RecordBatch.from_pydict(
         {
             "document": batch["document"].take(rows),

@@ -41,7 +41,7 @@ _tamis() {
                 [[ $current == -* ]] && words='-s --subscriptions --namespaces --ns --default-ns --declared-encoding --skip-bad --recursive --glob --concatenated --limit --output --help -h' ;;
             'compile')
                 words=''
-                [[ $current == -* ]] && words='-s --subscriptions --output --namespaces --ns --default-ns --unsupported --skip-bad --learn --recursive --glob --concatenated --limit --help -h' ;;
+                [[ $current == -* ]] && words='-s --subscriptions --output --namespaces --ns --default-ns --unsupported --skip-bad --warm --recursive --glob --concatenated --limit --help -h' ;;
             'check')
                 words=''
                 [[ $current == -* ]] && words='-s --subscriptions --namespaces --ns --default-ns --declared-encoding --unsupported --dtd --root --catalog --against --recursive --glob --concatenated --limit --events --help -h' ;;

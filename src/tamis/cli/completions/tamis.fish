@@ -65,7 +65,7 @@ complete -c tamis -n '__fish_seen_subcommand_from compile' -l ns -x -d 'Declare 
 complete -c tamis -n '__fish_seen_subcommand_from compile' -l default-ns -x -d 'The namespace of elements that expressions name without a prefix'
 complete -c tamis -n '__fish_seen_subcommand_from compile' -l unsupported -x -a 'refuse slow' -d 'XPath outside the streamed fragment'
 complete -c tamis -n '__fish_seen_subcommand_from compile' -l skip-bad -d 'Go on without the subscriptions that cannot be used'
-complete -c tamis -n '__fish_seen_subcommand_from compile' -l learn -r -F -d 'Match this first'
+complete -c tamis -n '__fish_seen_subcommand_from compile' -l warm -r -F -d 'Match this first'
 complete -c tamis -n '__fish_seen_subcommand_from compile' -l recursive -d 'Read the folders in a folder too'
 complete -c tamis -n '__fish_seen_subcommand_from compile' -l glob -x -d 'Read the files of folders'
 complete -c tamis -n '__fish_seen_subcommand_from compile' -l concatenated -d 'Each file'

@@ -266,7 +266,7 @@ _tamis_compile() {
         '(--default-ns)--default-ns=[The namespace of elements that expressions name without a prefix]:URI: ' \
         '(--unsupported)--unsupported=[XPath outside the streamed fragment]:value:(refuse slow)' \
         '(--skip-bad)--skip-bad[Go on without the subscriptions that cannot be used]' \
-        '*--learn=[Match this first]:DOCUMENT:_files' \
+        '*--warm=[Match this first]:DOCUMENT:_files' \
         '(--recursive)--recursive[Read the folders in a folder too]' \
         '*--glob=[Read the files of folders]:PATTERN: ' \
         '(--concatenated)--concatenated=-[Each file]::[=lines|nul]:(xml lines nul)' \

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arguments import is_one_of
 from tamis.core.arrays import Int32, Int64, distinct, freeze
-from tamis.core.errors import DocumentError, SlowLaneError, UsageError
+from tamis.core.errors import DocumentError, LxmlEvaluationError, UsageError
 
 Which = Literal["first", "all"]
 """The nodes that are asked for, of those that an expression selects in a document."""
@@ -99,7 +99,7 @@ class MatchSet(NamedTuple):
     subscribers: Subscribers | None
     errors: Mapping[int, DocumentError]
     occurrences: Occurrences | None = None
-    failed: Mapping[int, Mapping[int, SlowLaneError]] = MappingProxyType({})
+    failed: Mapping[int, Mapping[int, LxmlEvaluationError]] = MappingProxyType({})
 
     @property
     def documents(self) -> int:
@@ -235,7 +235,7 @@ def joined(parts: Sequence[tuple[MatchSet, Int32 | None]]) -> MatchSet:
     set_starts = [np.zeros(1, np.int64)]
     members: list[Int32] = []
     sliced: list[Int32] = []
-    failed: dict[int, dict[int, SlowLaneError]] = {}
+    failed: dict[int, dict[int, LxmlEvaluationError]] = {}
     next_index = starts[:-1].copy()
     sets = used = 0
     for (matches, numbers), count in zip(parts, counts, strict=True):

@@ -50,7 +50,7 @@ def interned(path: Path) -> Path:
 class BindingAnalyzer(Analyzer):
     """Analyzes paths and conditions relative to the node that a variable is bound to.
 
-    Nothing else evaluates what is not supported: there is no slow lane.
+    Nothing else evaluates what is not supported, not even lxml.
 
     Args:
         bound: the name of the variable; None for the binding path itself, where there is none yet.

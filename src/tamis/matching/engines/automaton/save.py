@@ -257,9 +257,9 @@ def load_cache(path: Path, saved: SavedProgram) -> CacheArrays | None:
     try:
         return _loaded_cache(path, saved)
     except UnreadableProgram as error:
-        log.info("nothing was learned before: %s", error)
+        log.info("there is no warm cache: %s", error)
     except ProgramError as error:
-        log.warning("what was learned before is left out: %s", error)
+        log.warning("the warm cache is left out: %s", error)
     return None
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.core.errors import MalformedDocument, SlowLaneError
+from tamis.core.errors import LxmlEvaluationError, MalformedDocument
 from tamis.core.index.matchset import MatchSet, Occurrences, QueryValue, Which
 from tamis.core.lazy import lazy_pattern
 from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
@@ -44,7 +44,7 @@ class LxmlAnswers(NamedTuple):
     """
 
     found: list[int]
-    failed: dict[int, SlowLaneError]
+    failed: dict[int, LxmlEvaluationError]
     nodes: dict[int, list[int]]
     values: dict[int, QueryValue]
 
@@ -68,7 +68,7 @@ class LxmlSearcher(NamedTuple):
         assert sources is not None, "lxml parses documents itself"
         found, found_starts = array("i"), array("q", [0])
         met, met_starts = array("q"), array("q", [0])  # a query and a node, in turns
-        failed: dict[int, dict[int, SlowLaneError]] = {}
+        failed: dict[int, dict[int, LxmlEvaluationError]] = {}
         values: dict[int, dict[int, QueryValue]] = {}
         for document in range(batch.documents):
             if batch.document_starts[document] < batch.document_starts[document + 1]:  # no error
@@ -125,7 +125,7 @@ def answer(
     try:
         tree = lxml_tree(source, head)
         nodes = None if parsed is None else TreeNodes(tree, *parsed)
-    except SlowLaneError as error:
+    except LxmlEvaluationError as error:
         return answers._replace(failed=dict.fromkeys(range(len(program.expressions)), error))
     for number, expression in enumerate(program.expressions):
         try:
@@ -138,10 +138,12 @@ def answer(
                     answers.values[number] = value
             if is_true:
                 answers.found.append(number)
-        except SlowLaneError as error:
+        except LxmlEvaluationError as error:
             answers.failed[number] = error
         except import_lxml().XPathError as error:
-            answers.failed[number] = SlowLaneError(f"lxml cannot evaluate the expression: {error}")
+            answers.failed[number] = LxmlEvaluationError(
+                f"lxml cannot evaluate the expression: {error}"
+            )
     return answers
 
 
@@ -150,7 +152,7 @@ def _refs(
 ) -> list[int]:
     """The references of the nodes that an expression selected."""
     if any(isinstance(node, tuple) for node in value):
-        raise SlowLaneError("it selects namespace nodes, which stand nowhere in a document")
+        raise LxmlEvaluationError("it selects namespace nodes, which stand nowhere in a document")
     refs = [nodes.ref(node) for node in (value[:1] if is_first else value)]
     return [DOCUMENT, *refs] if len(value) < expression.count(tree) else refs
 
@@ -167,7 +169,7 @@ class TreeNodes:
         vocabulary: that the batch was parsed with.
 
     Raises:
-        SlowLaneError: lxml has other nodes.
+        LxmlEvaluationError: lxml has other nodes.
     """
 
     def __init__(
@@ -193,7 +195,7 @@ class TreeNodes:
             for node, number in zip(nodes, numbers, strict=True):
                 self._refs[_key(node)] = int(number) << KIND_BITS | kind
         except ValueError:
-            raise SlowLaneError("lxml reads other nodes in the document than Tamis") from None
+            raise LxmlEvaluationError("lxml reads other nodes in the document than Tamis") from None
 
     def ref(self, node: Any) -> int:
         """The reference of a node that an expression selected."""
@@ -206,7 +208,7 @@ class TreeNodes:
         for row in range(*np.searchsorted(batch.attribute_event, [event, event + 1]).tolist()):
             if self._vocabulary.expanded(int(batch.attribute_name[row])) == name:
                 return row << KIND_BITS | ATTRIBUTE
-        raise SlowLaneError("lxml reads other attributes in the document than Tamis")
+        raise LxmlEvaluationError("lxml reads other attributes in the document than Tamis")
 
 
 def _key(node: Any) -> Any:
@@ -225,7 +227,7 @@ def lxml_tree(source: Source, head: int = 0) -> etree._ElementTree[Any]:
         head: how many bytes come before a record; 0 where there is none.
 
     Raises:
-        SlowLaneError: one of them cannot parse it.
+        LxmlEvaluationError: one of them cannot parse it.
     """
     etree = import_lxml()
     data = bytes(source.data)
@@ -245,9 +247,9 @@ def lxml_tree(source: Source, head: int = 0) -> etree._ElementTree[Any]:
         raise _unparsed(error.message) from None
 
 
-def _unparsed(message: str, *place: int) -> SlowLaneError:
+def _unparsed(message: str, *place: int) -> LxmlEvaluationError:
     without_place = re.sub(r", line \d+, column \d+$", "", message)
-    return SlowLaneError(f"lxml cannot parse the document: {without_place}", *place)
+    return LxmlEvaluationError(f"lxml cannot parse the document: {without_place}", *place)
 
 
 def _parsed(source: Source, recover: bool = False) -> etree._ElementTree[Any]:
