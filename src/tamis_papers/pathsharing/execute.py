@@ -11,7 +11,7 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.conformance import Schema
-from tamis.matching.engines.nfa.execute import NfaRun
+from tamis.matching.engines.nfa.states import NfaRun
 from tamis.transform import layout as base
 from tamis.transform.constants import read_of
 from tamis.transform.shapes import Shape

@@ -13,6 +13,7 @@ from tamis.matching.engines import nfa
 from tamis.matching.engines.nfa.layout import PARENT
 from tamis.matching.engines.nfa.states import Nfa
 from tests.matching.nfa.asking import asked, by_reference, opened, queries
+from tests.support.tuples import path_to
 
 
 def test_prefixes_are_shared() -> None:
@@ -24,7 +25,7 @@ def test_prefixes_are_shared() -> None:
     assert len(states) == 13
     assert ends[2] == ends[7]
     assert len(set(ends.tolist())) == 7
-    assert states.path(int(ends[3]))[-2] == states.records[ends[3], PARENT]
+    assert path_to(states, int(ends[3]))[-2] == states.records[ends[3], PARENT]
 
 
 def test_adding_leaves_alone_what_is_there() -> None:

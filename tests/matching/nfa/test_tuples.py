@@ -1,4 +1,4 @@
-"""Path-tuples: each way to bind the steps, once, ascending in the last field."""
+"""Occurrences are linked: path-tuples from them bind the steps in each way, once."""
 
 from __future__ import annotations
 
@@ -12,28 +12,26 @@ from lxml import etree
 
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tests.matching.nfa.asking import batch_of, opened, queries
+from tests.matching.nfa.asking import batch_of
+from tests.support.tuples import path_tuples
 
 Tuples = list[tuple[int, ...]]
 
 
-def streams(
-    filters: Sequence[str], documents: Sequence[str], tuples_max: int = 1 << 20
-) -> tuple[list[tuple[Tuples, list[int]]], list[int]]:
+def streams(filters: Sequence[str], documents: Sequence[str]) -> list[tuple[Tuples, list[int]]]:
     """Of each filter the tuples, as numbers of start tags in their document, and the documents."""
     vocabulary = Vocabulary()
     batch = batch_of(documents, vocabulary)
-    found, errors = opened(filters).path_tuples(batch, vocabulary, range(len(filters)), tuples_max)
     starts_before = np.concatenate([[0], np.cumsum(batch.tags >= 0)])
     result = []
-    for stream in found:
+    for stream in path_tuples(filters, batch, vocabulary):
         firsts = starts_before[batch.document_starts[stream.documents]]
         nodes = starts_before[stream.nodes] - firsts[:, None]
         last = stream.nodes[:, -1]
         assert (last[1:] >= last[:-1]).all(), "the guarantee"
         assert (batch.tags[stream.nodes] >= 0).all()
         result.append(([tuple(row) for row in nodes.tolist()], stream.documents.tolist()))
-    return result, sorted(errors)
+    return result
 
 
 def brute_force(filter: str, document: str) -> Tuples:
@@ -67,7 +65,7 @@ def test_sections_and_figures() -> None:
     document = (
         "<section><section><figure><title>XML processing</title></figure></section></section>"
     )
-    ((tuples, _),), _ = streams(["//section//figure"], [document])
+    ((tuples, _),) = streams(["//section//figure"], [document])
     assert sorted(tuples) == [(0, 2), (1, 2)]
 
 
@@ -77,7 +75,7 @@ def test_order_of_the_predicate_path() -> None:
         "<section><section><figure><title>XML processing</title></figure></section>"
         "<figure><title>XML processing</title></figure></section>"
     )
-    ((tuples, _),), _ = streams(["//section/figure/title"], [document])
+    ((tuples, _),) = streams(["//section/figure/title"], [document])
     assert tuples == [(1, 2, 3), (0, 4, 5)]
 
 
@@ -95,10 +93,9 @@ def test_order_of_the_predicate_path() -> None:
     ],
 )
 def test_named(filter: str, document: str, expected: Tuples) -> None:
-    ((tuples, documents),), errors = streams([filter], [document])
+    ((tuples, documents),) = streams([filter], [document])
     assert sorted(tuples) == sorted(expected) == sorted(brute_force(filter, document))
     assert documents == [0] * len(tuples)
-    assert errors == []
 
 
 def drawn_document(draw: random.Random, size: int) -> str:
@@ -122,9 +119,7 @@ def test_drawn(seed: int) -> None:
         for length in (1, 2, 2, 3, 3, 4)
     ]
     filters = list(dict.fromkeys(filters))
-    found, errors = streams(filters, documents)
-    assert errors == []
-    for filter, (tuples, of) in zip(filters, found, strict=True):
+    for filter, (tuples, of) in zip(filters, streams(filters, documents), strict=True):
         pairs = list(zip(of, tuples, strict=True))
         assert len(set(pairs)) == len(pairs)
         expected = [
@@ -136,46 +131,12 @@ def test_drawn(seed: int) -> None:
         assert sorted(pairs) == sorted(expected), filter
 
 
-def test_more_than_are_allowed() -> None:
-    """A document with too many is in error; the others, and the answers of match, are not."""
-    nested = "<a>" * 12 + "</a>" * 12
-    documents = ["<a><a/></a>", nested, "<a><a><a/></a></a>"]
-    ways = len(brute_force("//a//a", nested))
-    assert ways == 66
-    for tuples_max, wrong in [(ways, []), (ways - 1, [1]), (2, [1, 2]), (0, [0, 1, 2])]:
-        found, errors = streams(["//a//a", "/a"], documents, tuples_max)
-        assert errors == wrong
-        for tuples, of in found:
-            assert set(of) == {0, 1, 2} - set(wrong)
-            assert len(tuples) == len(of)
-    (many, few), _ = streams(["//a//a", "/a"], documents, 1 << 20)
-    assert (len(many[0]), len(few[0])) == (1 + 66 + 3, 3)
-
-
 def test_very_many() -> None:
-    """The list grows while it is written: 161,700 tuples of one leaf's ancestors."""
+    """161,700 tuples of nested elements."""
     depth = 100
     document = "<a>" * depth + "</a>" * depth
-    ((tuples, _),), _ = streams(["//a//a//a"], [document])
+    ((tuples, _),) = streams(["//a//a//a"], [document])
     assert len(set(tuples)) == len(tuples) == depth * (depth - 1) * (depth - 2) // 6
-
-
-def test_beside_matching() -> None:
-    """Tuples of a query that was added; matching is as it was, before and after."""
-    matching, vocabulary = opened(["//a", "//a[b]", "/a/b"]), Vocabulary()
-    batch = batch_of(["<a><b/><a><c/></a></a>"], vocabulary)
-    assert matching.match(batch, vocabulary).numbers(0).tolist() == [0, 1, 2]
-    matching.add(*queries(["//a//c"]))
-    matches = matching.match(batch, vocabulary)
-    assert matches.numbers(0).tolist() == [0, 1, 2, 3]
-    (filter,) = [
-        int(number)
-        for number in matches.set_ids
-        if matches.members[matches.set_starts[number]] == 3
-    ]
-    (stream,), _ = matching.path_tuples(batch, vocabulary, [filter])
-    assert sorted(map(tuple, stream.nodes.tolist())) == [(0, 4), (3, 4)] or len(stream.nodes) == 2
-    assert matching.match(batch, vocabulary).numbers(0).tolist() == [0, 1, 2, 3]
 
 
 def test_the_oracle_can_fail() -> None:

@@ -15,14 +15,12 @@ from tamis.documents.parser import parse as parse_documents
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Codes, Labels
-from tamis.language.xpath import parse
-from tamis.matching.engines.nfa.compile import compile_queries
-from tamis.matching.engines.nfa.execute import NfaSearcher, PathTuples
 from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_papers.pathsharing.claims import Claims
 from tamis_workload.documents.grammar import Documents
 from tests.strategies import dtds
+from tests.support.tuples import PathTuples, path_tuples
 
 BOOK = """<!ELEMENT book (title, section+)> <!ELEMENT title (#PCDATA)>
 <!ELEMENT section (title, (p | figure | section)*)> <!ELEMENT p (#PCDATA)>
@@ -36,8 +34,7 @@ def tuples(path: str, documents: list[str]) -> PathTuples:
         [Source(text.encode()) for text in documents], vocabulary, Projection(), DEFAULT_LIMITS
     )
     assert not errors
-    matching = NfaSearcher(compile_queries([parse(path)]))
-    (found,), _ = matching.path_tuples(batch, vocabulary, [0])
+    (found,) = path_tuples([path], batch, vocabulary)
     return found
 
 

@@ -19,13 +19,13 @@ __all__ = ["ENGINE", "compile_queries", "open_nfa", "refuses"]
 
 
 def compile_queries(queries: Sequence[ast.Query], pruner: Pruner | None = None) -> NfaProgram:
-    """See :func:`tamis.matching.engines.nfa.compile.compile_queries`."""
-    from tamis.matching.engines.nfa.compile import compile_queries  # noqa: PLC0415 - imports kernels
+    """The NFA of all paths of some queries."""
+    from tamis.matching.engines.nfa.compile import NfaProgram  # noqa: PLC0415 - imports kernels
 
-    return compile_queries(queries, pruner)
+    return NfaProgram(queries, pruner)
 
 
-def open_nfa(program: NfaProgram, _bytes_max: int) -> NfaSearcher:
+def open_nfa(program: NfaProgram, _cache_bytes: int) -> NfaSearcher:
     """What matches with a program, for one thread at a time."""
     from tamis.matching.engines.nfa.execute import NfaSearcher  # noqa: PLC0415 - imports kernels
 
@@ -54,28 +54,18 @@ def refuses(query: ast.Query) -> str | None:
     return reason
 
 
-def _of_expression(expression: ast.Expression) -> Iterator[str]:
+def _of_expression(expression: ast.Expression | ast.Value) -> Iterator[str]:
     match expression:
-        case ast.Exists(paths) | ast.Compare(_, ast.Nodes(paths), _):
+        case ast.Exists(paths) | ast.Nodes(paths):
             for path in paths:
                 yield from _of_path(path)
-        case ast.Compare(_, value, _):
-            yield from _of_string(value)
-        case ast.Contains(text, _) | ast.StartsWith(text, _):
-            yield from _of_string(text)
-        case ast.Not(operand):
-            yield from _of_expression(operand)
+        case ast.Compare(_, inner, _) | ast.Contains(inner, _) | ast.StartsWith(inner, _):
+            yield from _of_expression(inner)
+        case ast.Not(inner) | ast.StringLength(inner) | ast.NormalizeSpace(inner):
+            yield from _of_expression(inner)
         case ast.And(operands) | ast.Or(operands):
             for operand in operands:
                 yield from _of_expression(operand)
-        case ast.Constant():
-            pass
-
-
-def _of_string(value: ast.Value) -> Iterator[str]:
-    match value:
-        case ast.StringLength(text) | ast.NormalizeSpace(text):
-            yield from _of_string(text)
         case ast.StringOf(path):
             if any(step.axis not in _FIRST_AXES for step in ast.without_here(path.steps)):
                 yield "the first of several nodes is asked for, and they are not just children"
@@ -121,27 +111,24 @@ def _of_step(step: ast.Step, descends: bool, is_leaf: bool) -> Iterator[str]:
             yield from _of_expression(predicate)
 
 
-def _steps(expression: ast.Expression) -> int:
+def _steps(expression: ast.Predicate | ast.Value) -> int:
+    """How many steps an expression has, those of predicates included."""
     match expression:
-        case ast.Exists(paths) | ast.Compare(_, ast.Nodes(paths), _):
-            steps = [step for path in paths for step in path.steps]
-            return len(steps) + sum(
-                _steps(predicate)
-                for step in steps
-                for predicate in step.predicates
-                if not isinstance(predicate, ast.Position)
-            )
-        case ast.Not(operand):
-            return _steps(operand)
+        case ast.Exists(paths) | ast.Nodes(paths):
+            return sum(map(_steps_of_path, paths))
+        case ast.StringOf(path):
+            return _steps_of_path(path)
+        case ast.Compare(_, inner, _) | ast.Contains(inner, _) | ast.StartsWith(inner, _):
+            return _steps(inner)
+        case ast.Not(inner) | ast.StringLength(inner) | ast.NormalizeSpace(inner):
+            return _steps(inner)
         case ast.And(operands) | ast.Or(operands):
             return sum(map(_steps, operands))
-        case ast.Compare(_, value, _) | ast.Contains(value, _) | ast.StartsWith(value, _):
-            while isinstance(value, ast.StringLength | ast.NormalizeSpace):
-                value = value.text
-            assert not isinstance(value, ast.Nodes)
-            return _steps(ast.Exists((value.path,)))
-        case ast.Constant():
-            return 0
+    return 0
+
+
+def _steps_of_path(path: ast.Path) -> int:
+    return sum(1 + sum(map(_steps, step.predicates)) for step in path.steps)
 
 
 ENGINE = Engine(

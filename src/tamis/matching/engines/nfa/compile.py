@@ -1,8 +1,14 @@
-"""Queries → the NFA's program, which grows when queries are added."""
+"""Queries → the NFA's program: linear paths, and conditions about the nodes that they lead to.
+
+Each path inside a query, from the document to its last step, is in the NFA; it leads to a state
+that is watched. The rest of the query becomes *conditions* about the nodes of states. Equal
+conditions are stored once, under one number.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,16 +16,259 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
 from tamis.documents.vocabulary import Projection, Projections
-from tamis.language.filters import Codes, Labels
-from tamis.language.model import Constant, Query
+from tamis.language import model as ast
+from tamis.language.filters import ANY, Labels
 from tamis.matching.engine import refusal
 from tamis.matching.engines.nfa import refuses
-from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE, Conditions
 from tamis.matching.engines.nfa.states import Nfa
 from tamis.matching.filters import filters_of
 from tamis.matching.projection import projection_of
 from tamis.schema.prune import Pruner
 from tamis.schema.twigs import prune_query
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A test of a string.
+
+    Attributes:
+        functions: the functions that are applied first: "normalize-space", then "string-length".
+        operator: of a comparison, or "contains" or "starts-with".
+    """
+
+    functions: tuple[str, ...]
+    operator: str
+    literal: bytes | float
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """True of all nodes, or of none."""
+
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    """Another condition does not hold."""
+
+    operand: int
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    """All of some conditions hold."""
+
+    operands: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    """One of some conditions holds."""
+
+    operands: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A condition holds for a child, or a descendant, which reached a state behind the node's."""
+
+    state: int
+    descends: bool
+    condition: int
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The strings of a node: its own (SELF), its attributes' or its text nodes' (CHILD).
+
+    Attributes:
+        test: of attributes.
+    """
+
+    axis: ast.Axis
+    test: ast.NodeTest
+
+
+@dataclass(frozen=True, slots=True)
+class ValueIs:
+    """One of the strings of a source passes a question; or, without one, there is a string."""
+
+    source: Source
+    question: Question | None
+
+
+@dataclass(frozen=True, slots=True)
+class FirstIs:
+    """The first of the strings of a source, or "" where there is none, passes a question.
+
+    Attributes:
+        through: the child steps that lead from the node to those that have the strings: for each
+            the state behind it, and a condition of the nodes there.
+    """
+
+    source: Source
+    question: Question
+    through: tuple[tuple[int, int], ...]
+
+
+Condition = Constant | Negation | Conjunction | Disjunction | Inside | ValueIs | FirstIs
+
+Steps = tuple[ast.Step, ...]
+OWN = Source(ast.Axis.SELF, ast.KindTest.NODE)
+TEXTS = Source(ast.Axis.CHILD, ast.KindTest.TEXT)
+DOCUMENT_STATE = 0
+NEVER, ALWAYS = 0, 1
+"""The numbers of the two constants."""
+
+
+class Conditions:
+    """Conditions, each once, under numbers; their paths are put into the NFA.
+
+    >>> from tamis.language.xpath import parse
+    >>> conditions = Conditions(Nfa(), Labels())
+    >>> number = conditions.add(parse("//a[b]").expression, DOCUMENT_STATE)
+    >>> conditions[number]
+    Inside(state=2, descends=True, condition=2)
+    >>> conditions[2]
+    Inside(state=3, descends=False, condition=1)
+    >>> conditions.add(parse("//a[b][true()]").expression, DOCUMENT_STATE) == number
+    True
+    """
+
+    def __init__(self, nfa: Nfa, labels: Labels) -> None:
+        self._nfa, self._labels = nfa, labels
+        self._rows: list[Condition] = [Constant(False), Constant(True)]
+        self._numbers: dict[Condition, int] = {row: n for n, row in enumerate(self._rows)}
+
+    def __getitem__(self, number: int) -> Condition:
+        return self._rows[number]
+
+    def add(self, expression: ast.Expression, state: int) -> int:
+        """The condition that an expression is true at the nodes of a state."""
+        match expression:
+            case ast.Exists(paths):
+                return self._any(self._path(path, state, None) for path in paths)
+            case ast.Compare(operator, ast.Nodes(paths), literal):
+                question = Question((), operator, _literal(literal))
+                return self._any(self._path(path, state, question) for path in paths)
+            case ast.Compare(operator, value, literal):
+                return self._first(value, state, operator, literal)
+            case ast.Contains(text, literal):
+                return self._first(text, state, "contains", literal)
+            case ast.StartsWith(text, literal):
+                return self._first(text, state, "starts-with", literal)
+            case ast.Constant(value):
+                return ALWAYS if value else NEVER
+            case ast.Not(operand):
+                inner = self.add(operand, state)
+                is_constant = inner in (NEVER, ALWAYS)
+                return ALWAYS + NEVER - inner if is_constant else self._number(Negation(inner))
+            case ast.And(operands):
+                return self._all(self.add(operand, state) for operand in operands)
+            case ast.Or(operands):
+                return self._any(self.add(operand, state) for operand in operands)
+
+    def _number(self, row: Condition) -> int:
+        found = self._numbers.get(row)
+        if found is None:
+            found = self._numbers[row] = len(self._rows)
+            self._rows.append(row)
+        return found
+
+    def _all(self, operands: Iterable[int]) -> int:
+        numbers = tuple(sorted(set(operands) - {ALWAYS}))
+        if NEVER in numbers:
+            return NEVER
+        if len(numbers) < 2:
+            return numbers[0] if numbers else ALWAYS
+        return self._number(Conjunction(numbers))
+
+    def _any(self, operands: Iterable[int]) -> int:
+        numbers = tuple(sorted(set(operands) - {NEVER}))
+        if ALWAYS in numbers:
+            return ALWAYS
+        if len(numbers) < 2:
+            return numbers[0] if numbers else NEVER
+        return self._number(Disjunction(numbers))
+
+    # -- paths -------------------------------------------------------------------------------------
+
+    def _path(self, path: ast.Path, state: int, question: Question | None) -> int:
+        """The condition that a path leads from a node to one whose string passes a question."""
+        assert not path.absolute or state == DOCUMENT_STATE, "the language has none in predicates"
+        return self._steps(ast.without_here(path.steps), state, question)
+
+    def _steps(self, steps: Steps, state: int, question: Question | None) -> int:
+        descends = False
+        while steps and steps[0] == ast.DESCEND:
+            descends, steps = True, steps[1:]
+        if not steps:
+            return ALWAYS if question is None else self._number(ValueIs(OWN, question))
+        step, behind = steps[0], steps[1:]
+        descends |= step.axis is ast.Axis.DESCENDANT
+        if step.axis is ast.Axis.SELF:
+            return self._node(step, behind, state, question)
+        if step.axis is ast.Axis.ATTRIBUTE or step.test is ast.KindTest.TEXT:
+            is_attribute = step.axis is ast.Axis.ATTRIBUTE
+            source = Source(step.axis, step.test) if is_attribute else TEXTS
+            leaf = self._number(ValueIs(source, question))
+            if not descends:
+                return leaf
+            return self._any([leaf, self._inside(self._step(state, ANY, True), leaf)])
+        target = self._step(state, self._label(step), descends)
+        return self._inside(target, self._node(step, behind, target, question))
+
+    def _node(self, step: ast.Step, behind: Steps, state: int, question: Question | None) -> int:
+        """The condition that a step's predicates hold at a node, and the steps behind it too."""
+        predicates = (p for p in step.predicates if not isinstance(p, ast.Position))  # refused
+        inner = [self.add(predicate, state) for predicate in predicates]
+        return self._all([*inner, self._steps(behind, state, question)])
+
+    def _inside(self, state: int, condition: int) -> int:
+        """The condition that one holds for a node further down, which reached a state."""
+        if condition == NEVER:
+            return NEVER
+        return self._number(Inside(state, self._nfa.descends(state), condition))
+
+    def _step(self, state: int, label: int, descends: bool) -> int:
+        """The state behind a step, which is watched from now on."""
+        target = self._nfa.step(state, label << 1 | descends)
+        self._nfa.watch([state, target])
+        return target
+
+    def _label(self, step: ast.Step) -> int:
+        assert isinstance(step.test, ast.NameTest)
+        return self._labels.of_test(step.test)
+
+    def _first(self, value: ast.Value, state: int, operator: str, literal: str | float) -> int:
+        """The condition that the first node of a path passes a question, after functions."""
+        functions: list[str] = []
+        while isinstance(value, ast.StringLength | ast.NormalizeSpace):
+            is_length = isinstance(value, ast.StringLength)
+            functions.insert(0, "string-length" if is_length else "normalize-space")
+            value = value.text
+        assert isinstance(value, ast.StringOf)
+        question = Question(tuple(dict.fromkeys(functions)), operator, _literal(literal))
+        source, through = OWN, []
+        for step in ast.without_here(value.path.steps):
+            if step.axis is ast.Axis.ATTRIBUTE:
+                source = Source(ast.Axis.ATTRIBUTE, step.test)
+            elif step.test is ast.KindTest.TEXT:
+                source = TEXTS
+            else:
+                state = self._step(state, self._label(step), False)
+                through.append((state, self._node(step, (), state, None)))
+        if source == OWN and not through:
+            return self._number(ValueIs(OWN, question))
+        return self._number(FirstIs(source, question, tuple(through)))
+
+
+def _literal(literal: str | float) -> bytes | float:
+    return literal.encode() if isinstance(literal, str) else literal
+
+
+# -- programs --------------------------------------------------------------------------------------
 
 
 class _Growing:
@@ -28,9 +277,6 @@ class _Growing:
     def __init__(self, first: NDArray[Any]) -> None:
         self._array = first
         self._used = len(first)
-
-    def copy(self) -> _Growing:
-        return _Growing(self.view.copy())
 
     @property
     def view(self) -> NDArray[Any]:
@@ -47,42 +293,41 @@ class _Growing:
 
 
 class NfaProgram:
-    """The NFA of some queries, and what is asked of the nodes that reach its states.
+    """The NFA of some queries, and the conditions about the nodes that reach its states.
 
     A set of queries is what one state answers: the queries of a filter. A *twig*, a query that is
     more than filters, is a set of its own, which no state answers.
 
+    Raises:
+        EngineRefused: the engine cannot run one of the queries.
+
     Attributes:
         nfa: all paths.
         labels: what steps test for.
-        conditions: what twigs ask.
+        conditions: of twigs.
         twigs: for each its set, and the condition, of the document node.
         queries: how many there are.
-        is_pruned: they were pruned with a DTD: then filters have other steps than were written.
+
+    >>> from tamis.language.xpath import parse
+    >>> program = NfaProgram([parse("/a/b"), parse("/a//c"), parse("/a[b]")])
+    >>> len(program.nfa), program.twigs
+    (5, [(2, 3)])
     """
 
-    def __init__(self) -> None:
-        self.nfa = Nfa()
-        self.labels = Labels()
-        self.conditions = Conditions()
+    def __init__(self, queries: Sequence[ast.Query], pruner: Pruner | None = None) -> None:
+        filters, others = filters_of(queries, pruner)
+        self.nfa, self.labels = Nfa(), Labels()
+        for name in filters.names:
+            self.labels.of(name)
+        self.conditions = Conditions(self.nfa, self.labels)
         self.twigs: list[tuple[int, int]] = []
+        self.queries = len(queries)
         self._projections = Projections()
-        self.queries = 0
-        self.is_pruned = False
-        self._set_starts = _Growing(np.zeros(1, np.int64))
-        self._members = _Growing(np.zeros(0, np.int32))
-
-    def copy(self) -> NfaProgram:
-        """The same program, which grows on its own."""
-        other = NfaProgram()
-        other.nfa = self.nfa.copy()
-        other.labels = _labels(self.labels.names)
-        other.conditions = self.conditions.copy()
-        other.twigs = self.twigs.copy()
-        other._projections, other.queries = Projections(self.projection), self.queries
-        other.is_pruned = self.is_pruned
-        other._set_starts, other._members = self._set_starts.copy(), self._members.copy()
-        return other
+        self._set_starts = _Growing(filters.query_starts.copy())
+        self._members = _Growing(filters.queries.copy())
+        self.nfa.accept(self.nfa.add_many(filters.starts, filters.codes))
+        for number, query in others.items():
+            self._add(query, number, pruner)
 
     @property
     def projection(self) -> Projection:
@@ -103,7 +348,7 @@ class NfaProgram:
         """The bytes of its arrays; conditions are objects, and not counted."""
         return self.nfa.memory_usage() + self.set_starts.nbytes + self.members.nbytes
 
-    def add(self, query: Query) -> int:
+    def add(self, query: ast.Query) -> int:
         """Add one more query, and say its number: the next one.
 
         It costs its steps: what is there stays as it is.
@@ -111,85 +356,33 @@ class NfaProgram:
         Raises:
             EngineRefused: the engine cannot run it.
         """
-        number = self.queries
+        self._add(query, self.queries, None)
+        self.queries += 1
+        return self.queries - 1
+
+    def _add(self, query: ast.Query, number: int, pruner: Pruner | None) -> None:
         filters = self.labels.filters(query)
         if filters is None:
-            self._add_twig(query, number)
-        else:
-            self._add_filters(filters, number)
-        self.queries += 1
-        return number
-
-    def _add_twig(self, query: Query, number: int) -> None:
-        _refuse(query)
-        self._add_condition(query, number)
-        self._projections.add(projection_of(query.expression))
-
-    def _add_pruned(self, query: Query, number: int, pruner: Pruner) -> None:
-        """Add a twig that is pruned; documents that violate the DTD need what it reads as it is."""
-        _refuse(query)
-        pruned = prune_query(query, pruner)
-        filters = self.labels.filters(pruned)
+            if (reason := refuses(query)) is not None:
+                raise refusal("nfa", query, reason)
+            # What was pruned away is read too: documents that violate the DTD need it.
+            self._projections.add(projection_of(query.expression))
+            if pruner is not None:
+                pruned = prune_query(query, pruner)
+                filters = self.labels.filters(pruned)
+                if refuses(pruned) is None:
+                    query = pruned
         if filters is not None:
-            self._add_filters(filters, number)
-        elif pruned.expression != Constant(False):
-            self._add_condition(query if refuses(pruned) is not None else pruned, number)
-        self._projections.add(projection_of(query.expression))
-
-    def _add_condition(self, query: Query, number: int) -> None:
-        self.nfa.watch([DOCUMENT_STATE])
-        condition = self.conditions.add(query.expression, DOCUMENT_STATE, self.nfa, self.labels)
-        self.twigs.append((self.nfa.sets, condition))
-        self._add_set(np.full(1, -1, np.int32), number)
-
-    def _add_filters(self, filters: Sequence[Codes], number: int) -> None:
-        for codes in dict.fromkeys(filters):
-            self._add_set(self.nfa.add([codes]), number)
+            for codes in dict.fromkeys(filters):
+                self._add_set(self.nfa.add([codes]), number)
+        elif query.expression != ast.Constant(False):
+            self.nfa.watch([DOCUMENT_STATE])
+            self.twigs.append(
+                (self.nfa.sets, self.conditions.add(query.expression, DOCUMENT_STATE))
+            )
+            self._add_set(np.full(1, -1, np.int32), number)
 
     def _add_set(self, ends: Int32, query: int) -> None:
         self.nfa.accept(ends)
         self._members.append(query)
         self._set_starts.append(int(self._set_starts.view[-1]) + 1)
-
-    def _add_first(self, queries: Sequence[Query], pruner: Pruner | None) -> None:
-        self.is_pruned = pruner is not None
-        filters, others = filters_of(queries, pruner)
-        self.labels = _labels(filters.names)
-        self.nfa.accept(self.nfa.add_many(filters.starts, filters.codes))
-        self._set_starts = _Growing(filters.query_starts.copy())
-        self._members = _Growing(filters.queries.copy())
-        for number, query in others.items():
-            if pruner is None:
-                self._add_twig(query, number)
-            else:
-                self._add_pruned(query, number, pruner)
-        self.queries = len(queries)
-
-
-def _refuse(query: Query) -> None:
-    reason = refuses(query)
-    if reason is not None:
-        raise refusal("nfa", query, reason)
-
-
-def _labels(names: Sequence[str]) -> Labels:
-    labels = Labels()
-    for name in names:
-        labels.of(name)
-    return labels
-
-
-def compile_queries(queries: Sequence[Query], pruner: Pruner | None = None) -> NfaProgram:
-    """The NFA of all paths of some queries.
-
-    Raises:
-        EngineRefused: the engine cannot run one of them.
-
-    >>> from tamis.language.xpath import parse
-    >>> program = compile_queries([parse("/a/b"), parse("/a//c"), parse("/a[b]")])
-    >>> len(program.nfa), program.twigs
-    (5, [(2, 3)])
-    """
-    program = NfaProgram()
-    program._add_first(queries, pruner)
-    return program

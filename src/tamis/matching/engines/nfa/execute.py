@@ -1,137 +1,57 @@
-"""``NfaSearcher``: a program at work; ``NfaRun``: its workspace; and path-tuples."""
+"""``NfaSearcher``: a program at work; and where conditions hold, in the documents of a batch.
+
+The nodes that reached a state are its occurrences, in document order; where a condition holds is a
+mask of these. Conditions are evaluated from below, a set of nodes at a time: a step back, from a
+state to the one before, keeps the nodes that have one of the others inside: a semijoin.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from copy import deepcopy
+from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
+from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64, freeze
-from tamis.core.errors import DocumentLimitError
 from tamis.core.index.matchset import MatchSet, Which
-from tamis.core.kernel.state import State, zeros
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
-from tamis.language.model import Query
+from tamis.language.model import Axis, KindTest, NameTest, NodeTest, Query
+from tamis.language.values import normalize_space, xpath_number
 from tamis.matching.engine import Sources
+from tamis.matching.engines.nfa import compile as given
 from tamis.matching.engines.nfa import layout as at
-from tamis.matching.engines.nfa.conditions import DOCUMENT_STATE
-from tamis.matching.engines.nfa.evaluate import Evaluation, Occurrences
-from tamis.matching.engines.nfa.kernels import LAST, USED, list_tuples, run
-from tamis.matching.engines.nfa.states import Nfa
-from tamis.matching.filters import ElementLabels
+from tamis.matching.engines.nfa.compile import DOCUMENT_STATE, NfaProgram, Question, Source
+from tamis.matching.engines.nfa.kernels import find_parents
+from tamis.matching.engines.nfa.states import NfaRun
 
-if TYPE_CHECKING:
-    from tamis.matching.engines.nfa.compile import NfaProgram
+Mask = NDArray[np.bool_]
 
-_ROOM = 1 << 10
-TUPLES_MAX = 1 << 20
-"""Path-tuples of one filter in one document, unless the caller says how many."""
-_NO_NUMBERS = np.zeros(0, np.int32)
-freeze(_NO_NUMBERS)
-
-
-class NfaRun:
-    """Runs an NFA over batches, in one thread; the NFA may grow between two runs."""
-
-    def __init__(self) -> None:
-        self._element_labels = ElementLabels([])
-        self._known_labels = -1
-        work = zeros(
-            at.Work,
-            _ROOM,
-            here=_ROOM * at.ENTRY,
-            pending=_ROOM * at.ENTRY,
-            levels=_ROOM * at.LEVEL,
-            occurrences=_ROOM * at.OCCURRENCE,
-            is_pending=0,
-            reached_in=0,
-            tops=0,
-            found_starts=1,
-        )
-        self._state = State(at.STATE_SIZE, at.WORK, work, [("targets", "probes")])
-        self.memory_usage = self._state.memory_usage
-
-    def found(self) -> tuple[Int64, Int32]:
-        """The sets found in the last run: ``found[starts[i]:starts[i + 1]]`` in document i.
-
-        Both are the caller's.
-        """
-        work, used = self._state.arrays, self._state.words[at.FOUND_USED]
-        return work.found_starts.copy(), work.found[:used].copy()
-
-    def run(
-        self, nfa: Nfa, names: Sequence[str], batch: DocumentBatch, vocabulary: Vocabulary
-    ) -> Int64:
-        """Run an NFA over a batch.
-
-        Args:
-            names: what the labels of the NFA stand for.
-            vocabulary: that the batch was parsed with.
-
-        Returns:
-            int64[n, OCCURRENCE]; the nodes that reached watched states, by start event; until the
-            next run.
-        """
-        state, words = self._state, self._state.words
-        if len(names) != self._known_labels:
-            self._known_labels = len(names)
-            self._element_labels = ElementLabels(names)
-        labels = self._element_labels.of(vocabulary)
-        state.replace(found_starts=np.zeros(batch.documents + 1, np.int64))
-        state.reserve(len(nfa), "is_pending", "reached_in")
-        state.reserve(len(nfa), "tops", fill=-1)
-        serial = int(words[at.SERIAL])
-        if serial + batch.documents > np.iinfo(np.int32).max:
-            state.arrays.reached_in[:] = serial = 0
-        words[: at.NUMBERS] = 0
-        words[at.SERIAL] = serial
-        words[at.SETS] = nfa.sets
-        words[at.IS_WATCHING] = nfa.is_watching
-        records = nfa.records.reshape(-1)
-        state.register(
-            at.READ,
-            at.Read(records, nfa.table, nfa.next_set, batch.document_starts, batch.tags, *labels),
-        )
-        state.run(run)
-        used = int(words[at.OCCURRENCES_USED])
-        return state.arrays.occurrences[: used * at.OCCURRENCE].reshape(used, at.OCCURRENCE)
-
-
-class PathTuples(NamedTuple):
-    """The matches of one filter, each as the nodes that it bound.
-
-    Attributes:
-        nodes: int64[k, steps]; for each step the start event of the element in the batch. The last
-            column ascends; of the others nothing is said.
-        documents: int64[k]; in which document each is.
-    """
-
-    nodes: Int64
-    documents: Int64
+_NONE = np.zeros(0, np.int64)
+_COMPARISONS = {
+    **{"=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal},
+    **{">": np.greater, ">=": np.greater_equal},
+}
 
 
 class NfaSearcher:
-    """A program at work. It learns nothing; queries may be added while it runs.
+    """A program at work, without a cache; queries may be added while it runs.
 
-    Args:
-        program: which is not changed; queries that are added are in a copy.
+    Attributes:
+        program: the program that it was opened with, or a copy that grew.
     """
 
     def __init__(self, program: NfaProgram) -> None:
-        self._program = program
+        self.program = program
         self._is_own = False
         self._nfa_run = NfaRun()
 
-    @property
-    def program(self) -> NfaProgram:
-        """What is matched: the program that it was opened with, or a copy that grew."""
-        return self._program
-
     def memory_usage(self) -> int:
         """The bytes of the workspace, and of a program of its own."""
-        own = self._program.memory_usage() if self._is_own else 0
+        own = self.program.memory_usage() if self._is_own else 0
         return own + self._nfa_run.memory_usage()
 
     def add(self, query: Query) -> int:
@@ -139,15 +59,9 @@ class NfaSearcher:
 
         The first time the program is copied; then it costs the steps of the query.
         """
-        self._own_program()
-        return self._program.add(query)
-
-    def _own_program(self) -> None:
         if not self._is_own:
-            self._program = self._program.copy()
-            self._is_own = True
-
-    # -- matching ----------------------------------------------------------------------------------
+            self.program, self._is_own = deepcopy(self.program), True
+        return self.program.add(query)
 
     def match(
         self,
@@ -157,119 +71,316 @@ class NfaSearcher:
         _sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents."""
-        rows = self._run(batch, vocabulary)
-        program = self._program
+        program = self.program
+        rows = self._nfa_run.run(program.nfa, program.labels.names, batch, vocabulary)
         starts, found = self._nfa_run.found()
         if program.twigs:
-            evaluation = Evaluation(batch, vocabulary, Occurrences(rows), program.conditions)
-            starts, found = _with_twigs(starts, found, *self._true_twigs(evaluation, batch))
-        freeze(starts, found)
+            evaluation = Evaluation(program, batch, vocabulary, rows)
+            starts, found = self._with_twigs(starts, found, evaluation)
+        sliced = np.zeros(0, np.int32)
+        freeze(starts, found, sliced)
         return MatchSet(
             document_starts=starts,
             set_ids=found,
             set_starts=program.set_starts,
             members=program.members,
-            sliced=_NO_NUMBERS,
+            sliced=sliced,
             subscribers=None,
             errors={},
         )
 
-    def _true_twigs(self, evaluation: Evaluation, batch: DocumentBatch) -> tuple[Int64, Int32]:
-        """The documents, and the sets, of all twigs that are true."""
-        answered = np.flatnonzero(np.diff(batch.document_starts))
-        documents: list[Int64] = []
-        sets: list[int] = []
-        for set, condition in self._program.twigs:
+    def _with_twigs(
+        self, starts: Int64, found: Int32, evaluation: Evaluation
+    ) -> tuple[Int64, Int32]:
+        """The sets that were found, and those of twigs that are true, document after document."""
+        answered = np.flatnonzero(np.diff(evaluation.batch.document_starts))
+        counts = np.diff(starts)
+        documents, sets = [np.repeat(np.arange(len(counts)), counts)], [found]
+        for set, condition in self.program.twigs:
             mask = evaluation.where(condition, DOCUMENT_STATE)
             if mask is not None:
                 documents.append(answered[mask])
-                sets.append(set)
-        if not documents:
-            return np.zeros(0, np.int64), _NO_NUMBERS
-        counts = list(map(len, documents))
-        return np.concatenate(documents), np.repeat(np.array(sets, np.int32), counts)
-
-    def _run(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Int64:
-        program = self._program
-        return self._nfa_run.run(program.nfa, program.labels.names, batch, vocabulary)
-
-    # -- path-tuples -------------------------------------------------------------------------------
-
-    def path_tuples(
-        self,
-        batch: DocumentBatch,
-        vocabulary: Vocabulary,
-        filters: Sequence[int],
-        tuples_max: int = TUPLES_MAX,
-    ) -> tuple[list[PathTuples], Mapping[int, DocumentLimitError]]:
-        """All matches of some filters, as the nodes that they bound.
-
-        Not of a program that was pruned: its filters have steps that nobody wrote.
-
-        Args:
-            filters: the sets that the ``MatchSet`` has for them.
-            tuples_max: how many a filter may have in one document. A document with more is in
-                error, and has none.
-        """
-        assert not self._program.is_pruned, "pruned filters bind other nodes"
-        self._own_program()
-        nfa = self._program.nfa
-        ends = [nfa.end(filter) for filter in filters]
-        assert min(ends, default=0) >= 0, "twigs have no tuples"
-        paths = [nfa.path(end) for end in ends]
-        watched = [state for path in paths for state in path]
-        nfa.watch(watched)
-        try:
-            occurrences = Occurrences(self._run(batch, vocabulary))
-        finally:
-            nfa.watch(watched, by=-1)
-        streams = [self._stream(path, batch, occurrences, tuples_max) for path in paths]
-        errors: dict[int, DocumentLimitError] = {}
-        for stream in streams:
-            counts = np.bincount(stream.documents, minlength=batch.documents)
-            for document in np.flatnonzero(counts > tuples_max).tolist():
-                errors[document] = DocumentLimitError(f"more than {tuples_max} path-tuples")
-        if errors:
-            streams = [_without(stream, list(errors)) for stream in streams]
-        return streams, errors
-
-    def _stream(
-        self, path: Sequence[int], batch: DocumentBatch, occurrences: Occurrences, tuples_max: int
-    ) -> PathTuples:
-        """The tuples of one filter; of a document with too many, one too many."""
-        steps = len(path)
-        lasts = occurrences.of(path[-1])
-        events = occurrences.rows[lasts, at.START]
-        documents = np.searchsorted(batch.document_starts, events, side="right") - 1
-        descends = np.array([self._program.nfa.descends(state) for state in path], np.int64)
-        progress, fields = np.zeros(5, np.int64), np.zeros(steps, np.int64)
-        tuples, of = np.zeros(0, np.int64), np.zeros(0, np.int64)
-        rows = occurrences.rows.reshape(-1)
-        done = False
-        while not done:
-            room = max(2 * len(of), len(lasts) - int(progress[LAST]) + 16)
-            tuples, of = np.resize(tuples, room * steps), np.resize(of, room)
-            done = list_tuples(
-                progress, rows, lasts, documents, descends, tuples_max, fields, tuples, of
-            )
-        used = int(progress[USED])
-        stream = PathTuples(tuples[: used * steps].reshape(-1, steps), of[:used])
-        freeze(*stream)
-        return stream
+                sets.append(np.full(len(documents[-1]), set, np.int32))
+        together = np.concatenate(documents)
+        order = np.argsort(together, kind="stable")
+        counts = np.bincount(together, minlength=len(counts))
+        all_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        return all_starts, np.concatenate(sets)[order]
 
 
-def _without(stream: PathTuples, documents: Sequence[int]) -> PathTuples:
-    kept = ~np.isin(stream.documents, documents)
-    stream = PathTuples(stream.nodes[kept], stream.documents[kept])
-    freeze(*stream)
-    return stream
+class Evaluation:
+    """What is true of the nodes of one batch. All that is computed is kept for the next query.
+
+    Args:
+        rows: the occurrences: int64[n, OCCURRENCE], by start event (see ``layout``).
+    """
+
+    def __init__(
+        self, program: NfaProgram, batch: DocumentBatch, vocabulary: Vocabulary, rows: Int64
+    ) -> None:
+        self.batch = batch
+        self._vocabulary = vocabulary
+        self._conditions = program.conditions
+        self._rows = rows
+        order = np.argsort(rows[:, at.STATE], kind="stable")
+        states, starts = np.unique(rows[order, at.STATE], return_index=True)
+        bounds = [*starts.tolist(), len(rows)]
+        self._of_state = {
+            state: order[start:end]
+            for state, (start, end) in zip(states.tolist(), pairwise(bounds), strict=True)
+        }
+        # The index of each occurrence among those of the same state.
+        self._indices = np.empty(len(rows), np.int64)
+        self._indices[order] = np.arange(len(rows)) - np.repeat(starts, np.diff(bounds))
+        self._masks: dict[tuple[int, int], Mask | None] = {}
+        self._strings: dict[tuple[int, Source], tuple[Int64, Strings]] = {}
+        self._owners: dict[tuple[int, Source], tuple[Int64, Int64]] = {}
+        self._attributes: dict[NodeTest, Int64] = {}
+
+    def where(self, condition: int, state: int) -> Mask | None:
+        """At which nodes of a state a condition holds; None for nowhere."""
+        key = condition, state
+        if key in self._masks:
+            return self._masks[key]
+        mask = self._computed(condition, state) if len(self._of(state)) else None
+        if mask is not None and not mask.any():
+            mask = None
+        self._masks[key] = mask
+        return mask
+
+    def _of(self, state: int) -> Int64:
+        """The occurrences of a state: their rows, ascending."""
+        return self._of_state.get(state, _NONE)
+
+    def _computed(self, condition: int, state: int) -> Mask | None:
+        count = len(self._of(state))
+        match self._conditions[condition]:
+            case given.Constant(value):
+                return np.full(count, value)
+            case given.Negation(operand):
+                mask = self.where(operand, state)
+                return np.ones(count, np.bool_) if mask is None else ~mask
+            case given.Conjunction(operands):
+                return self._all(operands, state)
+            case given.Disjunction(operands):
+                masks = [self.where(operand, state) for operand in operands]
+                found = [mask for mask in masks if mask is not None]
+                return np.logical_or.reduce(found) if found else None
+            case given.Inside(inner, descends, asked):
+                return self._inside(state, inner, descends, asked)
+            case given.ValueIs(source, question):
+                if question is None:
+                    owners, _ = self._nodes(state, source)
+                else:
+                    owners, strings = self._strings_of(state, source)
+                    owners = owners[strings.find(question)]
+                return _mask(owners, count)
+            case given.FirstIs() as first:
+                return self._first(state, first)
+
+    def _first(self, state: int, condition: given.FirstIs) -> Mask:
+        """At which nodes the first string passes a question."""
+        last = condition.through[-1][0] if condition.through else state
+        owners, strings = self._strings_of(last, condition.source)
+        nodes = self._of(last)[owners]
+        counts = np.ones(len(nodes), np.bool_)  # whether the string is one of the path's
+        for inner, asked in condition.through[::-1]:
+            mask = self.where(asked, inner)
+            counts &= mask[self._indices[nodes]] if mask is not None else False
+            nodes = self._rows[nodes, at.ABOVE]
+        passes = _mask(strings.find(condition.question), len(nodes))
+        # Child steps lead from nodes in document order to nodes in document order.
+        _, firsts = np.unique(nodes[counts], return_index=True)
+        empty_passes = len(Strings([b""]).find(condition.question)) > 0
+        result = np.full(len(self._of(state)), empty_passes)
+        result[self._indices[nodes[counts][firsts]]] = passes[counts][firsts]
+        return result
+
+    def _all(self, operands: tuple[int, ...], state: int) -> Mask | None:
+        result: Mask | None = None
+        for operand in operands:
+            mask = self.where(operand, state)
+            if mask is None:
+                return None
+            result = mask if result is None else result & mask
+        return result
+
+    def _inside(self, state: int, inner: int, descends: bool, condition: int) -> Mask | None:
+        """Which nodes have one inside that reached a state and of which a condition is true."""
+        rows = self._rows
+        found = self._of(inner)
+        if condition != given.ALWAYS:
+            mask = self.where(condition, inner)
+            if mask is None:
+                return None
+            found = found[mask]
+        if not len(found):
+            return None
+        own = self._of(state)
+        if not descends:
+            return _mask(self._indices[rows[found, at.ABOVE]], len(own))
+        starts = np.append(rows[found, at.START], np.iinfo(np.int64).max)
+        following = starts[np.searchsorted(starts, rows[own, at.START], side="right")]
+        return np.asarray(following < rows[own, at.END])
+
+    # -- strings -----------------------------------------------------------------------------------
+
+    def _strings_of(self, state: int, source: Source) -> tuple[Int64, Strings]:
+        """The strings of a source, and for each the index of its node among those of the state."""
+        key = state, source
+        if key not in self._strings:
+            owners, places = self._nodes(state, source)
+            batch, values = self.batch, self._text_values
+            if source.axis is Axis.ATTRIBUTE:
+                values = self._attribute_values
+                starts, ends = batch.value_start[places], batch.value_end[places]
+            elif source == given.TEXTS:
+                starts, ends = batch.text_start[places], batch.text_end[places]
+            else:
+                starts, ends = self._own_texts(state)
+            pairs = zip(starts.tolist(), ends.tolist(), strict=True)
+            self._strings[key] = owners, Strings(values[start:end] for start, end in pairs)
+        return self._strings[key]
+
+    def _nodes(self, state: int, source: Source) -> tuple[Int64, Int64]:
+        """The owners of strings, ascending; and the nodes that have them: places in the batch."""
+        key = state, source
+        if key not in self._owners:
+            own = self._rows[self._of(state), at.START]
+            if source.axis is Axis.SELF:
+                self._owners[key] = np.arange(len(own)), own
+            else:
+                places, events = self._candidates(source)
+                owners = np.searchsorted(own, events)
+                inside = owners < len(own)
+                inside[inside] = own[owners[inside]] == events[inside]
+                if state == DOCUMENT_STATE:  # its number is that of an event of another document
+                    inside[:] = False
+                self._owners[key] = owners[inside], places[inside]
+        return self._owners[key]
+
+    def _candidates(self, source: Source) -> tuple[Int64, Int64]:
+        """All attributes, or text nodes, that a source may be, and the start events of parents."""
+        if source == given.TEXTS:
+            order = np.argsort(self._text_parents, kind="stable")
+            return order, self._text_parents[order]
+        if source.test not in self._attributes:
+            names = self.batch.attribute_name
+            self._attributes[source.test] = np.flatnonzero(self._passes(source.test)[names])
+        places = self._attributes[source.test]
+        return places, self.batch.attribute_event[places]
+
+    def _passes(self, test: NodeTest) -> Mask:
+        count = len(self._vocabulary)
+        if test is KindTest.NODE:
+            return np.ones(count, np.bool_)
+        assert isinstance(test, NameTest)
+        if test.namespace is not None and test.local is not None:
+            wanted = self._vocabulary.find(test.namespace, test.local)
+            return np.asarray(np.arange(count) == wanted)
+        return np.array([test.passes(*name) for name in self._vocabulary], np.bool_)
+
+    def _own_texts(self, state: int) -> tuple[Int64, Int64]:
+        """Where the string value of each node of a state begins and ends, in ``text_values``."""
+        batch, rows = self.batch, self._rows[self._of(state)]
+        first = np.searchsorted(batch.text_event, rows[:, at.START])
+        last = np.searchsorted(batch.text_event, rows[:, at.END])
+        has_some = first < last
+        starts, ends = np.zeros((2, len(rows)), np.int64)
+        starts[has_some] = batch.text_start[first[has_some]]
+        ends[has_some] = batch.text_end[last[has_some] - 1]
+        return starts, ends
+
+    @cached_property
+    def _text_parents(self) -> Int64:
+        batch = self.batch
+        deepest = np.cumsum(np.where(batch.tags >= 0, 1, -1)).max(initial=0)
+        parents = np.zeros(len(batch.text_event), np.int64)
+        find_parents(batch.tags, batch.text_event, parents, np.zeros(int(deepest), np.int64))
+        return parents
+
+    @cached_property
+    def _text_values(self) -> bytes:
+        return self.batch.text_values.tobytes()
+
+    @cached_property
+    def _attribute_values(self) -> bytes:
+        return self.batch.attribute_values.tobytes()
 
 
-def _with_twigs(starts: Int64, found: Int32, documents: Int64, sets: Int32) -> tuple[Int64, Int32]:
-    """The sets that were found, and those of twigs, document after document."""
-    counts = np.diff(starts)
-    together = np.concatenate([np.repeat(np.arange(len(counts)), counts), documents])
-    order = np.argsort(together, kind="stable")
-    counts = counts + np.bincount(documents, minlength=len(counts))
-    all_starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return all_starts, np.concatenate([found, sets])[order]
+def _mask(places: Int64, count: int) -> Mask:
+    mask = np.zeros(count, np.bool_)
+    mask[places] = True
+    return mask
+
+
+class Strings:
+    """A sequence of strings, of which each distinct one is looked at once.
+
+    >>> strings = Strings([b"1", b" a", b"1.0"])
+    >>> strings.find(Question((), "=", 1.0)), strings.find(Question((), "=", b"1"))
+    (array([0, 2]), array([0]))
+    >>> strings.find(Question(("normalize-space",), "starts-with", b"a"))
+    array([1])
+    """
+
+    def __init__(self, values: Iterable[bytes]) -> None:
+        numbers: dict[bytes, int] = {}
+        ids = [numbers.setdefault(value, len(numbers)) for value in values]
+        self._numbers = numbers
+        self._distinct = list(numbers)
+        self._ids: Int64 = np.array(ids, np.int64)
+
+    def find(self, question: Question) -> Int64:
+        """The places of those that pass a question, in no order."""
+        literal = question.literal
+        if question.functions or question.operator != "=" or isinstance(literal, float):
+            return np.flatnonzero(self._where_distinct(question)[self._ids])
+        number = self._numbers.get(literal)
+        if number is None:
+            return _NONE
+        order, starts = self._by_number
+        return order[starts[number] : starts[number + 1]]
+
+    @cached_property
+    def _by_number(self) -> tuple[Int64, Int64]:
+        """The places of all, those of equal ones together; and where those of each begin."""
+        order = np.argsort(self._ids, kind="stable")
+        return order, np.searchsorted(self._ids[order], np.arange(len(self._distinct) + 1))
+
+    def _where_distinct(self, question: Question) -> Mask:
+        operator, literal = question.operator, question.literal
+        if question.functions:
+            *inner, last = question.functions
+            if last == "string-length":
+                return _compared(self._lengths(is_normalized=bool(inner)), question)
+            normalized = self._normalized
+            return normalized._where_distinct(Question((), operator, literal))[normalized._ids]
+        if isinstance(literal, float):
+            return _compared(self._as_numbers, question)
+        if operator == "contains":
+            return np.array([literal in value for value in self._distinct], np.bool_)
+        if operator == "starts-with":
+            return np.array([value.startswith(literal) for value in self._distinct], np.bool_)
+        number = self._numbers.get(literal)
+        is_equal = _mask(_NONE if number is None else np.array([number]), len(self._distinct))
+        return is_equal if operator == "=" else ~is_equal
+
+    def _lengths(self, is_normalized: bool) -> NDArray[np.float64]:
+        """How many characters each distinct one has, after ``normalize-space()`` or as it is."""
+        if is_normalized:
+            normalized = self._normalized
+            return normalized._lengths(is_normalized=False)[normalized._ids]
+        return np.array([len(value.decode()) for value in self._distinct], np.float64)
+
+    @cached_property
+    def _normalized(self) -> Strings:
+        return Strings(map(normalize_space, self._distinct))
+
+    @cached_property
+    def _as_numbers(self) -> NDArray[np.float64]:
+        return np.array([xpath_number(value) for value in self._distinct], np.float64)
+
+
+def _compared(numbers: NDArray[np.float64], question: Question) -> Mask:
+    return np.asarray(_COMPARISONS[question.operator](numbers, question.literal), np.bool_)

@@ -1,4 +1,4 @@
-"""The kernels: filters become states; the run over documents; path-tuples; parents of text nodes.
+"""The kernels: filters become states; the run over documents; parents of text nodes.
 
 The run is a stack of active states, one level for each open element. From a state, a step leads on:
 to a child, for one level, from what is on ``here``; to a descendant, for all levels inside, from
@@ -20,7 +20,7 @@ from tamis.matching.engines.nfa import layout as at
 # -- filters become states: what is there already is shared ---------------------------------------
 
 STATES, PAIRS, ADDED = range(3)
-"""What is counted: states, transitions in the table, and filters added of those that are given."""
+"""The counts: states, transitions in the table, and filters that the present call has added."""
 
 
 @called
@@ -73,9 +73,8 @@ def state_behind(counts: Int64, records: Int32, table: Int64, state: int, code: 
 @inlined
 def has_room(counts: Int64, records: Int32, table: Int64, steps: int) -> bool:
     """Whether so many steps can be added, to a table that stays at most half full."""
-    return (counts[STATES] + 2 * steps) * at.RECORD <= len(records) and 4 * (
-        counts[PAIRS] + steps
-    ) <= len(table)
+    has_states = (counts[STATES] + 2 * steps) * at.RECORD <= len(records)
+    return has_states and 4 * (counts[PAIRS] + steps) <= len(table)
 
 
 @kernel
@@ -113,7 +112,7 @@ _AHEAD = 12
 
 @called
 def accept(state: Int64, first: int) -> None:
-    """A state was reached that was not yet in this document: what it answers is true of it."""
+    """A document reached a state for the first time: the sets that the state answers are found."""
     next_set = int32s(state, at.READ.next_set)
     found = int32s(state, at.WORK.found)
     set = np.int64(first)
@@ -144,7 +143,7 @@ def add_occurrence(state: Int64, reached: int, parent: int, event: int) -> None:
 
 @inlined
 def put_entry(entries: Int32, used: int, number: int, records: Int32) -> None:
-    """Write a state behind a stack; it counts when the stack is said to be longer."""
+    """Write a state behind a stack; the caller counts it."""
     row = number * at.RECORD
     entries[used * at.ENTRY] = number
     entries[used * at.ENTRY + 1] = records[row + at.STAR]
@@ -213,14 +212,8 @@ def follow(
     """Append to the targets where the active states of a stack lead, with an element.
 
     Each loop does one thing without branches that depend on the states, so that the processor
-    need not wait for the memory of one state before it asks for that of the next.
-
-    Args:
-        label: the element's, or -1.
-        of_namespace: the label of all names of the element's namespace, or -1.
-
-    Returns:
-        How many targets there are.
+    need not wait for the memory of one state before it asks for that of the next. The element's
+    label, and that of all names of its namespace, may be -1. Returns the number of targets.
     """
     targets = int32s(state, at.WORK.targets)
     probes = int32s(state, at.WORK.probes)
@@ -360,100 +353,16 @@ def run(state: Int64) -> int:
     return 0
 
 
-# -- path-tuples: each way in which the steps of a filter bind nodes ------------------------------
-
-LAST, USED, COUNT, BEGUN, IS_INSIDE = range(5)
-"""Where the listing is: the next of the last nodes, tuples used, those of the document, where its
-tuples begin, and whether ``fields`` hold a tuple that is still to be written."""
-
-
-@called
-def bind_above(occurrences: Int64, fields: Int64, field: int) -> None:
-    """Bind the fields before one to the innermost nodes that they can have."""
-    while field > 0:
-        fields[field - 1] = occurrences[fields[field] * at.OCCURRENCE + at.ABOVE]
-        field -= 1
-
-
-@called
-def advance(occurrences: Int64, fields: Int64, descends: Int64) -> bool:
-    """Bind the fields before the last to other nodes; False if all were bound already.
-
-    As the wheels of an odometer, the first field turns fastest: it goes on to the next node further
-    out, and where there is none begins again below what the field behind it goes on to. There are
-    no dead ends: whatever reached a state has a node above that reached the state before.
-    """
-    for field in range(len(fields) - 1):
-        outer = occurrences[fields[field] * at.OCCURRENCE + at.OUTER]
-        if descends[field + 1] and outer >= 0:
-            fields[field] = outer
-            bind_above(occurrences, fields, field)
-            return True
-    return False
-
-
-@kernel
-def list_tuples(
-    progress: Int64,
-    occurrences: Int64,
-    lasts: Int64,
-    documents: Int64,
-    descends: Int64,
-    tuples_max: int,
-    fields: Int64,
-    tuples: Int64,
-    of: Int64,
-) -> bool:
-    """Write the tuples of a filter, those of the same last node together; False if room is missing.
-
-    Args:
-        progress: where the listing is.
-        lasts: the occurrences of the filter's state, ascending.
-        documents: of each of these.
-        descends: of each step, whether it is one to descendants.
-        tuples_max: how many a document may have; of one with more, the first one too many is kept.
-        fields: the occurrences that are bound at present, for each step.
-        tuples: the start events, as many as there are steps for each tuple.
-        of: for each tuple its document.
-    """
-    steps = len(fields)
-    for last in range(progress[LAST], len(lasts)):
-        progress[LAST] = last
-        if not progress[IS_INSIDE]:
-            if last > 0 and documents[last - 1] != documents[last]:
-                progress[COUNT] = 0
-            if progress[COUNT] > tuples_max:
-                continue
-            fields[steps - 1] = lasts[last]
-            bind_above(occurrences, fields, steps - 1)
-            progress[IS_INSIDE] = 1
-        while progress[IS_INSIDE]:
-            used = progress[USED]
-            if used >= len(of):
-                return False
-            for field in range(steps):
-                tuples[used * steps + field] = occurrences[fields[field] * at.OCCURRENCE + at.START]
-            of[used] = documents[last]
-            progress[USED] += 1
-            progress[COUNT] += 1
-            is_allowed = progress[COUNT] <= tuples_max
-            progress[IS_INSIDE] = is_allowed and advance(occurrences, fields, descends)
-    return True
-
-
 # -- text nodes ------------------------------------------------------------------------------------
 
 
 @kernel
 def find_parents(tags: Int32, text_event: Int64, parents: Int64, levels: Int64) -> None:
-    """The start event of the parent of each text node, in ``parents``.
+    """Write the start event of the parent of each text node to ``parents``.
 
-    Args:
-        text_event: the event before each text node.
-        levels: room for as many numbers as elements are open at a time.
+    ``text_event`` is the event before each text node. ``levels`` has room for the deepest element.
     """
-    depth = 0
-    text = 0
+    depth = text = 0
     for event in range(len(tags)):
         if tags[event] >= 0:
             levels[depth] = event

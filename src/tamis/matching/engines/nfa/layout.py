@@ -56,14 +56,12 @@ OCCURRENCE = 5
 
 
 class Read(NamedTuple):
-    """What a run reads of the program and of the batch.
+    """What a run reads of the program, of the batch, and of ``ElementLabels``.
 
     Attributes:
         records: int32[RECORD * states].
         table: a pair table: from a state and a label to a state.
         next_set: int32[sets]; the next set that the same state answers, or -1.
-        document_starts, tags: see ``DocumentBatch``.
-        labels, namespace_labels: int32[names]; see ``ElementLabels``.
     """
 
     records: Int32
@@ -82,7 +80,6 @@ class Work(NamedTuple):
         here: int32[ENTRY * n]; the states that each open element reached, from which child steps
             lead on, element after element.
         pending: int32[ENTRY * n]; the ``//``-states that are active.
-        levels: int64[LEVEL * n].
         targets: int32[n]; the states that an element reaches.
         probes: int32[n]; states from which they may be reached.
         is_pending: uint8[states].

@@ -1,4 +1,4 @@
-"""``Nfa``: the states of all paths, which grow as filters are added."""
+"""``Nfa``: the states of all paths, which grow as filters are added; ``NfaRun`` runs them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tamis.core.arrays import Int32, Int64, freeze
+from tamis.core.arrays import Int32, Int64
+from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import copy_pairs
+from tamis.documents.batch import DocumentBatch
+from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.nfa import layout as at
-from tamis.matching.engines.nfa.kernels import ADDED, PAIRS, STATES, add_filters, add_step
+from tamis.matching.engines.nfa.kernels import ADDED, PAIRS, STATES, add_filters, add_step, run
+from tamis.matching.filters import ElementLabels
 
-_ROOM = 64
+_STATES, _ROOM = 64, 1 << 10
 
 
 class Nfa:
@@ -24,34 +28,23 @@ class Nfa:
     >>> labels, nfa = Labels(), Nfa()
     >>> nfa.add([labels.read("/a/b"), labels.read("/a//c"), labels.read("/a/b")])
     array([2, 4, 2], dtype=int32)
-    >>> len(nfa), nfa.path(4)  # the third state is what is below a
-    (5, [1, 4])
+    >>> len(nfa)  # the start, and state 3, which is what is below a
+    5
 
     Attributes:
+        table: the hash table of transitions.
+        sets: how many sets of queries there are.
+        next_set: for each set the next one that the same state answers, or -1; with room for more.
         copies: how often an array was copied, because it was full.
     """
 
     def __init__(self) -> None:
-        self.copies = 0
         self._counts = np.array([1, 0, 0], np.int64)
-        self._records = np.zeros(_ROOM * at.RECORD, np.int32)
+        self._records = np.zeros(_STATES * at.RECORD, np.int32)
         self._records[[at.STAR, at.BELOW, at.ACCEPTS, at.PARENT, at.CODE]] = -1
-        self._table = np.zeros(4 * _ROOM, np.int64)
-        self._next_set = np.full(_ROOM, -1, np.int32)
-        self._ends = np.full(_ROOM, -1, np.int32)
-        self._sets = 0
-        self._watches = 0
-
-    def copy(self) -> Nfa:
-        """The same automaton, which grows on its own."""
-        other = Nfa.__new__(Nfa)
-        other.__dict__.update(
-            {
-                name: value.copy() if isinstance(value, np.ndarray) else value
-                for name, value in self.__dict__.items()
-            }
-        )
-        return other
+        self.table = np.zeros(4 * _STATES, np.int64)
+        self.next_set = np.full(_STATES, -1, np.int32)
+        self.sets = self.copies = self._watches = 0
 
     def __len__(self) -> int:
         """How many states there are, ``//``-states included."""
@@ -67,59 +60,31 @@ class Nfa:
         """All states, a view: int32[n, RECORD]."""
         return self._records.reshape(-1, at.RECORD)[: len(self)]
 
-    @property
-    def table(self) -> Int64:
-        """The hash table of transitions."""
-        return self._table
-
-    @property
-    def sets(self) -> int:
-        """How many sets of queries there are."""
-        return self._sets
-
-    @property
-    def next_set(self) -> Int32:
-        """For each set the next one that the same state answers, or -1; with room for more."""
-        return self._next_set
-
     def memory_usage(self) -> int:
         """The bytes of its arrays."""
-        arrays = (self._records, self._table, self._next_set, self._ends)
-        return sum(array.nbytes for array in arrays)
+        return self._records.nbytes + self.table.nbytes + self.next_set.nbytes
 
     # -- paths -------------------------------------------------------------------------------------
 
     def add(self, filters: Sequence[Sequence[int]]) -> Int32:
         """Add some filters, and say to which state each leads."""
         starts = np.cumsum([0, *map(len, filters)], dtype=np.int64)
-        codes = np.array([code for filter in filters for code in filter], np.int32)
-        freeze(starts, codes)
-        return self.add_many(starts, codes)
+        return self.add_many(starts, np.array([c for codes in filters for c in codes], np.int32))
 
     def add_many(self, starts: Int64, codes: Int32) -> Int32:
         """Add filters as ``Filters`` has them, and say to which state each leads."""
         ends = np.zeros(len(starts) - 1, np.int32)
         self._counts[ADDED] = 0
-        while not add_filters(self._counts, self._records, self._table, starts, codes, ends):
+        while not add_filters(self._counts, self._records, self.table, starts, codes, ends):
             number = self._counts[ADDED]
             self._make_room(int(starts[number + 1] - starts[number]))
         return ends
 
     def step(self, state: int, code: int) -> int:
         """The state that a step leads to from another one."""
-        while True:
-            found = int(add_step(self._counts, self._records, self._table, state, code))
-            if found >= 0:
-                return found
+        while (found := int(add_step(self._counts, self._records, self.table, state, code))) < 0:
             self._make_room(1)
-
-    def path(self, state: int) -> list[int]:
-        """The states that the steps of a filter lead to, the last one being that state."""
-        found: list[int] = []
-        while state > 0:
-            found.append(state)
-            state = int(self.records[state, at.PARENT])
-        return found[::-1]
+        return found
 
     def _make_room(self, steps: int) -> None:
         """Make room for so many more steps, and for as many again as there are."""
@@ -127,10 +92,10 @@ class Nfa:
         if needed > len(self._records):
             self._records = self._widened(self._records, needed)
         pairs = self.transitions + steps
-        if 4 * pairs > len(self._table):
+        if 4 * pairs > len(self.table):
             table = np.zeros(1 << (4 * pairs).bit_length(), np.int64)
-            copy_pairs(self._table, table)
-            self._table = table
+            copy_pairs(self.table, table)
+            self.table = table
             self.copies += 1
 
     def _widened(self, array: Int32, needed: int) -> Int32:
@@ -146,28 +111,18 @@ class Nfa:
 
         The states are distinct. One that answers some already answers the new one too.
         """
-        first, last = self._sets, self._sets + len(ends)
-        if last > len(self._ends):
-            self._ends = self._widened(self._ends, last)
-            self._next_set = self._widened(self._next_set, last)
-        self._ends[first:last] = ends
-        self._sets = last
+        first, self.sets = self.sets, self.sets + len(ends)
+        if self.sets > len(self.next_set):
+            self.next_set = self._widened(self.next_set, self.sets)
         real = ends >= 0
-        states, numbers = ends[real], np.arange(first, last, dtype=np.int32)[real]
-        self._next_set[numbers] = self.records[states, at.ACCEPTS]
+        states, numbers = ends[real], np.arange(first, self.sets, dtype=np.int32)[real]
+        self.next_set[numbers] = self.records[states, at.ACCEPTS]
         self.records[states, at.ACCEPTS] = numbers
 
-    def end(self, set: int) -> int:
-        """The state that answers a set of queries, or -1 if none does alone."""
-        return int(self._ends[set])
-
-    def watch(self, states: Sequence[int], by: int = 1) -> None:
-        """Have the nodes that reach some states written down; with ``by=-1``, no longer.
-
-        States are watched as often as somebody asked for it.
-        """
-        np.add.at(self.records[:, at.WATCHED], list(states), by)
-        self._watches += by * len(states)
+    def watch(self, states: Sequence[int]) -> None:
+        """Have the nodes that reach some states recorded as occurrences."""
+        np.add.at(self.records[:, at.WATCHED], list(states), 1)
+        self._watches += len(states)
 
     @property
     def is_watching(self) -> bool:
@@ -177,3 +132,58 @@ class Nfa:
     def descends(self, state: int) -> bool:
         """Whether the last step to a state is one to descendants."""
         return bool(self.records[state, at.CODE] & 1)
+
+
+class NfaRun:
+    """Runs an NFA over batches, in one thread; the NFA may grow between two runs."""
+
+    def __init__(self) -> None:
+        self._element_labels = ElementLabels([])
+        self._known_labels = -1
+        sizes = dict.fromkeys(("is_pending", "reached_in", "tops"), 0)
+        sizes |= dict.fromkeys(("here", "pending"), _ROOM * at.ENTRY)
+        sizes |= {"levels": _ROOM * at.LEVEL, "occurrences": _ROOM * at.OCCURRENCE}
+        work = zeros(at.Work, _ROOM, found_starts=1, **sizes)
+        self._state = State(at.STATE_SIZE, at.WORK, work, [("targets", "probes")])
+        self.memory_usage = self._state.memory_usage
+
+    def found(self) -> tuple[Int64, Int32]:
+        """The sets found in the last run: ``found[starts[i]:starts[i + 1]]`` in document i.
+
+        Both are the caller's.
+        """
+        work, used = self._state.arrays, self._state.words[at.FOUND_USED]
+        return work.found_starts.copy(), work.found[:used].copy()
+
+    def run(
+        self, nfa: Nfa, names: Sequence[str], batch: DocumentBatch, vocabulary: Vocabulary
+    ) -> Int64:
+        """Run an NFA over a batch that was parsed with a vocabulary.
+
+        Args:
+            names: what the labels of the NFA stand for.
+
+        Returns:
+            int64[n, OCCURRENCE]; the nodes that reached watched states, by start event; until the
+            next run.
+        """
+        state, words = self._state, self._state.words
+        if len(names) != self._known_labels:
+            self._known_labels = len(names)
+            self._element_labels = ElementLabels(names)
+        labels = self._element_labels.of(vocabulary)
+        state.replace(found_starts=np.zeros(batch.documents + 1, np.int64))
+        state.reserve(len(nfa), "is_pending", "reached_in")
+        state.reserve(len(nfa), "tops", fill=-1)
+        serial = int(words[at.SERIAL])
+        if serial + batch.documents > np.iinfo(np.int32).max:
+            state.arrays.reached_in[:] = serial = 0
+        words[: at.NUMBERS] = 0
+        words[at.SERIAL] = serial
+        words[at.SETS] = nfa.sets
+        words[at.IS_WATCHING] = nfa.is_watching
+        records, batched = nfa.records.reshape(-1), (batch.document_starts, batch.tags)
+        state.register(at.READ, at.Read(records, nfa.table, nfa.next_set, *batched, *labels))
+        state.run(run)
+        used = int(words[at.OCCURRENCES_USED])
+        return state.arrays.occurrences[: used * at.OCCURRENCE].reshape(used, at.OCCURRENCE)

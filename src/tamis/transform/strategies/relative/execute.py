@@ -9,7 +9,7 @@ from tamis.core.kernel.state import zeros
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
-from tamis.matching.engines.nfa.execute import NfaRun
+from tamis.matching.engines.nfa.states import NfaRun
 from tamis.transform.constants import read_of
 from tamis.transform.layout import CONSTANTS, EVENTS, Constants
 from tamis.transform.shapes import Shape
