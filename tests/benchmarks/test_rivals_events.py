@@ -16,7 +16,7 @@ from benchmarks.programs.rivals_events import RIVALS, constraints, read
 from tamis.events.engines import reference
 from tamis.events.model import TableBuilder
 from tamis.language.constraints import Constraint
-from tests.events.drawing import answers
+from tests.support.drawn_events import answers
 
 ROOT = Path(__file__).parents[2]
 NAMES = [f"n{number}" for number in range(5)]

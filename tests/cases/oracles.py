@@ -12,7 +12,7 @@ from tamis.documents.source import Source
 from tamis.language.xpath import absolute_xpath
 from tamis.matching.engines.lxml.execute import lxml_tree
 from tests.cases.table import Case
-from tests.oracles import lxml_xpath
+from tests.support.oracles import lxml_xpath
 
 
 def tree_of(case: Case) -> etree._ElementTree:

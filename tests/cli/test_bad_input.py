@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tamis.core.limits import DEFAULT_LIMITS
-from tests.cli.running import run, run_process
+from tests.support.running import run, run_process
 
 Write = Callable[[dict[str, str | bytes]], None]
 

@@ -7,7 +7,7 @@ import pytest
 
 import tamis
 from tamis.cli.check import AgainstLxml
-from tests.cli.running import run
+from tests.support.running import run
 
 Write = Callable[[dict[str, str | bytes]], None]
 

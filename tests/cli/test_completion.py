@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tamis.cli import completion
-from tests.cli.running import run
+from tests.support.running import run
 
 SHELLS = ("bash", "zsh", "fish")
 SCRIPT = Path(__file__).parents[2] / "scripts" / "make-completions"

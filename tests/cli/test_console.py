@@ -15,7 +15,7 @@ import pytest
 import tamis
 from tamis.cli import app
 from tamis.cli.options import Commands
-from tests.cli.running import COMMAND, environment, run, run_process, start
+from tests.support.running import COMMAND, environment, run, run_process, start
 
 Write = Callable[[dict[str, str | bytes]], None]
 

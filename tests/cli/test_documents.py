@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run, start
+from tests.support.running import run, start
 
 Write = Callable[[dict[str, str | bytes]], None]
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cli.running import run, run_process
+from tests.support.running import run, run_process
 
 Write = Callable[[dict[str, str | bytes]], None]
 

@@ -16,7 +16,7 @@ import pytest
 
 import tamis
 from tamis.language.entries import BULK_MIN
-from tests.cli.running import environment, run, run_process, start
+from tests.support.running import environment, run, run_process, start
 
 Write = Callable[[dict[str, str | bytes]], None]
 

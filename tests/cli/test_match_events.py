@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from tamis.cli.console import encode
-from tests.cli.running import run, run_process, start
+from tests.support.running import run, run_process, start
 
 Write = Callable[[dict[str, str | bytes]], None]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import environment, run, run_process
+from tests.support.running import environment, run, run_process
 
 Write = Callable[[dict[str, str | bytes]], None]
 

@@ -8,7 +8,7 @@ from lxml import etree
 from tamis.core import arguments as checks
 from tamis.core.limits import Limits
 from tamis.matching import compile as compile_module
-from tests.cli.running import run, run_process
+from tests.support.running import run, run_process
 
 Write = Callable[[dict[str, str | bytes]], None]
 

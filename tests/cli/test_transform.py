@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from tests.cli.running import run
+from tests.support.running import run
 
 Write = Callable[[dict[str, str | bytes]], None]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import run, run_process, start
+from tests.support.running import run, run_process, start
 
 Write = Callable[..., None]
 

@@ -28,8 +28,8 @@ from tamis_workload.documents.dblp import dblp
 from tamis_workload.documents.grammar import Documents
 from tamis_workload.events import EventWorkload
 from tests.core.use_everything import use_everything
-from tests.matching.automaton.asking import Asking
 from tests.matching.automaton.compare import compare
+from tests.matching.automaton.comparison import Comparison
 from tests.papers.pma.variants import OPTIONS
 
 _PROJECTION = EVERYTHING._replace(lines=False)
@@ -98,9 +98,9 @@ def main() -> None:
         for values in part():
             digest.update(values)
         print(part.__name__, digest.hexdigest())
-    asking = Asking()
-    print("wrong", compare(7, 0, 40, asking))
-    print("asked", asking.comparisons)
+    comparison = Comparison()
+    print("wrong", compare(7, 0, 40, comparison))
+    print("asked", comparison.comparisons)
     if declare.mode() != "jit":
         return
     unused = [each.__name__ for each in declare.KERNELS if not each.signatures]

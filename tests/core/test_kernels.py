@@ -12,7 +12,7 @@ import pytest
 
 from tamis.core.kernel import bits
 from tamis.documents.tokenizer import vectors
-from tests.documents.processes import CHECKED, output, start
+from tests.support.processes import CHECKED, output, start
 
 MODULE = "tests.core.every_kernel"
 ANSWERS = ("drawn", "parsed", "read", "filtered", "asked")

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from xml.parsers import expat
 
-from tests.corpora import CORPORA, ROOT
 from tests.documents import adversarial_documents
 from tests.documents.mutations import Document, taken_apart
+from tests.support.corpora import CORPORA, ROOT
 
 _REPOSITORY = Path(__file__).parent.parent.parent
 _SMALLEST, _LARGEST = 30, 300

@@ -17,7 +17,7 @@ from tamis.documents.vocabulary import (
     Vocabulary,
 )
 from tests.cases.table import cases
-from tests.documents.parsing import batch_of, texts, values
+from tests.support.parsing import batch_of, texts, values
 
 DTYPES = {
     "document_starts": np.int64,

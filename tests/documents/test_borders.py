@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from tests.documents.borders import Guarded
-from tests.documents.processes import output, start
+from tests.support.processes import output, start
 
 MODULE = "tests.documents.borders"
 

@@ -9,8 +9,8 @@ import pytest
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents.source import Source, read
-from tests.corpora import ROOT
 from tests.documents.eligible import compare_all, is_for_the_fast_path
+from tests.support.corpora import ROOT
 
 FOLDERS = sorted(path.name for path in ROOT.iterdir() if path.is_dir()) if ROOT.is_dir() else []
 

@@ -24,7 +24,7 @@ from tamis.documents.tokenizer.records import TokenizedRecords
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tests.documents.mutations import Mutator, taken_apart
 from tests.documents.test_records import chunked, nodes
-from tests.strategies import documents
+from tests.support.strategies import documents
 
 ALL = EVERYTHING._replace(lines=False)
 MUTATIONS = int(os.environ.get("TAMIS_MUTATIONS", "3000"))

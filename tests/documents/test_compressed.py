@@ -22,7 +22,7 @@ from tamis.core.errors import MalformedDocument, UnreadableDocument
 from tamis.core.limits import Limits
 from tamis.documents.files import NameFilter, ZipMember, archive_members, is_zip, zip_members
 from tamis.documents.source import Document, gunzipped, read
-from tests.documents.parsing import batch_of, error_of, texts
+from tests.support.parsing import batch_of, error_of, texts
 
 DATA = "<a>é\n<b/></a>".encode()
 GZIP = gzip.compress(DATA)

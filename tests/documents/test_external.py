@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tests.documents.parsing import batch_of, texts, values
+from tests.support.parsing import batch_of, texts, values
 
 SECRET = "SECRET"
 

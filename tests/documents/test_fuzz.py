@@ -12,9 +12,9 @@ import pytest
 from tamis.documents.source import Source
 from tests.documents.both_paths import BothPaths, Difference
 from tests.documents.fuzz import BATCH, Run, documents, fuzz, sources
-from tests.documents.processes import output, start
 from tests.documents.seeds import available
 from tests.documents.test_both_paths import Wrong
+from tests.support.processes import output, start
 
 HAND = Run(0, ("hand",))
 

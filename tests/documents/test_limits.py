@@ -19,7 +19,7 @@ import tamis
 from tamis.core.errors import DocumentLimitError
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import EVERYTHING, Projection
-from tests.documents.parsing import batch_of, error_of
+from tests.support.parsing import batch_of, error_of
 
 GOOD = b"<good/>"
 

@@ -10,7 +10,7 @@ import pytest
 
 import tamis
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
-from tests.documents.parsing import batch_of, error_of, texts, values
+from tests.support.parsing import batch_of, error_of, texts, values
 
 ALL = EVERYTHING._replace(lines=False)
 # The character classes of the recommendation's fifth edition, [4] and [4a], without the colon.

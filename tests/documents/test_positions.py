@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.documents.parsing import error_of
+from tests.support.parsing import error_of
 
 JUNK = (
     "junk after document element: documents one after the other are what "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.documents.processes import CHECKED, output, start
+from tests.support.processes import CHECKED, output, start
 
 MODULE = "tests.documents.sample"
 

@@ -20,9 +20,9 @@ from tamis.documents.expat_records import ExpatRecords
 from tamis.documents.records import RecordBatch, StreamPosition, parse_records
 from tamis.documents.source import open_stream
 from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
-from tests.documents.parsing import batch_of
 from tests.documents.test_positions import JUNK
-from tests.strategies import documents
+from tests.support.parsing import batch_of
+from tests.support.strategies import documents
 
 
 def chunked(data: bytes, size: int) -> Iterator[bytes]:

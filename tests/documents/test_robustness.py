@@ -1,4 +1,4 @@
-"""The hostile and broken documents of the corpora: an answer or an error, soon."""
+"""The adversarial and broken documents of the corpora: an answer or an error, soon."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import tamis
-from tests.corpora import ROOT
-from tests.documents.parsing import batch_of
+from tests.support.corpora import ROOT
+from tests.support.parsing import batch_of
 
 FILES = sorted(
     path

@@ -18,7 +18,7 @@ import pytest
 import tamis
 from tamis.core.limits import Limits
 from tamis.documents.source import Document, read
-from tests.documents.parsing import batch_of, error_of, texts
+from tests.support.parsing import batch_of, error_of, texts
 
 TEXT = "<a>é\n<b/></a>"
 DATA = TEXT.encode()

@@ -13,7 +13,7 @@ from tamis.events.explain import contradictions
 from tamis.events.model import FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
-from tests.events.drawing import CONSTRAINTS, EVENTS, NUMBERS, answers, tables
+from tests.support.drawn_events import CONSTRAINTS, EVENTS, NUMBERS, answers, tables
 
 
 @given(tables(), EVENTS)

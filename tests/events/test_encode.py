@@ -19,7 +19,7 @@ from tamis.core.errors import EventLimitError, MalformedEvent
 from tamis.core.limits import Limits
 from tamis.events.encode import encode
 from tests.events.decoding import canonical, decoded
-from tests.events.drawing import EVENTS, NAMES
+from tests.support.drawn_events import EVENTS, NAMES
 
 
 class Colour(enum.StrEnum):

@@ -10,7 +10,7 @@ from hypothesis import given
 from tamis.events.model import By, FilterTable
 from tamis.events.planner import ENGINES
 from tamis_papers.pcm import has_gpu
-from tests.events.drawing import EVENTS, answers, tables
+from tests.support.drawn_events import EVENTS, answers, tables
 
 NAMES = [
     pytest.param(name, marks=pytest.mark.skipif(name == "ccm" and not has_gpu(), reason="no GPU"))

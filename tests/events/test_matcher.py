@@ -43,7 +43,7 @@ from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
-from tests.events.drawing import EVENTS, NAMES, OTHERS, VALUES, answers, tables
+from tests.support.drawn_events import EVENTS, NAMES, OTHERS, VALUES, answers, tables
 
 FINITE = VALUES.filter(lambda value: not isinstance(value, float) or math.isfinite(value))
 """Values that JSON has."""

@@ -28,7 +28,7 @@ from tamis.events.model import FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint, parse_filters, print_filters
 from tamis_workload import EventWorkload
-from tests.events.drawing import CONSTRAINTS
+from tests.support.drawn_events import CONSTRAINTS
 
 
 def filters_of(table: FilterTable) -> list[list[tuple[Any, ...]]]:

@@ -15,7 +15,7 @@ from tamis.core.errors import SubscriptionError, SubscriptionLimitError, Subscri
 from tamis.core.limits import Limits
 from tamis.events.model import number
 from tamis.language.constraints import Constraint, Filter, parse_filters, print_filters
-from tests.events.drawing import CONSTRAINTS
+from tests.support.drawn_events import CONSTRAINTS
 
 
 def c(name: str, operator: str, constant: object = None) -> Constraint:

@@ -16,7 +16,7 @@ from tamis.documents.source import Source
 from tamis.language.xpath import absolute_xpath, parse
 from tamis.matching.engines.lxml.execute import lxml_tree
 from tests.cases.table import cases
-from tests.oracles import lxml_xpath
+from tests.support.oracles import lxml_xpath
 
 NAMESPACES = {"p": "urn:p"}
 LOSES_NODES = ", which matches the same documents, but selects nothing"

@@ -28,8 +28,8 @@ from tamis.documents.source import Source
 from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis_workload.observed.generator import draw_from_documents
 from tamis_workload.queries.queries import Queries
-from tests.corpora import CORPORA, ROOT
-from tests.oracles import lxml_xpath, read
+from tests.support.corpora import CORPORA, ROOT
+from tests.support.oracles import lxml_xpath, read
 
 RECORD = Path(__file__).parent / "compare_corpora.json"
 SEED = 20261122

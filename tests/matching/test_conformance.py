@@ -18,8 +18,8 @@ from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tests.schema.test_prune import FILTERS, NAMES, dtd_of, graphs, tree
 from tests.schema.test_twigs import TWIGS
-from tests.strategies import NAMESPACES
 from tests.support.engines import ENGINES
+from tests.support.strategies import NAMESPACES
 
 PRUNING = [engine.name for engine in ENGINES if engine.heuristics]
 DTD = """

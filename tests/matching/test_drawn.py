@@ -22,8 +22,8 @@ from tamis_workload.draws import Values
 from tamis_workload.observed.generator import draw_from_documents
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tests.matching.replay import answers, answers_for_each, command
-from tests.strategies import NAMESPACES, documents, dtds, subscriptions
+from tests.support.replay import answers, answers_for_each, command
+from tests.support.strategies import NAMESPACES, documents, dtds, subscriptions
 
 thorough = settings(
     max_examples=600,

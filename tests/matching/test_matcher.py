@@ -104,7 +104,7 @@ def test_every_kind_of_source(tmp_path: Path) -> None:
             matcher.match_many(one_document)  # type: ignore[arg-type]
 
 
-def test_a_hostile_stream_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stream_that_fails_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names that no subscription knows are forgotten, all at once where they are many."""
     most = 500
     monkeypatch.setattr(parser_module, "NAMES_MAX", most)

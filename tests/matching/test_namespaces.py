@@ -15,8 +15,8 @@ from tamis.language.entries import BULK_MIN
 from tamis.matching import planner
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
-from tests.oracles import lxml_xpath
-from tests.transform.saxon import transformed
+from tests.support.oracles import lxml_xpath
+from tests.support.saxon import transformed
 
 URI = "http://maven.apache.org/POM/4.0.0"
 DOCUMENTS = [

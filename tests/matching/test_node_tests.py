@@ -18,8 +18,8 @@ from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tests.matching.selected import Oracle
-from tests.oracles import lxml_xpath
 from tests.support.engines import ENGINES
+from tests.support.oracles import lxml_xpath
 
 AXES = ["child::", "descendant::", "descendant-or-self::", "self::", "@"]
 TESTS = ["a", "p:a", "p:*", "*", "node()", "text()"]

@@ -21,13 +21,13 @@ from tamis.documents import offsets
 from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.selection import Node, Selection
 from tamis_workload.observed.generator import draw_from_documents
-from tests.corpora import CORPORA, corpus
 from tests.matching.automaton.test_cache import varied
 from tests.matching.selected import Oracle
 from tests.matching.test_drawn import thorough
 from tests.matching.test_oracles import small
-from tests.oracles import read
-from tests.strategies import NAMESPACES, documents, subscriptions
+from tests.support.corpora import CORPORA, corpus
+from tests.support.oracles import read
+from tests.support.strategies import NAMESPACES, documents, subscriptions
 
 ENGINES = ("auto", "reference")
 

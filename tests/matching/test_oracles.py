@@ -20,10 +20,10 @@ from tamis.documents.source import Source
 from tamis.language.xpath import parse
 from tamis.matching.engines.lxml.execute import lxml_tree
 from tamis_workload.observed.generator import draw_from_documents
-from tests.corpora import CORPORA, ROOT, corpus
 from tests.matching.compare_corpora import RECORD, compare, digest, draw
 from tests.matching.xpath_sets import REFUSED, invented_document, queries, refused
-from tests.oracles import elementpath_true, lxml_xpath
+from tests.support.corpora import CORPORA, ROOT, corpus
+from tests.support.oracles import elementpath_true, lxml_xpath
 
 pytestmark = pytest.mark.corpora
 

@@ -11,9 +11,9 @@ from tamis.documents.source import read
 from tamis.documents.vocabulary import ALL_NAMES, EVERYTHING, NO_NAMES, Names, Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.projection import projection_of
-from tests.matching.replay import command
-from tests.strategies import NAMESPACES, documents, subscriptions
 from tests.support.engines import ENGINES
+from tests.support.replay import command
+from tests.support.strategies import NAMESPACES, documents, subscriptions
 
 A, B, X = (Names([("", name)]) for name in "abx")
 

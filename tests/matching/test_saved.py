@@ -21,7 +21,7 @@ from tamis.matching import saved
 from tamis.matching.engines.automaton.layout import COUNT
 from tamis.matching.engines.automaton.save import PROGRAM_VERSION
 from tests.cases.table import cases
-from tests.documents.processes import output, start
+from tests.support.processes import output, start
 
 SUBSCRIPTIONS: dict[str | int, str] = {
     "path": "//a/b", 7: "//a[b = 'x']", "named": "//*[name() = 'p:a']", "same": "//a/b",

@@ -25,9 +25,9 @@ from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import read_graph
 from tamis_workload.observed.generator import draw_from_documents
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
-from tests.corpora import ROOT, corpus
-from tests.oracles import lxml_xpath
+from tests.support.corpora import ROOT, corpus
 from tests.support.engines import ENGINES
+from tests.support.oracles import lxml_xpath
 
 pytestmark = pytest.mark.corpora
 

@@ -15,7 +15,7 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse_any
 from tamis.matching.engines.lxml.compile import compile_queries
 from tamis.matching.engines.lxml.execute import answer, lxml_tree
-from tests.documents.parsing import batch_of, texts, values
+from tests.support.parsing import batch_of, texts, values
 
 SUBSETS = {
     "none": "",

@@ -17,7 +17,7 @@ from tamis.language.xpath import absolute_xpath, parse_value
 from tamis.matching.compile import value_matcher
 from tamis.matching.engines.lxml.execute import lxml_tree
 from tests.matching.test_drawn import thorough
-from tests.strategies import NAMESPACES, documents, subscriptions
+from tests.support.strategies import NAMESPACES, documents, subscriptions
 
 DTD = """<!DOCTYPE a [<!ATTLIST b d CDATA 'D' k NMTOKENS #IMPLIED><!ENTITY t 'tt'>
 <!ENTITY e '<b>1<c/>2</b>x'>]>"""

@@ -15,7 +15,7 @@ from tamis.core.errors import SubscriptionError
 from tamis.core.limits import DEFAULT_LIMITS
 from tamis.language.grammar import parse_syntax, walk
 from tamis.language.xpath import parse
-from tests.corpora import ROOT
+from tests.support.corpora import ROOT
 
 REFUSED = Path(__file__).parent / "xpath_sets_refused.toml"
 

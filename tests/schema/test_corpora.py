@@ -11,8 +11,8 @@ from lxml import etree
 
 from tamis.core.errors import SchemaError
 from tamis.schema.reader import read_doctype, read_dtd
-from tests.corpora import ROOT
 from tests.schema.against_lxml import facts, facts_of_lxml, models, models_of_lxml
+from tests.support.corpora import ROOT
 
 DTDS = sorted(ROOT.glob("**/*.dtd"))
 MODULES = sorted(path for ending in ("ent", "mod") for path in ROOT.glob(f"**/*.{ending}"))

@@ -11,7 +11,7 @@ from tamis.core.errors import UsageError
 from tamis.schema.dtd import Child, ContentKind, Dtd, ElementType, Group, Occurs, Particle
 from tamis.schema.graph import SchemaGraph
 from tamis.schema.reader import parse_dtd, read_dtd
-from tests.corpora import ROOT
+from tests.support.corpora import ROOT
 
 PAPER = """<!ELEMENT a (b | c | d)*> <!ELEMENT b (f)> <!ELEMENT c (f)> <!ELEMENT d (e)>
            <!ELEMENT e (f)> <!ELEMENT f EMPTY>"""

@@ -22,7 +22,7 @@ from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import parse_dtd
 from tamis.schema.twigs import failure_of, prune_query
 from tests.schema.test_prune import FIGURE_1, HEURISTICS, dtd_of, pruner_of
-from tests.strategies import NAMESPACES, PREDICATES, subscriptions
+from tests.support.strategies import NAMESPACES, PREDICATES, subscriptions
 
 BOOK = """
 <!ELEMENT book (title, section*)> <!ELEMENT section (title, (section | figure | para)*)>

@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 import tamis
 from tamis.spark import start_spark
 from tamis_workload.observed.generator import draw_from_documents
-from tests.corpora import CORPORA, corpus
-from tests.oracles import read
+from tests.support.corpora import CORPORA, corpus
+from tests.support.oracles import read
 
 
 @pytest.fixture(scope="session")

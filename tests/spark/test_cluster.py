@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import tamis
-from tests.cli.running import COMMAND
 from tests.spark.answers import answers_in, in_process
 from tests.spark.servers import SPARK_HOME, Cluster, cluster, environment
+from tests.support.running import COMMAND
 
 SUBSCRIPTIONS = {
     **{f"s{number}": f"//item[@n = {number}]" for number in range(300)},

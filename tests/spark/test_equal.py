@@ -13,11 +13,11 @@ from pyspark.sql import SparkSession
 import tamis
 from tamis.spark import match, match_files, program, run, stream
 from tamis_workload.observed.generator import draw_from_documents
-from tests.corpora import CORPORA, corpus
-from tests.matching.replay import command
-from tests.oracles import read
 from tests.spark.answers import Answers, answers_in, in_process
-from tests.strategies import NAMESPACES, documents, subscriptions
+from tests.support.corpora import CORPORA, corpus
+from tests.support.oracles import read
+from tests.support.replay import command
+from tests.support.strategies import NAMESPACES, documents, subscriptions
 
 
 def on_spark(spark: SparkSession, matcher: tamis.CompiledMatcher, given: Sequence[str]) -> Answers:

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import tamis
 from tamis.spark import ProgramArtifact, match, match_files, program, run
-from tests.cli.running import run as run_here
+from tests.support.running import run as run_here
 
 SUBSCRIPTIONS = {f"s{number}": f"//a[@n = {number}]" for number in range(50)} | {
     "all": "//*",

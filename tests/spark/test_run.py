@@ -22,9 +22,9 @@ from pyspark.sql import functions as F  # noqa: N812
 import tamis
 from tamis.spark import job, program, run
 from tamis.spark.listing import list_files
-from tests.cli.running import COMMAND, Outcome
-from tests.cli.running import run as run_here
 from tests.spark.test_output import as_before
+from tests.support.running import COMMAND, Outcome
+from tests.support.running import run as run_here
 
 SUBSCRIPTIONS = "large\t//order[total > 100]\nurgent\t//order[@urgent]\n//item\n"
 FILES: dict[str, str | bytes] = {

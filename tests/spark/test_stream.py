@@ -22,8 +22,8 @@ from tamis.spark.parquet import ParquetStore
 from tamis.spark.postgres import PostgresStore
 from tamis.spark.results import Run, rows_about
 from tamis.spark.stream import ArrivalsReader, stream_folders
-from tests.cli.running import COMMAND
 from tests.spark.servers import environment, postgres
+from tests.support.running import COMMAND
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from tamis.core.limits import Limits
 from tamis.schema.reader import read_graph
 from tamis.spark import transform
 from tamis_workload import TransformationOptions, transformations_from_dtd
-from tests.corpora import ROOT, corpus
 from tests.spark.servers import connect_server
+from tests.support.corpora import ROOT, corpus
 
 SUBSCRIPTIONS = {
     "titles": "<t>{ for $b in /bib/book return $b/title }</t>",

@@ -6,8 +6,8 @@ import pytest
 
 from tamis.core.errors import BadSubscriptions
 from tamis.transform.transformer import Transformer
-from tests.transform.cases import CASES, Case
-from tests.transform.saxon import canonical, transformed
+from tests.support.saxon import canonical, transformed
+from tests.support.transform_cases import CASES, Case
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -10,8 +10,8 @@ import pytest
 import tamis_workload as workload
 from tamis.schema.reader import read_graph
 from tamis.transform.transformer import Transformer
-from tests.corpora import ROOT, corpus
-from tests.transform.saxon import canonical, transformed
+from tests.support.corpora import ROOT, corpus
+from tests.support.saxon import canonical, transformed
 from tests.transform.test_relative import check
 
 pytestmark = pytest.mark.corpora

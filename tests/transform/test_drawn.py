@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tamis.transform.transformer import Transformer
-from tests.transform.drawing import documents, transformations
-from tests.transform.saxon import canonical, transformed
+from tests.support.drawn_transformations import documents, transformations
+from tests.support.saxon import canonical, transformed
 
 
 @settings(max_examples=300)

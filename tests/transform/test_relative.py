@@ -11,9 +11,9 @@ from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shapes, Task
 from tamis.transform.strategies.reference import find_groups
 from tamis.transform.strategies.relative.execute import RelativeStrategy
-from tests.transform.cases import CASES
-from tests.transform.drawing import documents, transformations
-from tests.transform.strategies import listed, parsed, tasks_of
+from tests.support.drawn_transformations import documents, transformations
+from tests.support.transform_cases import CASES
+from tests.support.transform_strategies import listed, parsed, tasks_of
 
 
 def check(queries: list[str], document: str) -> int:

@@ -11,7 +11,7 @@ from lxml import etree
 
 from tamis.core.errors import UsageError
 from tamis_workload.documents.dblp import authors, dblp
-from tests.corpora import ROOT
+from tests.support.corpora import ROOT
 
 
 def test_size_and_events() -> None:

@@ -19,7 +19,7 @@ from tamis.schema.reader import parse_dtd, read_dtd
 from tamis_workload.documents import template
 from tamis_workload.documents.grammar import DocumentOptions, Documents
 from tamis_workload.draws import Values
-from tests.corpora import ROOT
+from tests.support.corpora import ROOT
 
 BOOKS = """
 <!ELEMENT library (book | journal)*>

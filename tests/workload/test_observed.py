@@ -20,8 +20,8 @@ from tamis_workload.observed.generator import Expressions, draw_from_documents
 from tamis_workload.observed.predicates import Predicates
 from tamis_workload.observed.trees import read_trees
 from tamis_workload.queries.queries import Queries
-from tests.corpora import CORPORA, corpus
-from tests.oracles import lxml_xpath, read
+from tests.support.corpora import CORPORA, corpus
+from tests.support.oracles import lxml_xpath, read
 
 SHOP = """<?xml version="1.0"?>
 <shop xmlns="urn:shop" xmlns:x="urn:x" xml:lang="en">

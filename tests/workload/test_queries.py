@@ -20,7 +20,7 @@ from tamis_workload.draws import Values
 from tamis_workload.names import QueryNames
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tests.corpora import ROOT
+from tests.support.corpora import ROOT
 
 DTD = """
 <!ELEMENT shop (item*, note?)>  <!ATTLIST shop open CDATA #IMPLIED>

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from lxml import etree
 
 from tamis_workload.observed.trees import read_trees
-from tests.strategies import documents
+from tests.support.strategies import documents
 
 
 @settings(max_examples=200, deadline=None)

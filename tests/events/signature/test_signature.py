@@ -26,7 +26,7 @@ from tamis.events.model import By, EventBatch, FilterTable, TableBuilder
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.constraints import Constraint
 from tamis_workload import EventWorkload
-from tests.events.drawing import EVENTS, answers, tables
+from tests.support.drawn_events import EVENTS, answers, tables
 
 EVERY_BY: tuple[By, ...] = ("filter", "subscription", "interface")
 

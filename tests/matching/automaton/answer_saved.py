@@ -14,7 +14,7 @@ from pathlib import Path
 from tamis.matching.engines.automaton import open_automaton
 from tamis.matching.engines.automaton.layout import COUNT
 from tamis.matching.engines.automaton.save import load_cache, load_program
-from tests.matching.automaton.hostile import said, sample
+from tests.matching.automaton.mutated_programs import said, sample
 
 
 def main() -> None:

@@ -25,9 +25,9 @@ from tamis_workload.documents.grammar import DocumentOptions, Documents
 from tamis_workload.draws import Values
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tests.matching.automaton.asking import Asking, Difference, Way, supported, ways
+from tests.matching.automaton.comparison import Comparison, Difference, Way, supported, ways
 from tests.matching.automaton.trees import NAMESPACES, Shape, document, expression
-from tests.matching.replay import command
+from tests.support.replay import command
 
 _ELEMENTS = "abcdef"
 DEPTHS_MAX = (4, 8, 20)
@@ -120,13 +120,13 @@ def _dtd(draw: Random) -> str:
 
 def shrunk(asked: Round, found: Difference) -> tuple[Round, Difference]:
     """A round that still differs, with fewer subscriptions and documents, asked in one way."""
-    asking = Asking()
+    comparison = Comparison()
     asked = Round(asked.queries, asked.documents, [found.way])
     is_smaller = True
     while is_smaller:
         is_smaller = False
         for smaller in _smaller(asked):
-            difference = asking.difference(
+            difference = comparison.difference(
                 list(smaller.queries.values()), smaller.documents, smaller.ways
             )
             if difference is not None:
@@ -166,14 +166,16 @@ def _text(document: str | bytes) -> str:
     return document if isinstance(document, str) else document.decode()
 
 
-def compare(seed: int, first: int, rounds: int, asking: Asking, seconds: float = 1e9) -> str | None:
+def compare(
+    seed: int, first: int, rounds: int, comparison: Comparison, seconds: float = 1e9
+) -> str | None:
     """Ask rounds, as many as there is time for: what differs first, described, or None."""
     until = time.monotonic() + seconds
     for number in range(first, first + rounds):
         if time.monotonic() > until:
             break
         asked = drawn(seed, number)
-        found = asking.difference(list(asked.queries.values()), asked.documents, asked.ways)
+        found = comparison.difference(list(asked.queries.values()), asked.documents, asked.ways)
         if found is not None:
             again = f"python -m tests.matching.automaton.compare --seed {seed} --first {number}"
             return f"{again} --rounds 1\n{described(*shrunk(asked, found))}"
@@ -187,13 +189,13 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first round")
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    asking = Asking()
+    comparison = Comparison()
     started = time.monotonic()
-    difference = compare(given.seed, given.first, given.rounds, asking)
+    difference = compare(given.seed, given.first, given.rounds, comparison)
     print(
-        f"{asking.comparisons:,} comparisons, {asking.true:,} answers true, "
-        f"{asking.cleared:,} times cleared, {asking.plain:,} queries in bulk, "
-        f"{asking.sliced:,} in grids, {asking.sparse:,} sparse facts, "
+        f"{comparison.comparisons:,} comparisons, {comparison.true:,} answers true, "
+        f"{comparison.cleared:,} times cleared, {comparison.plain:,} queries in bulk, "
+        f"{comparison.sliced:,} in grids, {comparison.sparse:,} sparse facts, "
         f"{time.monotonic() - started:.0f} s"
     )
     if difference is not None:

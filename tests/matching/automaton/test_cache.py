@@ -19,7 +19,7 @@ from tamis.matching.engines import reference
 from tamis.matching.engines.automaton import compile_queries, layout
 from tamis.matching.engines.automaton import execute as automaton_module
 from tamis.matching.engines.automaton.execute import Automaton
-from tests.matching.automaton.asking import STRUCTURE, answers
+from tests.matching.automaton.comparison import STRUCTURE, answers
 
 UNLIMITED = 1 << 40
 NOTED = {"node_bits", "answer_bits", "child_facts", "derived", "derived_words", "counter_values"}

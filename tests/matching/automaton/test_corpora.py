@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tamis_workload.observed.generator import draw_from_documents
-from tests.corpora import CORPORA, corpus
-from tests.matching.automaton.asking import Asking, Way, supported
-from tests.oracles import read
+from tests.matching.automaton.comparison import Comparison, Way, supported
+from tests.support.corpora import CORPORA, corpus
+from tests.support.oracles import read
 
 pytestmark = pytest.mark.corpora
 
@@ -26,12 +26,12 @@ def test_real_documents(name: str) -> None:
     queries = supported(list(drawn), drawn.namespaces)
     assert len(queries) > DRAWN / 8
     numbers = tuple(range(len(documents)))
-    asking = Asking()
+    comparison = Comparison()
     several = [
         Way("all at once", 1 << 28, numbers, is_lean=True),
         Way("backwards, forgetting", 1, numbers[::-1], tuple(numbers[::7])),
         Way("in batches", 1_000_000, numbers, tuple(numbers[::5])),
     ]
-    assert asking.difference(list(queries.values()), documents, several) is None
-    assert asking.true > len(documents)
-    assert asking.cleared > 0
+    assert comparison.difference(list(queries.values()), documents, several) is None
+    assert comparison.true > len(documents)
+    assert comparison.cleared > 0

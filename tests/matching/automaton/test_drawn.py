@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, assume, given, note, settings
 from hypothesis import strategies as st
 
-from tests.matching.automaton import asking as asking_module
-from tests.matching.automaton.asking import Asking, supported, ways
+from tests.matching.automaton import comparison as comparison_module
 from tests.matching.automaton.compare import compare, drawn, shrunk
-from tests.strategies import NAMESPACES, documents, subscriptions
+from tests.matching.automaton.comparison import Comparison, supported, ways
+from tests.support.strategies import NAMESPACES, documents, subscriptions
 
 SECONDS = 20.0
-ASKING = Asking()
+ASKING = Comparison()
 
 
 @settings(
@@ -40,20 +40,20 @@ def test_many_subscriptions_at_once(expressions: list[str], texts: list[str], se
 def test_seeded() -> None:
     """On CI the same rounds each time; else others."""
     seed = 1 if os.environ.get("CI") else time.time_ns()
-    asking = Asking()
-    assert compare(seed, 0, 10_000, asking, SECONDS) is None
-    assert asking.comparisons > 50_000
-    assert asking.true > asking.comparisons / 200
-    assert asking.cleared > 100
-    assert asking.plain > 50
-    assert asking.sliced > 5
-    assert asking.sparse > 5
+    comparison = Comparison()
+    assert compare(seed, 0, 10_000, comparison, SECONDS) is None
+    assert comparison.comparisons > 50_000
+    assert comparison.true > comparison.comparisons / 200
+    assert comparison.cleared > 100
+    assert comparison.plain > 50
+    assert comparison.sliced > 5
+    assert comparison.sparse > 5
 
 
 def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The canary: an automaton that does not know its second query is found out, and told of."""
 
-    compiled = asking_module.compile_queries
+    compiled = comparison_module.compile_queries
 
     def wrong(queries):
         program = compiled(queries)
@@ -61,15 +61,15 @@ def test_a_wrong_answer_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
         accepts[accepts == 1] = 0
         return program._replace(arrays=program.arrays._replace(accepts=accepts))
 
-    monkeypatch.setattr(asking_module, "compile_queries", wrong)
-    text = compare(7, 0, 200, Asking())
+    monkeypatch.setattr(comparison_module, "compile_queries", wrong)
+    text = compare(7, 0, 200, Comparison())
     assert text is not None
     first, *lines = text.splitlines()
     number = int(first.split(" --first ")[1].split()[0])
     assert [line.split(": ")[0] for line in lines if line.startswith("document")] == ["document 0"]
     assert len([line for line in lines if line.startswith("subscription")]) <= 3
     asked = drawn(7, number)
-    found = Asking().difference(list(asked.queries.values()), asked.documents, asked.ways)
+    found = Comparison().difference(list(asked.queries.values()), asked.documents, asked.ways)
     assert found is not None
     smaller, _ = shrunk(asked, found)
     assert len(smaller.documents) == 1

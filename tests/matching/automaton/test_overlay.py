@@ -16,7 +16,7 @@ from tamis.matching.engines import reference
 from tamis.matching.engines.automaton import compile_queries
 from tamis.matching.engines.automaton.compile import rules
 from tamis.matching.engines.automaton.execute import Automaton
-from tests.matching.automaton.asking import STRUCTURE, answers
+from tests.matching.automaton.comparison import STRUCTURE, answers
 
 MANY = [f"//z[y = 'c{n}']" for n in range(rules.MANY_CONSTANTS)]
 """So that the alphabet of y is large; of these documents none is true."""

@@ -32,10 +32,10 @@ from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.engines.automaton.layout import COUNT, CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
 from tamis.matching.engines.automaton.save import load_cache, load_program, save_cache, save_program
-from tests.documents.processes import CHECKED, output, start
-from tests.matching.automaton.asking import answers
 from tests.matching.automaton.compare import drawn
-from tests.matching.automaton.hostile import ask_caches, ask_programs, said, sample
+from tests.matching.automaton.comparison import answers
+from tests.matching.automaton.mutated_programs import ask_caches, ask_programs, said, sample
+from tests.support.processes import CHECKED, output, start
 
 UNLIMITED = 1 << 40
 HEADER = 32
@@ -424,7 +424,7 @@ def test_a_table_rewritten_as_it_was_is_taken(small: Path) -> None:
     load_program(small)
 
 
-# -- hostile numbers -------------------------------------------------------------------------------
+# -- changed numbers -------------------------------------------------------------------------------
 
 
 def faults(became: Counter[str]) -> set[str]:
@@ -432,24 +432,26 @@ def faults(became: Counter[str]) -> set[str]:
     return {what.split(": ")[1] for what in became if ": " in what}
 
 
-def test_hostile_programs() -> None:
+def test_programs_with_changed_numbers() -> None:
     became = ask_programs(1, 3_000)
     assert became["refused"] > 500
     assert became["answered"] > 500
     assert faults(became) >= {*PARTS, "the types of its arrays", "the lengths of its arrays"}
 
 
-def test_hostile_caches() -> None:
+def test_caches_with_changed_numbers() -> None:
     became = ask_caches(1, 3_000)
     assert became["refused"] > 500
     assert became["answered"] > 500
     assert faults(became) >= {*CACHE_PARTS, "the lengths of its arrays"}
 
 
-def test_hostile_numbers_with_every_index_checked() -> None:
+def test_changed_numbers_with_every_index_checked() -> None:
     arguments = "--programs 2000 --caches 2000".split()
     text = output(
-        start("tests.matching.automaton.hostile", *arguments, TAMIS_KERNELS="jit", **CHECKED)
+        start(
+            "tests.matching.automaton.mutated_programs", *arguments, TAMIS_KERNELS="jit", **CHECKED
+        )
     )
     printed = dict(line.split(" ", 1) for line in text.splitlines())
     assert printed["reaches-out"] == "True"  # what is refused, if it is matched all the same
@@ -457,7 +459,7 @@ def test_hostile_numbers_with_every_index_checked() -> None:
         assert re.fullmatch(r"refused [1-9]\d+ answered [1-9]\d+", printed[kind])
 
 
-def test_a_hostile_file(path: Path) -> None:
+def test_a_file_with_changed_numbers(path: Path) -> None:
     """One that has right checksums for what nobody would compile."""
     file = array_file.open_arrays(path, "program", saved.PROGRAM_VERSION)
     rules = file.arrays["automaton.rules"].copy()

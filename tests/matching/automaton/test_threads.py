@@ -10,7 +10,7 @@ import pytest
 
 import tamis
 from tamis.matching import batches
-from tests.matching.automaton.asking import supported
+from tests.matching.automaton.comparison import supported
 from tests.matching.automaton.trees import NAMESPACES, Shape, document, expression
 
 SHAPE = Shape(

@@ -20,7 +20,7 @@ from tamis.language.values import xpath_number
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries
 from tamis.matching.engines.automaton.execute import Automaton
-from tests.matching.automaton.asking import STRUCTURE, answers
+from tests.matching.automaton.comparison import STRUCTURE, answers
 from tests.matching.automaton.test_cache import UNLIMITED, asked
 
 LONG = "12345678901234567890123"

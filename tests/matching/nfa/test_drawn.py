@@ -20,7 +20,7 @@ from tamis_workload.documents.grammar import DocumentOptions, Documents
 from tamis_workload.draws import Values
 from tamis_workload.queries.paths import QueryOptions, queries_from_dtd
 from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd
-from tests.strategies import NAMESPACES, documents, dtds, subscriptions
+from tests.support.strategies import NAMESPACES, documents, dtds, subscriptions
 
 thorough = settings(
     max_examples=150,

@@ -10,7 +10,7 @@ import pytest
 from tamis.core.errors import EngineRefused
 from tamis.core.limits import Limits
 from tamis.documents.vocabulary import Vocabulary
-from tests.matching.nfa.asking import asked, batch_of, by_reference, opened, queries
+from tests.matching.nfa.answers import asked, batch_of, by_reference, opened, queries
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_many_values() -> None:
     """Equal values are asked once, whoever has them; each way of asking, of many."""
     draw = random.Random(3)
     words = ["1", "2.0", " 2", "x", "x y", " x  y ", "", "10", "-1", "é"]
-    asking = ["= {}", "!= {}", "< {}", ">= {}"]
+    conditions = ["= {}", "!= {}", "< {}", ">= {}"]
     expressions = [
-        f"//{name}[{of} {draw.choice(asking).format(draw.choice(['1', '2', '-1']))}]"
+        f"//{name}[{of} {draw.choice(conditions).format(draw.choice(['1', '2', '-1']))}]"
         for name in "ab"
         for of in ("@x", ".", "text()", "b", "b/@x", "string-length(.)", "string-length(@x)")
         for _ in range(3)

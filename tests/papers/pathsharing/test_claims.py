@@ -19,7 +19,7 @@ from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.reader import parse_dtd
 from tamis_papers.pathsharing.claims import Claims
 from tamis_workload.documents.grammar import Documents
-from tests.strategies import dtds
+from tests.support.strategies import dtds
 from tests.support.tuples import PathTuples, path_tuples
 
 BOOK = """<!ELEMENT book (title, section+)> <!ELEMENT title (#PCDATA)>

@@ -17,9 +17,9 @@ from tamis.transform.strategies.reference import find_groups
 from tamis_papers.pathsharing.claims import Claims
 from tamis_papers.pathsharing.execute import PathSharing
 from tamis_papers.pathsharing.plan import FW, FWR, F, Planner, check_planned
-from tests.transform.cases import CASES
-from tests.transform.drawing import documents, documents_below, plain_transformations
-from tests.transform.strategies import listed, parsed, tasks_of
+from tests.support.drawn_transformations import documents, documents_below, plain_transformations
+from tests.support.transform_cases import CASES
+from tests.support.transform_strategies import listed, parsed, tasks_of
 
 BELOW = {"a": ("a", "b", "c"), "b": ("c", "d"), "c": ("d", "b"), "d": ()}
 """Which elements may be in which: a may be in itself, b and c in each other, d has none."""

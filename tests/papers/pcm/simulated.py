@@ -14,8 +14,8 @@ from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.language.constraints import Constraint
 from tamis_papers.pcm import PcmOptions, ccm, has_gpu
 from tamis_papers.pcm import cuda as at_work
-from tests.events.drawing import answers
 from tests.papers.pcm.test_drawn import events_of, of_numbers
+from tests.support.drawn_events import answers
 
 MIXED: list[list[Constraint]] = [
     [],

@@ -14,8 +14,8 @@ from tamis.events.engines import reference
 from tamis.events.model import By, FilterTable, TableBuilder
 from tamis.language.constraints import Constraint
 from tamis_papers.pcm import PcmOptions, compile_filters, ocm
-from tests.events.drawing import EVENTS, answers, tables
 from tests.papers.pcm.variants import OPTIONS
+from tests.support.drawn_events import EVENTS, answers, tables
 
 BY = st.sampled_from(["filter", "subscription", "interface"])
 

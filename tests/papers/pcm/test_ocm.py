@@ -14,9 +14,9 @@ from tamis.events.engines import reference
 from tamis.events.model import FilterTable, TableBuilder
 from tamis.language.constraints import Constraint
 from tamis_papers.pcm import OcmSearcher, PcmOptions, compile_filters, ocm
-from tests.events.drawing import answers
 from tests.papers.pcm.test_drawn import events_of, of_numbers
 from tests.papers.pcm.variants import OPTIONS
+from tests.support.drawn_events import answers
 
 
 def frozen(*filters: list[Constraint]) -> FilterTable:

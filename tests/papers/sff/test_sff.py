@@ -20,7 +20,7 @@ from tamis.language.constraints import Constraint, Filter
 from tamis_papers import sff
 from tamis_papers.sff import SffSearcher
 from tamis_papers.sff.layout import BASE
-from tests.events.drawing import EVENTS, NUMBERS, STRINGS, answers, tables
+from tests.support.drawn_events import EVENTS, NUMBERS, STRINGS, answers, tables
 
 BY: list[By] = ["filter", "subscription", "interface"]
 NAN = float("nan")

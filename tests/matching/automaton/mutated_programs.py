@@ -1,6 +1,6 @@
 """Give the automaton programs and caches in which numbers were changed: refused, or harmless.
 
-    python -m tests.matching.automaton.hostile [--seed S] [--programs N] [--caches N]
+    python -m tests.matching.automaton.mutated_programs [--seed S] [--programs N] [--caches N]
 
 A file can be made with right checksums and any numbers in it. Each time some numbers of one array
 are changed. Either that is refused, or what is left is matched, which has to end and, with
@@ -37,7 +37,7 @@ from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.engines.automaton.layout import CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
 from tamis.matching.engines.automaton.save import cache_of, named_arrays
-from tests.matching.automaton.asking import STRUCTURE
+from tests.matching.automaton.comparison import STRUCTURE
 from tests.matching.automaton.trees import NAMESPACES
 
 SECONDS_MAX = 20
@@ -162,14 +162,14 @@ def number(draw: Random, flat: np.ndarray, place: int) -> Any:
     return (value - int(information.min)) % span + int(information.min)
 
 
-def hostile_programs(seed: int) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
+def changed_programs(seed: int) -> Iterator[tuple[str, dict[str, np.ndarray]]]:
     draw = Random(f"program {seed}")
     arrays = sample().program.arrays._asdict()
     while True:
         yield changed(draw, arrays)
 
 
-def hostile_caches(seed: int) -> Iterator[tuple[str, CacheArrays | None]]:
+def changed_caches(seed: int) -> Iterator[tuple[str, CacheArrays | None]]:
     draw = Random(f"cache {seed}")
     arrays = named_arrays(sample().learned())
     while True:
@@ -177,7 +177,7 @@ def hostile_caches(seed: int) -> Iterator[tuple[str, CacheArrays | None]]:
         yield name, cache_of(others)
 
 
-# -- asking ----------------------------------------------------------------------------------------
+# -- matching ------------------------------------------------------------------------------------
 
 
 def ask(program: AutomatonProgram, cache: CacheArrays | None = None) -> None:
@@ -196,7 +196,7 @@ def ask_programs(seed: int, count: int) -> Counter[str]:
     """What became of programs that were changed."""
     became: Counter[str] = Counter()
     asked = sample()
-    for (name, arrays), _ in zip(hostile_programs(seed), range(count), strict=False):
+    for (name, arrays), _ in zip(changed_programs(seed), range(count), strict=False):
         fault = fault_of_program(arrays, asked.program.queries, asked.symbols)
         became["answered" if fault is None else "refused"] += 1
         became[f"{name}: {fault or 'answered'}"] += 1
@@ -209,7 +209,7 @@ def ask_caches(seed: int, count: int) -> Counter[str]:
     """What became of caches that were changed."""
     became: Counter[str] = Counter()
     program = sample().program
-    for (name, cache), _ in zip(hostile_caches(seed), range(count), strict=False):
+    for (name, cache), _ in zip(changed_caches(seed), range(count), strict=False):
         fault = "types"
         if cache is not None:
             fault = fault_of_cache(cache, program.arrays, program.queries) or "answered"

@@ -1,4 +1,4 @@
-"""Ask the automaton in many ways what the reference engine says once."""
+"""The automaton, asked in many ways, compared with the reference engine, asked once."""
 
 from __future__ import annotations
 
@@ -106,8 +106,8 @@ class Difference:
     got: bool
 
 
-class Asking:
-    """Asks the same queries of the same documents again and again.
+class Comparison:
+    """Compares the automaton with the reference engine, asked the same in many ways.
 
     Attributes:
         comparisons: answers that were compared.

@@ -1,6 +1,6 @@
 """Ask every engine and every oracle one question again.
 
-python -m tests.matching.replay SUBSCRIPTION DOCUMENT [PREFIX=URI…]
+python -m tests.support.replay SUBSCRIPTION DOCUMENT [PREFIX=URI…]
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from lxml import etree
 
 import tamis
 from tamis.core.errors import EngineRefused
-from tests.oracles import elementpath_true, lxml_xpath
 from tests.support.engines import ENGINES
+from tests.support.oracles import elementpath_true, lxml_xpath
 
 
 def command(subscription: str, document: str, namespaces: Mapping[str, str]) -> str:
     """The command line that replays a question."""
     declared = [f"{prefix}={uri}" for prefix, uri in namespaces.items()]
-    return shlex.join(["python", "-m", "tests.matching.replay", subscription, document, *declared])
+    return shlex.join(["python", "-m", "tests.support.replay", subscription, document, *declared])
 
 
 Answers = dict[str, bool | None]

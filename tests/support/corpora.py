@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent.parent / "shared" / "data"
+ROOT = Path(__file__).parents[3] / "shared" / "data"
 
 # Folder → the documents in it that take part in comparisons (all are well-formed but those of
 # blast's and entrez's broken files).
