@@ -122,7 +122,8 @@ def truths(queries: list[Query], documents: list[str]) -> list[set[int]]:
     sources = [read(text, tamis.Limits()) for text in documents]
     batch, errors = parse_documents(sources, vocabulary, EVERYTHING, tamis.Limits())
     assert not errors
-    matches = reference.match(reference.compile_queries(queries), batch, vocabulary)
+    searcher = reference.ENGINE.searcher(reference.compile_queries(queries), 0)
+    matches = searcher.match(batch, vocabulary)
     return [set(matches.numbers(number).tolist()) for number in range(len(documents))]
 
 

@@ -26,13 +26,12 @@ from lxml import etree
 from tamis.core.errors import LxmlEvaluationError
 from tamis.documents.source import Source
 from tamis.language.xpath import absolute_xpath
-from tamis.matching.engines.lxml.compile import lxml_boolean
-from tamis.matching.engines.lxml.execute import lxml_tree
+from tamis.matching.engines.lxml.execute import LxmlExpression, lxml_tree
 
 
 def lxml_xpath(expression: str, namespaces: Mapping[str, str]) -> etree.XPath:
     """Compiled for lxml, which would evaluate relative paths from the root *element*."""
-    return lxml_boolean(absolute_xpath(expression, namespaces), namespaces)
+    return LxmlExpression(absolute_xpath(expression, namespaces), namespaces).truth
 
 
 _NUMBER_AND_STRING = (

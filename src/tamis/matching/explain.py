@@ -15,7 +15,8 @@ from tamis.language import model as ast
 from tamis.language.printer import print_expression, print_path, print_predicate, print_step
 from tamis.language.subscriptions import Subscriptions
 from tamis.language.xpath import element_tests
-from tamis.matching.engines.reference import Evaluator, Rows, build_nodes
+from tamis.matching.engines.reference.execute import Evaluator
+from tamis.matching.engines.reference.nodes import Rows
 
 _SHOWN = 3  # lines and values given as examples
 _EXPRESSIONS_MAX = 1000  # expressions that are read once more
@@ -24,9 +25,8 @@ _OF_ATTRIBUTES = (XML_NAMESPACE, USUAL_PREFIXES["xlink"], USUAL_PREFIXES["xsi"])
 
 def explain(query: ast.Query, batch: DocumentBatch, vocabulary: Vocabulary) -> Explanation:
     """Explain a query on the single document of a batch that was parsed with every projection."""
-    nodes = build_nodes(batch)
-    explainer = _Explainer(Evaluator(batch, nodes, vocabulary))
-    roots = nodes.documents
+    explainer = _Explainer(Evaluator(batch, vocabulary))
+    roots = explainer.evaluator.nodes.documents
     lines = tuple(explainer.expression(query.expression, roots, ""))
     matched = bool(explainer.evaluator.where(query.expression, roots).any())
     return Explanation(matched, lines)
@@ -187,10 +187,8 @@ class _Explainer:
             case ast.Nodes(paths):
                 selected = evaluator.selected(paths, within).tolist()
                 return (_quoted(evaluator.string_value(row)) for row in selected)
-            case ast.Count(path):
-                return (str(count) for count in evaluator.counts(path, within))
-            case ast.StringLength(text):
-                return (str(len(found.decode())) for found in evaluator.strings(text, within))
+            case ast.Count() | ast.StringLength():
+                return map(str, evaluator.numbers(value, within))
             case text:
                 return (_quoted(found) for found in evaluator.strings(text, within))
 

@@ -32,7 +32,7 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.model import Exists, Query
 from tamis.language.xpath import Operand
-from tamis.matching.engines.reference import Evaluator, build_nodes
+from tamis.matching.engines.reference.execute import Evaluator
 from tamis.matching.planner import Assignment
 
 
@@ -304,7 +304,7 @@ class DocumentNodes:
     @cached_property
     def _evaluator(self) -> Evaluator:
         own = part(self._found.batch, self._document, self._document + 1)
-        return Evaluator(own, build_nodes(own), self._found.vocabulary)
+        return Evaluator(own, self._found.vocabulary)
 
     @cached_property
     def _numbers_before(self) -> Int64:

@@ -13,7 +13,7 @@ import numpy as np
 from tamis.core.arrays import Int64, freeze
 from tamis.documents.batch import KIND_BITS, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
-from tamis.matching.engines.reference import Evaluator, build_nodes
+from tamis.matching.engines.reference.execute import Evaluator
 from tamis.transform.shapes import Task
 from tamis.transform.strategy import Groups, too_many_nodes
 
@@ -29,8 +29,8 @@ def find_groups(
     Raises:
         DocumentLimitError: there are more nodes in their lists.
     """
-    nodes = build_nodes(batch)
-    evaluator = Evaluator(batch, nodes, vocabulary)
+    evaluator = Evaluator(batch, vocabulary)
+    nodes = evaluator.nodes
     places = nodes.source << KIND_BITS | nodes.kind
     nodes_left = nodes_max
     answers: list[tuple[int, Int64, list[list[Int64]]]] = []

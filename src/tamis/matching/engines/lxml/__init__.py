@@ -14,14 +14,13 @@ from tamis.language.model import Query
 from tamis.matching.engine import Engine
 
 if TYPE_CHECKING:
-    from tamis.matching.engines.lxml.compile import LxmlProgram
-    from tamis.matching.engines.lxml.execute import LxmlSearcher
+    from tamis.matching.engines.lxml.execute import LxmlProgram, LxmlSearcher
 
 __all__ = ["ENGINE"]
 
 
 def _compile(queries: Sequence[Query]) -> LxmlProgram:
-    from tamis.matching.engines.lxml.compile import compile_queries  # noqa: PLC0415 - few need it
+    from tamis.matching.engines.lxml.execute import compile_queries  # noqa: PLC0415 - few need it
 
     return compile_queries(queries)
 

@@ -1,29 +1,38 @@
-"""Evaluation by lxml, document by document: each is parsed again, by libxml2."""
+"""Queries outside the streamed fragment, compiled and evaluated by lxml, document by document.
+
+libxml2 parses each document again.
+"""
 
 from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from tamis.core.errors import LxmlEvaluationError, MalformedDocument
+from tamis.core.errors import (
+    LxmlEvaluationError,
+    MalformedDocument,
+    MissingExtra,
+    SubscriptionError,
+    SubscriptionSyntaxError,
+)
 from tamis.core.index.matchset import MatchSet, Occurrences, QueryValue, Which
 from tamis.core.lazy import lazy_pattern
 from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
 from tamis.documents.rewrite import resolved
 from tamis.documents.source import Source
-from tamis.documents.vocabulary import Vocabulary
-from tamis.matching.engine import Sources
-from tamis.matching.engines.lxml.compile import LxmlExpression, LxmlProgram, import_lxml
+from tamis.documents.vocabulary import Projection, Vocabulary
+from tamis.language.model import Query
+from tamis.matching.engine import Sources, UnusableQueries
 
 if TYPE_CHECKING:
     from lxml import etree
 
-# What libxml2 refuses though it is well-formed, namespaces included.
+# Errors of libxml2 about documents that are well-formed, namespaces included.
 _WELL_FORMED = frozenset(("DTD_XMLID_VALUE", "DTD_ID_REDEFINED", "WAR_NS_URI", "NS_ERR_COLON"))
 _EMPTY_CDATA = b"<![CDATA[]]>"
 # The prolog up to the internal DTD subset.
@@ -33,12 +42,78 @@ _DOCTYPE = lazy_pattern(
 )
 
 
+def import_lxml() -> Any:
+    """``lxml.etree``, imported where it is needed: most users do without.
+
+    Raises:
+        MissingExtra: it is not installed.
+    """
+    try:
+        from lxml import etree  # noqa: PLC0415
+    except ImportError:
+        raise MissingExtra("slow", "lxml") from None
+    return etree
+
+
+class LxmlExpression:
+    """An absolute expression, compiled for lxml; a default namespace is in it already.
+
+    Its truth is what libxml2 says: lxml leaves the document node out of the node sets that it
+    returns.
+    """
+
+    def __init__(self, absolute: str, namespaces: Mapping[str, str]) -> None:
+        prefixes = {prefix: uri for prefix, uri in namespaces.items() if prefix} or None
+        xpath = import_lxml().XPath
+        self.truth: etree.XPath = xpath(f"boolean({absolute})", namespaces=prefixes)
+        self.value: etree.XPath = xpath(absolute, namespaces=prefixes)
+        self.count: etree.XPath = xpath(f"count({absolute})", namespaces=prefixes)
+
+
+class LxmlProgram(NamedTuple):
+    """The expressions of some queries."""
+
+    expressions: tuple[LxmlExpression, ...]
+
+    @property
+    def projection(self) -> Projection:
+        """Where records stand: lxml reads their bytes."""
+        return Projection(offsets=True)
+
+    def memory_usage(self) -> int:
+        """0: what libxml2 needs is not known."""
+        return 0
+
+
+def compile_queries(queries: Sequence[Query]) -> LxmlProgram:
+    """Compile queries that have the text of an unstreamed expression.
+
+    Raises:
+        MissingExtra: lxml is not installed.
+        UnusableQueries: lxml refuses expressions that are XPath 1.0.
+    """
+    etree = import_lxml()
+    example = etree.fromstring(b"<a/>")
+    expressions: list[LxmlExpression] = []
+    refused: dict[int, SubscriptionError] = {}
+    for number, query in enumerate(queries):
+        assert query.unstreamed is not None, "other engines run the others"
+        try:
+            expression = LxmlExpression(query.unstreamed, dict(query.namespaces))
+            expression.truth(example)  # some mistakes show only now
+            expressions.append(expression)
+        except (etree.XPathError, ValueError) as error:
+            refused[number] = SubscriptionSyntaxError(f"lxml refuses it: {error}")
+    if refused:
+        raise UnusableQueries(refused)
+    return LxmlProgram(tuple(expressions))
+
+
 class LxmlAnswers(NamedTuple):
-    """What lxml says of one document.
+    """What lxml says of one document, by the numbers of queries.
 
     Attributes:
-        found: the numbers of the queries that are true of it, ascending.
-        failed: the queries that could not be answered.
+        found: the queries that are true of it, ascending.
         nodes: the references of the nodes that queries select, where nodes are asked for.
         values: the values of queries that select no nodes, likewise.
     """
@@ -61,13 +136,10 @@ class LxmlSearcher(NamedTuple):
         nodes: Which | None = None,
         sources: Sources | None = None,
     ) -> MatchSet:
-        """Which queries are true of which documents.
-
-        A set of the result is one query, so that its occurrences are in document order.
-        """
+        """Which queries are true of which documents; each set of the result is one query."""
         assert sources is not None, "lxml parses documents itself"
         found, found_starts = array("i"), array("q", [0])
-        met, met_starts = array("q"), array("q", [0])  # a query and a node, in turns
+        pairs, pair_starts = array("q"), array("q", [0])  # a query and a node, in turns
         failed: dict[int, dict[int, LxmlEvaluationError]] = {}
         values: dict[int, dict[int, QueryValue]] = {}
         for document in range(batch.documents):
@@ -76,14 +148,18 @@ class LxmlSearcher(NamedTuple):
                 parsed = None if nodes is None else (batch, document, vocabulary)
                 answers = answer(self.program, source, head, parsed, is_first=nodes == "first")
                 found.extend(answers.found)
-                for query, nodes_met in answers.nodes.items():
-                    met.extend(chain.from_iterable((query, ref) for ref in nodes_met))
+                for query, refs in answers.nodes.items():
+                    pairs.extend(chain.from_iterable((query, ref) for ref in refs))
                 if answers.failed:
                     failed[document] = answers.failed
                 values[document] = answers.values
             found_starts.append(len(found))
-            met_starts.append(len(met) // 2)
-        sets, refs = np.array(met, np.int64).reshape(-1, 2).T.copy()
+            pair_starts.append(len(pairs) // 2)
+        occurrences = None
+        if nodes is not None:
+            sets, node_refs = np.array(pairs, np.int64).reshape(-1, 2).T.copy()
+            starts = np.array(pair_starts, np.int64)
+            occurrences = Occurrences(starts, sets.astype(np.int32), node_refs, values)
         count = len(self.program.expressions)
         return MatchSet(
             document_starts=np.array(found_starts, np.int64),
@@ -93,9 +169,7 @@ class LxmlSearcher(NamedTuple):
             sliced=np.zeros(0, np.int32),
             subscribers=None,
             errors={},
-            occurrences=None
-            if nodes is None
-            else Occurrences(np.array(met_starts, np.int64), sets.astype(np.int32), refs, values),
+            occurrences=occurrences,
             failed=failed,
         )
 
@@ -118,8 +192,7 @@ def answer(
 
     Args:
         head: how many bytes come before a record.
-        parsed: the document of a batch, where nodes are asked for.
-        is_first: no more than the first node of each query is.
+        parsed: the document of a batch, where nodes are asked for; with ``is_first`` the first one.
     """
     answers = LxmlAnswers([], {}, {}, {})
     try:
@@ -160,13 +233,7 @@ def _refs(
 class TreeNodes:
     """The references of the nodes of a document that lxml has read.
 
-    Both have the nodes in document order.
-
-    Args:
-        tree: what lxml has read.
-        batch: has all nodes of the document.
-        document: which of the batch.
-        vocabulary: that the batch was parsed with.
+    Both have the nodes in document order. The batch has all nodes of the document.
 
     Raises:
         LxmlEvaluationError: lxml has other nodes.
@@ -178,16 +245,13 @@ class TreeNodes:
         self._batch = batch
         self._vocabulary = vocabulary
         events = batch.document_starts[document : document + 2]
-        texts = np.searchsorted(batch.text_event, events)
+        elements = np.flatnonzero(batch.tags[slice(*events)] >= 0) + events[0]
+        texts = range(*np.searchsorted(batch.text_event, events))
+        misc = range(*batch.misc_starts[document : document + 2])
         self._refs: dict[Any, int] = {}
-        self._add(tree, "//*", ELEMENT, np.flatnonzero(batch.tags[slice(*events)] >= 0) + events[0])
-        self._add(tree, "//text()", TEXT, range(*texts))
-        self._add(
-            tree,
-            "//comment() | //processing-instruction()",
-            MISC,
-            range(*batch.misc_starts[document : document + 2]),
-        )
+        self._add(tree, "//*", ELEMENT, elements)
+        self._add(tree, "//text()", TEXT, texts)
+        self._add(tree, "//comment() | //processing-instruction()", MISC, misc)
 
     def _add(self, tree: Any, expression: str, kind: int, numbers: Iterable[int]) -> None:
         nodes = tree.xpath(expression)

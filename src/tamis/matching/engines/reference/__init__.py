@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tamis.core.lazy import importing
 from tamis.documents.vocabulary import Projection, Projections
 from tamis.language.model import Query
 from tamis.matching.engine import Engine, locates_nothing
 from tamis.matching.projection import projection_of
 
 if TYPE_CHECKING:
-    from tamis.matching.engines.reference.execute import Evaluator, ReferenceSearcher, match
-    from tamis.matching.engines.reference.nodes import Rows, build_nodes
+    from tamis.matching.engines.reference.execute import ReferenceSearcher
 
-__all__ = ["ENGINE", "Evaluator", "Rows", "build_nodes", "compile_queries", "match"]
-
-__getattr__ = importing(
-    __name__, {"Evaluator": "execute", "Rows": "nodes", "build_nodes": "nodes", "match": "execute"}
-)
+__all__ = ["ENGINE", "compile_queries"]
 
 
 class ReferenceProgram(NamedTuple):
-    """Queries, as they were parsed.
-
-    Attributes:
-        projection: what they read of documents.
-    """
+    """Queries, as they were parsed, and what they read of documents."""
 
     queries: tuple[Query, ...]
     projection: Projection

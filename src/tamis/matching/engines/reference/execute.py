@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -25,7 +25,12 @@ from tamis.language.xpath import Operand
 from tamis.matching.engine import Sources
 from tamis.matching.engines.reference import ReferenceProgram
 from tamis.matching.engines.reference import nodes as axes
-from tamis.matching.engines.reference.nodes import Mask, NodeTable, Rows, build_nodes
+from tamis.matching.engines.reference.nodes import Mask, Rows, build_nodes
+
+_NO_ROWS = np.zeros(0, dtype=np.int64)
+
+T = TypeVar("T")
+Accepts = Callable[[T], bool]
 
 
 class ReferenceSearcher(NamedTuple):
@@ -41,24 +46,19 @@ class ReferenceSearcher(NamedTuple):
         _sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents."""
-        return match(self.program, batch, vocabulary)
+        evaluator = Evaluator(batch, vocabulary)
+        nodes, queries = evaluator.nodes, self.program.queries
+        truth = np.zeros((len(queries), len(nodes.documents)), dtype=bool)
+        for number, query in enumerate(queries):
+            truth[number] = evaluator.where(query.expression, nodes.documents)
+        by_document = [np.zeros(0, dtype=np.int64)] * batch.documents
+        for column, document in enumerate(nodes.numbers):
+            by_document[document] = truth[:, column].nonzero()[0]
+        return match_set(by_document, {})
 
     def memory_usage(self) -> int:
         """0: nothing is kept."""
         return 0
-
-
-def match(program: ReferenceProgram, batch: DocumentBatch, vocabulary: Vocabulary) -> MatchSet:
-    """Which queries are true of which documents."""
-    nodes = build_nodes(batch)
-    evaluator = Evaluator(batch, nodes, vocabulary)
-    truth = np.zeros((len(program.queries), len(nodes.documents)), dtype=bool)
-    for number, query in enumerate(program.queries):
-        truth[number] = evaluator.where(query.expression, nodes.documents)
-    by_document = [np.zeros(0, dtype=np.int64)] * batch.documents
-    for column, document in enumerate(nodes.numbers):
-        by_document[document] = truth[:, column].nonzero()[0]
-    return match_set(by_document, {})
 
 
 class Evaluator:
@@ -67,11 +67,11 @@ class Evaluator:
     Context nodes are given as sorted rows; what is returned for each of them has the same order.
     """
 
-    def __init__(self, batch: DocumentBatch, nodes: NodeTable, vocabulary: Vocabulary) -> None:
+    def __init__(self, batch: DocumentBatch, vocabulary: Vocabulary) -> None:
         self.batch = batch
-        self.nodes = nodes
+        self.nodes = build_nodes(batch)
         self.vocabulary = vocabulary
-        self.none = len(nodes.kind)  # the row that stands for "no node"
+        self.none = len(self.nodes.kind)  # the row that stands for "no node"
         self.text_values = batch.text_values.tobytes()
         self.attribute_values = batch.attribute_values.tobytes()
         self.misc_values = batch.misc_values.tobytes()
@@ -82,10 +82,8 @@ class Evaluator:
         match operand:
             case str() | float():
                 return operand
-            case ast.Count(path):
-                return float(self.counts(path, contexts)[0])
-            case ast.StringLength(text):
-                return float(len(next(self.strings(text, contexts)).decode()))
+            case ast.Count() | ast.StringLength():
+                return float(next(self.numbers(operand, contexts)))
             case ast.StringOf() | ast.NameOf() | ast.NormalizeSpace():
                 return next(self.strings(operand, contexts)).decode()
             case ast.Nodes():
@@ -98,25 +96,25 @@ class Evaluator:
         """At which of the context nodes a boolean expression is true."""
         match expression:
             case ast.Exists(paths):
-                return self.where_any(paths, contexts)
+                return self._where_any(paths, contexts)
             case ast.Compare(operator, value, literal):
-                return self.where_compares(operator, value, literal, contexts)
+                return self._where_compares(operator, value, literal, contexts)
             case ast.Contains(text, literal):
                 wanted = literal.encode()
-                return self.where_text(text, contexts, lambda value: wanted in value)
+                return self._where_text(text, contexts, lambda value: wanted in value)
             case ast.StartsWith(text, literal):
                 wanted = literal.encode()
-                return self.where_text(text, contexts, lambda value: value.startswith(wanted))
+                return self._where_text(text, contexts, lambda value: value.startswith(wanted))
             case ast.Constant(value):
                 return np.full(len(contexts), value)
             case ast.Not(operand):
                 return ~self.where(operand, contexts)
             case ast.And(operands):
-                return self.where_all([*operands], contexts)
+                return self._where_all([*operands], contexts)
             case ast.Or(operands):  # by De Morgan's law
-                return ~self.where_all([ast.Not(operand) for operand in operands], contexts)
+                return ~self._where_all([ast.Not(operand) for operand in operands], contexts)
 
-    def where_all(self, operands: list[ast.Expression], contexts: Rows) -> Mask:
+    def _where_all(self, operands: list[ast.Expression], contexts: Rows) -> Mask:
         """Where all operands are true; each is asked only where those before it are."""
         left = np.arange(len(contexts))
         for operand in operands:
@@ -125,50 +123,36 @@ class Evaluator:
         mask[left] = True
         return mask
 
-    def where_any(
-        self,
-        paths: tuple[ast.Path, ...],
-        contexts: Rows,
-        accepts: Callable[[int], bool] | None = None,
+    def _where_any(
+        self, paths: tuple[ast.Path, ...], contexts: Rows, accepts: Accepts[int] | None = None
     ) -> Mask:
         """From which contexts one of the paths selects a node (that is accepted)."""
         found = np.zeros(len(contexts), dtype=bool)
         for path in paths:
-            found |= self.first(path, contexts, accepts) < self.none
+            found |= self._first(path, contexts, accepts) < self.none
         return found
 
-    def where_compares(
-        self,
-        operator: str,
-        value: ast.Nodes | ast.StringFunction | ast.Count | ast.StringLength,
-        literal: str | float,
-        contexts: Rows,
+    def _where_compares(
+        self, operator: str, value: ast.Value, literal: str | float, contexts: Rows
     ) -> Mask:
         """Where a value compares with a literal."""
         wanted = literal.encode() if isinstance(literal, str) else literal
+
+        def accepts(text: bytes) -> bool:
+            return compare_string(operator, text, wanted)
+
         match value:
             case ast.Nodes(paths):
-                return self.where_any(
-                    paths,
-                    contexts,
-                    lambda row: compare_string(operator, self.string_value(row), wanted),
-                )
-            case ast.Count(path):
+                return self._where_any(paths, contexts, lambda row: accepts(self.string_value(row)))
+            case ast.Count() | ast.StringLength():
                 assert isinstance(literal, float)
-                counts = self.counts(path, contexts).tolist()
-                return np.array([compare(operator, n, literal) for n in counts], dtype=bool)
-            case ast.StringLength(text):
-                assert isinstance(literal, float)
-                return self.where_text(
-                    text, contexts, lambda value: compare(operator, len(value.decode()), literal)
-                )
+                numbers = self.numbers(value, contexts)
+                return np.array([compare(operator, n, literal) for n in numbers], dtype=bool)
             case _:
-                return self.where_text(
-                    value, contexts, lambda text: compare_string(operator, text, wanted)
-                )
+                return self._where_text(value, contexts, accepts)
 
-    def where_text(
-        self, text: ast.StringFunction, contexts: Rows, accepts: Callable[[bytes], bool]
+    def _where_text(
+        self, text: ast.StringFunction, contexts: Rows, accepts: Accepts[bytes]
     ) -> Mask:
         """Where a string function's value is accepted."""
         return np.array([accepts(value) for value in self.strings(text, contexts)], dtype=bool)
@@ -183,9 +167,15 @@ class Evaluator:
             case ast.StringOf(path):
                 value_of = self.string_value
             case ast.NameOf(path, local):
-                value_of = self.local_name if local else self.qualified_name
-        first = self.first(path, contexts).tolist()
+                value_of = self._local_name if local else self._qualified_name
+        first = self._first(path, contexts).tolist()
         return (b"" if row == self.none else value_of(row) for row in first)
+
+    def numbers(self, value: ast.Count | ast.StringLength, contexts: Rows) -> Iterator[int]:
+        """The number that a value is at each context node."""
+        if isinstance(value, ast.Count):
+            return iter(self._counts(value.path, contexts).tolist())
+        return (len(text.decode()) for text in self.strings(value.text, contexts))
 
     def string_value(self, row: int) -> bytes:
         """XPath's string value of a node, in UTF-8."""
@@ -203,12 +193,11 @@ class Evaluator:
             return b""
         return self.text_values[batch.text_start[first] : batch.text_end[last]]
 
-    def local_name(self, row: int) -> bytes:
-        """local-name() of a node."""
+    def _local_name(self, row: int) -> bytes:
         name = self.nodes.name[row]
         return self.vocabulary.expanded(name)[1].encode() if name >= 0 else b""
 
-    def qualified_name(self, row: int) -> bytes:
+    def _qualified_name(self, row: int) -> bytes:
         """name() of a node, with the prefix that the document wrote."""
         source = self.nodes.source[row]
         prefix = -1
@@ -216,7 +205,7 @@ class Evaluator:
             prefix = self.batch.prefixes[source]
         elif self.nodes.kind[row] == ATTRIBUTE:
             prefix = self.batch.attribute_prefixes[source]
-        local = self.local_name(row)
+        local = self._local_name(row)
         return self.vocabulary.prefix(prefix).encode() + b":" + local if prefix >= 0 else local
 
     def line(self, row: int) -> int:
@@ -233,14 +222,14 @@ class Evaluator:
             source = max(batch.misc_event[source], 0)
         return int(batch.lines[source])
 
-    def counts(self, path: ast.Path, contexts: Rows) -> Rows:
+    def _counts(self, path: ast.Path, contexts: Rows) -> Rows:
         """At each context the number of nodes that a path selects.
 
         Of paths with other steps than child and attribute steps, there must be one context.
         """
         if len(contexts) == 1:
             return np.array([len(self.selected((path,), contexts))])
-        reached = [contexts, *self.trace(path, contexts)]
+        reached = self._trace(path, contexts)
         count = np.ones(len(reached[-1]), dtype=np.int64)
         for nodes, above in zip(reached[:0:-1], reached[-2::-1], strict=True):
             total = np.zeros(len(above), dtype=np.int64)
@@ -252,13 +241,12 @@ class Evaluator:
 
     def selected(self, paths: tuple[ast.Path, ...], contexts: Rows) -> Rows:
         """The nodes that some paths select from any of the contexts."""
-        ends = [[contexts, *self.trace(path, contexts)][-1] for path in paths]
-        return distinct(np.concatenate(ends))
+        return distinct(np.concatenate([self._trace(path, contexts)[-1] for path in paths]))
 
-    def trace(self, path: ast.Path, contexts: Rows) -> list[Rows]:
-        """The nodes reached after each of the :func:`fused` steps from any of the contexts."""
-        reached = []
-        for step in fused(path):
+    def _trace(self, path: ast.Path, contexts: Rows) -> list[Rows]:
+        """The contexts, and the nodes reached after each of the :func:`_fused` steps."""
+        reached = [contexts]
+        for step in _fused(path):
             if len(contexts):  # what leads nowhere stays there, at no cost
                 *_, contexts = self.narrowed(step, contexts)
             reached.append(contexts)
@@ -266,7 +254,7 @@ class Evaluator:
 
     def narrowed(self, step: ast.Step, contexts: Rows) -> Iterator[Rows]:
         """The nodes reached by a step's axis and test, then those left by each predicate."""
-        nodes = self.along(step, contexts)
+        nodes = self._along(step, contexts)
         yield nodes
         for predicate in step.predicates:
             if not len(nodes):
@@ -277,42 +265,36 @@ class Evaluator:
                 nodes = nodes[self.where(predicate, nodes)]
             yield nodes
 
-    def along(self, step: ast.Step, contexts: Rows) -> Rows:
+    def _along(self, step: ast.Step, contexts: Rows) -> Rows:
         """The nodes on a step's axis, from any of the contexts, that pass its node test."""
         if step.axis is ast.Axis.SELF:
-            return contexts[self.passes(step, contexts)]
+            return contexts[self._passes(step, contexts)]
         if step.axis is ast.Axis.DESCENDANT_OR_SELF:
-            inside = self.along(ast.Step(ast.Axis.DESCENDANT, step.test), contexts)
-            return np.union1d(inside, contexts[self.passes(step, contexts)])
-        candidates = self.candidates(step)
+            inside = self._along(ast.Step(ast.Axis.DESCENDANT, step.test), contexts)
+            return np.union1d(inside, contexts[self._passes(step, contexts)])
+        candidates = self._candidates(step)
         if not len(candidates):
             return candidates
         if step.axis is ast.Axis.DESCENDANT:
             return candidates[axes.have_ancestor_in(self.nodes.end, candidates, contexts)]
         return candidates[axes.have_parent_in(self.nodes.parent, candidates, contexts)]
 
-    def candidates(self, step: ast.Step) -> Rows:
+    def _candidates(self, step: ast.Step) -> Rows:
         """All nodes that pass the test of a child, descendant or attribute step."""
         test = step.test
+        kind = ATTRIBUTE if step.axis is ast.Axis.ATTRIBUTE else ELEMENT
         if isinstance(test, ast.NameTest) and test.namespace is not None and test.local is not None:
             name = self.vocabulary.find(test.namespace, test.local)
-            named = (
-                self.attributes_by_name
-                if step.axis is ast.Axis.ATTRIBUTE
-                else self.elements_by_name
-            )
+            named = self._attributes_by_name if kind == ATTRIBUTE else self._elements_by_name
             return named.get(name, _NO_ROWS)
-        if step.axis is ast.Axis.ATTRIBUTE:
-            rows = self.rows_of[ATTRIBUTE]
-        elif test is ast.KindTest.TEXT:
-            return self.rows_of[TEXT]
-        elif test is ast.KindTest.NODE:
-            return self.inner_nodes
-        else:
-            rows = self.rows_of[ELEMENT]
-        return rows[self.passes(step, rows)]
+        if kind == ELEMENT and test is ast.KindTest.TEXT:
+            return self._rows_of[TEXT]
+        if kind == ELEMENT and test is ast.KindTest.NODE:
+            return self._inner_nodes
+        rows = self._rows_of[kind]
+        return rows[self._passes(step, rows)]
 
-    def passes(self, step: ast.Step, rows: Rows) -> Mask:
+    def _passes(self, step: ast.Step, rows: Rows) -> Mask:
         """Which rows pass a step's node test; names are of the axis's principal kind."""
         test = step.test
         kind = self.nodes.kind[rows]
@@ -326,54 +308,46 @@ class Evaluator:
             return principal
         names = self.nodes.name[rows]
         if test.namespace is not None and test.local is not None:
-            return np.asarray(
-                principal & (names == self.vocabulary.find(test.namespace, test.local))
-            )
+            wanted = self.vocabulary.find(test.namespace, test.local)
+            return np.asarray(principal & (names == wanted))
         known = distinct(names[principal])
-        wanted = [n for n in known.tolist() if test.passes(*self.vocabulary.expanded(n))]
-        return principal & np.isin(names, wanted)
+        passing = [n for n in known.tolist() if test.passes(*self.vocabulary.expanded(n))]
+        return principal & np.isin(names, passing)
 
     @cached_property
-    def rows_of(self) -> list[Rows]:
+    def _rows_of(self) -> list[Rows]:
         """The rows of each kind."""
         return [(self.nodes.kind == kind).nonzero()[0] for kind in range(MISC + 1)]
 
     @cached_property
-    def inner_nodes(self) -> Rows:
+    def _inner_nodes(self) -> Rows:
         """What ``node()`` is on the child and descendant axes."""
         kind = self.nodes.kind
         return np.asarray(((kind != DOCUMENT) & (kind != ATTRIBUTE)).nonzero()[0])
 
     @cached_property
-    def elements_by_name(self) -> dict[int, Rows]:
-        """The elements of each name."""
-        return _grouped(self.rows_of[ELEMENT], self.nodes.name)
+    def _elements_by_name(self) -> dict[int, Rows]:
+        return _grouped(self._rows_of[ELEMENT], self.nodes.name)
 
     @cached_property
-    def attributes_by_name(self) -> dict[int, Rows]:
-        """The attributes of each name."""
-        return _grouped(self.rows_of[ATTRIBUTE], self.nodes.name)
+    def _attributes_by_name(self) -> dict[int, Rows]:
+        return _grouped(self._rows_of[ATTRIBUTE], self.nodes.name)
 
-    def first(
-        self, path: ast.Path, contexts: Rows, accepts: Callable[[int], bool] | None = None
-    ) -> Rows:
-        """For each context the first node, in document order, that a path selects (or ``none``).
-
-        Where ``accepts`` is given, only nodes that it accepts count.
-        """
-        reached = [contexts, *self.trace(path, contexts)]
+    def _first(self, path: ast.Path, contexts: Rows, accepts: Accepts[int] | None = None) -> Rows:
+        """For each context the first (accepted) node that a path selects, or ``none``."""
+        reached = self._trace(path, contexts)
         value = reached[-1]
         if not len(value):
             return np.full(len(contexts), self.none)
         if accepts is not None:
             accepted = np.array([accepts(row) for row in value.tolist()], dtype=bool)
             value = np.where(accepted, value, self.none)
-        steps = zip(fused(path)[::-1], reached[:0:-1], reached[-2::-1], strict=True)
+        steps = zip(_fused(path)[::-1], reached[:0:-1], reached[-2::-1], strict=True)
         for step, nodes, above in steps:
-            value = self.back(step.axis, above, nodes, value)
+            value = self._back(step.axis, above, nodes, value)
         return value
 
-    def back(self, axis: ast.Axis, contexts: Rows, nodes: Rows, value: Rows) -> Rows:
+    def _back(self, axis: ast.Axis, contexts: Rows, nodes: Rows, value: Rows) -> Rows:
         """For each context the least ``value`` of those of ``nodes`` that are on its axis."""
         none = self.none
         match axis:
@@ -386,15 +360,12 @@ class Evaluator:
         found[np.searchsorted(contexts, nodes[own])] = value[own]
         if axis is ast.Axis.DESCENDANT_OR_SELF:
             inner = self.nodes.kind[nodes] != ATTRIBUTE
-            inside = self.back(ast.Axis.DESCENDANT, contexts, nodes[inner], value[inner])
+            inside = self._back(ast.Axis.DESCENDANT, contexts, nodes[inner], value[inner])
             found = np.minimum(found, inside)
         return found
 
 
-_NO_ROWS = np.zeros(0, dtype=np.int64)
-
-
-def fused(path: ast.Path) -> list[ast.Step]:
+def _fused(path: ast.Path) -> list[ast.Step]:
     """The steps of a path, with ``descendant-or-self::node()/child::x`` as ``descendant::x``.
 
     Positions stay per parent, as on a child step: a descendant step reaches all siblings of what it
@@ -412,6 +383,5 @@ def fused(path: ast.Path) -> list[ast.Step]:
 def _grouped(rows: Rows, name: Int32) -> dict[int, Rows]:
     by_name = rows[np.argsort(name[rows], kind="stable")]
     names, starts = np.unique(name[by_name], return_index=True)
-    return (
-        dict(zip(names.tolist(), np.split(by_name, starts[1:]), strict=True)) if len(rows) else {}
-    )
+    # Of no rows, split() makes a part too.
+    return dict(zip(names.tolist(), np.split(by_name, starts[1:]), strict=False))

@@ -21,10 +21,7 @@ Kinds = np.ndarray[tuple[int], np.dtype[np.int8]]
 
 
 class NodeTable(NamedTuple):
-    """One row a node: document node, elements, attributes, text, comments and PIs.
-
-    Rows are in document order, the attributes of an element directly after it, so that the subtree
-    of node ``x`` is the rows ``x`` to ``end[x] - 1``.
+    """One row a node, in document order; attributes are directly after their element.
 
     Attributes:
         kind: int8[n]; one of ``DOCUMENT ELEMENT ATTRIBUTE TEXT MISC``.

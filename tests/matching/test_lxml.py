@@ -13,8 +13,7 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse_any
-from tamis.matching.engines.lxml.compile import compile_queries
-from tamis.matching.engines.lxml.execute import answer, lxml_tree
+from tamis.matching.engines.lxml.execute import answer, compile_queries, lxml_tree
 from tests.support.parsing import batch_of, texts, values
 
 SUBSETS = {
