@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from tamis.core.limits import Limits
     from tamis.events.matcher import compile_events
     from tamis.language.subscriptions import Subscriptions
-    from tamis.matching.compile import compile_subscriptions as compile
-    from tamis.matching.compile import load_matcher as load
     from tamis.matching.index import Matcher
     from tamis.matching.match import Match
     from tamis.matching.matcher import CompiledMatcher
+    from tamis.matching.matcher import compile_subscriptions as compile
+    from tamis.matching.matcher import load_matcher as load
     from tamis.transform.transformer import Transformer
 
 __version__ = "0.1.0"
@@ -69,9 +69,9 @@ __getattr__ = importing(
         "Transformer": "transform.transformer",
         "UnsupportedExpression": "core.errors",
         "UsageError": "core.errors",
-        "compile": "matching.compile:compile_subscriptions",
+        "compile": "matching.matcher:compile_subscriptions",
         "compile_events": "events.matcher",
-        "load": "matching.compile:load_matcher",
+        "load": "matching.matcher:load_matcher",
     },
 )
 

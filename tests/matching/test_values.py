@@ -14,8 +14,8 @@ from tamis.core.limits import Limits
 from tamis.documents.source import Source
 from tamis.language.model import Nodes
 from tamis.language.xpath import absolute_xpath, parse_value
-from tamis.matching.compile import value_matcher
 from tamis.matching.engines.lxml.execute import lxml_tree
+from tamis.matching.matcher import value_matcher
 from tests.matching.test_drawn import thorough
 from tests.support.strategies import NAMESPACES, documents, subscriptions
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812
 import tamis
 from tamis.core.errors import OtherVersion
 from tamis.language.subscriptions import Subscriptions
-from tamis.matching.compile import load_matcher
+from tamis.matching.matcher import load_matcher
 from tamis.spark import match, program
 from tamis.spark.answers import MatchSpec
 from tamis.spark.artifacts import _loaded

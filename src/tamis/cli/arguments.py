@@ -312,7 +312,7 @@ def read_matcher(
     """
     if (subscriptions is None) == (program is None):
         raise UsageError("give either --subscriptions or --program")
-    from tamis.matching.compile import compile_subscriptions, load_matcher  # noqa: PLC0415
+    from tamis.matching.matcher import compile_subscriptions, load_matcher  # noqa: PLC0415
 
     if subscriptions is not None:
         graph = schema.graph(read_limits(options.limits), dtd_trust)

@@ -199,8 +199,8 @@ class AgainstLxml:
 
     def __init__(self, subscriptions: Subscriptions) -> None:
         from tamis.language.xpath import absolute_xpath  # noqa: PLC0415 - keeps --help fast
-        from tamis.matching.compile import compile_subscriptions  # noqa: PLC0415
         from tamis.matching.engines.lxml import execute as lxml  # noqa: PLC0415
+        from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
 
         namespaces, rules = subscriptions.namespaces, subscriptions.options
         refusals = lxml.import_lxml().XPathError, ValueError

@@ -109,7 +109,7 @@ def _of_documents(
     query = parse(expression, declared.declared(), limits)
     if document is None:
         return "\n".join(outline(query))
-    from tamis.matching.compile import compile_subscriptions  # noqa: PLC0415
+    from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
 
     prefixes, default = declared.read()
     matcher = compile_subscriptions(

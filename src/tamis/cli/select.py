@@ -118,7 +118,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     What cannot be read is told on standard error (with --json as a result), and makes the exit
     status 3.
     """
-    from tamis.matching.compile import compile_subscriptions, value_matcher  # noqa: PLC0415
+    from tamis.matching.matcher import compile_subscriptions, value_matcher  # noqa: PLC0415
 
     if null and as_json:
         raise UsageError("--null is for text: with --json each result is one line")

@@ -40,9 +40,8 @@ Given = Document | Source | DocumentError
 
 _FILES = (os.PathLike, ZipMember, TarMember)
 _READ = (Source, DocumentError)
-NO_NUMBERS = np.zeros(0, dtype=np.int32)
-_NO_OFFSETS = np.zeros(0, dtype=np.int64)
-NO_PLACES = RecordOffsets(0, _NO_OFFSETS, _NO_OFFSETS, NO_NUMBERS, (), StreamPosition())
+_NO_BYTES, _NO_LINES = np.zeros(0, np.int64), np.zeros(0, np.int32)
+_NO_OFFSETS = RecordOffsets(0, _NO_BYTES, _NO_BYTES, _NO_LINES, (), StreamPosition())
 
 
 class Answers(NamedTuple):
@@ -50,16 +49,16 @@ class Answers(NamedTuple):
 
     Attributes:
         nodes: where its nodes are, if these were asked for.
-        places: where records stand; empty for whole documents.
+        offsets: where records stand; empty for whole documents.
     """
 
     matches: MatchSet
     nodes: BatchNodes | None
-    places: RecordOffsets = NO_PLACES
+    offsets: RecordOffsets = _NO_OFFSETS
 
 
 def subscribers_of(query_numbers: Int32, queries: int) -> Subscribers:
-    """Who asks each query."""
+    """The subscribers of each query."""
     order = np.argsort(query_numbers, kind="stable").astype(np.int32)
     counts = np.bincount(query_numbers, minlength=queries)
     starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -68,15 +67,10 @@ def subscribers_of(query_numbers: Int32, queries: int) -> Subscribers:
 
 
 class _Worker(NamedTuple):
-    """What one thread matches with: parsers by projection, and a searcher of each engine."""
+    """The parsers, by projection, and the searchers of one thread."""
 
     parsers: dict[Projection, Parser]
     searchers: list[Searcher]
-
-    def parser(self, projection: Projection, limits: Limits) -> Parser:
-        if projection not in self.parsers:
-            self.parsers[projection] = Parser(Vocabulary(), projection, limits)
-        return self.parsers[projection]
 
 
 class BatchMatcher:
@@ -84,9 +78,6 @@ class BatchMatcher:
 
     Args:
         projection: what is read of documents, beside what the engines read.
-
-    Attributes:
-        workers: those that no thread uses now.
     """
 
     def __init__(
@@ -100,7 +91,7 @@ class BatchMatcher:
         self.subscribers = subscribers
         self.assignments = assignments
         self.limits = limits
-        self.workers: list[_Worker] = []
+        self.workers: list[_Worker] = []  # those that no thread uses now
         self._subscriptions = subscriptions
         self._of_records: Vocabulary | None = None  # what the last records were parsed with
         for _, program in assignments:
@@ -111,6 +102,12 @@ class BatchMatcher:
         self._nodes_projection = Projection(prefixes=has_prefixes, offsets=True)
         for assignment, _ in assignments:
             self._nodes_projection |= assignment.engine.nodes_projection
+
+    def with_limits(self, limits: Limits) -> BatchMatcher:
+        """The same, with other bounds on each document."""
+        return BatchMatcher(
+            self._subscriptions, self.subscribers, self.assignments, limits, self.projection
+        )
 
     def projected(self, nodes: Which | None, values: bool) -> Projection:
         """What is read of documents; to find an attribute again takes its prefix."""
@@ -130,9 +127,10 @@ class BatchMatcher:
     def names(self) -> set[Name]:
         """Names in the documents so far; parsers forget them when there are many."""
         parsers = [parser for worker in list(self.workers) for parser in worker.parsers.values()]
-        return {name for parser in parsers for name in parser.vocabulary}.union(
-            self._of_records or ()
-        )
+        return {
+            *(self._of_records or ()),
+            *(name for found in parsers for name in found.vocabulary),
+        }
 
     def query_number(self, id: SubscriptionId) -> int:
         """The number of the query that a subscription asks."""
@@ -143,16 +141,13 @@ class BatchMatcher:
 
     @contextmanager
     def _worker(self) -> Iterator[_Worker]:
-        """What one thread needs for itself; its caches know earlier documents."""
+        """The worker of one thread, with the caches that earlier documents filled."""
         try:
             worker = self.workers.pop()
         except IndexError:
             cache_bytes = self.limits.cache_bytes
-            searchers = [
-                assignment.engine.searcher(program, cache_bytes)
-                for assignment, program in self.assignments
-            ]
-            worker = _Worker({}, searchers)
+            pairs = self.assignments
+            worker = _Worker({}, [a.engine.searcher(program, cache_bytes) for a, program in pairs])
         yield worker  # where this raises, the worker may be left half-way: it is not used again
         for projection, parser in list(worker.parsers.items()):
             if parser.is_full:  # or too many names would be kept
@@ -166,60 +161,52 @@ class BatchMatcher:
         values: bool = False,
     ) -> Answers:
         """Match documents that were read, or could not be, as one batch."""
+
+        def source(number: int) -> tuple[Source, int]:
+            return cast(Source, sources[number]), 0  # nobody asks for one in error
+
         with self._worker() as worker:
-            parser = worker.parser(self.projected(nodes, values), self.limits)
+            projection = self.projected(nodes, values)
+            parser = worker.parsers.get(projection)
+            if parser is None:
+                parser = worker.parsers[projection] = Parser(Vocabulary(), projection, self.limits)
             batch, errors = parser.parse(sources)
-            return self._answers(worker, batch, parser.vocabulary, errors, sources, nodes, values)
+            parsed = batch, errors, parser.vocabulary
+            return self._answers(worker, parsed, source, sources, nodes, values)
 
     def match_records(self, found: RecordBatch, nodes: Which | None, values: bool) -> Answers:
         """Match records, which were parsed as is :meth:`projected`."""
-        batch, errors, vocabulary, *_ = found
-        self._of_records = vocabulary
+        self._of_records = found.vocabulary
         with self._worker() as worker:
-            answers = self._answers(worker, batch, vocabulary, errors, found, nodes, values)
-        return answers._replace(places=found.offsets)
+            answers = self._answers(worker, found[:3], found.source, found.excerpt, nodes, values)
+        return answers._replace(offsets=found.offsets)
 
     def _answers(
         self,
         worker: _Worker,
-        batch: DocumentBatch,
-        vocabulary: Vocabulary,
-        errors: Mapping[int, DocumentError],
-        given: Sequence[Source | DocumentError] | RecordBatch,
+        parsed: tuple[DocumentBatch, Mapping[int, DocumentError], Vocabulary],
+        sources: Sources,
+        excerpts: Sequence[Source | DocumentError] | Excerpt | None,
         nodes: Which | None,
         values: bool,
     ) -> Answers:
-        """What each engine says of a batch, joined.
-
-        Args:
-            given: what the batch was parsed from.
-            values: whether the batch has all text.
-        """
-        sources: Sources
-        excerpts: Sequence[Source | DocumentError] | Excerpt | None
-        if isinstance(given, RecordBatch):
-            sources, excerpts = given.source, given.excerpt
-        else:
-            sources, excerpts = _sources(given), given
+        """What each engine says of a batch, joined; with ``values`` the batch has all text."""
+        batch, errors, vocabulary = parsed
         found = [searcher.match(batch, vocabulary, nodes, sources) for searcher in worker.searchers]
         assignments = [assignment for assignment, _ in self.assignments]
         located = None
         if nodes is not None and excerpts is not None:
             from tamis.matching.selection import BatchNodes, EngineResult  # noqa: PLC0415 - few ask
 
-            results, limits = list(map(EngineResult, assignments, found)), self.limits
+            results, bounds = list(map(EngineResult, assignments, found)), (values, self.limits)
             located = BatchNodes(
-                nodes, values, limits, batch, vocabulary, excerpts, results, self.query_number
+                nodes, *bounds, batch, vocabulary, excerpts, results, self.query_number
             )
         matches = found[0]
         if len(found) > 1:
             numbers = [assignment.numbers for assignment in assignments]
             matches = joined(list(zip(found, numbers, strict=True)))
         return Answers(matches.for_subscribers(self.subscribers, errors), located)
-
-
-def _sources(given: Sequence[Source | DocumentError]) -> Sources:
-    return lambda number: (cast(Source, given[number]), 0)  # nobody asks for one in error
 
 
 # -- reading documents ---------------------------------------------------------------------------
@@ -239,25 +226,19 @@ class DocumentReader(NamedTuple):
             documents = documents.items()
         try:
             for document in documents:
-                if isinstance(document, Flush):
+                # A pipe may be long until somebody writes to it.
+                is_path = isinstance(document, _FILES)
+                file_bytes = file_size(document) if is_path else None
+                if isinstance(document, Flush) or (is_path and file_bytes is None):
                     if group:
                         yield group
                     group, size = [], 0
-                    yield document
+                    yield Flush.FLUSH
+                if isinstance(document, Flush):
                     continue
-                is_path = isinstance(document, _FILES)
-                if is_path and (found := file_size(document)) is not None:
-                    group.append(document)
-                    size += found
-                else:
-                    if is_path:  # a pipe: it may be long until somebody writes to it
-                        if group:
-                            yield group
-                        group, size = [], 0
-                        yield Flush.FLUSH
-                    source = self.read(document)
-                    group.append(source)
-                    size += _size(source)
+                found = document if file_bytes is not None else self.read(document)
+                group.append(found)
+                size += _size(found) if file_bytes is None else file_bytes
                 if len(group) >= BATCH_DOCUMENTS or size >= BATCH_BYTES:
                     yield group
                     group, size = [], 0
@@ -292,5 +273,5 @@ class DocumentReader(NamedTuple):
             return error
 
 
-def _size(source: Source | DocumentError) -> int:
+def _size(source: Given) -> int:
     return len(source.data) if isinstance(source, Source) else 0

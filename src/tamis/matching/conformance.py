@@ -1,9 +1,9 @@
 """Programs that were pruned with a DTD, and right answers about documents that violate the DTD.
 
 A pruned program relies on the DTD's edges, which elements may stand in which, and on its roots. It
-relies on nothing else: neither order nor number nor attributes. Each document is held against these
-before it is matched. A program without the DTD answers those that violate them; it is compiled when
-the first such document comes, and has a cache of the same size.
+relies on nothing else: neither order nor number nor attributes. Each document is checked for these
+before it is matched. A program without the DTD answers documents that violate the DTD. It is
+compiled when the first such document comes, and has a cache of the same size.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import UsageError
 from tamis.core.index.matchset import MatchSet, Which, joined
+from tamis.core.kernel import kernel
+from tamis.core.kernel.prototype import Rows
 from tamis.documents.batch import DocumentBatch, only
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import expanded_name
 from tamis.language.model import Query
 from tamis.matching.engine import Engine, Program, Searcher, Sources, locates_nothing
 from tamis.matching.filters import ElementLabels
-from tamis.matching.kernels import find_violations
 from tamis.schema.graph import ExpandedGraph, SchemaGraph
 from tamis.schema.prune import Heuristics, Pruner
 from tamis.schema.reader import read_graph
 
 log = logging.getLogger("tamis")
-
 
 ELEMENTS_MAX = 1 << 13
 """Elements of a DTD that can be pruned with: which may stand in which is a table."""
@@ -46,8 +46,8 @@ class Schema:
 
     Attributes:
         graph: of its elements, from the roots that documents begin with.
-        is_trusted: documents are known to be valid, and are not looked at.
-        heuristics: how to prune, or None for what serves the engine best.
+        is_trusted: documents are known to be valid, and are not checked.
+        heuristics: how to prune, or None for those that serve the engine best.
     """
 
     graph: SchemaGraph
@@ -59,14 +59,13 @@ class Schema:
         """The graph by the names that documents have."""
         return ExpandedGraph(self.graph)
 
+    @cached_property
+    def _edges(self) -> Edges:
+        return Edges(self.expanded)
+
     def violations(self) -> Violations | None:
         """What finds documents that violate the DTD; None where it is trusted."""
-        return None if self.is_trusted else Violations(self.edges)
-
-    @cached_property
-    def edges(self) -> Edges:
-        """Which elements may stand in which."""
-        return Edges(self.expanded)
+        return None if self.is_trusted else Violations(self._edges)
 
 
 def read_schema(
@@ -122,10 +121,10 @@ class Edges:
     def __init__(self, graph: ExpandedGraph) -> None:
         self._names = ("", *graph.reachable)
         numbers = {name: number for number, name in enumerate(self._names)}
-        self.allowed = np.zeros((len(numbers), len(numbers)), np.bool_)
-        self.allowed[0, [numbers[root] for root in graph.roots]] = True
+        self._allowed = np.zeros((len(numbers), len(numbers)), np.bool_)
+        self._allowed[0, [numbers[root] for root in graph.roots]] = True
         for name in graph.reachable:
-            self.allowed[numbers[name], [numbers[child] for child in graph.children(name)]] = True
+            self._allowed[numbers[name], [numbers[child] for child in graph.children(name)]] = True
 
     def labels(self) -> ElementLabels:
         """The numbers of elements, by the names of a vocabulary; for one thread at a time."""
@@ -134,24 +133,55 @@ class Edges:
     def violations(self, batch: DocumentBatch, numbers: Int32) -> Int64:
         """The event at which each document violates the edges, or -1.
 
-        Args:
-            numbers: of the elements, by name; -1 of what is not declared.
+        ``numbers`` has the number of each name's element, -1 where it is not declared.
         """
         starts = batch.document_starts
         deepest = int(np.diff(starts).max(initial=0)) // 2
         found = np.empty(batch.documents, np.int64)
         stack = np.empty(deepest + 1, np.int32)
-        find_violations(batch.tags, starts, numbers, self.allowed, stack, found)
+        find_violations(batch.tags, starts, numbers, self._allowed, stack, found)
         return found
+
+
+@kernel
+def find_violations(
+    tags: Int32,
+    document_starts: Int64,
+    elements: Int32,
+    allowed: Rows[np.bool_],
+    stack: Int32,
+    found: Int64,
+) -> None:
+    """Write the first event of each document that violates the edges, or -1, to ``found``.
+
+    Args:
+        elements: the number of each name's element, -1 where it is not declared.
+        allowed: bool[e, e]; whether an element may hold another one; 0 holds the roots.
+        stack: has room for the open elements of the deepest document, and for the document.
+    """
+    for document in range(len(document_starts) - 1):
+        found[document] = -1
+        depth = 0
+        stack[0] = 0
+        for event in range(document_starts[document], document_starts[document + 1]):
+            tag = tags[event]
+            if tag < 0:
+                depth -= 1
+                continue
+            element = elements[tag]
+            if element < 0 or not allowed[stack[depth], element]:
+                found[document] = event
+                break
+            depth += 1
+            stack[depth] = element
 
 
 class Violations:
     """Finds documents that violate a DTD, and counts them; threads share it.
 
     Attributes:
-        edges: what documents are held against.
         count: how many documents violated the DTD so far.
-        first: the element at which the first of them did, and what is around that; or "".
+        first: the element at which the first of them did, and the element around it; or "".
     """
 
     def __init__(self, edges: Edges) -> None:
@@ -163,13 +193,8 @@ class Violations:
     def find(
         self, batch: DocumentBatch, vocabulary: Vocabulary, labels: ElementLabels
     ) -> NDArray[np.bool_]:
-        """Which documents of a batch violate the DTD.
-
-        Args:
-            labels: of ``edges``, for this thread.
-        """
-        numbers, _ = labels.of(vocabulary)
-        events = self.edges.violations(batch, numbers)
+        """Which documents of a batch violate the DTD; ``labels`` are of the edges, for a thread."""
+        events = self.edges.violations(batch, labels.of(vocabulary)[0])
         violating = np.flatnonzero(events >= 0)
         if len(violating):
             document = int(violating[0])
@@ -179,9 +204,7 @@ class Violations:
                 self.first = self.first or first
             log.info(
                 "%d of %d documents leave the DTD, the first by %s: answered without it",
-                len(violating),
-                batch.documents,
-                first,
+                *(len(violating), batch.documents, first),
             )
         return events >= 0
 
@@ -189,15 +212,13 @@ class Violations:
 def _violation(batch: DocumentBatch, vocabulary: Vocabulary, document: int, event: int) -> str:
     """What a document has that the DTD does not, in words."""
     around: list[int] = []
-    for tag in batch.tags[batch.document_starts[document] : event].tolist():
+    for tag in batch.tags[batch.document_starts[document] : event + 1].tolist():
         if tag < 0:
             around.pop()
         else:
             around.append(tag)
-    name = expanded_name(*vocabulary.expanded(int(batch.tags[event])))
-    if not around:
-        return f"its root, {name}"
-    return f"{name} in {expanded_name(*vocabulary.expanded(around[-1]))}"
+    *outer, name = (expanded_name(*vocabulary.expanded(tag)) for tag in around[-2:])
+    return f"{name} in {outer[0]}" if outer else f"its root, {name}"
 
 
 def with_schema(
@@ -208,10 +229,8 @@ def with_schema(
 ) -> Engine:
     """An engine that prunes with a DTD, and answers documents that violate the DTD without it.
 
-    Args:
-        engine: has heuristics.
-        violations: None where the DTD is trusted.
-        fallback: compiles queries without the DTD, for an engine that takes them.
+    ``engine`` has heuristics. ``violations`` is None where the DTD is trusted. ``fallback``
+    compiles queries without the DTD, for an engine that takes them.
     """
     heuristics = schema.heuristics or engine.heuristics
     assert heuristics is not None
@@ -230,10 +249,7 @@ def with_schema(
 
 
 class SchemaFallback:
-    """A program for documents that conform to the DTD, and one for those that violate it.
-
-    The second one is compiled when the first such document comes.
-    """
+    """A pruned program, and one without the DTD, compiled when the first document violates it."""
 
     def __init__(
         self,
@@ -251,16 +267,16 @@ class SchemaFallback:
 
     @property
     def projection(self) -> Projection:
-        """That of all that was asked, also of what was pruned away."""
+        """That of all queries, also of what was pruned away."""
         return self._program.projection
 
     def memory_usage(self) -> int:
-        """Of both programs, if the other one was needed."""
+        """Of both programs, if there are two."""
         fallback = 0 if self._fallback is None else self._fallback[1].memory_usage()
         return self._program.memory_usage() + fallback
 
     def searcher(self, cache_bytes: int, *, conforms: bool) -> Searcher:
-        """What searches in documents that conform, or in those that do not."""
+        """What searches in documents that conform, or in those that violate the DTD."""
         if conforms:
             return self._engine.searcher(self._program, cache_bytes)
         with self._lock:
@@ -271,10 +287,10 @@ class SchemaFallback:
 
 
 class SchemaFallbackSearcher:
-    """A pruned program at work, and beside it the other one, where documents violate the DTD."""
+    """A pruned program at work, and the other one where documents violate the DTD."""
 
     def __init__(self, program: SchemaFallback, cache_bytes: int) -> None:
-        self.program = program
+        self._program = program
         self._labels = program.violations.edges.labels()
         self._conforming = program.searcher(cache_bytes, conforms=True)
         self._violating: Searcher | None = None
@@ -288,11 +304,11 @@ class SchemaFallbackSearcher:
         _sources: Sources | None = None,
     ) -> MatchSet:
         """Which queries are true of which documents."""
-        violates = self.program.violations.find(batch, vocabulary, self._labels)
+        violates = self._program.violations.find(batch, vocabulary, self._labels)
         if not violates.any():
             return self._conforming.match(batch, vocabulary, nodes)
         if self._violating is None:
-            self._violating = self.program.searcher(self._cache_bytes, conforms=False)
+            self._violating = self._program.searcher(self._cache_bytes, conforms=False)
         conforming = self._conforming.match(only(batch, ~violates), vocabulary)
         violating = self._violating.match(only(batch, violates), vocabulary)
         return joined([(conforming, None), (violating, None)])

@@ -1,4 +1,4 @@
-"""What an engine is: the contract that all keep, and that the planner chooses by."""
+"""The contract of all engines, which the planner chooses by."""
 
 from __future__ import annotations
 
@@ -42,9 +42,8 @@ class Searcher(MemoryUser, Protocol):
         """Which queries are true of which documents.
 
         Args:
-            batch: parsed with at least the program's projection.
-            vocabulary: the fork of the program's that it was parsed with.
-            nodes: which occurrences to note, by an engine that can: at least these.
+            batch: parsed with ``vocabulary``, and at least the program's projection.
+            nodes: which occurrences to record, by an engine that can: at least these.
             sources: the bytes of the documents, for an engine that parses them itself.
         """
 
@@ -61,8 +60,8 @@ class Engine(NamedTuple):
         is_automatic: whether it may be chosen where none is named. One that is not raises
             ``EngineRefused`` in ``compile`` for what it cannot run even when it is pruned.
         takes_plain: whether it runs all queries that are plain.
-        heuristics: how it prunes with a DTD, or None where it makes no use of one. Of what was
-            measured with each: benchmarks, ``schema``.
+        heuristics: how it prunes with a DTD, or None where it makes no use of one; the benchmarks
+            ``schema`` measured each.
         locates: whether the ``Occurrences`` of a query are the nodes that it selects.
         nodes_projection: what it also reads of documents where nodes are asked for.
     """
@@ -87,7 +86,7 @@ class UnusableQueries(Exception):  # noqa: N818 - the compiler of subscriptions 
 
 
 def locates_nothing(_: Query) -> bool:
-    """``locates`` of engines that note no occurrences."""
+    """``locates`` of engines that record no occurrences."""
     return False
 
 

@@ -1,8 +1,9 @@
-"""``Filters``: distinct linear filters, and the queries that each of them answers."""
+"""Linear filters: those that queries are, and the labels of elements that they test for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ class Filters(NamedTuple):
         codes: int32[]; ``label << 1 | descends``.
         names: what the labels stand for; label 0 is ``*``.
         query_starts: int64[f + 1]; filter i answers the queries
-            ``queries[query_starts[i]:query_starts[i + 1]]``, of which each is true where one of its
+            ``queries[query_starts[i]:query_starts[i + 1]]``. A query is true where one of its
             filters is: the paper's ``original_filters``.
         queries: int32[].
     """
@@ -43,7 +44,7 @@ Others = dict[int, Query]
 
 
 def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[Filters, Others]:
-    """The filters that some queries are, pruned; and what queries are more than that, as they are.
+    """The filters that some queries are, pruned; and the other queries, as they are.
 
     >>> from tamis.language.xpath import parse
     >>> filters, others = filters_of([parse("//a/b"), parse("//a[b]"), parse("/a | //a/b")])
@@ -68,29 +69,19 @@ def filters_of(queries: Sequence[Query], pruner: Pruner | None = None) -> tuple[
             ]
         for codes in dict.fromkeys(pruned) if len(pruned) > 1 else pruned:
             answers.setdefault(codes, []).append(number)
-    return _frozen(answers, labels), others
-
-
-def _frozen(answers: dict[Codes, list[int]], labels: Labels) -> Filters:
-    steps = [code for codes in answers for code in codes]
-    queries = [number for numbers in answers.values() for number in numbers]
     filters = Filters(
         starts=np.cumsum([0, *map(len, answers)], dtype=np.int64),
-        codes=np.array(steps, np.int32),
+        codes=np.array([*chain.from_iterable(answers)], np.int32),
         names=tuple(labels.names),
         query_starts=np.cumsum([0, *map(len, answers.values())], dtype=np.int64),
-        queries=np.array(queries, np.int32),
+        queries=np.array([*chain.from_iterable(answers.values())], np.int32),
     )
     freeze(filters.starts, filters.codes, filters.query_starts, filters.queries)
-    return filters
+    return filters, others
 
 
 class ElementLabels:
-    """The labels of the elements of documents, for names that come with the vocabulary.
-
-    Args:
-        names: what the labels stand for.
-    """
+    """The labels of the elements of documents, by the names of a vocabulary that grows."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._labels = {name: label for label, name in enumerate(names) if label != ANY}
@@ -104,11 +95,9 @@ class ElementLabels:
             self._own = self._of_namespace = np.zeros(0, np.int32)
         if len(vocabulary) > len(self._own):
             new = [vocabulary.expanded(n) for n in range(len(self._own), len(vocabulary))]
-            own = [self._labels.get(expanded_name(*name), -1) for name in new]
-            of_all = [
-                self._labels.get(expanded_name(namespace, None), -1) if namespace else -1
-                for namespace, _ in new
-            ]
+            label = self._labels.get
+            own = [label(expanded_name(*name), -1) for name in new]
+            of_all = [label(expanded_name(uri, None), -1) if uri else -1 for uri, _ in new]
             self._own = np.concatenate([self._own, np.array(own, np.int32)])
             self._of_namespace = np.concatenate([self._of_namespace, np.array(of_all, np.int32)])
         return self._own, self._of_namespace

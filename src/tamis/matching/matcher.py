@@ -1,14 +1,26 @@
-"""Compiled subscriptions: documents in, ids of the matching subscriptions out."""
+"""Compiled subscriptions: documents in, ids of the matching subscriptions out.
+
+``compile_subscriptions`` and ``load_matcher`` make them; start reading at ``CompiledMatcher``.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tamis.core.arguments import check_many, checked_path
-from tamis.core.errors import DocumentError, SubscriptionId, UnknownSubscription, UsageError
+import numpy as np
+
+from tamis.core.arguments import check_many, checked_limits, checked_path
+from tamis.core.errors import (
+    DocumentError,
+    OtherVersion,
+    SubscriptionId,
+    UnknownSubscription,
+    UsageError,
+)
 from tamis.core.index.matchset import Explanation, MatchSet, Which, checked_nodes, match_set
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
@@ -17,22 +29,19 @@ from tamis.documents.parser import parse
 from tamis.documents.records import ALL_RECORDS, RecordBatch, RecordRange, check_tag, parse_records
 from tamis.documents.source import Document, Source, open_stream, read
 from tamis.documents.vocabulary import EVERYTHING, Projection, Vocabulary
-from tamis.language.subscriptions import Subscriptions
-from tamis.matching.batches import (
-    NO_NUMBERS,
-    Answers,
-    BatchMatcher,
-    DocumentReader,
-    Given,
-    subscribers_of,
-)
+from tamis.language.subscriptions import SubscriptionItems, Subscriptions, as_subscriptions
+from tamis.language.xpath import Unsupported
+from tamis.matching.batches import Answers, BatchMatcher, DocumentReader, Given, subscribers_of
 from tamis.matching.match import Match
 from tamis.matching.planner import compile_assignment, plan
+from tamis.matching.projection import projection_of
 
 if TYPE_CHECKING:
+    from tamis.language.xpath import Operand
     from tamis.matching.conformance import Schema
     from tamis.matching.explain import NamespaceMismatch
     from tamis.matching.saved import LoadedProgram
+    from tamis.schema.graph import SchemaGraph
 
 
 class CompiledMatcher:
@@ -72,17 +81,13 @@ class CompiledMatcher:
     def with_limits(self, limits: Limits) -> CompiledMatcher:
         """The same, with other bounds on each document; it is not compiled again."""
         other = CompiledMatcher.__new__(CompiledMatcher)  # a copy would be compiled or loaded
-        other.__dict__.update(self.__dict__)
-        other.limits = limits
-        found = self._batches
-        other._batches = BatchMatcher(
-            self.subscriptions, found.subscribers, found.assignments, limits, found.projection
-        )
+        other.__dict__.update(self.__dict__, limits=limits)
+        other._batches = self._batches.with_limits(limits)
         return other
 
     @property
     def engine(self) -> str:
-        """The name of the engine that was chosen, or of several with "and" between."""
+        """The name of the chosen engine, or the names of several with "and" between."""
         return " and ".join(assignment.engine.name for assignment, _ in self._batches.assignments)
 
     @property
@@ -154,15 +159,9 @@ class CompiledMatcher:
             raise UsageError(
                 f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD"
             )
-        compiled = saved.Compiled(
-            self.subscriptions,
-            self._named_engine,
-            self.limits,
-            assignments,
-            self._batches.subscribers,
-        )
-        searchers = self._batches.searchers() if warm else []
-        saved.save(checked_path(path), compiled, searchers)
+        asked = self.subscriptions, self._named_engine, self.limits
+        compiled = saved.Compiled(*asked, assignments, self._batches.subscribers)
+        saved.save(checked_path(path), compiled, self._batches.searchers() if warm else [])
 
     def match(
         self,
@@ -229,13 +228,8 @@ class CompiledMatcher:
         """
         check_many(documents, "documents", "match()")
         which, has_values = checked_nodes(nodes, values)
-        found = self.answers(
-            documents,
-            check_threads(threads),
-            which,
-            has_values,
-            checked_declared_encoding(declared_encoding),
-        )
+        declared = checked_declared_encoding(declared_encoding)
+        found = self.answers(documents, check_threads(threads), which, has_values, declared)
         return (
             Match(self.ids, matches, number, nodes=located)
             for matches, located, _ in found
@@ -250,14 +244,12 @@ class CompiledMatcher:
         values: bool = False,
         declared: DeclaredEncoding = "check",
     ) -> Iterator[Answers]:
-        """What :meth:`match_many` says, as arrays, of many documents at a time."""
+        """The answers of :meth:`match_many`, as arrays, of many documents at a time."""
         reader = DocumentReader(self.limits, declared)
 
         def match_group(group: Sequence[Given]) -> list[Answers]:
-            """Match a group, in smaller ones where what is read turns out to be large."""
-            return [
-                self._batches.match(sources, nodes, values) for sources in reader.batches(group)
-            ]
+            """Match a group, in smaller ones where its files turn out to be large."""
+            return [self._batches.match(batch, nodes, values) for batch in reader.batches(group)]
 
         groups = reader.groups(documents)
         with closing(WorkerPool(threads).map_in_order(match_group, groups)) as answered:
@@ -295,17 +287,12 @@ class CompiledMatcher:
         [(0, []), (1, ['x'])]
         """
         which, has_values = checked_nodes(nodes, values)
-        found = self.record_answers(
-            document,
-            check_tag(tag),
-            check_threads(threads),
-            which,
-            values=has_values,
-            declared=checked_declared_encoding(declared_encoding),
-        )
+        declared = checked_declared_encoding(declared_encoding)
+        asked = check_tag(tag), check_threads(threads), which
+        found = self.record_answers(document, *asked, values=has_values, declared=declared)
         return (
-            Match(self.ids, matches, number, places.first + number, located)
-            for matches, located, places in found
+            Match(self.ids, matches, number, offsets.first + number, located)
+            for matches, located, offsets in found
             for number in range(matches.documents)
         )
 
@@ -320,17 +307,16 @@ class CompiledMatcher:
         values: bool = False,
         declared: DeclaredEncoding = "check",
     ) -> Iterator[Answers]:
-        """What :meth:`match_records` says, as arrays, of many records at a time.
+        """The answers of :meth:`match_records`, as arrays, of many records at a time.
 
-        Args:
-            part: which of the records; then the document is these bytes of it alone.
+        With a ``part`` of the records, the document is the bytes of this part alone.
         """
         try:
             if isinstance(document, DocumentError):
                 raise document
             stream = open_stream(document, declared)
         except DocumentError as error:
-            yield Answers(match_set([NO_NUMBERS], {0: error}), None)
+            yield Answers(match_set([np.zeros(0, np.int32)], {0: error}), None)
             return
         projection = self._batches.projected(nodes, values)
         part = part or ALL_RECORDS
@@ -356,10 +342,9 @@ class CompiledMatcher:
         *,
         declared_encoding: DeclaredEncoding = "check",
     ) -> Explanation:
-        """What of one subscription matched where, or what failed first.
+        """What one subscription selected at each step, or which step failed first.
 
-        Args:
-            declared_encoding: as for :meth:`match`.
+        ``declared_encoding`` is as for :meth:`match`.
 
         Raises:
             DocumentError: the document cannot be answered.
@@ -389,8 +374,6 @@ class CompiledMatcher:
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._loaded is not None:
-            from tamis.matching.compile import load_again  # noqa: PLC0415 - it imports this
-
             return load_again, (self._loaded.path, self._loaded.identity, self.limits)
         arguments = self.subscriptions, self._named_engine, self.limits, None, self.schema
         return CompiledMatcher, arguments
@@ -400,3 +383,95 @@ class CompiledMatcher:
 
     def __repr__(self) -> str:
         return f"<CompiledMatcher: {len(self):,} subscriptions, engine {self.engine}>"
+
+
+def compile_subscriptions(  # noqa: PLR0913 - what may be asked
+    subscriptions: Subscriptions | SubscriptionItems,
+    *,
+    engine: str = "auto",
+    dtd: str | os.PathLike[str] | SchemaGraph | None = None,
+    root: str | None = None,
+    dtd_trust: bool = False,
+    namespaces: Mapping[str, str] | None = None,
+    default_namespace: str | None = None,
+    unsupported: Unsupported = "refuse",
+    limits: Limits | None = None,
+) -> CompiledMatcher:
+    """Compile subscriptions; exported as :func:`tamis.compile`.
+
+    Args:
+        subscriptions: a :class:`Subscriptions`, or what makes one: id → expression, pairs, or the
+            :class:`pathlib.Path` of a file with these.
+        engine: ``"auto"``, or an engine to use or be refused.
+        dtd: a file with the DTD of the documents (``*.dtd``), or a document that has a DOCTYPE.
+            Subscriptions are pruned with it, as far as the engine gains by that. It never changes
+            an answer: documents that violate it are answered without it.
+        root: the element that documents begin with; by default the one in the DOCTYPE, or those
+            that no other element holds.
+        dtd_trust: documents are valid, and need not be held against the DTD. Answers about invalid
+            documents may then be wrong.
+        namespaces, default_namespace, unsupported: as for :class:`Subscriptions`, where one has to
+            be made.
+        limits: bounds on each document and expression; by default those of the subscriptions.
+
+    Raises:
+        BadSubscriptions: some expressions cannot be used.
+        EngineRefused: the named engine does not exist or cannot run them.
+        MissingExtra: lxml has to evaluate some and is not installed.
+        SchemaError: the DTD cannot be read.
+        UsageError: ``namespaces``, ``default_namespace`` or ``unsupported`` is given for
+            subscriptions that are parsed; or the DTD does not declare the root.
+    """
+    schema = None
+    if dtd is not None or root is not None or dtd_trust:
+        from tamis.matching.conformance import read_schema  # noqa: PLC0415 - few have a DTD
+
+        schema = read_schema(dtd, root, dtd_trust)
+    parsed = as_subscriptions(
+        subscriptions,
+        namespaces=namespaces,
+        default_namespace=default_namespace,
+        unsupported=unsupported,
+        limits=limits,
+    )
+    own_limits = parsed.limits if limits is None else checked_limits(limits)
+    return CompiledMatcher(parsed, engine, own_limits, None, schema)
+
+
+def value_matcher(operand: Operand) -> CompiledMatcher:
+    """A matcher without subscriptions, whose matches evaluate an expression that selects no nodes.
+
+    >>> from tamis.language.xpath import parse_value
+    >>> operand = parse_value("count(//a)")
+    >>> match = value_matcher(operand).match("<a><a/></a>", nodes="all")
+    >>> match.document_nodes.value(operand)
+    2.0
+    """
+    none = Subscriptions({})
+    return CompiledMatcher(none, "reference", none.limits, projection=projection_of(operand))
+
+
+def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
+    """Load what :meth:`CompiledMatcher.save` wrote; exported as :func:`tamis.load`.
+
+    The file is mapped into memory, so a million subscriptions are there at once, and processes
+    share them. It must not be written into meanwhile; ``save`` puts another one in its place. A
+    warm cache beside it is loaded too.
+
+    Raises:
+        ProgramError: there is no such file, or it is damaged, or of another version of Tamis.
+        MissingExtra: lxml has to evaluate some subscriptions and is not installed.
+    """
+    from tamis.matching import saved  # noqa: PLC0415 - imports kernels
+
+    loaded = saved.load(checked_path(path).absolute())
+    compiled = loaded.compiled
+    return CompiledMatcher(compiled.subscriptions, compiled.engine, compiled.limits, loaded)
+
+
+def load_again(path: Path, identity: str, limits: Limits) -> CompiledMatcher:
+    """Load a matcher whose pickle names a file."""
+    matcher = load_matcher(path)
+    if matcher.loaded_from is None or matcher.loaded_from.identity != identity:
+        raise OtherVersion("it was replaced since the matcher was pickled", str(path))
+    return matcher.with_limits(limits)

@@ -31,17 +31,13 @@ ENGINES = Choices(
     {name: f"tamis.matching.engines.{name}:ENGINE" for name in ("automaton", "reference", "nfa")},
 )
 AUTOMATIC: tuple[Engine, ...] = (automaton.ENGINE, reference.ENGINE)
-"""Those that are chosen where none is named: the last of them takes all queries that can be
-streamed. The others go to lxml.
+"""The engines that are chosen where none is named. The last one takes all queries that can be
+streamed; lxml answers the others.
 """
 
 
 class Assignment(NamedTuple):
-    """The queries that one engine answers.
-
-    Attributes:
-        numbers: int32[]; which of all they are, ascending.
-    """
+    """The queries that one engine answers; ``numbers`` says which of all they are, ascending."""
 
     engine: Engine
     queries: Queries
@@ -50,7 +46,6 @@ class Assignment(NamedTuple):
 
 Indices = NDArray[np.int64]
 CompiledAssignment = tuple[Assignment, Program]
-"""What an engine answers, and with what."""
 
 
 def compile_assignment(
@@ -59,7 +54,7 @@ def compile_assignment(
     schema: Schema | None = None,
     violations: Violations | None = None,
 ) -> CompiledAssignment:
-    """Compile what an engine answers; with a schema, if that engine gains by one.
+    """Compile the queries of an engine; with a schema, if that engine gains by one.
 
     Raises:
         BadSubscriptions: the engine finds some wrong.
@@ -72,7 +67,8 @@ def compile_assignment(
             try:
                 return engine, engine.compile(queries)
             except EngineRefused as refused:
-                other = _first_for(Queries.of(queries))
+                given = Queries.of(queries)
+                other = next(e for e in AUTOMATIC if _first_refused(e, given) is None)
                 log.info("documents that leave the DTD go to %s, since %s", other.name, refused)
                 return other, other.compile(queries)
 
@@ -81,26 +77,22 @@ def compile_assignment(
         program = assignment.engine.compile(assignment.queries)
     except UnusableQueries as unusable:
         errors = {assignment.numbers[number]: error for number, error in unusable.errors.items()}
-        asking = np.flatnonzero(np.isin(subscriptions.query_numbers, list(errors))).tolist()
-        raise BadSubscriptions(
-            tuple(
-                errors[subscriptions.query_numbers[number]].located(subscriptions.ids[number], None)
-                for number in asking
-            )
-        ) from None
+        numbers = subscriptions.query_numbers
+        asking = np.flatnonzero(np.isin(numbers, list(errors))).tolist()
+        located = (errors[numbers[n]].located(subscriptions.ids[n], None) for n in asking)
+        raise BadSubscriptions(tuple(located)) from None
     if engine is lxml.ENGINE:
         count = np.isin(subscriptions.query_numbers, assignment.numbers).sum()
         log.warning("%d of %d subscriptions go through lxml", count, len(subscriptions))
     return assignment, program
 
 
-def _first_for(queries: Queries) -> Engine:
-    """The first of the automatic engines that takes all of some queries."""
-    for engine in AUTOMATIC:
-        asked = queries.others if engine.takes_plain else queries
-        if all(engine.refuses(query) is None for query in asked):
-            return engine
-    raise AssertionError("the last engine takes all")
+def _first_refused(engine: Engine, queries: Queries) -> tuple[Query, str] | None:
+    """The first query that an engine cannot run, and why; or None."""
+    for query in queries.others if engine.takes_plain else queries:
+        if (reason := engine.refuses(query)) is not None:
+            return query, reason
+    return None
 
 
 def plan(queries: Sequence[Query], engine: str = "auto") -> list[Assignment]:
@@ -124,10 +116,11 @@ reference, nfa, pma
     unstreamed = unstreamed_of(given)
     left = np.delete(np.arange(len(given.others)), unstreamed.numbers - len(given.plain))
     if is_one_of(engine, ("auto",)):
-        assignments = [*_divided(given, left), unstreamed]
+        assignments = [*_divided(given, left)]
     else:
-        assignments = [_named(ENGINES.named(engine), given, left), unstreamed]
-    return [found for found in assignments if len(found.numbers)] or assignments[:1]
+        assignments = [_named(ENGINES.named(engine), given, left)]
+    found = [part for part in (*assignments, unstreamed) if len(part.numbers)]
+    return found or assignments[:1]
 
 
 def unstreamed_of(queries: Queries) -> Assignment:
@@ -163,10 +156,8 @@ def reason_of(query: Query) -> str:
 def _named(engine: Engine, queries: Queries, others: Indices) -> Assignment:
     """The plain queries and some others, for the engine that the caller named."""
     result = _assigned(engine, queries, len(queries.plain), others)
-    asked = result.queries.others if engine.takes_plain else result.queries
-    for query in asked if engine.is_automatic else ():
-        if (reason := engine.refuses(query)) is not None:
-            raise refusal(engine.name, query, reason)
+    if engine.is_automatic and (refused := _first_refused(engine, result.queries)) is not None:
+        raise refusal(engine.name, *refused)
     log.info("engine %s: named by the caller", engine.name)
     return result
 

@@ -1,21 +1,24 @@
 """What expressions read of documents, so that the parser can skip the rest.
 
-Each step of a path is followed by its *cover*: names of elements such that whatever the path has
-reached is one of them, or lies in one. Text is projected of the cover of what is read: of the last
-element that a path names, or of all elements where none has been named yet.
+Each step of a path is followed by its *cover*: names of elements such that each node that the path
+has reached is one of them, or lies in one. The text that an expression reads is that of its cover:
+of the last element that a path names, or of all elements where none has been named yet.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
+from itertools import pairwise
+from operator import or_
 
 from tamis.documents.vocabulary import ALL_NAMES, NO_NAMES, Names, Projection
 from tamis.language import model as ast
 from tamis.language.xpath import Operand
 
 
-def projection_of(expression: ast.Expression, cover: Names = ALL_NAMES) -> Projection:
-    """What an expression reads beyond the tags.
+def projection_of(expression: Operand, cover: Names = ALL_NAMES) -> Projection:
+    """What an expression or a value reads beyond the tags.
 
     Args:
         cover: of the context node; that of the document node is everything.
@@ -27,38 +30,21 @@ def projection_of(expression: ast.Expression, cover: Names = ALL_NAMES) -> Proje
     match expression:
         case ast.Exists(paths):
             return _union(_projection_of_path(path, cover) for path in paths)
-        case ast.Compare(_, value, _):
-            return _projection_of_value(value, cover)
-        case ast.Contains(text, _) | ast.StartsWith(text, _):
-            return _projection_of_value(text, cover)
-        case ast.Not(operand):
-            return projection_of(operand, cover)
-        case ast.And(operands) | ast.Or(operands):
-            return _union(projection_of(operand, cover) for operand in operands)
-    return Projection()
-
-
-def projection_of_operand(operand: Operand) -> Projection:
-    """What evaluating an expression reads beyond the tags, in whole documents."""
-    if isinstance(operand, str | float):
-        return Projection()
-    if isinstance(operand, ast.Value):
-        return _projection_of_value(operand, ALL_NAMES)
-    return projection_of(operand)
-
-
-def _projection_of_value(value: ast.Value, cover: Names) -> Projection:
-    match value:
         case ast.Nodes(paths):
             return _union(_projection_of_string(path, cover) for path in paths)
         case ast.StringOf(path):
             return _projection_of_string(path, cover)
         case ast.NameOf(path, local):
             return _projection_of_path(path, cover) | Projection(prefixes=not local)
-        case ast.NormalizeSpace(text) | ast.StringLength(text):
-            return _projection_of_value(text, cover)
         case ast.Count(path):
             return _projection_of_path(path, cover)
+        case ast.Compare(_, inner, _) | ast.Contains(inner, _) | ast.StartsWith(inner, _):
+            return projection_of(inner, cover)
+        case ast.Not(inner) | ast.NormalizeSpace(inner) | ast.StringLength(inner):
+            return projection_of(inner, cover)
+        case ast.And(operands) | ast.Or(operands):
+            return _union(projection_of(operand, cover) for operand in operands)
+    return Projection()
 
 
 def _projection_of_string(path: ast.Path, cover: Names) -> Projection:
@@ -68,10 +54,10 @@ def _projection_of_string(path: ast.Path, cover: Names) -> Projection:
 
 def _projection_of_path(path: ast.Path, cover: Names) -> Projection:
     projection = Projection()
-    covers = _covers(path, cover)
-    for index, step in enumerate(path.steps):
-        before, reached = covers[index : index + 2]
-        following = path.steps[index + 1] if index + 1 < len(path.steps) else None
+    followings = (*path.steps[1:], None)
+    for step, following, (before, reached) in zip(
+        path.steps, followings, pairwise(_covers(path, cover)), strict=False
+    ):
         for predicate in step.predicates:
             if not isinstance(predicate, ast.Position):
                 projection |= projection_of(predicate, reached)
@@ -113,7 +99,4 @@ def _names(test: ast.NodeTest) -> Names:
 
 
 def _union(projections: Iterator[Projection]) -> Projection:
-    result = Projection()
-    for projection in projections:
-        result |= projection
-    return result
+    return reduce(or_, projections, Projection())

@@ -141,7 +141,7 @@ class MatchRows:
             rows: for each document its row there.
         """
         matches = found.matches
-        firsts = found.places.first if self.spec.record is not None else None
+        firsts = found.offsets.first if self.spec.record is not None else None
         for first, end, pairs in in_steps(matches):
             documents, numbers = pairs
             errors = _within(matches.errors, first, end)

@@ -38,8 +38,7 @@ from tamis.language.subscriptions import (
     check_not_given,
     read_namespaces,
 )
-from tamis.matching.compile import compile_subscriptions, load_matcher
-from tamis.matching.matcher import CompiledMatcher
+from tamis.matching.matcher import CompiledMatcher, compile_subscriptions, load_matcher
 from tamis.matching.saved import cache_path
 from tamis.spark.artifacts import Artifact, artifacts_folder, cache_folder, keep_newest, new_path
 

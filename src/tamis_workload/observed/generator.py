@@ -22,7 +22,7 @@ from tamis.core.names import XML_NAMESPACE
 from tamis.documents.source import Document
 from tamis.language.xpath import parse
 from tamis.matching.batches import BATCH_DOCUMENTS
-from tamis.matching.compile import compile_subscriptions
+from tamis.matching.matcher import compile_subscriptions
 from tamis_workload.draws import Draws
 from tamis_workload.observed.predicates import SEEN_CHARS, Predicates
 from tamis_workload.observed.trees import Element, Tree, read_trees
