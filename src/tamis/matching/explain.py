@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -33,12 +34,7 @@ def explain(query: ast.Query, batch: DocumentBatch, vocabulary: Vocabulary) -> E
 
 
 class NamespaceMismatch(NamedTuple):
-    """An element that expressions ask for, and documents have in another namespace alone.
-
-    Attributes:
-        test: what is asked for.
-        namespace: the one that documents have the name in.
-    """
+    """A name test of elements, and the other namespace in which documents have the name."""
 
     test: ast.NameTest
     namespace: str
@@ -49,14 +45,11 @@ def find_namespace_mismatch(
 ) -> NamespaceMismatch | None:
     """The first element name that documents have, but only in a namespace that is not asked for.
 
-    Args:
-        names: the names of elements and attributes in the documents.
+    ``names`` are those of elements and attributes. So a name in no namespace, which may be that of
+    an attribute, is a mismatch only for tests under a default namespace.
 
     >>> find_namespace_mismatch(Subscriptions({"x": "/a/b"}), [("", "b"), ("urn:u", "a")])
     NamespaceMismatch(test=NameTest(namespace='', local='a'), namespace='urn:u')
-
-    That documents have a name in no namespace is said of tests under a default namespace alone: it
-    may be the name of an attribute.
     """
     found: dict[str, str] = {}
     for namespace, local in names:
@@ -64,9 +57,7 @@ def find_namespace_mismatch(
             found.setdefault(local, namespace)
     default = subscriptions.default_namespace
     for test in _element_tests(subscriptions):
-        if test.namespace is None or test.local is None:
-            continue
-        if (test.namespace, test.local) in names:
+        if test.namespace is None or test.local is None or (test.namespace, test.local) in names:
             continue
         if test.local in found:
             return NamespaceMismatch(test, found[test.local])
@@ -99,9 +90,9 @@ class _Explainer:
         match expression:
             case ast.Exists(paths):
                 yield from self.paths(paths, within, inner)
-            case ast.Compare(_, ast.Nodes(paths), _):
+            case ast.Compare(_, ast.Nodes(paths) as value, _):
                 yield from self.paths(paths, within, inner)
-                yield from self.values(expression.value, within, inner)
+                yield from self.values(value, within, inner)
             case ast.Compare(_, value, _) | ast.Contains(value, _) | ast.StartsWith(value, _):
                 yield from self.values(value, within, inner)
             case ast.Not(operand):
@@ -109,8 +100,6 @@ class _Explainer:
             case ast.And(operands) | ast.Or(operands):
                 for operand in operands:
                     yield from self.expression(operand, within, inner)
-            case ast.Constant():
-                return
 
     def paths(self, paths: tuple[ast.Path, ...], within: Rows, indent: str) -> Iterator[str]:
         for path in paths:
@@ -165,17 +154,11 @@ class _Explainer:
                     if not left.any():
                         yield f"{indent}false at all of them: {print_expression(operand)}"
                         yield from self.seen(operand, before, indent + "  ")
-            case _:
-                return
 
     def values(self, value: ast.Value, within: Rows, indent: str) -> Iterator[str]:
         """Examples of a value at the context nodes."""
-        examples: list[str] = []
-        for text in self.value_examples(value, within):
-            if len(examples) == _SHOWN:
-                examples.append("…")
-                break
-            examples.append(text)
+        examples = [*islice(self.value_examples(value, within), _SHOWN + 1)]
+        examples[_SHOWN:] = ["…"] * len(examples[_SHOWN:])
         if examples:
             yield f"{indent}found: {', '.join(examples)}"
         elif isinstance(value, ast.Nodes):
@@ -193,14 +176,12 @@ class _Explainer:
                 return (_quoted(found) for found in evaluator.strings(text, within))
 
     def counted(self, nodes: Rows, found: int) -> str:
-        lines = []
+        lines: dict[int, None] = {}  # in their order, each once
         for row in nodes.tolist():
-            line = self.evaluator.line(row)
-            if line not in lines:
-                lines.append(line)
+            lines[self.evaluator.line(row)] = None
             if len(lines) > _SHOWN:
                 break
-        shown = ", ".join(str(line) for line in lines[:_SHOWN])
+        shown = ", ".join(map(str, [*lines][:_SHOWN]))
         more = ", …" if len(lines) > _SHOWN else ""
         return (
             f"{found:,} node{'' if found == 1 else 's'}, "
@@ -211,19 +192,16 @@ class _Explainer:
 def _labelled(path: ast.Path) -> Iterator[tuple[str, ast.Step]]:
     """The steps, each with its text without predicates.
 
-    ``//x`` is one line, so
-    that its descendant-or-self step has an empty label.
+    ``//x`` is one line: its descendant-or-self step has an empty label.
     """
     separator = "/" if path.absolute else ""
-    steps = list(path.steps)
-    for index, step in enumerate(steps):
-        if step == ast.DESCEND and separator and index + 1 < len(steps):
+    for index, step in enumerate(path.steps, 1):
+        if step == ast.DESCEND and separator and index < len(path.steps):
             yield "", step  # shown with the step that follows
             separator = "//"
-            continue
-        bare = print_step(ast.Step(step.axis, step.test))
-        yield separator + bare, step
-        separator = "/"
+        else:
+            yield separator + print_step(ast.Step(step.axis, step.test)), step
+            separator = "/"
 
 
 def _quoted(value: bytes) -> str:

@@ -25,8 +25,8 @@ class Match:
 
     Attributes:
         error: the document's error, or None.
-        failed: the subscriptions that could not be answered, of a document whose others were:
-            id → :class:`LxmlEvaluationError`. Only subscriptions that go through lxml can fail.
+        failed: the subscriptions that lxml could not answer, of a document whose others were
+            answered: id → :class:`LxmlEvaluationError`.
         record: the number of the record in its document, from 0; None for a whole document.
 
     >>> import tamis
@@ -48,9 +48,7 @@ class Match:
         record: int | None = None,
         nodes: BatchNodes | None = None,
     ) -> None:
-        self._ids = ids
-        self._matches = matches
-        self._document = document
+        self._ids, self._matches, self._document = ids, matches, document
         self._batch_nodes = nodes
         self._nodes: DocumentNodes | None = None
         self._count = -1

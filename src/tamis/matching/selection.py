@@ -1,13 +1,13 @@
-"""The nodes that expressions select in documents that they matched: where these stand.
+"""The nodes that expressions select in documents that they matched, and where these stand.
 
-Which queries matched is known of all documents; which nodes they select is found when it is asked
-for, of one document and one query. An engine may have noted where it met the nodes
-(``Occurrences``). For all other queries the reference engine's evaluator looks at the document.
+The nodes are found when they are asked for, of one document and one query. An engine may have
+recorded them (``Occurrences``). For all other queries the reference engine evaluates the document.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, overload
 
@@ -17,16 +17,8 @@ from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
 from tamis.core.errors import DocumentError, SubscriptionId, UsageError
 from tamis.core.index.matchset import MatchSet, Occurrences, QueryValue, Which, ranges
 from tamis.core.limits import Limits
-from tamis.documents.batch import (
-    ATTRIBUTE,
-    DOCUMENT,
-    ELEMENT,
-    KIND_BITS,
-    MISC,
-    TEXT,
-    DocumentBatch,
-    part,
-)
+from tamis.documents.batch import ATTRIBUTE, DOCUMENT, ELEMENT, KIND_BITS, MISC, TEXT, DocumentBatch
+from tamis.documents.batch import part as part_of
 from tamis.documents.offsets import Excerpt, Markup
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
@@ -40,8 +32,7 @@ class Node(NamedTuple):
     """Where a node stands in its document.
 
     Attributes:
-        start: the number of bytes before it.
-        end: the number of bytes up to its end.
+        start, end: the number of bytes before it, and up to its end.
         line: the line that it begins in, from 1.
     """
 
@@ -59,8 +50,8 @@ class Selection(Sequence[Node]):
 
     Attributes:
         starts, ends: int64[], read-only; byte offsets.
-        cut_by: there are more nodes, and these are the first of them: the name of the limit that
-            the others are beyond, ``matched_nodes`` or ``matched_value_bytes``; or None.
+        cut_by: the limit that other nodes are beyond, ``matched_nodes`` or
+            ``matched_value_bytes``, where these are only the first ones; or None.
     """
 
     def __init__(
@@ -72,11 +63,8 @@ class Selection(Sequence[Node]):
         values: NodeValues | None = None,
     ) -> None:
         freeze(starts, ends)
-        self.starts = starts
-        self.ends = ends
-        self.cut_by = cut_by
-        self._excerpt = excerpt
-        self._values = values
+        self.starts, self.ends, self.cut_by = starts, ends, cut_by
+        self._excerpt, self._values = excerpt, values
 
     @property
     def is_cut(self) -> bool:
@@ -98,9 +86,8 @@ class Selection(Sequence[Node]):
     def values(self) -> Iterator[str]:
         """XPath's string values of the nodes, one after the other.
 
-        The value of an element is all text inside, and that of an attribute is its normalised
-        value. Entities, character references and CDATA sections are replaced by what they stand
-        for.
+        The value of an element is all text inside; that of an attribute is normalised. Entities,
+        character references and CDATA sections are replaced by what they stand for.
 
         Raises:
             UsageError: values were not asked for when the document was matched.
@@ -135,6 +122,7 @@ class Selection(Sequence[Node]):
         return f"<Selection: {len(self):,} nodes{', cut' if self.is_cut else ''}>"
 
 
+@dataclass(eq=False)
 class EngineResult:
     """The queries that one engine answered, and its answers.
 
@@ -142,15 +130,14 @@ class EngineResult:
     >>> from tamis.matching.planner import plan
     >>> (assignment,) = plan([parse("//a")])
     >>> starts, sets, node_refs = np.array([0, 2]), np.array([0, 0]), np.array([9, 25])
-    >>> met = Occurrences(starts, sets, node_refs)
-    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), sets[:0], None, {}, met)
+    >>> found = Occurrences(starts, sets, node_refs)
+    >>> matches = MatchSet(starts, sets, np.array([0, 1]), np.array([0]), sets[:0], None, {}, found)
     >>> EngineResult(assignment, matches).occurrences(0).node_refs(0, "all")
     array([ 9, 25])
     """
 
-    def __init__(self, assignment: Assignment, matches: MatchSet) -> None:
-        self.assignment = assignment
-        self.matches = matches
+    assignment: Assignment
+    matches: MatchSet
 
     def own_number(self, number: int) -> int | None:
         """The number that the engine knows a query by, if it is one of its own."""
@@ -159,7 +146,7 @@ class EngineResult:
         return own if own < len(numbers) and numbers[own] == number else None
 
     def locates(self, own: int) -> bool:
-        """Whether the engine noted which nodes a query selects."""
+        """Whether the engine recorded which nodes a query selects."""
         if self.matches.occurrences is None:
             return False
         queries = self.assignment.queries
@@ -168,10 +155,9 @@ class EngineResult:
         return self.assignment.engine.locates(queries[own])
 
     def occurrences(self, document: int) -> DocumentOccurrences:
-        """What the engine noted in a document."""
-        occurrences = self.matches.occurrences
-        assert occurrences is not None
-        return DocumentOccurrences(self, occurrences, document)
+        """What the engine recorded in a document."""
+        assert self.matches.occurrences is not None
+        return DocumentOccurrences(self, self.matches.occurrences, document)
 
     def value(self, document: int, own: int) -> QueryValue | None:
         """The value of a query that selects no nodes, if the engine has it."""
@@ -179,13 +165,13 @@ class EngineResult:
         return None if occurrences is None else occurrences.values.get(document, {}).get(own)
 
     def sets_of(self, own: int) -> Int32:
-        """The sets that have a query and were met somewhere in the batch."""
+        """The sets that have a query and occur somewhere in the batch."""
         members, sets = self._members
         return sets[slice(*np.searchsorted(members, [own, own + 1]).tolist())]
 
     @cached_property
     def _members(self) -> tuple[Int32, Int32]:
-        """Each member of each set that was met, ascending, and the set."""
+        """Each member of each set that occurs, ascending, and the set."""
         matches = self.matches
         assert matches.occurrences is not None
         used = distinct(matches.occurrences.set_ids)
@@ -196,7 +182,7 @@ class EngineResult:
 
 
 class DocumentOccurrences:
-    """What an engine noted in one document, by the set that was met."""
+    """What an engine recorded in one document, by set."""
 
     def __init__(self, result: EngineResult, occurrences: Occurrences, document: int) -> None:
         self._result = result
@@ -207,17 +193,15 @@ class DocumentOccurrences:
         self._sets = sets[self._order]
 
     def node_refs(self, own: int, which: Which) -> Int64:
-        """The nodes at which a query was met, in document order."""
+        """The nodes at which a query occurred, in document order."""
         wanted = self._result.sets_of(own)
         starts = np.searchsorted(self._sets, wanted)
         ends = np.searchsorted(self._sets, wanted, "right")
         if which == "first":
             firsts = self._order[starts[starts < ends]]
             return self._node_refs[np.sort(firsts)[:1]]
-        found = [
-            self._order[start:end]
-            for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
-        ]
+        ranges = zip(starts.tolist(), ends.tolist(), strict=True)
+        found = [self._order[start:end] for start, end in ranges]
         return self._node_refs[np.sort(np.concatenate(found))] if found else _NO_NODES
 
 
@@ -227,9 +211,7 @@ class BatchNodes(NamedTuple):
     Attributes:
         which: the nodes that are asked for.
         has_values: whether the batch has all text, so that nodes have values.
-        limits: bounds on nodes, and on their values, of one query and document.
         excerpts: the bytes of each document, or those of all of them.
-        results: what each engine answered.
         query_number: the number of the query that a subscription asks.
     """
 
@@ -247,9 +229,14 @@ class DocumentNodes:
     """The nodes that were selected in one document, which must not be in error."""
 
     def __init__(self, found: BatchNodes, document: int) -> None:
-        self._found = found
-        self._document = document
-        self._excerpt = _excerpt(found.excerpts, document)
+        self._found, self._document = found, document
+        if isinstance(found.excerpts, Excerpt):
+            self._excerpt = found.excerpts
+        else:
+            source = found.excerpts[document]
+            assert isinstance(source, Source)
+            encoding = source.encoding or "utf-8"
+            self._excerpt = Excerpt(source.data, encoding, base_offset=source.base_offset)
         self._occurrences: dict[int, DocumentOccurrences] = {}  # by the number of the result
         self._markup = Markup(found.batch, document, self._excerpt, found.vocabulary)
 
@@ -288,7 +275,6 @@ class DocumentNodes:
     # -- which nodes ---------------------------------------------------------------------------
 
     def _node_refs(self, number: int) -> Int64:
-        """What a query selects."""
         for index, result in enumerate(self._found.results):
             own = result.own_number(number)
             if own is None:
@@ -303,7 +289,7 @@ class DocumentNodes:
 
     @cached_property
     def _evaluator(self) -> Evaluator:
-        own = part(self._found.batch, self._document, self._document + 1)
+        own = part_of(self._found.batch, self._document, self._document + 1)
         return Evaluator(own, self._found.vocabulary)
 
     @cached_property
@@ -315,18 +301,16 @@ class DocumentNodes:
         return np.array([0, first, attributes, texts, batch.misc_starts[self._document]])
 
     def _evaluated(self, query: Query) -> Int64:
-        """What a query selects, as the reference engine finds it."""
+        """The nodes that a query selects, found by the reference engine."""
         assert isinstance(query.expression, Exists)
-        evaluator = self._evaluator
-        nodes = evaluator.nodes
-        rows = evaluator.selected(query.expression.paths, nodes.documents)
+        nodes = self._evaluator.nodes
+        rows = self._evaluator.selected(query.expression.paths, nodes.documents)
         kinds = nodes.kind[rows].astype(np.int64)
         return (nodes.source[rows] + self._numbers_before[kinds]) << KIND_BITS | kinds
 
     # -- where they are ------------------------------------------------------------------------
 
     def _ranges(self, node_refs: Int64) -> tuple[Int64, Int64]:
-        """The byte ranges of nodes."""
         kinds, numbers = node_refs & ((1 << KIND_BITS) - 1), node_refs >> KIND_BITS
         starts, ends = np.zeros((2, len(node_refs)), np.int64)
         are_elements = kinds == ELEMENT
@@ -352,12 +336,7 @@ class DocumentNodes:
 class NodeValues:
     """The string values of nodes of a document, each decoded when it is asked for.
 
-    Args:
-        batch: has all text.
-        node_refs: the nodes.
-
-    Attributes:
-        sizes: int64[]; the bytes of each, in UTF-8.
+    The batch has all text. ``sizes`` are the bytes of each value, in UTF-8: int64[].
     """
 
     def __init__(self, batch: DocumentBatch, markup: Markup, node_refs: Int64) -> None:
@@ -378,7 +357,7 @@ class NodeValues:
         self.sizes = self._ends - self._starts
 
     def _columns(self, kind: int) -> tuple[Int64, Int64, Bytes]:
-        """Where values of a kind start and end, and in what."""
+        """Where values of a kind start and end, and their bytes."""
         batch = self._batch
         if kind == ATTRIBUTE:
             return batch.value_start, batch.value_end, batch.attribute_values
@@ -393,11 +372,3 @@ class NodeValues:
 
 
 _NO_NODES = np.zeros(0, np.int64)
-
-
-def _excerpt(excerpts: Sequence[Source | DocumentError] | Excerpt, document: int) -> Excerpt:
-    if isinstance(excerpts, Excerpt):
-        return excerpts
-    source = excerpts[document]
-    assert isinstance(source, Source)
-    return Excerpt(source.data, source.encoding or "utf-8", base_offset=source.base_offset)
