@@ -7,7 +7,7 @@ from lxml import etree
 
 from tamis.core import arguments as checks
 from tamis.core.limits import Limits
-from tamis.matching import compile as compile_module
+from tamis.matching import matcher as matcher_module
 from tests.support.running import run, run_process
 
 Write = Callable[[dict[str, str | bytes]], None]
@@ -185,9 +185,9 @@ def test_nodes_of_records_and_of_booleans(write: Write) -> None:
 
 def test_nodes_that_are_cut_are_named(write: Write, monkeypatch: pytest.MonkeyPatch) -> None:
     write({"s": "b\t//b\nc\t//c\n", "1.xml": "<a><b/><b/><b/><c/></a>"})
-    matcher = compile_module.CompiledMatcher
+    matcher = matcher_module.CompiledMatcher
     monkeypatch.setattr(
-        compile_module,
+        matcher_module,
         "CompiledMatcher",
         lambda subscriptions, engine, *_: matcher(subscriptions, engine, Limits(matched_nodes=1)),
     )
