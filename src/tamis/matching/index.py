@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from tamis.core.arguments import checked_limits
 from tamis.core.errors import (
@@ -15,10 +15,7 @@ from tamis.core.errors import (
     UnknownSubscription,
     UsageError,
 )
-from tamis.core.index.matchset import Explanation, Which
 from tamis.core.limits import Limits
-from tamis.documents.encodings import DeclaredEncoding
-from tamis.documents.source import Document
 from tamis.language.subscriptions import (
     Subscription,
     SubscriptionItems,
@@ -27,12 +24,11 @@ from tamis.language.subscriptions import (
     as_subscriptions,
 )
 from tamis.matching.conformance import read_schema
-from tamis.matching.match import Match
-from tamis.matching.matcher import CompiledMatcher
+from tamis.matching.matcher import CompiledMatcher, DocumentMatcher
 from tamis.schema.graph import SchemaGraph
 
 
-class Matcher:
+class Matcher(DocumentMatcher):
     """The same as :func:`tamis.compile` gives, with subscriptions that come and go.
 
     Every call sees the set as it was when the call began; all methods may be called from any
@@ -40,14 +36,7 @@ class Matcher:
     set again, so changes in large sets are best made together: ``add_many`` and ``update`` change
     all or, where one subscription cannot be used, nothing.
 
-    Args:
-        subscriptions: as for :func:`tamis.compile`; by default none.
-        engine, dtd, root, dtd_trust, namespaces, default_namespace, unsupported, limits: as for
-            :func:`tamis.compile`.
-
-    Raises:
-        BadSubscriptions: some expressions cannot be used.
-        EngineRefused, SchemaError, UsageError: as for :func:`tamis.compile`.
+    Arguments and errors are those of :func:`tamis.compile`.
 
     >>> live = Matcher({"s1": "//a"})
     >>> live.add("s2", "//a/b")
@@ -103,9 +92,8 @@ class Matcher:
     def add_many(self, subscriptions: Subscriptions | SubscriptionItems) -> None:
         """Add subscriptions, all of them or none.
 
-        Args:
-            subscriptions: id → expression, pairs, the path of a file with these, or a set that was
-                parsed with the same namespaces and limits.
+        They are id → expression, pairs, the path of a file with these, or a set that was parsed
+        with the same namespaces and limits.
 
         Raises:
             BadSubscriptions: some cannot be used, or their ids are taken; it lists all of them.
@@ -116,10 +104,7 @@ class Matcher:
     def update(self, subscriptions: Subscriptions | SubscriptionItems) -> None:
         """Add subscriptions, and replace those whose ids are there, which keep their places.
 
-        All of them are changed, or none.
-
-        Args:
-            subscriptions: as for :meth:`add_many`.
+        All of them are changed, or none. They are given as for :meth:`add_many`.
 
         Raises:
             BadSubscriptions: some cannot be used; it lists all of them.
@@ -152,7 +137,7 @@ class Matcher:
 
     def _change(self, given: Subscriptions | SubscriptionItems, *, may_replace: bool) -> None:
         new, errors = self._read(given)
-        if self._engine != "auto" or new.slow:  # or some engine takes each of them
+        if self._engine != "auto" or new.slow:  # else some engine takes each of them
             try:
                 self._compile(new)
             except BadSubscriptions as several:
@@ -160,11 +145,8 @@ class Matcher:
         entries = {entry.id: entry for entry in new}
         with self._lock:
             if not may_replace:
-                errors += tuple(
-                    SubscriptionIdError("the id is taken", id=id)
-                    for id in entries
-                    if id in self._entries
-                )
+                taken = [id for id in entries if id in self._entries]
+                errors += tuple(SubscriptionIdError("the id is taken", id=id) for id in taken)
             if errors:
                 raise BadSubscriptions(errors)
             self._entries.update(entries)
@@ -173,7 +155,7 @@ class Matcher:
     def _read(
         self, given: Subscriptions | SubscriptionItems
     ) -> tuple[Subscriptions, tuple[SubscriptionError, ...]]:
-        """Subscriptions, parsed as the others were; and the errors of bad ones."""
+        """Subscriptions, parsed as the others were, and the errors of bad ones."""
         rules = self._none.options
         if not isinstance(given, Subscriptions):
             new = Subscriptions(
@@ -197,7 +179,6 @@ class Matcher:
         self._compiled = None
 
     def compiled(self) -> CompiledMatcher:
-        """The present set, compiled; later changes do not touch it."""
         with self._lock:
             if self._compiled is not None:
                 return self._compiled
@@ -211,58 +192,6 @@ class Matcher:
 
     def _compile(self, subscriptions: Subscriptions) -> CompiledMatcher:
         return CompiledMatcher(subscriptions, self._engine, self._limits, None, self._schema)
-
-    def match(
-        self,
-        document: Document,
-        *,
-        nodes: Which | None = None,
-        values: bool = False,
-        declared_encoding: DeclaredEncoding = "check",
-    ) -> Match:
-        """See :meth:`CompiledMatcher.match`."""
-        return self.compiled().match(
-            document, nodes=nodes, values=values, declared_encoding=declared_encoding
-        )
-
-    def match_many(
-        self,
-        documents: Iterable[Document],
-        threads: int = 1,
-        *,
-        nodes: Which | None = None,
-        values: bool = False,
-        declared_encoding: DeclaredEncoding = "check",
-    ) -> Iterator[Match]:
-        """See :meth:`CompiledMatcher.match_many`; the set stays as it is at the call."""
-        return self.compiled().match_many(
-            documents, threads, nodes=nodes, values=values, declared_encoding=declared_encoding
-        )
-
-    def match_records(
-        self,
-        document: Document,
-        tag: str,
-        threads: int = 1,
-        *,
-        nodes: Which | None = None,
-        values: bool = False,
-        declared_encoding: DeclaredEncoding = "check",
-    ) -> Iterator[Match]:
-        """See :meth:`CompiledMatcher.match_records`; the set stays as it is at the call."""
-        return self.compiled().match_records(
-            document, tag, threads, nodes=nodes, values=values, declared_encoding=declared_encoding
-        )
-
-    def explain(
-        self,
-        document: Document,
-        id: SubscriptionId,
-        *,
-        declared_encoding: DeclaredEncoding = "check",
-    ) -> Explanation:
-        """See :meth:`CompiledMatcher.explain`."""
-        return self.compiled().explain(document, id, declared_encoding=declared_encoding)
 
     def __len__(self) -> int:
         return len(self._entries)

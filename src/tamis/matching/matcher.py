@@ -44,124 +44,12 @@ if TYPE_CHECKING:
     from tamis.schema.graph import SchemaGraph
 
 
-class CompiledMatcher:
-    """Compiled subscriptions: immutable, safe to share between threads, picklable.
+class DocumentMatcher:
+    """The methods of all matchers; each call uses the subscriptions as they are when it begins."""
 
-    Made by :func:`tamis.compile` or :func:`tamis.load`. A pickle holds the subscriptions, which are
-    compiled again where it is loaded; or, of a matcher that was loaded, the path of its file.
-    """
-
-    def __init__(
-        self,
-        subscriptions: Subscriptions,
-        engine: str,
-        limits: Limits,
-        loaded: LoadedProgram | None = None,
-        schema: Schema | None = None,
-        projection: Projection = Projection(),  # noqa: B008 - it is immutable
-    ) -> None:
-        self.subscriptions = subscriptions
-        self.schema = schema
-        self.limits = limits
-        self.ids = subscriptions.ids
-        self._named_engine = engine
-        self._loaded = loaded
-        self._violations = None if schema is None else schema.violations()
-        if loaded is None:
-            queries = subscriptions.queries
-            subscribers = subscribers_of(subscriptions.query_numbers, len(queries))
-            assignments = [
-                compile_assignment(assignment, subscriptions, schema, self._violations)
-                for assignment in plan(queries, engine)
-            ]
-        else:
-            subscribers, assignments = loaded.compiled.subscribers, loaded.compiled.assignments
-        self._batches = BatchMatcher(subscriptions, subscribers, assignments, limits, projection)
-
-    def with_limits(self, limits: Limits) -> CompiledMatcher:
-        """The same, with other bounds on each document; it is not compiled again."""
-        other = CompiledMatcher.__new__(CompiledMatcher)  # a copy would be compiled or loaded
-        other.__dict__.update(self.__dict__, limits=limits)
-        other._batches = self._batches.with_limits(limits)
-        return other
-
-    @property
-    def engine(self) -> str:
-        """The name of the chosen engine, or the names of several with "and" between."""
-        return " and ".join(assignment.engine.name for assignment, _ in self._batches.assignments)
-
-    @property
-    def loaded_from(self) -> LoadedProgram | None:
-        """The file that it was loaded from, if it was."""
-        return self._loaded
-
-    @property
-    def named_engine(self) -> str:
-        """The engine that was asked for, or "auto"."""
-        return self._named_engine
-
-    @property
-    def schema_violations(self) -> int:
-        """How many documents violated the DTD so far, and were answered without it.
-
-        0 where it is trusted, or the engine makes no use of one.
-        """
-        return 0 if self._violations is None else self._violations.count
-
-    @property
-    def first_violation(self) -> str:
-        """How the first document violated the DTD: an element, and what is around it; or ""."""
-        return "" if self._violations is None else self._violations.first
-
-    def namespace_mismatch(self) -> NamespaceMismatch | None:
-        """An element name that subscriptions and documents have, in different namespaces.
-
-        This looks at the names of the documents that were matched so far. Parsers forget them when
-        there are many.
-        """
-        from tamis.matching.explain import find_namespace_mismatch  # noqa: PLC0415 - few ask
-
-        return find_namespace_mismatch(self.subscriptions, self._batches.names())
-
-    def memory_usage(self) -> dict[str, int]:
-        """Bytes, as far as they are known: of the "program", and of the "warm" caches.
-
-        The caches of threads that are matching now are not counted.
-        """
-        programs = [program for _, program in self._batches.assignments]
-        return {
-            "program": sum(program.memory_usage() for program in programs),
-            "warm": self._batches.memory_usage(),
-        }
-
-    def save(self, path: str | os.PathLike[str], *, warm: bool = False) -> None:
-        """Save it to a file, for :func:`tamis.load`; one that is there is replaced.
-
-        Args:
-            warm: also save the cache that the documents so far have filled, in a file beside it
-                whose name ends in ``.cache``: the largest cache of all threads that are not
-                matching now. Without ``warm``, no such file is left there.
-
-        Raises:
-            UsageError: a file cannot be written, or its engine pruned with a DTD.
-
-        >>> import tamis
-        >>> from tempfile import TemporaryDirectory
-        >>> with TemporaryDirectory() as folder:
-        ...     tamis.compile({"x": "//a"}).save(f"{folder}/x.tamis")
-        ...     list(tamis.load(f"{folder}/x.tamis").match("<a/>"))
-        ['x']
-        """
-        from tamis.matching import saved  # noqa: PLC0415 - imports kernels
-
-        assignments = self._batches.assignments
-        if self.schema is not None and any(a.engine.heuristics for a, _ in assignments):
-            raise UsageError(
-                f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD"
-            )
-        asked = self.subscriptions, self._named_engine, self.limits
-        compiled = saved.Compiled(*asked, assignments, self._batches.subscribers)
-        saved.save(checked_path(path), compiled, self._batches.searchers() if warm else [])
+    def compiled(self) -> CompiledMatcher:
+        """The present subscriptions, compiled; later changes do not touch them."""
+        raise NotImplementedError
 
     def match(
         self,
@@ -229,32 +117,13 @@ class CompiledMatcher:
         check_many(documents, "documents", "match()")
         which, has_values = checked_nodes(nodes, values)
         declared = checked_declared_encoding(declared_encoding)
-        found = self.answers(documents, check_threads(threads), which, has_values, declared)
+        compiled = self.compiled()
+        found = compiled.answers(documents, check_threads(threads), which, has_values, declared)
         return (
-            Match(self.ids, matches, number, nodes=located)
+            Match(compiled.ids, matches, number, nodes=located)
             for matches, located, _ in found
             for number in range(matches.documents)
         )
-
-    def answers(
-        self,
-        documents: Iterable[Document | DocumentError | Flush],
-        threads: int = 1,
-        nodes: Which | None = None,
-        values: bool = False,
-        declared: DeclaredEncoding = "check",
-    ) -> Iterator[Answers]:
-        """The answers of :meth:`match_many`, as arrays, of many documents at a time."""
-        reader = DocumentReader(self.limits, declared)
-
-        def match_group(group: Sequence[Given]) -> list[Answers]:
-            """Match a group, in smaller ones where its files turn out to be large."""
-            return [self._batches.match(batch, nodes, values) for batch in reader.batches(group)]
-
-        groups = reader.groups(documents)
-        with closing(WorkerPool(threads).map_in_order(match_group, groups)) as answered:
-            for several in answered:
-                yield from several
 
     def match_records(
         self,
@@ -289,12 +158,191 @@ class CompiledMatcher:
         which, has_values = checked_nodes(nodes, values)
         declared = checked_declared_encoding(declared_encoding)
         asked = check_tag(tag), check_threads(threads), which
-        found = self.record_answers(document, *asked, values=has_values, declared=declared)
+        compiled = self.compiled()
+        found = compiled.record_answers(document, *asked, values=has_values, declared=declared)
         return (
-            Match(self.ids, matches, number, offsets.first + number, located)
+            Match(compiled.ids, matches, number, offsets.first + number, located)
             for matches, located, offsets in found
             for number in range(matches.documents)
         )
+
+    def explain(
+        self,
+        document: Document,
+        id: SubscriptionId,
+        *,
+        declared_encoding: DeclaredEncoding = "check",
+    ) -> Explanation:
+        """What one subscription selected at each step, or which step failed first.
+
+        ``declared_encoding`` is as for :meth:`match`.
+
+        Raises:
+            DocumentError: the document cannot be answered.
+            UnknownSubscription: there is none with this id.
+            UsageError: lxml answers it.
+
+        >>> import tamis
+        >>> print(tamis.compile({"x": "/a/b[c]/d"}).explain("<a><b/></a>", "x"))
+        false: /a/b[c]/d
+          /a   1 node, line 1
+          /b   1 node, line 1
+          [c]  none of 1  ← fails here
+        """
+        from tamis.matching.explain import explain  # noqa: PLC0415 - few ask
+
+        compiled = self.compiled()
+        item = compiled.subscriptions.find(id)
+        if item is None:
+            raise UnknownSubscription(id=id)
+        if item.query is None:
+            raise UsageError(f"subscription {id!r} goes through lxml, which cannot explain itself")
+        source = read(document, compiled.limits, checked_declared_encoding(declared_encoding))
+        vocabulary = Vocabulary()
+        batch, errors = parse([source], vocabulary, EVERYTHING, compiled.limits)
+        if errors:
+            raise errors[0]
+        return explain(item.query, batch, vocabulary)
+
+
+class CompiledMatcher(DocumentMatcher):
+    """Compiled subscriptions: immutable, safe to share between threads, picklable.
+
+    Made by :func:`tamis.compile` or :func:`tamis.load`. A pickle holds the subscriptions, which are
+    compiled again where it is loaded; or, of a matcher that was loaded, the path of its file.
+    """
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        engine: str,
+        limits: Limits,
+        loaded: LoadedProgram | None = None,
+        schema: Schema | None = None,
+        projection: Projection = Projection(),  # noqa: B008 - it is immutable
+    ) -> None:
+        self.subscriptions = subscriptions
+        self.schema = schema
+        self.limits = limits
+        self.ids = subscriptions.ids
+        self._named_engine = engine
+        self._loaded = loaded
+        self._violations = None if schema is None else schema.violations()
+        if loaded is None:
+            queries = subscriptions.queries
+            subscribers = subscribers_of(subscriptions.query_numbers, len(queries))
+            assignments = [
+                compile_assignment(assignment, subscriptions, schema, self._violations)
+                for assignment in plan(queries, engine)
+            ]
+        else:
+            subscribers, assignments = loaded.compiled.subscribers, loaded.compiled.assignments
+        self._batches = BatchMatcher(subscriptions, subscribers, assignments, limits, projection)
+
+    def with_limits(self, limits: Limits) -> CompiledMatcher:
+        """The same, with other bounds on each document; it is not compiled again."""
+        other = CompiledMatcher.__new__(CompiledMatcher)  # a copy would be compiled or loaded
+        other.__dict__.update(self.__dict__, limits=limits)
+        other._batches = self._batches.with_limits(limits)
+        return other
+
+    def compiled(self) -> CompiledMatcher:
+        """The same: its subscriptions do not change."""
+        return self
+
+    @property
+    def engine(self) -> str:
+        """The name of the chosen engine, or the names of several with "and" between."""
+        return " and ".join(assignment.engine.name for assignment, _ in self._batches.assignments)
+
+    @property
+    def loaded_from(self) -> LoadedProgram | None:
+        """The file that it was loaded from, if it was."""
+        return self._loaded
+
+    @property
+    def named_engine(self) -> str:
+        """The engine that was asked for, or "auto"."""
+        return self._named_engine
+
+    @property
+    def schema_violations(self) -> int:
+        """How many documents violated the DTD so far; 0 where it is trusted or not used."""
+        return 0 if self._violations is None else self._violations.count
+
+    @property
+    def first_violation(self) -> str:
+        """How the first document violated the DTD: an element, and what is around it; or ""."""
+        return "" if self._violations is None else self._violations.first
+
+    def namespace_mismatch(self) -> NamespaceMismatch | None:
+        """An element name that subscriptions and documents have, in different namespaces.
+
+        The documents are those that were matched so far; of very many names some are forgotten.
+        """
+        from tamis.matching.explain import find_namespace_mismatch  # noqa: PLC0415 - few ask
+
+        return find_namespace_mismatch(self.subscriptions, self._batches.names())
+
+    def memory_usage(self) -> dict[str, int]:
+        """Bytes, as far as they are known: of the "program", and of the "warm" caches.
+
+        The caches of threads that are matching now are not counted.
+        """
+        programs = [program for _, program in self._batches.assignments]
+        return {
+            "program": sum(program.memory_usage() for program in programs),
+            "warm": self._batches.memory_usage(),
+        }
+
+    def save(self, path: str | os.PathLike[str], *, warm: bool = False) -> None:
+        """Save it to a file, for :func:`tamis.load`; one that is there is replaced.
+
+        Args:
+            warm: also save the cache that the documents so far have filled, in a file beside it
+                whose name ends in ``.cache``: the largest cache of all threads that are not
+                matching now. Without ``warm``, no such file is left there.
+
+        Raises:
+            UsageError: a file cannot be written, or its engine pruned with a DTD.
+
+        >>> import tamis
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     tamis.compile({"x": "//a"}).save(f"{folder}/x.tamis")
+        ...     list(tamis.load(f"{folder}/x.tamis").match("<a/>"))
+        ['x']
+        """
+        from tamis.matching import saved  # noqa: PLC0415 - imports kernels
+
+        assignments = self._batches.assignments
+        if self.schema is not None and any(a.engine.heuristics for a, _ in assignments):
+            raise UsageError(
+                f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD"
+            )
+        asked = self.subscriptions, self._named_engine, self.limits
+        compiled = saved.Compiled(*asked, assignments, self._batches.subscribers)
+        saved.save(checked_path(path), compiled, self._batches.searchers() if warm else [])
+
+    def answers(
+        self,
+        documents: Iterable[Document | DocumentError | Flush],
+        threads: int = 1,
+        nodes: Which | None = None,
+        values: bool = False,
+        declared: DeclaredEncoding = "check",
+    ) -> Iterator[Answers]:
+        """The answers of :meth:`match_many`, as arrays, of many documents at a time."""
+        reader = DocumentReader(self.limits, declared)
+
+        def match_group(group: Sequence[Given]) -> list[Answers]:
+            """Match a group, in smaller ones where its files turn out to be large."""
+            return [self._batches.match(batch, nodes, values) for batch in reader.batches(group)]
+
+        groups = reader.groups(documents)
+        with closing(WorkerPool(threads).map_in_order(match_group, groups)) as answered:
+            for several in answered:
+                yield from several
 
     def record_answers(
         self,
@@ -335,43 +383,6 @@ class CompiledMatcher:
         """Match documents that were read, or could not be, as one batch."""
         return self._batches.match(sources).matches
 
-    def explain(
-        self,
-        document: Document,
-        id: SubscriptionId,
-        *,
-        declared_encoding: DeclaredEncoding = "check",
-    ) -> Explanation:
-        """What one subscription selected at each step, or which step failed first.
-
-        ``declared_encoding`` is as for :meth:`match`.
-
-        Raises:
-            DocumentError: the document cannot be answered.
-            UnknownSubscription: there is none with this id.
-            UsageError: lxml answers it.
-
-        >>> import tamis
-        >>> print(tamis.compile({"x": "/a/b[c]/d"}).explain("<a><b/></a>", "x"))
-        false: /a/b[c]/d
-          /a   1 node, line 1
-          /b   1 node, line 1
-          [c]  none of 1  ← fails here
-        """
-        from tamis.matching.explain import explain  # noqa: PLC0415 - few ask
-
-        item = self.subscriptions.find(id)
-        if item is None:
-            raise UnknownSubscription(id=id)
-        if item.query is None:
-            raise UsageError(f"subscription {id!r} goes through lxml, which cannot explain itself")
-        source = read(document, self.limits, checked_declared_encoding(declared_encoding))
-        vocabulary = Vocabulary()
-        batch, errors = parse([source], vocabulary, EVERYTHING, self.limits)
-        if errors:
-            raise errors[0]
-        return explain(item.query, batch, vocabulary)
-
     def __reduce__(self) -> tuple[Any, ...]:
         if self._loaded is not None:
             return load_again, (self._loaded.path, self._loaded.identity, self.limits)
@@ -402,16 +413,14 @@ def compile_subscriptions(  # noqa: PLR0913 - what may be asked
     Args:
         subscriptions: a :class:`Subscriptions`, or what makes one: id → expression, pairs, or the
             :class:`pathlib.Path` of a file with these.
-        engine: ``"auto"``, or an engine to use or be refused.
+        engine: ``"auto"``, or the name of one.
         dtd: a file with the DTD of the documents (``*.dtd``), or a document that has a DOCTYPE.
-            Subscriptions are pruned with it, as far as the engine gains by that. It never changes
-            an answer: documents that violate it are answered without it.
+            Subscriptions are pruned with it, if the engine gains by that. It never changes an
+            answer: documents that violate it are answered without it.
         root: the element that documents begin with; by default the one in the DOCTYPE, or those
             that no other element holds.
-        dtd_trust: documents are valid, and need not be held against the DTD. Answers about invalid
-            documents may then be wrong.
-        namespaces, default_namespace, unsupported: as for :class:`Subscriptions`, where one has to
-            be made.
+        dtd_trust: documents are valid, and are not checked. Answers about others may be wrong.
+        namespaces, default_namespace, unsupported: as for :class:`Subscriptions`, if one is made.
         limits: bounds on each document and expression; by default those of the subscriptions.
 
     Raises:
@@ -455,8 +464,8 @@ def load_matcher(path: str | os.PathLike[str]) -> CompiledMatcher:
     """Load what :meth:`CompiledMatcher.save` wrote; exported as :func:`tamis.load`.
 
     The file is mapped into memory, so a million subscriptions are there at once, and processes
-    share them. It must not be written into meanwhile; ``save`` puts another one in its place. A
-    warm cache beside it is loaded too.
+    share them. It must not change meanwhile; ``save`` puts another one in its place. A warm cache
+    beside it is loaded too.
 
     Raises:
         ProgramError: there is no such file, or it is damaged, or of another version of Tamis.

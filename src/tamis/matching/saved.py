@@ -1,17 +1,16 @@
-"""Compiled subscriptions as files: the automaton's program, and beside it all that is not in it.
+"""Compiled subscriptions as files: the automaton's program, and all else beside it.
 
-What is columnar in memory is so in the file, and read where it is mapped: a million subscriptions
-are no Python objects until they are asked for. Queries of other engines are there as expressions,
-and compiled again. The cache of the automaton is in a file beside it (``cache_path``).
+Columns in memory are columns in the file, and read where it is mapped: a million subscriptions are
+no Python objects until they are asked for. Queries of other engines are saved as expressions, and
+compiled again. The cache of the automaton is in a file of its own (``cache_path``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,17 +36,9 @@ from tamis.matching.engines.automaton.save import (
 )
 from tamis.matching.planner import ENGINES, Assignment, CompiledAssignment, compile_assignment, plan
 
-C = TypeVar("C", bound=Column[Any])
-
 
 class Compiled(NamedTuple):
-    """Subscriptions, and all that was made of them.
-
-    Attributes:
-        engine: the one that was asked for, or "auto".
-        limits: the bounds on each document.
-        assignments: the programs of all engines.
-    """
+    """Subscriptions, the engine that was asked for or "auto", and what was compiled."""
 
     subscriptions: Subscriptions
     engine: str
@@ -57,7 +48,7 @@ class Compiled(NamedTuple):
 
 
 class LoadedProgram(NamedTuple):
-    """What is in a file, and which file."""
+    """The contents of a file, and which file."""
 
     compiled: Compiled
     path: Path
@@ -65,14 +56,12 @@ class LoadedProgram(NamedTuple):
 
 
 class _Arrays(NamedTuple):
-    """What is beside the automaton's arrays.
+    """What is beside the automaton's arrays; see ``Columns`` and ``Subscribers``.
 
     Attributes:
-        id_bytes, text_bytes: uint8[]; ids and expressions; id_bounds, text_bounds: int32[n + 1] or
-            int64[n + 1]; where each begins, and the last one ends.
-        query_numbers: see ``Columns``.
-        subscriber_starts, subscriber_numbers: see ``Subscribers``.
-        others: int32[]; the queries that are not the automaton's, ascending.
+        id_bytes, text_bytes: ids and expressions.
+        id_bounds, text_bounds: int32[n + 1] or int64[n + 1]; where each begins, the last one ends.
+        others: the queries that are not the automaton's, ascending.
     """
 
     id_bytes: NDArray[np.uint8]
@@ -103,22 +92,19 @@ def cache_path(path: Path) -> Path:
 def save(path: Path, compiled: Compiled, searchers: Sequence[Searcher] = ()) -> None:
     """Write all of it to a file, whole or not at all.
 
-    Args:
-        searchers: the largest of their caches is saved too; without any, there is no cache beside
-            the file in the end.
+    The largest cache of the searchers is saved too. Without any, there is no cache beside the file.
 
     Raises:
         UsageError: a file cannot be written.
     """
     try:
-        cache = cache_path(path)
         identity = save_program(path, *_written(compiled))
         known = [searcher for searcher in searchers if isinstance(searcher, Automaton)]
         if known:
             most = max(known, key=Automaton.memory_usage)
-            save_cache(cache, most.cache, identity)
+            save_cache(cache_path(path), most.cache, identity)
         else:
-            cache.unlink(missing_ok=True)  # it would be of another program
+            cache_path(path).unlink(missing_ok=True)  # it would be of another program
     except OSError as error:
         raise UsageError(f"cannot write {path}: {error.strerror}") from None
     except ValueError as error:  # a NUL in the path, or no name
@@ -126,7 +112,7 @@ def save(path: Path, compiled: Compiled, searchers: Sequence[Searcher] = ()) -> 
 
 
 def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict[str, Any]]:
-    """The program, and what is beside it."""
+    """The program, the arrays beside it, and the metadata."""
     others = [np.zeros(0, np.int32)]
     own = None
     for assignment, program in compiled.assignments:
@@ -135,12 +121,9 @@ def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict
         else:
             others.append(assignment.numbers)
     columns = compiled.subscriptions.columns
-    ids, texts = columns.ids.packed(), columns.texts.packed()
     arrays = _Arrays(
-        np.frombuffer(ids.data, np.uint8),
-        _bounds(ids),
-        np.frombuffer(texts.data, np.uint8),
-        _bounds(texts),
+        *_packed(columns.ids),
+        *_packed(columns.texts),
         columns.query_numbers,
         *compiled.subscribers,
         np.sort(np.concatenate(others)),
@@ -156,9 +139,11 @@ def _written(compiled: Compiled) -> tuple[AutomatonProgram, dict[str, Any], dict
     return own or compile_queries([]), arrays._asdict(), metadata
 
 
-def _bounds(column: Column[Any]) -> NDArray[Any]:
-    """Where each item of a packed column begins, and the last one ends."""
-    return np.concatenate([np.zeros(1, column.ends.dtype), column.ends])
+def _packed(column: Column[Any]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """The bytes of a column; where each item begins, and the last one ends."""
+    packed = column.packed()
+    bounds = np.concatenate([np.zeros(1, packed.ends.dtype), packed.ends])
+    return np.frombuffer(packed.data, np.uint8), bounds
 
 
 # -- loading ---------------------------------------------------------------------------------------
@@ -169,7 +154,7 @@ class _Fault(Exception):  # noqa: N818 - says what is at fault
 
 
 def load(path: Path) -> LoadedProgram:
-    """Map a file, and check all of it but what ids and expressions say.
+    """Map a file, and check all of it except for the texts of ids and expressions.
 
     Raises:
         ProgramError: it is no such file, or damaged, or another version of Tamis wrote it.
@@ -187,15 +172,16 @@ def load(path: Path) -> LoadedProgram:
 
 
 def _read(path: Path, saved: SavedProgram) -> Compiled:
-    """What is in a file, of which the program was checked."""
+    """The contents of a file, of which the program was checked."""
     engine, limits, rules = _read_metadata(saved.metadata)
     arrays = _typed(saved.arrays)
     for what, is_right in _checks(arrays, saved.program.queries):
         if not is_right:
             raise _Fault(what)
+    ids, texts = arrays.id_bounds, arrays.text_bounds
     columns = Columns(
-        _column(Ids, arrays.id_bytes, arrays.id_bounds),
-        _column(Texts, arrays.text_bytes, arrays.text_bounds),
+        Ids(arrays.id_bytes.data, ids[:-1], ids[1:]),
+        Texts(arrays.text_bytes.data, texts[:-1], texts[1:]),
         arrays.query_numbers,
     )
     subscribers = Subscribers(arrays.subscriber_starts, arrays.subscriber_numbers)
@@ -216,7 +202,11 @@ def _assignments(
     assignments: list[CompiledAssignment] = []
     if saved.program.queries or (not len(others) and engine in ("auto", AUTOMATON.name)):
         own = np.delete(np.arange(len(queries), dtype=np.int32), others)
-        automaton = AUTOMATON._replace(searcher=partial(_searcher, cache_path(path), saved))
+
+        def searcher(program: Any, cache_bytes: int) -> Searcher:
+            return open_automaton(program, cache_bytes, load_cache(cache_path(path), saved))
+
+        automaton = AUTOMATON._replace(searcher=searcher)
         part = queries.part(False, own) if len(others) else queries
         assignments.append((Assignment(automaton, part, own), saved.program))
     if len(others) or not assignments:
@@ -228,21 +218,18 @@ def _assignments(
     return assignments
 
 
-def _searcher(cache: Path, saved: SavedProgram, program: Any, cache_bytes: int) -> Searcher:
-    """What matches with a saved program, from its warm cache."""
-    return open_automaton(program, cache_bytes, load_cache(cache, saved))
-
-
 # -- what may be in a file -------------------------------------------------------------------------
 
 
 def _read_metadata(metadata: Mapping[str, Any]) -> tuple[str, Limits, ParseOptions]:
     """The engine that was asked for, the limits, and how expressions were read."""
     names = {"engine", "limits", "namespaces", "unsupported", "expression_limits"}
-    if metadata.keys() != names or metadata["engine"] not in ["auto", *ENGINES.names()]:
-        raise _Fault("what it says of itself")
-    namespaces, unsupported = metadata["namespaces"], metadata["unsupported"]
-    if not isinstance(namespaces, dict) or unsupported not in ("refuse", "slow"):
+    if (
+        metadata.keys() != names
+        or metadata["engine"] not in ["auto", *ENGINES.names()]
+        or not isinstance(namespaces := metadata["namespaces"], dict)
+        or (unsupported := metadata["unsupported"]) not in ("refuse", "slow")
+    ):
         raise _Fault("what it says of itself")
     try:
         limits = Limits(**metadata["limits"])
@@ -262,14 +249,11 @@ def _typed(arrays: Mapping[str, NDArray[Any]]) -> _Arrays:
 
 
 def _checks(arrays: _Arrays, own: int) -> Iterator[tuple[str, Any]]:
-    """What has to be so, and whether it is; each relies on those before it.
+    """What has to be so, and whether it is; each check relies on those before it.
 
-    There are as many ids, and expressions, as subscriptions, and each subscription asks one query.
-    So there are no more queries than subscriptions, and no number in a file asks for more room than
-    the file has.
-
-    Args:
-        own: how many queries the automaton has.
+    There are as many ids, and expressions, as subscriptions, and each subscription asks one query,
+    of which ``own`` are the automaton's. So there are no more queries than subscriptions, and no
+    number in a file asks for more room than the file has.
     """
     numbers, starts = arrays.subscriber_numbers, arrays.subscriber_starts
     count, queries = len(arrays.query_numbers), own + len(arrays.others)
@@ -293,15 +277,10 @@ def _checks(arrays: _Arrays, own: int) -> Iterator[tuple[str, Any]]:
 
 def _are_bounds(bounds: NDArray[Any], length: int) -> bool:
     """Whether numbers ascend from 0 to a length."""
-    if not len(bounds) or bounds[0] != 0 or bounds[-1] != length:
-        return False
-    return bool((bounds[1:] >= bounds[:-1]).all())
+    has_ends = len(bounds) > 0 and bounds[0] == 0 and bounds[-1] == length
+    return bool(has_ends and (bounds[1:] >= bounds[:-1]).all())
 
 
 def _are_in(numbers: NDArray[Any], end: int) -> bool:
     """Whether numbers are from 0 on and before an end."""
     return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < end)
-
-
-def _column(kind: type[C], data: NDArray[np.uint8], bounds: NDArray[Any]) -> C:
-    return kind(data.data, bounds[:-1], bounds[1:])
