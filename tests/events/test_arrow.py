@@ -252,7 +252,7 @@ def test_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, size in (("ROWS", 7), ("_CELLS", 6)):
         monkeypatch.setattr(arrow, name, size)
         assert said(MATCHER.match_arrow(table, threads=2)) == expected
-        assert max(rows.batch.num_rows for rows in read_rows(table)) == (7 if name == "ROWS" else 3)
+        assert max(part.data.num_rows for part in read_rows(table)) == (7 if name == "ROWS" else 3)
 
 
 def test_errors_have_their_rows() -> None:

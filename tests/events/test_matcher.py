@@ -37,11 +37,12 @@ from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
 from tamis.events.answers import EventAnswers, EventMatch
 from tamis.events.encode import encode
+from tamis.events.engines import ENGINES
 from tamis.events.explain import contradictions
 from tamis.events.matcher import EventMatcher, compile_events
 from tamis.events.model import By, FilterTable, TableBuilder
-from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
+from tamis.language.columns import Ids
 from tamis.language.constraints import Constraint
 from tests.support.drawn_events import EVENTS, NAMES, OTHERS, VALUES, answers, tables
 
@@ -64,8 +65,9 @@ def built() -> FilterTable:
 def of_table(
     table: FilterTable, engine: str = "auto", limits: Limits = DEFAULT_LIMITS
 ) -> EventMatcher:
-    ids = [number if number % 2 else f"s{number}" for number in range(len(table.interfaces))]
-    return EventMatcher(ids, [f"i{n}" for n in range(table.interface_count)], table, engine, limits)
+    ids = Ids.of(n if n % 2 else f"s{n}" for n in range(len(table.interfaces)))
+    interface_ids = Ids.of(f"i{n}" for n in range(table.interface_count))
+    return EventMatcher(ids, interface_ids, table, engine, limits)
 
 
 MATCHER = of_table(built())

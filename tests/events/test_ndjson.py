@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from tamis.core.errors import EventLimitError, MalformedEvent, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
-from tamis.events.encode import Encoder
+from tamis.events.encode import Encoder, Part
 from tamis.events.kernels import DEPTH_MAX
-from tamis.events.ndjson import Chunk, chunks, read_lines
+from tamis.events.ndjson import chunks, read_lines
 from tests.events.decoding import canonical, decoded
 
 LIMITS = Limits(event_bytes=200, event_attributes=4, event_string_bytes=60)
@@ -226,15 +226,15 @@ def test_many_are_read_as_each_by_itself(lines: list[bytes]) -> None:
 
 @given(st.lists(st.sampled_from([*FLAT, *BLANK]), min_size=1, max_size=20))
 def test_flat_objects_need_no_second_reading(lines: list[bytes]) -> None:
-    found = read_lines(b"\n".join(lines) + b"\n", 1, ASKED, LIMITS)
-    assert not found.errors
-    assert found.events == [json.loads(line) for line in lines if line.strip()]
+    events, _, errors = read_lines(b"\n".join(lines) + b"\n", 1, ASKED, LIMITS)
+    assert not errors
+    assert events == [json.loads(line) for line in lines if line.strip()]
 
 
 def test_nested_ones_are_read_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tamis.events.ndjson.read_line", None)
-    found = read_lines(b"\n".join(NESTED), 1, ASKED, LIMITS)
-    assert found.events == [json.loads(line) for line in NESTED]
+    events, _, _ = read_lines(b"\n".join(NESTED), 1, ASKED, LIMITS)
+    assert events == [json.loads(line) for line in NESTED]
 
 
 PIECES = [b"{", b"}", b"[", b"]", b'"', b'"a"', b'"b"', b":", b",", b"\\", b" ", b"\r", b"1", b"\n"]
@@ -413,13 +413,13 @@ def test_lines_that_are_too_long(size: int) -> None:
 
     def answers(data: bytes) -> Iterator[tuple[int, bool]]:
         for chunk in chunks(Dripping(data, size), LIMITS):
-            if isinstance(chunk, Chunk) and chunk.error is not None:
+            if isinstance(chunk, Part) and chunk.error is not None:
                 assert chunk.error.message == too_long
                 yield chunk.line, True
-            elif isinstance(chunk, Chunk):
-                found = read_lines(chunk.data, chunk.line, ASKED, LIMITS)
-                for number, error in found.errors.items():
-                    yield int(found.lines[number]), error.message == too_long
+            elif isinstance(chunk, Part):
+                _, line_numbers, errors = read_lines(chunk.data, chunk.line, ASKED, LIMITS)
+                for number, error in errors.items():
+                    yield int(line_numbers[number]), error.message == too_long
 
     for end in (b"", b"\n"):
         expected = [(1, False), (2, True), (4, True), (5, True)]
@@ -454,7 +454,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     assert (line, message) == (1, f"line 1: cannot read {tmp_path}/none: No such file or directory")
     ((_, message),) = joined(tmp_path)
     assert "Is a directory" in message
-    (chunk,) = (c for c in chunks(Path("a\0b"), LIMITS) if isinstance(c, Chunk))
+    (chunk,) = (c for c in chunks(Path("a\0b"), LIMITS) if isinstance(c, Part))
     assert isinstance(chunk.error, UnreadableEvents)
 
 
@@ -479,9 +479,9 @@ def test_a_pipe_that_pauses() -> None:
     with open(readable, "rb") as source:
         found = chunks(source, LIMITS)
         os.write(writable, b"{}\n{")
-        assert next(found) == Chunk(b"{}\n", 1)
+        assert next(found) == Part(b"{}\n", 1)
         assert next(found) is Flush.FLUSH
         os.write(writable, b"}\n")
-        assert next(found) == Chunk(b"{}\n", 2)
+        assert next(found) == Part(b"{}\n", 2)
         os.close(writable)
         assert list(found) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from itertools import pairwise, repeat
 
 import numpy as np
@@ -29,11 +30,12 @@ class EventMatch:
     (True, 1, ['hot'])
     """
 
-    __slots__ = ("_answers", "_number")
+    __slots__ = ("_answers", "_count", "_number")
 
     def __init__(self, answers: EventAnswers, number: int) -> None:
         self._answers = answers
         self._number = number
+        self._count = -1
 
     @property
     def error(self) -> EventError | None:
@@ -52,10 +54,12 @@ class EventMatch:
         return self._answers.numbers(self._number)
 
     def __len__(self) -> int:
-        return self._answers.count(self._number)
+        return len(self.indices) if self._count < 0 else self._count
 
     def __iter__(self) -> Iterator[SubscriptionId]:
-        return iter(self._answers.ids(self._number))
+        ids = self._answers.ids(self._number)
+        self._count = len(ids)  # list() asks for it next
+        return iter(ids)
 
     def __repr__(self) -> str:
         error = self.error
@@ -72,8 +76,6 @@ class EventAnswers:
         lines: int64[]; the line or row of each event, or None where they have none.
     """
 
-    __slots__ = ("_found", "_ids", "_numbers", "_starts", "errors", "lines", "matches")
-
     def __init__(
         self,
         matches: MatchSet,
@@ -85,9 +87,7 @@ class EventAnswers:
         self.errors = errors
         self.lines = lines
         self._ids = ids
-        self._starts: list[int] | None = None  # [] if there are too many to list
-        self._numbers = _NO_NUMBERS
-        self._found: list[SubscriptionId] | None = None
+        self._numbers = _NO_NUMBERS  # of all events, where ``_starts`` says so
 
     def __len__(self) -> int:
         return self.matches.documents
@@ -95,55 +95,49 @@ class EventAnswers:
     def __iter__(self) -> Iterator[EventMatch]:
         return map(EventMatch, repeat(self), range(len(self)))
 
-    def count(self, event: int) -> int:
-        """The number of matches of an event."""
-        if self.errors and event in self.errors:
-            raise self.errors[event]
-        starts = self._list() if self._starts is None else self._starts
-        return starts[event + 1] - starts[event] if starts else len(self.matches.numbers(event))
-
     def numbers(self, event: int) -> Int32:
         """The matches of an event: ascending, each once, read-only."""
         if self.errors and event in self.errors:
             raise self.errors[event]
-        starts = self._list() if self._starts is None else self._starts
+        starts = self._starts
         if not starts:
             return self.matches.numbers(event)
         return self._numbers[starts[event] : starts[event + 1]]
 
     def ids(self, event: int) -> list[SubscriptionId]:
         """The ids of an event's matches; filters have numbers."""
-        starts = self._list() if self._starts is None else self._starts
+        starts = self._starts
         if self.errors or not starts:
             return self._named(self.numbers(event))
-        if self._found is None:  # of all events together: a few take nearly as long
-            self._found = self._named(self._numbers)
-        return self._found[starts[event] : starts[event + 1]]
+        return self._every_id[starts[event] : starts[event + 1]]
+
+    @cached_property
+    def _every_id(self) -> list[SubscriptionId]:
+        """The ids of all events together: those of a few take nearly as long."""
+        return self._named(self._numbers)
 
     def _named(self, numbers: Int32) -> list[SubscriptionId]:
         found: list[SubscriptionId] = numbers.tolist()
         return found if self._ids is None else self._ids.take(numbers)
 
-    def _list(self) -> list[int]:
-        """List all matches; where those of each event begin, or [] if there are too many."""
+    @cached_property
+    def _starts(self) -> list[int]:
+        """Where the matches of each event begin in ``_numbers``; [] if there are too many."""
         matches = self.matches
-        sizes = (
-            matches.set_starts[matches.set_ids + np.int64(1)] - matches.set_starts[matches.set_ids]
-        )
+        set_starts = matches.set_starts
+        sizes = set_starts[matches.set_ids + np.int64(1)] - set_starts[matches.set_ids]
         if len(matches.sliced) or sizes.sum() > max(_WORTH_LISTING, len(self)):
-            self._starts = []
-        else:
-            events, self._numbers = matches.pairs(0, len(self))
-            freeze(self._numbers)
-            self._starts = np.searchsorted(events, np.arange(len(self) + 1)).tolist()
-        return self._starts
+            return []
+        events, self._numbers = matches.pairs(0, len(self))
+        freeze(self._numbers)
+        starts: list[int] = np.searchsorted(events, np.arange(len(self) + 1)).tolist()
+        return starts
 
     def lists(self) -> Iterator[list[int]]:
         """The matches of every event; an event in error has none."""
-        starts = self._list() if self._starts is None else self._starts
-        if starts:
+        if self._starts:
             every = self._numbers.tolist()
-            yield from (every[start:end] for start, end in pairwise(starts))
+            yield from (every[start:end] for start, end in pairwise(self._starts))
         else:
             yield from (self.matches.numbers(event).tolist() for event in range(len(self)))
 

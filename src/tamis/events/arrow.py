@@ -1,4 +1,4 @@
-"""Events as rows of Arrow: a source is divided into ``Rows``, whose columns are attributes."""
+"""Events as rows of Arrow: a source is read in parts, whose columns are attributes."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.errors import EventError, MalformedEvent, MissingExtra, UnreadableEvents, UsageError
 from tamis.core.limits import Limits
 from tamis.events import model as at
-from tamis.events.encode import oversized, shown, string_too_long, too_many
+from tamis.events.encode import Part, oversized, shown, string_too_long, too_many
 from tamis.events.kernels import find_ones, join_columns
-from tamis.events.model import EventBatch
+from tamis.events.model import EventBatch, starts_of
 
-ROWS = 1 << 15
-"""So many rows at most are encoded at once."""
-_CELLS = 1 << 22
-"""So many cells at most are encoded at once, nulls included."""
+ROWS, _CELLS = 1 << 15, 1 << 22
+"""So many rows, and cells with nulls included, are encoded at once at most."""
 
 _ADVICE = {
     "binary": "cast it to a string",
@@ -42,26 +40,7 @@ _NO_ROWS = np.zeros(0, np.int64)
 _NO_STRINGS = np.zeros(1, np.int64)
 
 
-class Rows(NamedTuple):
-    """Some rows.
-
-    Attributes:
-        batch: a record batch of pyarrow's, or None where they could not be read.
-        row: the number of the first one, from 1.
-        error: why they could not be read.
-    """
-
-    batch: Any
-    row: int
-    error: EventError | None = None
-
-
 def _pyarrow() -> Any:
-    """The package.
-
-    Raises:
-        MissingExtra: it is not installed.
-    """
     try:
         import pyarrow  # noqa: PLC0415 - an extra
     except ImportError:
@@ -69,18 +48,11 @@ def _pyarrow() -> Any:
     return pyarrow
 
 
-def read_rows(source: object) -> Iterator[Rows]:
+def read_rows(source: object) -> Iterator[Part]:
     """The rows of a source, at most ``ROWS`` at a time, and fewer of very wide ones.
 
-    Where the source cannot be read any further, the last rows have the error.
-
-    Args:
-        source: a record batch, a table, a data set; record batches, as a reader or otherwise; an
-            object that offers Arrow's stream, or the path of a Parquet file.
-
-    Raises:
-        MissingExtra: pyarrow is not installed.
-        UsageError: the source is none of these.
+    Sources and errors are those of :meth:`EventMatcher.match_arrow`. Where the source cannot be
+    read any further, the last part has the error.
     """
     pa = _pyarrow()
     row = 1
@@ -93,12 +65,12 @@ def read_rows(source: object) -> Iterator[Rows]:
                 )
             size = max(1, min(ROWS, _CELLS // max(1, batch.num_columns)))
             for start in range(0, batch.num_rows, size):
-                yield Rows(batch.slice(start, size), row + start)
+                yield Part(batch.slice(start, size), row + start)
             row += int(batch.num_rows)
     except (pa.ArrowException, OSError, ValueError) as error:  # a NUL in the path
         name = f"{os.fspath(source)}: " if isinstance(source, os.PathLike) else "them: "
         reason = " ".join((getattr(error, "strerror", None) or str(error)).split())[:200]
-        yield Rows(None, row, UnreadableEvents(f"cannot read {name}{reason}", row))
+        yield Part(None, row, UnreadableEvents(f"cannot read {name}{reason}", row))
 
 
 def _batches(source: Any, pa: Any) -> Iterator[Any]:
@@ -123,32 +95,20 @@ def _batches(source: Any, pa: Any) -> Iterator[Any]:
 
 
 class _Column(NamedTuple):
-    """The values of a column that are not null.
+    """The values of a column that are not null."""
 
-    Attributes:
-        rows: int64[n]; the row of each, ascending.
-        kinds: uint8[n], bits: int64[n]; the values; a string is its number in the column.
-        string_starts, string_bytes: the column's strings, as in a batch.
-        errors: by the number of a value.
-    """
-
-    rows: Int64
+    rows: Int64  # ascending
     kinds: Bytes
-    bits: Int64
+    bits: Int64  # of strings, their numbers in the column
     string_starts: Int64
     string_bytes: Bytes
-    errors: Mapping[int, EventError]
+    errors: Mapping[int, EventError]  # by the number of a value
 
 
 def encode_columns(batch: Any, numbers: Mapping[str, int], limits: Limits) -> EventBatch:
-    """Encode a record batch.
+    """Encode a record batch. Columns whose names have no numbers are not read.
 
-    Args:
-        numbers: of the names in the filter table. Other columns are not read.
-
-    Raises:
-        UsageError: there are two columns of a name, or one of these is of a type that values cannot
-            have, or is damaged.
+    Raises ``UsageError`` as :meth:`Encoder.arrow` does.
     """
     errors: dict[int, EventError] = {}
     if batch.num_columns > limits.event_attributes:
@@ -193,7 +153,7 @@ def _joined(
     """Columns beside each other, as events behind each other."""
     is_bad = np.zeros(rows, np.uint8)
     is_bad[list(errors)] = 1
-    sizes = np.fromiter((len(column.rows) for column in columns), np.int64, len(columns))
+    column_starts = starts_of([len(column.rows) for column in columns])
     bits, string_starts = [], []
     strings = size = 0
     for column in columns:
@@ -203,11 +163,11 @@ def _joined(
         strings += own
         size += len(column.string_bytes)
     starts = np.zeros(rows + 1, np.int64)
-    total = int(sizes.sum())
+    total = int(column_starts[-1])
     row_names, kinds = np.empty(total, np.int32), np.empty(total, np.uint8)
     row_bits = np.empty(total, np.int64)
     kept = join_columns(
-        np.concatenate([[0], np.cumsum(sizes)]),
+        column_starts,
         np.concatenate([*(column.rows for column in columns), _NO_ROWS]),
         names,
         np.concatenate([*(column.kinds for column in columns), _NO_BYTES]),
@@ -232,11 +192,6 @@ def _joined(
 
 
 def _column(name: str, values: Any, string_max: int) -> _Column:
-    """Read a column.
-
-    Raises:
-        UsageError: values cannot have its type, or it is damaged.
-    """
     pa = _pyarrow()
     kind = values.type
     if pa.types.is_dictionary(kind):
@@ -336,11 +291,7 @@ def _string_column(name: str, values: Any, string_max: int) -> _Column:
 
 
 def _dictionary_column(name: str, values: Any, string_max: int) -> _Column:
-    """A column of numbers of words in a dictionary.
-
-    Raises:
-        UsageError: values cannot have its type, or it is damaged.
-    """
+    """A column of numbers of words in a dictionary."""
     rows = _rows(values.indices)
     codes = _numbers(values.indices)[rows].astype(np.int64, copy=False)
     if len(codes) and not 0 <= int(codes.min()) <= int(codes.max()) < len(values.dictionary):
@@ -363,11 +314,7 @@ def _dictionary_column(name: str, values: Any, string_max: int) -> _Column:
 
 
 def _words(name: str, dictionary: Any, used: Int64) -> Any:
-    """The words of a dictionary with some numbers, which are in it.
-
-    Raises:
-        UsageError: they are damaged. Other strings are not read.
-    """
+    """The words of a dictionary with some numbers, which are in it; others are not read."""
     pa = _pyarrow()
     kind = dictionary.type
     if pa.types.is_null(kind):
@@ -396,11 +343,7 @@ def _words(name: str, dictionary: Any, used: Int64) -> Any:
 
 
 def _checked_strings(name: str, values: Any) -> tuple[Any, bool]:
-    """Strings as binary data, and whether all are UTF-8.
-
-    Raises:
-        UsageError: they are damaged otherwise.
-    """
+    """Strings as binary data, and whether all are UTF-8; ``UsageError`` for other damage."""
     pa = _pyarrow()
     if pa.types.is_string_view(values.type):
         raw = values.cast(pa.binary_view())

@@ -16,7 +16,7 @@ from tamis.core.arrays import Bytes, Int64, freeze
 from tamis.core.errors import EventError, EventLimitError, MalformedEvent
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events import model as at
-from tamis.events.model import EventBatch, packed
+from tamis.events.model import EventBatch, packed, starts_of
 
 log = logging.getLogger("tamis")
 
@@ -35,11 +35,7 @@ def checked(event: object, names: Container[str], limits: Limits) -> dict[str, A
     """An event whose values of these names are plain: itself, or a copy.
 
     NumPy's scalars, and instances of subclasses of the plain types, become plain. Other names may
-    have any value.
-
-    Raises:
-        MalformedEvent: it is no mapping of names, or a value of these names cannot become plain.
-        EventLimitError: it is beyond a limit.
+    have any value. Raises an ``EventError`` for what is no event, or is beyond a limit.
 
     >>> checked({"a": np.int64(7), "b": "x", "c": [1]}, ["a", "b"], Limits())
     {'a': 7, 'b': 'x', 'c': [1]}
@@ -72,7 +68,6 @@ def checked(event: object, names: Container[str], limits: Limits) -> dict[str, A
 
 
 def _attributes(event: object) -> dict[Any, Any]:
-    """A mapping as a dict."""
     if not isinstance(event, Mapping):
         raise MalformedEvent(
             f"an event is a mapping of names to values, not {type(event).__name__}"
@@ -88,11 +83,7 @@ def _attributes(event: object) -> dict[Any, Any]:
 
 
 class ObjectWarning:
-    """Warns, once, where filters name ``d.t`` and events have an object ``d``: names are flat.
-
-    Args:
-        names: of the filter table.
-    """
+    """Warns, once, where filters name ``d.t`` and events have an object ``d``: names are flat."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self._dotted = {object: name for name in reversed(names) for object in _objects(name)}
@@ -221,21 +212,32 @@ _KINDS: dict[type, int] = {
 }
 
 
+class Part(NamedTuple):
+    """Events of a source that were read together, or the error of one that cannot be read.
+
+    Attributes:
+        data: of lines, whole ones as bytes, each with its newline, which the last one of all may
+            lack; of rows, a record batch of pyarrow's; of other events, a list of these.
+        line: the number of the first line or row, from 1.
+        error: why that one cannot be read; then there is no data.
+    """
+
+    data: Any
+    line: int
+    error: EventError | None = None
+
+
 class EncodedLines(NamedTuple):
-    """Events, and the line or row of each."""
+    """Events, and the line or row of each, if they have one."""
 
     batch: EventBatch
-    lines: Int64
+    lines: Int64 | None
 
 
 class Encoder:
-    """Encodes events for a filter table. Threads may share it.
+    """Encodes events for the names of a filter table. Threads may share it.
 
     Attributes that no filter names are skipped, whatever their values are.
-
-    Args:
-        names: of the filter table.
-        limits: bounds on each event.
 
     >>> encoder = Encoder(["temp", "area"])
     >>> batch = encoder.events([{"area": "area1", "temp": 35, "unknown": [1]}, {"area": b"1"}])
@@ -252,11 +254,7 @@ class Encoder:
         self._objects = ObjectWarning(self.names)
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> EventBatch:
-        """Encode mappings.
-
-        Values that filters name are str, int within 64 bits, float, bool and None, or such scalars
-        of NumPy's.
-        """
+        """Encode mappings, whose values are as :meth:`EventMatcher.match` describes them."""
         plain: list[dict[str, Any]] = []
         errors: dict[int, EventError] = {}
         for number, event in enumerate(events):
@@ -268,11 +266,7 @@ class Encoder:
         return self._encoded(plain, errors)
 
     def checked(self, event: object) -> dict[str, Any]:
-        """An event whose values that filters name are plain: itself, or a copy.
-
-        Raises:
-            EventError: a value cannot become plain, or the event is beyond a limit.
-        """
+        """An event whose values that filters name are plain: see ``checked`` of the module."""
         return checked(event, self._numbers, self.limits)
 
     def ndjson(self, data: bytes, first_line: int = 1) -> EncodedLines:
@@ -289,9 +283,8 @@ class Encoder:
     def arrow(self, batch: Any) -> EventBatch:
         """Encode the rows of a record batch of pyarrow's; its columns are attributes.
 
-        Raises:
-            UsageError: there are two columns of a name, or one of a type that values cannot have,
-                or it is damaged.
+        Raises ``UsageError`` for a type that values cannot have, a damaged column, or two columns
+        of a name.
 
         >>> import pyarrow
         >>> rows = pyarrow.record_batch({"temp": [35, None], "area": ["a", "b"]})
@@ -311,9 +304,8 @@ class Encoder:
     ) -> EventBatch:
         """Encode events whose values that filters name are plain, lists or dicts.
 
-        Args:
-            errors: of events that have no attributes; gets those of events with lists and dicts.
-            lines: the line of each event.
+        ``errors`` has those of events without attributes, and gets those of events with lists and
+        dicts.
         """
         self._objects.look(events)
         sizes = np.fromiter(map(len, events), np.int64, len(events))
@@ -336,10 +328,8 @@ class Encoder:
             kept = (kinds < _NESTED) & ~np.isin(owners, owners[nested])
             names, values, kinds = names[kept], values[kept], kinds[kept]
             sizes = np.bincount(owners[kept], minlength=len(events))
-        starts = np.zeros(len(events) + 1, np.int64)
-        np.cumsum(sizes, out=starts[1:])
         kinds, bits, strings = _bits(kinds, values)
-        batch = EventBatch(starts, names, kinds, bits, *_packed(strings), errors)
+        batch = EventBatch(starts_of(sizes), names, kinds, bits, *_packed(strings), errors)
         freeze(*batch[:6])
         return batch
 
@@ -347,15 +337,7 @@ class Encoder:
 def encode(
     events: Iterable[Mapping[str, Any]], names: Sequence[str], limits: Limits = DEFAULT_LIMITS
 ) -> EventBatch:
-    """Encode mappings; for many batches, an :class:`Encoder` is faster.
-
-    Args:
-        names: of a filter table.
-
-    >>> batch = encode([{"area": "area1", "temp": 35, "unknown": None}], ["temp", "area"])
-    >>> batch.names, batch.kinds, batch.values
-    (array([1, 0], dtype=int32), array([2, 0], dtype=uint8), array([ 0, 35]))
-    """
+    """Encode mappings for the names of a filter table; for many batches, keep an ``Encoder``."""
     return Encoder(names, limits).events(events)
 
 
@@ -378,6 +360,5 @@ def _packed(strings: list[str]) -> tuple[Int64, Bytes]:
     text = "".join(strings)
     if not text.isascii():
         return packed(map(str.encode, strings))
-    starts = np.zeros(len(strings) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, strings), np.int64, len(strings)), out=starts[1:])
-    return starts, np.frombuffer(text.encode(), np.uint8)
+    sizes = np.fromiter(map(len, strings), np.int64, len(strings))
+    return starts_of(sizes), np.frombuffer(text.encode(), np.uint8)

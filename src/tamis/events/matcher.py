@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
@@ -15,11 +15,11 @@ from tamis.core.index.matchset import MatchSet
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.events.answers import EventAnswers, EventMatch, unread
-from tamis.events.arrow import Rows, read_rows
-from tamis.events.encode import Encoder
+from tamis.events.arrow import read_rows
+from tamis.events.encode import EncodedLines, Encoder, Part
+from tamis.events.engines import Searcher, choose
 from tamis.events.model import By, EventBatch, FilterTable, Owners, check_batch
-from tamis.events.ndjson import Chunk, Source, chunks
-from tamis.events.planner import Searcher, choose
+from tamis.events.ndjson import Source, chunks
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems
@@ -27,33 +27,24 @@ from tamis.language.entries import SubscriptionItems
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Explanation
 
-GROUP_EVENTS = 1 << 10
-"""Events are matched in groups of at most so many, since much of an engine's cost is per batch."""
-_EVENTS_MAX = 1 << 15
-"""The events of a group from a file, at most."""
+GROUP_EVENTS, _LINES_MAX = 1 << 10, 1 << 15
+"""The events of a batch, at most: of mappings, of a file. Much of an engine's cost is per batch."""
 MATCHES_MAX = 1 << 22
-"""The matches of one group of events that are aimed at, at most."""
+"""The matches of a batch that are aimed at, at most."""
 _AT_FIRST, _GROWTH = 64, 8
 
 
 class EventMatcher:
     """Compiled subscriptions of events: immutable, safe to share between threads, picklable.
 
-    Made by :func:`tamis.compile_events`. A pickle holds the filters, which are compiled again where
+    Made by :func:`tamis.compile_events`. A pickle holds the filters, which are compiled again when
     it is loaded.
     """
 
     def __init__(
-        self,
-        ids: Sequence[SubscriptionId],
-        interface_ids: Sequence[SubscriptionId],
-        table: FilterTable,
-        engine: str,
-        limits: Limits,
+        self, ids: Ids, interface_ids: Ids, table: FilterTable, engine: str, limits: Limits
     ) -> None:
-        self.ids, self.interface_ids = (
-            each if isinstance(each, Ids) else Ids.of(each) for each in (ids, interface_ids)
-        )
+        self.ids, self.interface_ids = ids, interface_ids
         self.table = table.frozen()  # which it is not when it is unpickled
         self.limits = limits
         self.named_engine = engine
@@ -115,15 +106,12 @@ class EventMatcher:
         [['hot'], []]
         """
         check_many(events, "events", "match()")
-        ids = self._ids(by)
         sizer = BatchSizer(GROUP_EVENTS)
 
-        def match_group(group: list[Mapping[str, Any]]) -> EventAnswers:
-            batch = self._encoder.events(group)
-            return EventAnswers(self._sized_match(batch, by, sizer), batch.errors, ids)
+        def encode(part: Part) -> EncodedLines:
+            return EncodedLines(self._encoder.events(part.data), None)
 
-        groups = _groups(events, sizer)
-        return _matches(WorkerPool(check_threads(threads)).map_in_order(match_group, groups))
+        return _matches(self._answers(_groups(events, sizer), encode, sizer, by, threads))
 
     def match_ndjson(
         self, source: Source, *, by: By = "subscription", threads: int = 1
@@ -155,17 +143,13 @@ class EventMatcher:
         self, source: Source, by: By = "subscription", threads: int = 1
     ) -> Generator[EventAnswers, None, None]:
         """The answers of :meth:`match_ndjson`, many lines at a time."""
-        ids = self._ids(by)
-        sizer = BatchSizer(_EVENTS_MAX)
+        sizer = BatchSizer(_LINES_MAX)
 
-        def match_chunk(chunk: Chunk) -> EventAnswers:
-            if chunk.error is not None:
-                return unread(chunk.line, chunk.error)
-            batch, lines = self._encoder.ndjson(chunk.data, chunk.line)
-            return EventAnswers(self._sized_match(batch, by, sizer), batch.errors, ids, lines)
+        def encode(part: Part) -> EncodedLines:
+            return self._encoder.ndjson(part.data, part.line)
 
-        parts = _parts(chunks(source, self.limits), sizer)
-        return WorkerPool(check_threads(threads)).map_in_order(match_chunk, parts)
+        parts = _fewer_lines(chunks(source, self.limits), sizer)
+        return self._answers(parts, encode, sizer, by, threads)
 
     def match_arrow(
         self, source: object, *, by: By = "subscription", threads: int = 1
@@ -196,28 +180,42 @@ class EventMatcher:
         self, source: object, by: By = "subscription", threads: int = 1
     ) -> Generator[EventAnswers, None, None]:
         """The answers of :meth:`match_arrow`, many rows at a time."""
-        ids = self._ids(by)
-        sizer = BatchSizer(_EVENTS_MAX)
+        sizer = BatchSizer(_LINES_MAX)
 
-        def match_rows(rows: Rows) -> EventAnswers:
-            if rows.error is not None:
-                return unread(rows.row, rows.error)
-            batch = self._encoder.arrow(rows.batch)
-            numbers = np.arange(rows.row, rows.row + batch.events)
+        def encode(part: Part) -> EncodedLines:
+            batch = self._encoder.arrow(part.data)
             errors = {
-                event: type(error)(error.message, rows.row + event)
+                event: type(error)(error.message, part.line + event)
                 for event, error in batch.errors.items()
             }
-            return EventAnswers(self._sized_match(batch, by, sizer), errors, ids, numbers)
+            rows = np.arange(part.line, part.line + batch.events)
+            return EncodedLines(batch._replace(errors=errors), rows)
 
-        slices = _slices(read_rows(source), sizer)
-        return WorkerPool(check_threads(threads)).map_in_order(match_rows, slices)
+        parts = _fewer_rows(read_rows(source), sizer)
+        return self._answers(parts, encode, sizer, by, threads)
 
-    def _sized_match(self, batch: EventBatch, by: By, sizer: BatchSizer) -> MatchSet:
-        with self._searcher(by) as searcher:
-            matches = searcher.match(batch)
-        sizer.adapt(batch.events, len(matches.set_ids))
-        return matches
+    def _answers(
+        self,
+        parts: Iterable[Part | Flush],
+        encode: Callable[[Part], EncodedLines],
+        sizer: BatchSizer,
+        by: By,
+        threads: int,
+    ) -> Generator[EventAnswers, None, None]:
+        """The answers of the parts of a source, in their order."""
+        _check_by(by)
+        ids = {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
+
+        def match_part(part: Part) -> EventAnswers:
+            if part.error is not None:
+                return unread(part.line, part.error)
+            batch, lines = encode(part)
+            with self._searcher(by) as searcher:
+                matches = searcher.match(batch)
+            sizer.adapt(batch.events, len(matches.set_ids))
+            return EventAnswers(matches, batch.errors, ids, lines)
+
+        return WorkerPool(check_threads(threads)).map_in_order(match_part, parts)
 
     def match_batch(self, batch: EventBatch, by: By = "subscription") -> MatchSet:
         """Match events that were encoded for the names of the ``table``.
@@ -229,7 +227,8 @@ class EventMatcher:
             UsageError: the arrays are no batch for these names.
         """
         check_batch(batch, len(self.table.names))
-        with self._searcher(_check_by(by)) as searcher:
+        _check_by(by)
+        with self._searcher(by) as searcher:
             return searcher.match(batch)
 
     def explain(self, event: Mapping[str, Any], id: SubscriptionId) -> Explanation:
@@ -255,11 +254,6 @@ class EventMatcher:
 
         return explain(self.table, number, id, self._encoder.checked(event))
 
-    def _ids(self, by: By) -> Ids | None:
-        """The ids of matches; filters have numbers alone."""
-        _check_by(by)
-        return {"filter": None, "subscription": self.ids, "interface": self.interface_ids}[by]
-
     @contextmanager
     def _searcher(self, by: By) -> Iterator[Searcher]:
         """A searcher for one thread; one that raises is not used again."""
@@ -273,8 +267,8 @@ class EventMatcher:
         self._idle[by].append(searcher)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        arguments = self.ids, self.interface_ids, self.table, self.named_engine, self.limits
-        return EventMatcher, arguments
+        of = self.ids, self.interface_ids, self.table, self.named_engine, self.limits
+        return EventMatcher, of
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -312,19 +306,13 @@ def compile_events(
         subscriptions = EventSubscriptions(subscriptions, interfaces=interfaces, limits=limits)
     elif interfaces is not None:
         raise UsageError("give interfaces to EventSubscriptions, which has them already")
-    return EventMatcher(
-        subscriptions.ids,
-        subscriptions.interface_ids,
-        subscriptions.table,
-        engine,
-        checked_limits(limits),
-    )
+    ids, table = subscriptions.ids, subscriptions.table
+    return EventMatcher(ids, subscriptions.interface_ids, table, engine, checked_limits(limits))
 
 
-def _check_by(by: By) -> By:
+def _check_by(by: By) -> None:
     if not is_one_of(by, get_args(By)):
         raise UsageError(f"by={by!r}: write 'filter', 'subscription' or 'interface'")
-    return by
 
 
 # -- batches -----------------------------------------------------------------------------------
@@ -353,38 +341,36 @@ class BatchSizer:
         self.events = max(1, min(fitting, _GROWTH * self.events, self._events_max))
 
 
-def _parts(found: Iterable[Chunk | Flush], sizer: BatchSizer) -> Iterator[Chunk | Flush]:
-    """Chunks of lines, divided where they have too many."""
-    for chunk in found:
-        if isinstance(chunk, Flush) or chunk.error is not None:
-            yield chunk
+def _fewer_lines(found: Iterable[Part | Flush], sizer: BatchSizer) -> Iterator[Part | Flush]:
+    """Parts of lines, divided where they have too many."""
+    for part in found:
+        if isinstance(part, Flush) or part.error is not None:
+            yield part
             continue
-        data, start, line = chunk.data, 0, chunk.line
+        data, start, line = part.data, 0, part.line
         bytes_each = len(data) // max(1, data.count(b"\n")) + 1
         while start < len(data):
             end = data.find(b"\n", min(start + sizer.events * bytes_each, len(data)) - 1) + 1
             end = end or len(data)
-            yield Chunk(data[start:end], line)
+            yield Part(data[start:end], line)
             line += data.count(b"\n", start, end)
             start = end
 
 
-def _slices(found: Iterable[Rows], sizer: BatchSizer) -> Iterator[Rows]:
-    """Rows, divided where there are too many."""
-    for rows in found:
-        if rows.error is not None:
-            yield rows
-            continue
+def _fewer_rows(found: Iterable[Part], sizer: BatchSizer) -> Iterator[Part]:
+    """Parts of rows, divided where they have too many."""
+    for part in found:
         start = 0
-        while start < rows.batch.num_rows:
+        if part.error is not None:
+            yield part
+            continue
+        while start < part.data.num_rows:
             size = sizer.events
-            yield Rows(rows.batch.slice(start, size), rows.row + start)
+            yield Part(part.data.slice(start, size), part.line + start)
             start += size
 
 
-def _groups(
-    events: Iterable[Mapping[str, Any]], sizer: BatchSizer
-) -> Iterator[list[Mapping[str, Any]]]:
+def _groups(events: Iterable[Mapping[str, Any]], sizer: BatchSizer) -> Iterator[Part]:
     """Events, many at a time; where taking one fails, those before it come first."""
     source = iter(events)
     group: list[Mapping[str, Any]] = []
@@ -393,11 +379,11 @@ def _groups(
             group.extend(islice(source, sizer.events))
             if not group:
                 return
-            yield group
+            yield Part(group, 0)
             group = []
     except Exception:  # of the caller's iterator
         if group:
-            yield group
+            yield Part(group, 0)
         raise
 
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import struct
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_origin, get_type_hints
 
 import numpy as np
@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, dtype_of, freeze
 from tamis.core.errors import EventError, UsageError
+from tamis.core.kernel.check import are_starts, are_within, is_sorted
 from tamis.language.constraints import Constant, Constraint, constraint_key
 
 INTEGER, FLOAT, STRING, BOOLEAN = range(4)
@@ -50,38 +51,21 @@ class FilterTable(NamedTuple):
 
     A subscription is true of an event if one of its filters matches, and a filter matches if all of
     its constraints are satisfied; one without constraints matches every event.
-
-    Attributes:
-        names: attribute names, each once; they are called by their numbers.
-        starts: int64[f + 1]; the constraints of filter i are those from ``starts[i]`` on, up to
-            ``starts[i + 1]``.
-        constraint_names: int32[c].
-        operators: uint8[c].
-        kinds: uint8[c]; of the constant. Of ``in``: of its first item (all are numbers, or all are
-            strings, or booleans). Of ``exists``: 0.
-        values: int64[c]; the constant. Of ``in``: the number of a list. Of ``exists``: 0.
-        list_starts: int64[l + 1]; the items of list i are those from ``list_starts[i]`` on.
-        list_kinds: uint8[]; list_values: int64[].
-        string_starts: int64[s + 1]; string i is ``string_bytes[string_starts[i]:…]``.
-        string_bytes: uint8[].
-        subscriptions: int32[f]; the subscription that each filter is of; they ascend.
-        interfaces: int32[subscriptions]; the interface of each subscription.
-        interface_count: how many interfaces there are.
     """
 
-    names: tuple[str, ...]
-    starts: Int64
+    names: tuple[str, ...]  # of attributes, each once; they are called by their numbers
+    starts: Int64  # [f + 1]; the constraints of filter i are those from starts[i] to starts[i + 1]
     constraint_names: Int32
     operators: Bytes
-    kinds: Bytes
-    values: Int64
-    list_starts: Int64
-    list_kinds: Bytes
+    kinds: Bytes  # of the constant; of ``in``, of its first item; of ``exists``, 0
+    values: Int64  # the constant; of ``in``, the number of a list; of ``exists``, 0
+    list_starts: Int64  # [l + 1]; the items of list i are those from list_starts[i] on
+    list_kinds: Bytes  # in a list all are numbers, or all are strings, or booleans
     list_values: Int64
-    string_starts: Int64
+    string_starts: Int64  # [s + 1]; string i is string_bytes[string_starts[i]:string_starts[i + 1]]
     string_bytes: Bytes
-    subscriptions: Int32
-    interfaces: Int32
+    subscriptions: Int32  # [f]; the subscription that each filter is of; they ascend
+    interfaces: Int32  # [subscriptions]; the interface of each
     interface_count: int
 
     @property
@@ -122,27 +106,17 @@ class Owners(NamedTuple):
 class EventBatch(NamedTuple):
     """Events, sets of attributes, in the order that they came in.
 
-    Attributes that no filter names are left out, and so are nulls. No event has two of a name.
-
-    Attributes:
-        event_starts: int64[n + 1]; the attributes of event i are those from ``event_starts[i]`` on,
-            up to ``event_starts[i + 1]``. One in error has none.
-        names: int32[a]; the attribute's name, by its number in the filter table.
-        kinds: uint8[a]; values: int64[a].
-        string_starts: int64[s + 1]; string i is ``string_bytes[string_starts[i]:…]``. Equal strings
-            may have several numbers.
-        string_bytes: uint8[].
-        errors: by event number, why events cannot be answered. No filter matches these, not even
-            one without constraints.
+    Attributes that no filter names are left out, and so are nulls. No event has two of a name. One
+    in error has none; no filter matches it, not even one without constraints.
     """
 
-    event_starts: Int64
-    names: Int32
+    event_starts: Int64  # [n + 1]; the attributes of event i are those from event_starts[i] on
+    names: Int32  # the number of each attribute's name in the filter table
     kinds: Bytes
     values: Int64
-    string_starts: Int64
+    string_starts: Int64  # as in the filter table; equal strings may have several numbers
     string_bytes: Bytes
-    errors: Mapping[int, EventError]
+    errors: Mapping[int, EventError]  # by event number
 
     @property
     def events(self) -> int:
@@ -153,8 +127,7 @@ class EventBatch(NamedTuple):
 def number(value: int | float) -> tuple[int, int]:
     """The kind and the 64 bits of a number; equal numbers have the same.
 
-    Raises:
-        OverflowError: an integer is beyond int64.
+    Raises ``OverflowError`` for an integer beyond int64.
 
     >>> number(3.0), number(-0.0), number(0.5) == (FLOAT, 0x3FE0000000000000)
     ((0, 3), (0, 0), True)
@@ -272,12 +245,21 @@ class TableBuilder:
         ).frozen()
 
 
+def starts_of(sizes: NDArray[Any] | Sequence[int]) -> Int64:
+    """Where each of some lists begins when they follow each other, and where the last one ends.
+
+    >>> starts_of([2, 0, 3])
+    array([0, 2, 2, 5])
+    """
+    starts = np.zeros(len(sizes) + 1, np.int64)
+    np.cumsum(sizes, out=starts[1:])
+    return starts
+
+
 def packed(strings: Iterable[bytes]) -> tuple[Int64, Bytes]:
     """Where each of some strings begins in their bytes, and these bytes."""
     every = list(strings)
-    starts = np.zeros(len(every) + 1, np.int64)
-    np.cumsum(np.fromiter(map(len, every), np.int64, len(every)), out=starts[1:])
-    return starts, np.frombuffer(b"".join(every), np.uint8)
+    return starts_of(list(map(len, every))), np.frombuffer(b"".join(every), np.uint8)
 
 
 # -- checks: kernels read arrays unchecked -----------------------------------------------------
@@ -294,63 +276,35 @@ _TYPES = {
 }
 """The types of arrays, by their names."""
 
+_Invariant = tuple[bool, str, str]
+"""Whether it holds, of which array, and what that array is or does where it does not."""
+
 
 def checked_table(table: FilterTable) -> FilterTable:
     """The same table, with frozen arrays.
 
-    Raises:
-        UsageError: an array is not as ``FilterTable`` describes it; the message names it.
+    Raises ``UsageError`` with the name of an array that is not as ``FilterTable`` describes it.
     """
-    names: Any = table.names
     table = table._replace(**_checked_arrays(table))
-    constraints = len(table.values)
-    _require(isinstance(names, tuple), "names", f"is of type {type(names).__name__}, not tuple")
-    _require(all(isinstance(name, str) for name in names), "names", "has what is no str")
-    _require(len(set(names)) == len(names), "names", "has a name twice")
-    count: Any = table.interface_count
-    is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
-    _require(is_count, "interface_count", f"is {count!r:.40}: it is a whole number from 0")
-    _require(constraints <= _CONSTRAINTS_MAX, "values", "is too long: divide the filters")
-    for name in ("constraint_names", "operators", "kinds"):
-        _require(len(getattr(table, name)) == constraints, name, "is not as long as values")
-    _check_starts("starts", table.starts, constraints)
-    _check_starts("list_starts", table.list_starts, len(table.list_values))
-    _check_starts("string_starts", table.string_starts, len(table.string_bytes))
-    _require(len(table.list_kinds) == len(table.list_values), "list_kinds", "is of another length")
-    _check_range("constraint_names", table.constraint_names, len(names))
-    _check_range("operators", table.operators, len(OPERATORS))
-    _check_range("interfaces", table.interfaces, count)
-    _check_range("subscriptions", table.subscriptions, len(table.interfaces))
-    _require(len(table.subscriptions) == table.filters, "subscriptions", "is not one a filter")
-    _require(bool((np.diff(table.subscriptions) >= 0).all()), "subscriptions", "does not ascend")
-    _check_operators(table)
-    plain = (table.operators != IN) & (table.operators != EXISTS)
-    _check_values("values", table.kinds[plain], table.values[plain], table)
-    _check_values("list_values", table.list_kinds, table.list_values, table)
-    _check_lists(table)
+    _require(_table_invariants(table))
     return table
 
 
 def check_batch(batch: EventBatch, names: int) -> None:
-    """Check that a batch is one for a table with so many names.
-
-    Raises:
-        UsageError: an array is not as ``EventBatch`` describes it; the message names it.
-    """
+    """Check that a batch is one for a table with so many names; as ``checked_table`` does."""
     if not isinstance(batch, EventBatch):
         raise UsageError(
             f"match_batch() takes an EventBatch, not {type(batch).__name__}: give events to "
             "match_many()"
         )
     _checked_arrays(batch)
-    attributes = len(batch.values)
-    for name in ("names", "kinds"):
-        _require(len(getattr(batch, name)) == attributes, name, "is not as long as values")
-    _check_starts("event_starts", batch.event_starts, attributes)
-    _check_starts("string_starts", batch.string_starts, len(batch.string_bytes))
-    _check_range("names", batch.names, names)
-    _check_range("kinds", batch.kinds, BOOLEAN + 1)
-    _check_strings("values", batch.values[batch.kinds == STRING], batch.string_starts)
+    _require(_batch_invariants(batch, names))
+
+
+def _require(invariants: Iterable[_Invariant]) -> None:
+    for holds, name, message in invariants:
+        if not holds:
+            raise UsageError(f"these arrays cannot be used: {name} {message}")
 
 
 def _checked_arrays(given: FilterTable | EventBatch) -> dict[str, Any]:
@@ -360,8 +314,8 @@ def _checked_arrays(given: FilterTable | EventBatch) -> dict[str, Any]:
 
 
 def _array(name: str, given: Any, wanted: np.dtype[Any]) -> NDArray[Any]:
-    _require(isinstance(given, np.ndarray) and given.ndim == 1, name, "is no array")
-    _require(given.dtype == wanted, name, f"is of type {given.dtype}, not {wanted}")
+    _require([(isinstance(given, np.ndarray) and given.ndim == 1, name, "is no array")])
+    _require([(given.dtype == wanted, name, f"is of type {given.dtype}, not {wanted}")])
     if given.flags.writeable:  # also a memmap, whose plain view would still be the file
         array: NDArray[Any] = np.array(given, order="C")
     else:
@@ -370,58 +324,86 @@ def _array(name: str, given: Any, wanted: np.dtype[Any]) -> NDArray[Any]:
     return array
 
 
-def _check_starts(name: str, starts: Int64, end: int) -> None:
-    is_good = len(starts) > 0 and starts[0] == 0 and starts[-1] == end
-    _require(
-        is_good and bool((np.diff(starts) >= 0).all()), name, f"does not ascend from 0 to {end:,}"
-    )
+def _table_invariants(table: FilterTable) -> Iterator[_Invariant]:
+    """The invariants of a filter table; each relies on those before it."""
+    names: Any = table.names
+    count: Any = table.interface_count
+    operators, kinds, values = table.operators, table.kinds, table.values
+    yield isinstance(names, tuple), "names", f"is of type {type(names).__name__}, not tuple"
+    yield all(isinstance(name, str) for name in names), "names", "has what is no str"
+    yield len(set(names)) == len(names), "names", "has a name twice"
+    is_count = isinstance(count, int) and not isinstance(count, bool) and count >= 0
+    yield is_count, "interface_count", f"is {count!r:.40}: it is a whole number from 0"
+    yield len(values) <= _CONSTRAINTS_MAX, "values", "is too long: divide the filters"
+    for name in ("constraint_names", "operators", "kinds"):
+        yield len(getattr(table, name)) == len(values), name, "is not as long as values"
+    yield _leads("starts", table.starts, values)
+    yield _leads("list_starts", table.list_starts, table.list_values)
+    yield _leads("string_starts", table.string_starts, table.string_bytes)
+    yield len(table.list_kinds) == len(table.list_values), "list_kinds", "is of another length"
+    yield _counts("constraint_names", table.constraint_names, len(names))
+    yield _counts("operators", operators, len(OPERATORS))
+    yield _counts("interfaces", table.interfaces, count)
+    yield _counts("subscriptions", table.subscriptions, len(table.interfaces))
+    yield len(table.subscriptions) == table.filters, "subscriptions", "is not one a filter"
+    yield is_sorted(table.subscriptions), "subscriptions", "does not ascend"
+    yield _counts("kinds", kinds, BOOLEAN + 1)
+    orders = operators[(kinds == BOOLEAN) & (operators >= LT)]
+    has_order = bool((orders <= GE).any())
+    yield not has_order, "operators", "asks for an order: booleans have no order"
+    parts = kinds[(operators >= PREFIX) & (operators <= CONTAINS)]
+    yield bool((parts == STRING).all()), "kinds", "is not that of parts of strings"
+    plain = (operators != IN) & (operators != EXISTS)
+    yield from _value_invariants("values", kinds[plain], values[plain], table)
+    yield from _value_invariants("list_values", table.list_kinds, table.list_values, table)
+    yield from _list_invariants(table)
 
 
-def _check_range(name: str, items: NDArray[Any], count: int) -> None:
-    is_good = not len(items) or (int(items.min()) >= 0 and int(items.max()) < count)
-    _require(is_good, name, f"has a number beyond 0 to {count - 1:,}")
+def _batch_invariants(batch: EventBatch, names: int) -> Iterator[_Invariant]:
+    for name in ("names", "kinds"):
+        yield len(getattr(batch, name)) == len(batch.values), name, "is not as long as values"
+    yield _leads("event_starts", batch.event_starts, batch.values)
+    yield _leads("string_starts", batch.string_starts, batch.string_bytes)
+    yield _counts("names", batch.names, names)
+    yield _counts("kinds", batch.kinds, BOOLEAN + 1)
+    yield _refers("values", batch.values[batch.kinds == STRING], batch.string_starts, "string")
 
 
-def _check_operators(table: FilterTable) -> None:
-    operators, kinds = table.operators, table.kinds
-    _check_range("kinds", kinds, BOOLEAN + 1)
-    orders_booleans = (kinds == BOOLEAN) & (operators >= LT) & (operators <= GE)
-    _require(not orders_booleans.any(), "operators", "asks for an order: booleans have no order")
-    is_part = (operators >= PREFIX) & (operators <= CONTAINS)
-    is_string = kinds == STRING
-    _require(not (is_part & ~is_string).any(), "kinds", "is not that of parts of strings")
-
-
-def _check_values(name: str, kinds: Bytes, values: Int64, table: FilterTable) -> None:
-    _check_range(name.replace("values", "kinds"), kinds, BOOLEAN + 1)
-    _check_strings(name, values[kinds == STRING], table.string_starts)
-    booleans = values[kinds == BOOLEAN]
-    _require(bool(((booleans == 0) | (booleans == 1)).all()), name, "has a boolean beyond 0 and 1")
+def _value_invariants(
+    name: str, kinds: Bytes, values: Int64, table: FilterTable
+) -> Iterator[_Invariant]:
+    yield _counts(name.replace("values", "kinds"), kinds, BOOLEAN + 1)
+    yield _refers(name, values[kinds == STRING], table.string_starts, "string")
+    is_truth = are_within(values[kinds == BOOLEAN], [(0, 2)])
+    yield is_truth, name, "has a boolean beyond 0 and 1"
     floats = values[kinds == FLOAT].view(np.float64)
     is_number = not np.isnan(floats).any() and not (numbers(floats)[0] == INTEGER).any()
-    _require(bool(is_number), name, "has a float that is NaN, or an integer: see model.number()")
+    yield is_number, name, "has a float that is NaN, or an integer: see model.number()"
 
 
-def _check_strings(name: str, numbers: Int64, starts: Int64) -> None:
-    is_known = not len(numbers) or (numbers.min() >= 0 and numbers.max() < len(starts) - 1)
-    _require(bool(is_known), name, "has the number of a string that is not there")
-
-
-def _check_lists(table: FilterTable) -> None:
+def _list_invariants(table: FilterTable) -> Iterator[_Invariant]:
     is_list = table.operators == IN
     lists = table.values[is_list]
-    is_known = not len(lists) or (lists.min() >= 0 and lists.max() < len(table.list_starts) - 1)
-    _require(bool(is_known), "values", "has the number of a list that is not there")
+    yield _refers("values", lists, table.list_starts, "list")
     sizes = np.diff(table.list_starts)
-    _require(bool((sizes[lists] > 0).all()), "list_starts", "has a list without items")
+    yield bool((sizes[lists] > 0).all()), "list_starts", "has a list without items"
     compared = np.where(table.list_kinds == FLOAT, INTEGER, table.list_kinds)
     firsts = np.repeat(table.list_starts[:-1], sizes)
-    _require(bool((compared == compared[firsts]).all()), "list_kinds", "has a list of two kinds")
+    yield bool((compared == compared[firsts]).all()), "list_kinds", "has a list of two kinds"
     kinds = np.where(table.kinds == FLOAT, INTEGER, table.kinds)[is_list]
     is_same = kinds == compared[table.list_starts[lists]]
-    _require(bool(is_same.all()), "kinds", "is not that of the list")
+    yield bool(is_same.all()), "kinds", "is not that of the list"
 
 
-def _require(holds: bool, name: str, message: str) -> None:
-    if not holds:
-        raise UsageError(f"these arrays cannot be used: {name} {message}")
+def _leads(name: str, starts: Int64, into: NDArray[Any]) -> _Invariant:
+    holds = len(starts) > 0 and are_starts(starts, len(into))
+    return holds, name, f"does not ascend from 0 to {len(into):,}"
+
+
+def _counts(name: str, items: NDArray[Any], count: int) -> _Invariant:
+    return are_within(items, [(0, count)]), name, f"has a number beyond 0 to {count - 1:,}"
+
+
+def _refers(name: str, numbers: Int64, starts: Int64, thing: str) -> _Invariant:
+    holds = are_within(numbers, [(0, len(starts) - 1)])
+    return holds, name, f"has the number of a {thing} that is not there"

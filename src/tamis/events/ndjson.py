@@ -8,7 +8,7 @@ import os
 from collections.abc import Container, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import chain
-from typing import IO, Any, NamedTuple
+from typing import IO, Any
 
 import numpy as np
 import orjson
@@ -26,7 +26,7 @@ from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.threads import Flush
 from tamis.documents.source import MAGIC, gunzipped, raw_chunks
-from tamis.events.encode import checked, duplicate
+from tamis.events.encode import Part, checked, duplicate
 from tamis.events.kernels import BLANK, ODD, join_lines
 
 Source = bytes | bytearray | memoryview | os.PathLike[str] | IO[bytes]
@@ -45,31 +45,15 @@ _KINDS = {list: "a list", str: "a string", bool: "a boolean", type(None): "null"
 _STRING_OR_BRACKET = lazy_pattern(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[][{}]')
 
 
-class Chunk(NamedTuple):
-    """Lines, or an error instead of a line.
-
-    Attributes:
-        data: whole lines, each with its newline; the last line of all may lack it.
-        line: the number of the first one, from 1.
-        error: why that line cannot be read; then there is no data.
-    """
-
-    data: bytes
-    line: int
-    error: EventError | None = None
-
-
-def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
+def chunks(source: Source, limits: Limits) -> Iterator[Part | Flush]:
     r"""Read lines, as many as there are each time, so that a slow pipe is answered at once.
 
     Lines that are too long are passed over and not kept. Where the source cannot be read any
-    further, the last chunk has the error. ``FLUSH`` comes before a read that may wait.
-
-    Raises:
-        UsageError: lines cannot be read from such a source.
+    further, the last part has the error. ``FLUSH`` comes before a read that may wait. Raises
+    ``UsageError`` where lines cannot be read from such a source.
 
     >>> list(chunks(b'{"a": 1}\n{"a": 2}', Limits()))
-    [Chunk(data=b'{"a": 1}\n', line=1, error=None), Chunk(data=b'{"a": 2}', line=2, error=None)]
+    [Part(data=b'{"a": 1}\n', line=1, error=None), Part(data=b'{"a": 2}', line=2, error=None)]
     """
     if isinstance(source, str | io.TextIOBase):
         raise UsageError(
@@ -83,25 +67,25 @@ def chunks(source: Source, limits: Limits) -> Iterator[Chunk | Flush]:
         except (OSError, ValueError) as error:  # a NUL in the path
             reason = getattr(error, "strerror", None) or error
             message = f"cannot read {os.fspath(source)}: {reason}"
-            yield Chunk(b"", 1, UnreadableEvents(message, 1))
+            yield Part(b"", 1, UnreadableEvents(message, 1))
             return
     with file as opened:
         yield from _recognised(_whole_lines(_pieces(opened), limits))
 
 
-def _recognised(found: Iterator[Chunk | Flush]) -> Iterator[Chunk | Flush]:
+def _recognised(found: Iterator[Part | Flush]) -> Iterator[Part | Flush]:
     """Lines; where they are Parquet, or begin as an array does, the error says what to do."""
     for chunk in found:
         if isinstance(chunk, Flush) or chunk.line > 1:
             yield chunk
         elif chunk.data.startswith(b"PAR1"):
-            yield Chunk(b"", 1, UnreadableEvents(_IS_PARQUET, 1))
+            yield Part(b"", 1, UnreadableEvents(_IS_PARQUET, 1))
             return
         elif chunk.data.startswith(b"["):
-            yield Chunk(b"", 1, MalformedEvent(_IS_ARRAY, 1))
+            yield Part(b"", 1, MalformedEvent(_IS_ARRAY, 1))
             _, _, others = chunk.data.partition(b"\n")
             if others:
-                yield Chunk(others, 2)
+                yield Part(others, 2)
         else:
             yield chunk
 
@@ -133,7 +117,7 @@ def _with_head(pieces: Iterator[bytes], expected: bytes) -> tuple[bytes, Iterato
     return head[: len(expected)], chain([head] if head else [], pieces)
 
 
-def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Chunk | Flush]:
+def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Part | Flush]:
     """Pieces that begin and end anywhere, as whole lines."""
     line = 1
     held = bytearray()  # of a line whose end was not read yet
@@ -142,7 +126,7 @@ def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Chunk | Fl
         try:
             piece = next(pieces, None)
         except UnreadableDocument as error:
-            yield Chunk(b"", line, UnreadableEvents(error.message, line))
+            yield Part(b"", line, UnreadableEvents(error.message, line))
             return
         if piece is None:
             break
@@ -157,16 +141,16 @@ def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Chunk | Fl
         end = piece.rfind(b"\n") + 1
         if end:
             data = bytes(held) + piece[:end]
-            yield Chunk(data, line)
+            yield Part(data, line)
             line += data.count(b"\n")
             held.clear()
         held += piece[end:]
         if len(held) > limits.event_bytes:
-            yield Chunk(b"", line, _too_long(limits, line))
+            yield Part(b"", line, _too_long(limits, line))
             held.clear()
             is_passing = True
     if held:
-        yield Chunk(bytes(held), line)
+        yield Part(bytes(held), line)
 
 
 def _too_long(limits: Limits, line: int | None = None) -> EventLimitError:
@@ -176,33 +160,20 @@ def _too_long(limits: Limits, line: int | None = None) -> EventLimitError:
 # -- lines → events ----------------------------------------------------------------------------
 
 
-class Lines(NamedTuple):
-    """Events that were read.
-
-    Attributes:
-        events: the attributes of each; none of those in error. Values of the wanted names are
-            plain, or lists and dicts, which the caller has to refuse. Other attributes may be
-            missing.
-        lines: int64[]; the line of each event.
-        errors: by event number.
-    """
-
-    events: list[dict[str, Any]]
-    lines: Int64
-    errors: dict[int, EventError]
-
-
-def read_lines(data: bytes, first_line: int, names: Container[str], limits: Limits) -> Lines:
+def read_lines(
+    data: bytes, first_line: int, names: Container[str], limits: Limits
+) -> tuple[list[dict[str, Any]], Int64, dict[int, EventError]]:
     r"""Read lines, each an object; blank ones are skipped, and the last one may lack its newline.
 
-    Args:
-        names: the wanted attributes. Others may have any value.
+    Returns the attributes of each event, none of those in error; the line of each; and errors by
+    event number. Values of the wanted ``names`` are plain, or lists and dicts, which the caller has
+    to refuse. Other attributes may have any value, or be missing.
 
     >>> data = b'{"a": 1, "b": [{}]}\n\n{"b": 1, "b": 2}\n{"a": [1]}'
-    >>> found = read_lines(data, 1, ["a"], Limits())
-    >>> found.events, found.lines
+    >>> events, lines, errors = read_lines(data, 1, ["a"], Limits())
+    >>> events, lines
     ([{'a': 1, 'b': [{}]}, {}, {'a': [1]}], array([1, 3, 4]))
-    >>> print(found.errors[1])
+    >>> print(errors[1])
     line 3: there are several attributes 'b': give each name once
     """
     total = data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
@@ -225,7 +196,7 @@ def read_lines(data: bytes, first_line: int, names: Container[str], limits: Limi
             errors[number] = type(error)(error.message, first_line + int(present[number]))
     lines = present + first_line
     freeze(lines)
-    return Lines(events, lines, errors)
+    return events, lines, errors
 
 
 def _read_joined(joined: memoryview, counts: Int32) -> tuple[list[dict[str, Any]], Sequence[int]]:
@@ -243,15 +214,10 @@ def _read_joined(joined: memoryview, counts: Int32) -> tuple[list[dict[str, Any]
 
 
 def read_line(line: bytes, count: int, names: Container[str], limits: Limits) -> dict[str, Any]:
-    """One event, as it is in ``Lines``.
+    """One event, as ``read_lines`` returns it.
 
-    Args:
-        count: the number of names that it has if it is an object; or ODD.
-        names: the wanted attributes.
-
-    Raises:
-        MalformedEvent: it is no object, has a name twice, or a wanted value is not plain.
-        EventLimitError: it is beyond a limit.
+    ``count`` is the number of names that the line has if it is an object, or ODD. Raises an
+    ``EventError`` for a line that is no event, or is beyond a limit.
     """
     if len(line) > limits.event_bytes:
         raise _too_long(limits)
