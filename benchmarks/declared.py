@@ -261,6 +261,8 @@ def _workload(name: str, table: dict[str, Any]) -> Workload:
             raise DeclarationError(
                 f"the target of {name} is a program and a {' or '.join(_WANTED)}"
             )
+        if "of" in target and not target.keys() & {"ratio", "seconds"}:
+            raise DeclarationError(f"the target of {name} is of a program, but no ratio or seconds")
     return Workload(
         name=name,
         documents=table.get("documents", {}),

@@ -78,6 +78,11 @@ def test_what_is_declared(tmp_path: Path) -> None:
         ("p.command", "p.commando", "program p has what nobody knows: commando"),
         ("ratio = 2", "ratio = 2, seconds = 1", "the target of w is a program and a ratio or sec"),
         ('program = "p"', 'program = "q"', "the target of w is of no program"),
+        (
+            "ratio = 2",
+            "megabytes_per_second = 2, of = 'p'",
+            "the target of w is of a program, but no ratio or seconds",
+        ),
         ("[workloads.w]", "[workloads.w", "x.toml: "),
         (
             "[workloads.w]",

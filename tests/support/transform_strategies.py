@@ -10,8 +10,8 @@ from tamis.documents.parser import Parser
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.flwr import parse_transformation
+from tamis.transform.planner import GroupReader, Groups
 from tamis.transform.shapes import Task, projection_of_task, task_of
-from tamis.transform.strategy import GroupReader, Groups
 
 Found = dict[int, list[tuple[int, list[list[int]]]]]
 

@@ -260,16 +260,12 @@ def _string_column(name: str, values: Any, string_max: int) -> _Column:
     pa = _pyarrow()
     rows = _rows(values)
     values, is_text = _checked_strings(name, values)
-    if pa.types.is_binary_view(values.type):
-        values = values.cast(pa.large_binary())
-    values = values.drop_null()
+    values = values.cast(pa.large_binary()).drop_null()
     _, starts_buffer, bytes_buffer = values.buffers()
-    starts, every = _NO_STRINGS, _NO_BYTES
+    starts = _NO_STRINGS
     if rows.size:  # or there may be no buffer
-        dtype = np.dtype(np.int64 if values.type == pa.large_binary() else np.int32)
-        starts = _items(values, starts_buffer, dtype, len(rows) + 1).astype(np.int64)
-    if bytes_buffer is not None:
-        every = np.frombuffer(bytes_buffer, np.uint8)
+        starts = _items(values, starts_buffer, np.dtype(np.int64), len(rows) + 1)
+    every = _NO_BYTES if bytes_buffer is None else np.frombuffer(bytes_buffer, np.uint8)
     sizes = np.diff(starts)
     errors: dict[int, EventError] = {
         value: string_too_long(name, int(sizes[value]), string_max)
@@ -280,14 +276,8 @@ def _string_column(name: str, values: Any, string_max: int) -> _Column:
             data.decode()
         except UnicodeDecodeError:
             errors.setdefault(value, MalformedEvent(f"the attribute {shown(name)} is no UTF-8"))
-    return _Column(
-        rows,
-        np.full(len(rows), at.STRING, np.uint8),
-        np.arange(len(rows)),
-        starts - starts[0],
-        every[starts[0] : starts[-1]],
-        errors,
-    )
+    kinds, every = np.full(len(rows), at.STRING, np.uint8), every[starts[0] : starts[-1]]
+    return _Column(rows, kinds, np.arange(len(rows)), starts - starts[0], every, errors)
 
 
 def _dictionary_column(name: str, values: Any, string_max: int) -> _Column:

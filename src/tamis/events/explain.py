@@ -18,6 +18,7 @@ from tamis.events.engines.reference import Constraint, constraint_of
 from tamis.events.model import FilterTable
 from tamis.language.constraints import print_name
 
+_TRUTHS = ("false", "true")
 _PAIRS_MAX = 30
 """Among so many constraints of a name at most, two that exclude each other are looked for."""
 
@@ -25,10 +26,7 @@ _PAIRS_MAX = 30
 def explain(
     table: FilterTable, subscription: int, id: SubscriptionId, event: Mapping[str, Value]
 ) -> Explanation:
-    """Which constraint of each filter of a subscription fails first.
-
-    The values of the event that filters name are plain.
-    """
+    """Which constraint of each filter of a subscription fails first in an event of plain values."""
     lines: list[str] = []
     matched = False
     attributes = {
@@ -42,7 +40,7 @@ def explain(
         constraints = [constraint_of(table, number) for number in numbers]
         truths = [constraint.holds(attributes) for constraint in constraints]
         matched |= all(truths)
-        lines.append(f"  {_truth(all(truths))}: {' and '.join(texts) or 'every event'}")
+        lines.append(f"  {_TRUTHS[all(truths)]}: {' and '.join(texts) or 'every event'}")
         width = max(map(len, texts), default=0)
         for constraint, text, holds in zip(constraints, texts, truths, strict=True):
             name = table.names[constraint.name]
@@ -50,7 +48,7 @@ def explain(
             lines.append(f"    {text:<{width}}  found: {found}{'' if holds else '  ← fails here'}")
             if not holds:
                 break
-    return Explanation(matched, (f"{_truth(matched)}: {id}", *lines))
+    return Explanation(matched, (f"{_TRUTHS[matched]}: {id}", *lines))
 
 
 def _written(table: FilterTable, number: int) -> str:
@@ -95,10 +93,6 @@ def _missing(name: str, event: Mapping[str, Value]) -> str:
     )
 
 
-def _truth(holds: bool) -> str:
-    return "true" if holds else "false"
-
-
 # -- contradictions ----------------------------------------------------------------------------
 
 
@@ -141,52 +135,46 @@ def _suspects(table: FilterTable) -> Int64:
     return distinct(np.concatenate([pairs[counts > 1] // names, owners[less[is_empty]]]))
 
 
-Key = tuple[int, ...]
-"""A constraint: its columns in the table."""
-
-
 class _Contradictions:
-    """Contradictions of filters; constraints that many filters share are examined once."""
+    """Contradictions of filters; constraints that many filters share are examined once.
+
+    A constraint is known by its columns in the table.
+    """
 
     def __init__(self, table: FilterTable) -> None:
         self._table = table
-        self._constraints: dict[Key, Constraint] = {}
-        self._reasons: dict[tuple[Key, ...], str | None] = {}
+        self._columns = table.constraint_names, table.operators, table.kinds, table.values
+        self._constraints: dict[tuple[int, ...], Constraint] = {}
+        self._reasons: dict[tuple[tuple[int, ...], ...], str | None] = {}
 
     def of_filter(self, filter: int) -> str | None:
         """Which constraints of a filter exclude each other, or None."""
         of_names: dict[int, list[int]] = {}
         for number in range(*self._table.starts[filter : filter + 2].tolist()):
             of_names.setdefault(int(self._table.constraint_names[number]), []).append(number)
-        reasons = map(self._reason, of_names.values())
-        return next((reason for reason in reasons if reason is not None), None)
+        for numbers in of_names.values():  # the constraints on one name
+            keys = tuple(tuple(int(each[number]) for each in self._columns) for number in numbers)
+            if keys not in self._reasons:
+                self._reasons[keys] = self._reason(dict(zip(numbers, keys, strict=True)))
+            if self._reasons[keys] is not None:
+                return self._reasons[keys]
+        return None
 
-    def _reason(self, numbers: Sequence[int]) -> str | None:
+    def _reason(self, keys: Mapping[int, tuple[int, ...]]) -> str | None:
         """Which of some constraints on one name exclude each other, or None."""
-        keys = tuple(map(self._key, numbers))
-        if keys not in self._reasons:
-            self._reasons[keys] = self._found_reason(numbers, keys)
-        return self._reasons[keys]
-
-    def _key(self, number: int) -> Key:
-        table = self._table
-        columns = (table.constraint_names, table.operators, table.kinds, table.values)
-        return tuple(int(column[number]) for column in columns)
-
-    def _found_reason(self, numbers: Sequence[int], keys: Sequence[Key]) -> str | None:
-        for number, key in zip(numbers, keys, strict=True):
+        for number, key in keys.items():
             if key not in self._constraints:
                 self._constraints[key] = constraint_of(self._table, number)
-        known = {number: self._constraints[key] for number, key in zip(numbers, keys, strict=True)}
+        known = {number: self._constraints[key] for number, key in keys.items()}
         if _are_satisfiable(list(known.values())):
             return None
-        if len(numbers) == 1:
-            return f"nothing is {_written(self._table, numbers[0])}"
-        pairs = combinations(numbers, 2) if len(numbers) <= _PAIRS_MAX else ()
+        if len(known) == 1:
+            return f"nothing is {_written(self._table, *known)}"
+        pairs = combinations(known, 2) if len(known) <= _PAIRS_MAX else ()
         excluding = (
             pair for pair in pairs if not _are_satisfiable([known[number] for number in pair])
         )
-        texts = [_written(self._table, number) for number in next(excluding, numbers)]
+        texts = [_written(self._table, number) for number in next(excluding, known)]
         return f"{' and '.join(texts)} exclude each other"
 
 

@@ -146,11 +146,8 @@ def join_columns(
 ) -> int:
     """Put the values of columns into their rows, in the order of the columns; how many there are.
 
-    Args:
-        rows, kinds, bits: of all values; names: of the columns.
-        is_bad: rows whose values are left out.
-        starts: zeros; gets where each row begins, and the end.
-        row_names, row_kinds, row_bits: get the values by rows.
+    The values of bad rows are left out. ``starts``, zeros at first, gets where each row begins and
+    the end; ``row_names``, ``row_kinds`` and ``row_bits`` get the values by rows.
     """
     for i in range(len(rows)):
         if not is_bad[rows[i]]:
@@ -207,11 +204,11 @@ def join_lines(
 
     Args:
         data: lines; the last one may lack its newline.
-        line_max, names_max: longer lines, and lines with more names, are odd.
         starts: int64[lines + 1]; gets where each line starts, and the end.
         names: gets the colons of each line outside of strings and inner brackets: the names of an
-            object. Or ODD, where the line is no object, is nested deeper than DEPTH_MAX, or has an
-            integer at depth 1 that may be beyond int64; or BLANK.
+            object. Or ODD, where the line is no object, is longer than ``line_max``, has more than
+            ``names_max`` names, is nested deeper than DEPTH_MAX, or has an integer at depth 1 that
+            may be beyond int64; or BLANK.
         joined: gets the array; it has two bytes more than the data.
     """
     total = len(data)

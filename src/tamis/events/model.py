@@ -183,7 +183,7 @@ class TableBuilder:
 
     def add(self, filters: Iterable[Iterable[Constraint]], interface: int = 0) -> None:
         """Add a subscription, a disjunction of filters."""
-        self.add_codes([[self.code(each) for each in filter] for filter in filters], interface)
+        self.add_codes((map(self.code, filter) for filter in filters), interface)
 
     def add_codes(self, filters: Iterable[Iterable[int]], interface: int = 0) -> None:
         """Add a subscription whose constraints are given by their codes."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from tamis.core.arguments import checked_limits
+from tamis.core.arguments import checked_limits, checked_path
 from tamis.core.errors import (
     BadSubscriptions,
     SubscriptionError,
@@ -22,7 +22,7 @@ from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.events.model import FilterTable, TableBuilder, checked_table
 from tamis.language.columns import Ids
 from tamis.language.constraints import KEYWORDS, parse_filters
-from tamis.language.entries import Entries, SubscriptionItems, bad_ids, file_entries, given_entries
+from tamis.language.entries import Entries, SubscriptionItems, bad_ids, given_entries
 
 _PLAIN = lazy_pattern(
     r"""([A-Za-z_](?:[A-Za-z0-9_.:-]*[A-Za-z0-9_])?)\ *
@@ -68,6 +68,11 @@ class EventSubscriptions:
             ^
     """
 
+    ids: Ids
+    interface_ids: Ids
+    table: FilterTable
+    errors: tuple[SubscriptionError, ...]
+
     def __init__(
         self,
         items: SubscriptionItems,
@@ -76,7 +81,42 @@ class EventSubscriptions:
         skip_bad: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        self._fill(given_entries(items), interfaces, skip_bad, limits)
+        entries = given_entries(items)
+        refused = [(error.line or 0, error) for error in entries.refused]
+        bad = dict(bad_ids(entries))
+        if entries.interfaces:
+            if interfaces is not None:
+                raise UsageError("the file has interfaces, and others are given: leave one out")
+            bad |= _bad_interfaces(entries)
+            every: Mapping[SubscriptionId, Any] = entries.interfaces
+            interfaces = {id: given for id, given in every.items() if _is_interface(given)}
+        names = None if interfaces is None else _given_interfaces(interfaces, entries, bad)
+        numbers: dict[SubscriptionId, int] = {}  # of interfaces, in the order that they are met
+        reader = _Reader(checked_limits(limits))
+        kept: list[int] = []
+        for number, expression in enumerate(entries.expressions):
+            error: SubscriptionError | None = bad.get(number)
+            if error is None:
+                try:
+                    codes = reader.read(expression)
+                    interface = len(kept)
+                    if names is not None:
+                        interface = numbers.setdefault(names[number], len(numbers))
+                    reader.builder.add_codes(codes, interface)
+                    kept.append(number)
+                    continue
+                except SubscriptionError as found:
+                    error = found
+            line = None if entries.lines is None else int(entries.lines[number])
+            position = number if line is None else line
+            refused.append((position, error.located(entries.ids[number], line)))
+        refused.sort(key=lambda pair: pair[0])
+        self.errors = tuple(error for _, error in refused)
+        if self.errors and not skip_bad:
+            raise BadSubscriptions(self.errors)
+        self.ids = entries.ids.part(np.array(kept, np.int64)).compact()
+        self.interface_ids = self.ids if interfaces is None else Ids.of(numbers)
+        self.table = reader.builder.freeze()
 
     @classmethod
     def from_file(
@@ -101,9 +141,7 @@ class EventSubscriptions:
             UsageError: the file cannot be read; and as for the class.
             BadSubscriptions: some lines cannot be used; it lists all of them, with their lines.
         """
-        result = cls.__new__(cls)
-        result._fill(file_entries(path), interfaces, skip_bad, limits)
-        return result
+        return cls(checked_path(path), interfaces=interfaces, skip_bad=skip_bad, limits=limits)
 
     @classmethod
     def of_table(
@@ -128,52 +166,6 @@ class EventSubscriptions:
         result.errors = ()
         return result
 
-    ids: Ids
-    interface_ids: Ids
-    table: FilterTable
-    errors: tuple[SubscriptionError, ...]
-
-    def _fill(
-        self,
-        entries: Entries,
-        interfaces: Mapping[SubscriptionId, SubscriptionId] | None,
-        skip_bad: bool,
-        limits: Limits,
-    ) -> None:
-        refused = [(error.line or 0, error) for error in entries.refused]
-        bad = dict(bad_ids(entries))
-        if entries.interfaces:
-            if interfaces is not None:
-                raise UsageError("the file has interfaces, and others are given: leave one out")
-            bad |= _bad_interfaces(entries)
-            interfaces = cast(
-                Mapping[SubscriptionId, SubscriptionId],
-                {id: given for id, given in entries.interfaces.items() if _is_interface(given)},
-            )
-        given = _Interfaces(interfaces, entries, bad)
-        reader = _Reader(checked_limits(limits))
-        kept: list[int] = []
-        for number, expression in enumerate(entries.expressions):
-            error: SubscriptionError | None = bad.get(number)
-            if error is None:
-                try:
-                    codes = reader.read(expression)
-                    reader.builder.add_codes(codes, given.number(number, len(kept)))
-                    kept.append(number)
-                    continue
-                except SubscriptionError as found:
-                    error = found
-            line = None if entries.lines is None else int(entries.lines[number])
-            position = number if line is None else line
-            refused.append((position, error.located(entries.ids[number], line)))
-        refused.sort(key=lambda pair: pair[0])
-        self.errors = tuple(error for _, error in refused)
-        if self.errors and not skip_bad:
-            raise BadSubscriptions(self.errors)
-        self.ids = entries.ids.part(np.array(kept, np.int64)).compact()
-        self.interface_ids = self.ids if interfaces is None else Ids.of(given.found)
-        self.table = reader.builder.freeze()
-
     def __len__(self) -> int:
         return len(self.ids)
 
@@ -187,51 +179,30 @@ class EventSubscriptions:
         return f"<EventSubscriptions: {len(self):,}>"
 
 
-class _Interfaces:
-    """Numbers of interfaces, in the order that they are met.
-
-    Attributes:
-        found: their numbers, by what they are called.
-    """
-
-    def __init__(
-        self,
-        interfaces: Mapping[SubscriptionId, SubscriptionId] | None,
-        entries: Entries,
-        bad: Mapping[int, SubscriptionIdError],
-    ) -> None:
-        self.found: dict[SubscriptionId, int] = {}
-        self._of: list[SubscriptionId] | None = None
-        if interfaces is None:
-            return
-        if not isinstance(interfaces, Mapping):
-            raise UsageError(
-                "interfaces are a mapping, of ids of subscriptions to those of their interfaces, "
-                f"not {type(interfaces).__name__}"
-            )
-        given: Mapping[SubscriptionId, Any] = interfaces
-        for id, interface in given.items():
-            if not _is_interface(interface):
-                raise UsageError(f"the interface of {id!r:.80} is no id: {interface!r:.80}")
-        ids = list(entries.ids)
-        lost = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
-        if lost:
-            raise UsageError(f"{_some(lost)} of the subscriptions have no interface: give each one")
-        known = {*ids, *(error.id for error in entries.refused)}
-        strange = [id for id in interfaces if id not in known]
-        if strange:
-            raise UsageError(f"{_some(strange)} have an interface, but are no subscriptions")
-        self._of = [interfaces.get(id, id) for id in ids]
-
-    def number(self, entry: int, subscription: int) -> int:
-        """The number of an entry's interface, if it is so many subscriptions into the set."""
-        if self._of is None:
-            return subscription
-        return self.found.setdefault(self._of[entry], len(self.found))
+def _given_interfaces(
+    interfaces: object, entries: Entries, bad: Mapping[int, SubscriptionIdError]
+) -> list[SubscriptionId]:
+    """The interface of each entry; ``UsageError`` where a good one has none."""
+    if not isinstance(interfaces, Mapping):
+        raise UsageError(
+            "interfaces are a mapping, of ids of subscriptions to those of their interfaces, "
+            f"not {type(interfaces).__name__}"
+        )
+    for id, interface in interfaces.items():
+        if not _is_interface(interface):
+            raise UsageError(f"the interface of {id!r:.80} is no id: {interface!r:.80}")
+    ids = list(entries.ids)
+    lost = [id for number, id in enumerate(ids) if number not in bad and id not in interfaces]
+    if lost:
+        raise UsageError(f"{_some(lost)} of the subscriptions have no interface: give each one")
+    known = {*ids, *(error.id for error in entries.refused)}
+    strange = [id for id in interfaces if id not in known]
+    if strange:
+        raise UsageError(f"{_some(strange)} have an interface, but are no subscriptions")
+    return [interfaces.get(id, id) for id in ids]
 
 
 def _is_interface(interface: object) -> bool:
-    """Whether something can be what an interface is called."""
     is_id = isinstance(interface, str | int) and not isinstance(interface, bool)
     return is_id and bool(str(interface)) and str(interface).isprintable()
 
@@ -267,11 +238,7 @@ class _Reader:
         self._codes: dict[str, int] = {}
 
     def read(self, expression: str) -> list[list[int]]:
-        """The filters of a subscription, as codes of the table's builder.
-
-        Raises:
-            SubscriptionError: it cannot be used.
-        """
+        """The filters of a subscription, as codes of the builder; or a ``SubscriptionError``."""
         parts = expression.split(" and ")
         codes = list(map(self._codes.get, parts))
         if None in codes and all(map(_is_plain, parts)):
@@ -285,7 +252,7 @@ class _Reader:
         if is_small and None not in codes:
             return [list(dict.fromkeys(code for code in codes if code is not None))]
         filters = parse_filters(expression, limits)
-        return [[self.builder.code(each) for each in filter] for filter in filters]
+        return [list(map(self.builder.code, filter)) for filter in filters]
 
     def _code(self, part: str) -> int:
         """The code of a plain constraint."""

@@ -1,4 +1,4 @@
-"""``ConstantIndex``: what strings are compared with, which grows as transformations are added.
+"""What strategies that have kernels share: arrays that grow, constants, and the workspace.
 
 Nothing is compiled anew when a transformation is added: its new records go into arrays that grow.
 """
@@ -6,20 +6,24 @@ Nothing is compiled anew when a transformation is added: its new records go into
 from __future__ import annotations
 
 import struct
-from collections.abc import Hashable, Iterable, Sequence
+from collections import namedtuple
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Int32, Int64
+from tamis.core.kernel.state import State, zeros
 from tamis.core.kernel.table import copy_pairs, pair_table
 from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
+from tamis.language.values import xpath_number
 from tamis.transform import layout as at
 from tamis.transform.kernels import key_of_number, key_of_text, put_pair
 from tamis.transform.layout import NONE
-from tamis.transform.shapes import Comparison, Leaf
+from tamis.transform.planner import too_many_nodes
+from tamis.transform.shapes import Comparison, Leaf, Literal, Name
 
 
 class Rows:
@@ -88,19 +92,13 @@ class PairTable:
 
 
 class Slabs:
-    """Lists of numbers that grow; one that is full moves to where there is more room.
-
-    Attributes:
-        starts, counts: int64; where each list is.
-        numbers: int32; the items of all lists.
-        keys: float64; of lists that are kept in their order, the keys of the numbers.
-    """
+    """Lists of numbers that grow; one that is full moves to where there is more room."""
 
     def __init__(self) -> None:
         self.starts = Rows(1, np.int64)
         self.counts = Rows(1, np.int64)
-        self.numbers = Rows()
-        self.keys = Rows(1, np.float64)
+        self.numbers = Rows()  # the items of all lists
+        self.keys = Rows(1, np.float64)  # of lists that are kept in order, those of the numbers
         self._rooms: list[int] = []
 
     def new(self) -> int:
@@ -175,7 +173,7 @@ class ConstantIndex:
             comparison_literals=self._comparison_literals.view,
         )
 
-    def add_source(self, kind: int, name: tuple[str, str] | None, own: Sequence[int] = ()) -> int:
+    def add_source(self, kind: int, name: Name, own: Sequence[int] = ()) -> int:
         """A new source: its number. ``own`` are the first of the strategy's columns."""
         row = [kind, self._attribute(name), NONE, 0, 0, NONE, NONE, NONE, NONE, NONE]
         return self.sources.add([*row, *own])
@@ -212,7 +210,7 @@ class ConstantIndex:
             self._comparison_literals.add([_number(test.literal)])
         return found
 
-    def _attribute(self, name: tuple[str, str] | None) -> int:
+    def _attribute(self, name: Name) -> int:
         if name is None:
             return NONE
         number = self._numbers.setdefault(("attribute", name), len(self.attributes))
@@ -220,14 +218,14 @@ class ConstantIndex:
             self.attributes.append(name)
         return number
 
-    def _text(self, literal: bytes | float | None) -> tuple[int, int]:
+    def _text(self, literal: Literal) -> tuple[int, int]:
         """The start and end of a string in ``texts``; ``NONE`` for other literals."""
         if not isinstance(literal, bytes):
             return NONE, NONE
         start = self._texts.extend(np.frombuffer(literal, np.uint8))
         return start, start + len(literal)
 
-    def _index(self, leaf: int, source: int, operator: int, literal: bytes | float | None) -> None:
+    def _index(self, leaf: int, source: int, operator: int, literal: Literal) -> None:
         """Have kernels find a new leaf."""
         row = self.sources.array[source * at.SOURCE : (source + 1) * at.SOURCE]
         if operator == at.EXISTS:
@@ -257,6 +255,13 @@ class ConstantIndex:
             links[leaf], links[first] = links[first], leaf
 
 
+def _number(literal: Literal) -> float:
+    return literal if isinstance(literal, float) else float("nan")
+
+
+# -- the workspace ---------------------------------------------------------------------------------
+
+
 def read_of(
     rows: Int64,
     records: Int32,
@@ -265,22 +270,70 @@ def read_of(
     vocabulary: Vocabulary,
 ) -> at.Read:
     """What kernels read of a document; ``attributes`` are the names that sources have."""
-    return at.Read(
-        rows=rows.reshape(-1),
-        records=records.reshape(-1),
-        tags=batch.tags,
-        attribute_event=batch.attribute_event,
-        attribute_name=batch.attribute_name,
-        value_start=batch.value_start,
-        value_end=batch.value_end,
-        attribute_values=batch.attribute_values,
-        text_event=batch.text_event,
-        text_start=batch.text_start,
-        text_end=batch.text_end,
-        text_values=batch.text_values,
-        names=np.array([vocabulary.find(*name) for name in attributes], np.int32),
-    )
+    names = np.array([vocabulary.find(*name) for name in attributes], np.int32)
+    own = {name: getattr(batch, name) for name in at.Read._fields[2:-1]}
+    return at.Read(rows=rows.reshape(-1), records=records.reshape(-1), **own, names=names)
 
 
-def _number(literal: bytes | float | None) -> float:
-    return literal if isinstance(literal, float) else float("nan")
+BY_EVENT = ("ends", "parents", "attributes_from", "texts_from", "stack")
+ROOM, _ROOM_MAX = 256, 1 << 20
+_named_tuple: Any = namedtuple
+
+
+class Workspace(State[Any]):
+    """The state of a strategy, for one thread.
+
+    Arrays keep nothing from document to document, so a kernel that finds one full begins again.
+
+    Args:
+        own: the fields of the strategy's own arrays that kernels fill, which begin at ``OWN``.
+        arrays: these, each with room for ``ROOM`` things.
+        nodes_max: in the lists of a document. Other arrays may have as many things, and always
+            ``_ROOM_MAX``.
+    """
+
+    def __init__(
+        self, size: int, own: Any, arrays: Any, together: Sequence[Sequence[str]], nodes_max: int
+    ) -> None:
+        every = _named_tuple("every", at.NODES._fields + own._fields)
+        nodes = zeros(at.Nodes, ROOM, long_found=2 * ROOM)
+        super().__init__(size, every(*at.NODES, *own), every(*nodes, *arrays), together)
+        self._nodes_max = nodes_max
+        things = max(nodes_max, _ROOM_MAX)
+        self._lengths_max = {
+            name: len(array) // ROOM * things for name, array in self.arrays._asdict().items()
+        }
+
+    def grow(self, name: str) -> None:
+        """Double an array that is full; ``DocumentLimitError`` if it has room for all allowed."""
+        if len(getattr(self.arrays, name)) >= self._lengths_max[name]:
+            raise too_many_nodes(self._nodes_max)
+        super().grow(name)
+
+    def find(self, kernel: Callable[[Int64], int], read: at.Read, nodes_used: int) -> None:
+        """Run a kernel over a document, again where it found numbers that it could not read.
+
+        ``nodes_used`` is the number in the state that says how many nodes are in lists. Raises
+        ``DocumentLimitError`` if there are more than is allowed, or more of what leads to them.
+        """
+        self.register(at.READ, read)
+        self.words[at.LONG_KNOWN] = 0
+        while self.run(kernel) == at.DONE and self.words[at.LONG_FOUND] > 0:
+            self._read_long_numbers(read)
+        if self.words[nodes_used] > self._nodes_max:
+            raise too_many_nodes(self._nodes_max)
+
+    def _read_long_numbers(self, read: at.Read) -> None:
+        """Have Python read the numbers that kernels cannot, beside those that it has read."""
+        found = self.arrays.long_found[: 2 * self.words[at.LONG_FOUND]].reshape(-1, 2)
+        known = self.arrays.long_known[: 2 * self.words[at.LONG_KNOWN]].reshape(-1, 2)
+        strings = np.unique(np.concatenate([found, known]), axis=0)
+        buffers = read.text_values, read.attribute_values
+        values = [
+            xpath_number(bytes(buffers[key & 1][key >> 1 : end])) for key, end in strings.tolist()
+        ]
+        self.reserve(strings.size, "long_known")
+        self.reserve(len(values), "long_values")
+        self.arrays.long_known[: strings.size] = strings.reshape(-1)
+        self.arrays.long_values[: len(values)] = values
+        self.words[at.LONG_KNOWN] = len(values)

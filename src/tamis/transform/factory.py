@@ -21,8 +21,8 @@ from tamis.language.flwr.model import Aggregate, Content, Enclosed, Item, Return
 from tamis.language.flwr.paths import is_of_attributes
 from tamis.language.values import xpath_number
 from tamis.transform.fragments import Fragments
+from tamis.transform.planner import GroupReader
 from tamis.transform.shapes import Task, task_of
-from tamis.transform.strategy import GroupReader
 
 _TEXT_ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 _ESCAPES = {"&": "&amp;", "<": "&lt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
@@ -38,15 +38,10 @@ Lists = Sequence[Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Copies:
-    """Copies of the nodes of a list.
+    """Copies of the nodes of a list."""
 
-    Attributes:
-        list: which of a group.
-        has_default: a constructed element around declares a default namespace.
-    """
-
-    list: int
-    has_default: bool
+    list: int  # which of a group
+    has_default: bool  # a constructed element around declares a default namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,17 +61,11 @@ class Strings:
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """Copies of the attributes of some lists, in a tag.
+    """Copies of the attributes of some lists, in a tag."""
 
-    Attributes:
-        lists: which of a group.
-        names: those that the tag has without them: namespace and local name.
-        prefixes: what is declared in the constructed elements around.
-    """
-
-    lists: tuple[int, ...]
-    names: frozenset[tuple[str, str]]
-    prefixes: tuple[tuple[str, str], ...]
+    lists: tuple[int, ...]  # which of a group
+    names: frozenset[tuple[str, str]]  # namespaces and local names that the tag has without them
+    prefixes: tuple[tuple[str, str], ...]  # what is declared in the constructed elements around
 
 
 Part = bytes | Copies | Number | Strings | Attributes
@@ -84,34 +73,22 @@ Part = bytes | Copies | Number | Strings | Attributes
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """A body as a format string.
+    """A body as a format string."""
 
-    Attributes:
-        body: with ``%b`` for each of the copies.
-        whole: the message of one group: the same with head and tail.
-        size: of the body without copies, in bytes.
-        lists: those that are copied.
-        has_default: of all copies.
-    """
-
-    body: bytes
-    whole: bytes
-    size: int
-    lists: tuple[int, ...]
-    has_default: bool
+    body: bytes  # with ``%b`` for each of the copies
+    whole: bytes  # the message of one group: the same with head and tail
+    size: int  # of the body without copies, in bytes
+    lists: tuple[int, ...]  # those that are copied
+    has_default: bool  # of all copies
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A transformation, as its messages are made.
+    """A transformation, as its messages are made: ``body`` for each group, between head and tail.
 
     Attributes:
-        head, tail: the bytes before and after the groups.
-        body: what is made of each group.
         plain: for a body of constants and copies alone, with groups in document order. Nearly all
             transformations are like this.
-        order: for each key the list that it reads.
-        lists: how many a group has.
     """
 
     transformation: model.Transformation
@@ -119,8 +96,8 @@ class Template:
     body: tuple[Part, ...]
     tail: bytes
     plain: Plain | None
-    order: tuple[int, ...]
-    lists: int
+    order: tuple[int, ...]  # for each key the list that it reads
+    lists: int  # how many a group has
 
 
 def template_of(transformation: model.Transformation) -> Template:
@@ -218,32 +195,25 @@ class _TemplateWriter:
                     yield _GROUPS
 
     def string(self, item: Item) -> int | Number:
-        match item:
-            case ReturnPath(path):
-                return self.task.paths.index(path)
-            case Aggregate(function, path):
-                return Number(self.task.paths.index(path), function)
-        raise AssertionError("the reader refuses elements in attributes")
+        assert isinstance(item, ReturnPath | Aggregate), "the reader refuses elements in attributes"
+        number = self.task.paths.index(item.path)
+        return Number(number, item.function) if isinstance(item, Aggregate) else number
 
 
 def _copied_attributes(
     content: tuple[Content, ...],
 ) -> tuple[list[ReturnPath], tuple[Content, ...]]:
     """The attributes that content begins with, and the rest; the reader sees to it that it does."""
-    copied: list[ReturnPath] = []
+    items = [item for part in content if isinstance(part, Enclosed) for item in part.items]
+    paths = [item for item in items if isinstance(item, ReturnPath)]
+    copied = [item for item in paths if is_of_attributes(item.path)]
     rest: list[Content] = []
     for part in content:
-        if not isinstance(part, Enclosed):
-            rest.append(part)
-            continue
-        others: list[Item] = []
-        for item in part.items:
-            if isinstance(item, ReturnPath) and is_of_attributes(item.path):
-                copied.append(item)
-            else:
-                others.append(item)
-        if others:
-            rest.append(Enclosed(tuple(others)))
+        others = part
+        if isinstance(part, Enclosed):
+            others = Enclosed(tuple(item for item in part.items if item not in copied))
+        if others != Enclosed(()):
+            rest.append(others)
     return copied, tuple(rest)
 
 
@@ -265,15 +235,10 @@ def _joined(parts: Iterator[Part]) -> tuple[Part, ...]:
 def make_message(
     template: Template, reader: GroupReader, answer: int, fragments: Fragments
 ) -> bytes:
-    """The message of a transformation, in UTF-8.
+    """The message of a transformation in one document, in UTF-8.
 
-    Args:
-        reader, answer: the groups, of one document.
-        fragments: of the document.
-
-    Raises:
-        MessageError: two attributes of one element would have the same name.
-        MessageLimitError: it would be longer than is allowed.
+    Raises ``MessageError`` where two attributes of one element would have the same name, and
+    ``MessageLimitError`` where the message would be longer than is allowed.
     """
     if template.plain is not None:
         return _make_plain(template, template.plain, reader, answer, fragments)
@@ -448,8 +413,7 @@ def _sort_key(key: model.OrderKey, nodes: Sequence[int], fragments: Fragments) -
 def aggregate(function: str, values: Iterable[bytes]) -> str | None:
     """``sum``, ``min``, ``max`` or ``avg`` of the numbers that strings are.
 
-    Returns:
-        None where it is nothing: of no values there is neither a least nor a mean one.
+    None where it is nothing: of no values there is neither a least nor a mean one.
 
     >>> aggregate("sum", [b"65.95", b" 2 "]), aggregate("sum", []), aggregate("max", [])
     ('67.95', '0', None)

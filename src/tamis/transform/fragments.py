@@ -22,7 +22,7 @@ from tamis.documents.parser import parse
 from tamis.documents.rewrite import is_plain, plain
 from tamis.documents.source import Source
 from tamis.documents.vocabulary import Projection, Vocabulary
-from tamis.transform.strategy import GroupReader, Groups
+from tamis.transform.planner import GroupReader, Groups
 
 _KIND = (1 << KIND_BITS) - 1
 _TAG = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
@@ -40,14 +40,10 @@ Scope = dict[bytes, bytes]
 
 
 class Fragments:
-    """The nodes of a document.
+    """The nodes of a document, for messages of at most ``bytes_max`` bytes.
 
-    Args:
-        batch: the document alone, parsed with offsets; with the prefixes of attributes, if these
-            are copied.
-        source: its bytes.
-        vocabulary: that the batch was parsed with.
-        bytes_max: how long a message made of them may be.
+    The batch is of the document alone, parsed with offsets, and with the prefixes of attributes if
+    these are copied.
 
     Attributes:
         copies: by node reference, each node as content of a constructed element: first without a
@@ -68,10 +64,9 @@ class Fragments:
         self._cache_left = _CACHE_BYTES
 
     def texts(self, reader: GroupReader, has_default: bool) -> dict[int, bytes]:
-        """All lists as content of a constructed element.
+        """All lists as content of a constructed element, by ``path << 32 | bound event``.
 
-        Returns:
-            By ``path << 32 | bound event``. Read it with ``[]``: texts may be made then.
+        Read it with ``[]``: texts may be made then.
         """
         key = reader, has_default
         found = self._texts.get(key)

@@ -76,10 +76,8 @@ def find_stamped(table: Int64, width: int, key: int, stamp: int) -> int:
 def index_events(state: Int64) -> None:
     """Fill the first arrays of ``Nodes``, in one walk with a stack of open elements."""
     tags = int32s(state, READ.tags)
-    attribute_event, text_event = (
-        int64s(state, READ.attribute_event),
-        int64s(state, READ.text_event),
-    )
+    attribute_event = int64s(state, READ.attribute_event)
+    text_event = int64s(state, READ.text_event)
     ends, parents = int64s(state, NODES.ends), int64s(state, NODES.parents)
     attributes_from = int64s(state, NODES.attributes_from)
     texts_from, stack = int64s(state, NODES.texts_from), int64s(state, NODES.stack)
@@ -287,11 +285,8 @@ def add_equal_text(state: Int64, source: int, found: int, buffer: int, start: in
     while leaf >= 0:
         row = leaf * at.LEAF
         first, last = leaves[row + at.LEAF_TEXT], leaves[row + at.LEAF_TEXT_END]
-        if (
-            leaves[row + at.LEAF_SOURCE] == source
-            and first >= 0
-            and same_bytes(values, start, end, texts, first, last)
-        ):
+        is_asked = leaves[row + at.LEAF_SOURCE] == source and first >= 0
+        if is_asked and same_bytes(values, start, end, texts, first, last):
             return push(state, found, leaf)
         leaf = np.int64(leaves[row + at.LEAF_NEXT])
     return found
@@ -308,11 +303,8 @@ def add_equal_number(state: Int64, source: int, found: int, value: np.float64) -
     leaf = table[index + 1] if table[index] == key else np.int64(NONE)
     while leaf >= 0:
         row = leaf * at.LEAF
-        if (
-            leaves[row + at.LEAF_SOURCE] == source
-            and leaves[row + at.LEAF_TEXT] < 0
-            and literals[leaf] == value
-        ):
+        is_asked = leaves[row + at.LEAF_SOURCE] == source and leaves[row + at.LEAF_TEXT] < 0
+        if is_asked and literals[leaf] == value:
             return push(state, found, leaf)
         leaf = np.int64(leaves[row + at.LEAF_NEXT])
     return found

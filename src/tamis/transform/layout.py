@@ -60,47 +60,27 @@ _SCALARS = 32
 
 
 class Constants(NamedTuple):
-    """What strings are compared with.
+    """What strings are compared with."""
 
-    Attributes:
-        sources: int32[SOURCE * n].
-        leaves: int32[LEAF * n].
-        literals: float64[n]; the number that a leaf compares with.
-        texts: the strings that leaves and comparisons compare with.
-        equals: a pair table; by the hash of source and value the first leaf.
-        range_starts, range_counts: int64[n]; of thresholds.
-        thresholds: ascending in each range.
-        range_leaves: the leaf of each threshold.
-        tests: for each step from the last one on, the comparisons, each list ended by ``NONE``.
-        comparisons: int32[COMPARED * n].
-        comparison_literals: float64[n].
-    """
-
-    sources: Int32
-    leaves: Int32
-    literals: Floats
-    texts: Bytes
-    equals: Int64
-    range_starts: Int64
+    sources: Int32  # [SOURCE * n]
+    leaves: Int32  # [LEAF * n]
+    literals: Floats  # the number that a leaf compares with
+    texts: Bytes  # the strings that leaves and comparisons compare with
+    equals: Int64  # a pair table; by the hash of source and value the first leaf
+    range_starts: Int64  # of thresholds
     range_counts: Int64
-    thresholds: Floats
-    range_leaves: Int32
-    tests: Int32
-    comparisons: Int32
+    thresholds: Floats  # ascending in each range
+    range_leaves: Int32  # the leaf of each threshold
+    tests: Int32  # for each step from the last one on, the comparisons, each list ended by NONE
+    comparisons: Int32  # [COMPARED * n]
     comparison_literals: Floats
 
 
 class Read(NamedTuple):
-    """The document, one batch: see ``DocumentBatch``.
+    """The document, one batch: see ``DocumentBatch``."""
 
-    Attributes:
-        rows: int64[OCCURRENCE * n]; the NFA's occurrences, by event.
-        records: int32[RECORD * n]; the NFA's states.
-        names: int32[n]; the vocabulary's ids of the names of attributes that sources have.
-    """
-
-    rows: Int64
-    records: Int32
+    rows: Int64  # [OCCURRENCE * n]; the NFA's occurrences, by event
+    records: Int32  # [RECORD * n]; the NFA's states
     tags: Int32
     attribute_event: Int64
     attribute_name: Int32
@@ -111,35 +91,22 @@ class Read(NamedTuple):
     text_start: Int64
     text_end: Int64
     text_values: Bytes
-    names: Int32
+    names: Int32  # the vocabulary's ids of the names of attributes that sources have
 
 
 class Nodes(NamedTuple):
-    """The tree of the document, and the leaves that a string makes true.
+    """The tree of the document, and the leaves that a string makes true."""
 
-    Attributes:
-        ends, parents: int64[events]; the end of a start event; the start of the element around.
-        attributes_from, texts_from: int64[events + 1]; the first attribute, and text node, of an
-            event or behind it.
-        stack: open elements.
-        found_leaves: those that a string makes true.
-        number: float64[1].
-        long_found: int64[2 * n]; numbers that kernels cannot read: their start times two, plus one
-            for those in values of attributes; and their end.
-        long_known: int64[2 * n]; those that Python has read, ascending.
-        long_values: float64[n]; their values.
-    """
-
-    ends: Int64
-    parents: Int64
-    attributes_from: Int64
-    texts_from: Int64
-    stack: Int64
-    found_leaves: Int32
-    number: Floats
-    long_found: Int64
-    long_known: Int64
-    long_values: Floats
+    ends: Int64  # [events]; the end of a start event
+    parents: Int64  # [events]; the start of the element around
+    attributes_from: Int64  # [events + 1]; the first attribute of an event or behind it
+    texts_from: Int64  # [events + 1]; likewise the first text node
+    stack: Int64  # open elements
+    found_leaves: Int32  # those that a string makes true
+    number: Floats  # [1]
+    long_found: Int64  # [2 * n]; numbers that kernels cannot read: see ``read_number``
+    long_known: Int64  # [2 * n]; those that Python has read, ascending
+    long_values: Floats  # their values
 
 
 CONSTANTS: Any

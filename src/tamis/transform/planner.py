@@ -1,11 +1,10 @@
-"""Chooses a strategy for each transformation, and has all of them find their groups.
-
-The only place that knows which strategies there are.
-"""
+"""What a strategy is and finds in a document, and which strategy answers each transformation."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +17,148 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tamis.language.filters import Labels
 from tamis.transform.shapes import NoShapeError, Shape, Shapes, Task, projection_of_task
-from tamis.transform.strategy import GroupReader, Groups, Strategy
 
 if TYPE_CHECKING:
     from tamis.matching.conformance import Schema
+
+
+class Groups(NamedTuple):
+    """The answers of a document: the transformations that have a message.
+
+    This is the groupSequence–listSequence format of Diao and Franklin (*Query Processing for
+    High-Volume XML Message Brokering*, VLDB 2003, section 2.2). Each transformation has a sequence
+    of groups, one for each bound node. A group has a list for each path of the transformation. A
+    list has the selected nodes in document order. All strategies write this format; the factory
+    reads it. Answers share groups, and the lists of a path: all transformations that have a path
+    read its lists.
+
+    A node reference is ``number << KIND_BITS | kind``, as in :mod:`tamis.documents.batch`.
+    """
+
+    transformations: Int32  # [a]; that of each answer, ascending
+    group_starts: Int64  # [a]; the groups of each answer, a range of ``bound``
+    group_ends: Int64
+    bound: Int64  # the start event of each group's bound element, in document order
+    path_starts: Int64  # [a]; the paths of answer i are paths[path_starts[i]] and so on
+    paths: Int32  # numbers of paths
+    of_path: Int64  # [p + 1]; the lists of path i are those from of_path[i] to of_path[i + 1]
+    list_bound: Int64  # [l]; the bound node of each list that is not empty, ascending for each path
+    list_starts: Int64  # [l]; ranges of ``nodes``
+    list_ends: Int64
+    nodes: Int64  # node references
+
+
+class Searcher(Protocol):
+    """The transformations of a strategy, at work; it belongs to one thread at a time."""
+
+    def add(self, shape: Shape) -> int:
+        """Add a transformation: its number."""
+
+    def remove(self, number: int) -> None:
+        """Remove a transformation."""
+
+    def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
+        """What the transformations find in a document, which is a batch of its own.
+
+        Raises ``DocumentLimitError`` for more nodes than is allowed.
+        """
+
+
+class Strategy(NamedTuple):
+    """One algorithm. All strategies that take a transformation find the same groups.
+
+    Attributes:
+        check: raises ``NoShapeError`` for a shape that it does not take.
+        searcher: opens a searcher without transformations. Arguments: the labels of the shapes, the
+            limit of nodes in the lists of a document, and a DTD or None.
+        explain: how it answers a shape, with the same labels and DTD; "" if its name says all.
+    """
+
+    name: str
+    check: Callable[[Shape], None]
+    searcher: Callable[[Labels, int, Schema | None], Searcher]
+    explain: Callable[[Shape, Labels, Schema | None], str]
+    takes_schema: bool
+
+
+def too_many_nodes(nodes_max: int) -> DocumentLimitError:
+    """The error of a document with more nodes in its lists than is allowed."""
+    return DocumentLimitError(
+        "more nodes are in the lists of transformations than the limit "
+        f"transformed_nodes = {nodes_max:,}"
+    )
+
+
+class GroupReader:
+    """Reads the groups of answers; the lists of a path are indexed once."""
+
+    def __init__(self, groups: Groups) -> None:
+        self.groups = groups
+        self._lists: dict[int, dict[int, int]] = {}
+        self._single: dict[int, list[list[int] | None]] = {}
+
+    def read(self, answer: int, paths: int) -> Iterator[tuple[int, list[list[int]]]]:
+        """The groups of an answer: each bound event, with the nodes in its ``paths`` lists."""
+        columns = [self.lists(path) for path in self.paths(answer, paths)]
+        for bound in self.bound(answer):
+            numbers = [column.get(bound) for column in columns]
+            yield bound, [[] if number is None else self.nodes(number) for number in numbers]
+
+    def bound(self, answer: int) -> list[int]:
+        """The bound events of an answer's groups."""
+        starts, ends, bound = self._ranges
+        return bound[starts[answer] : ends[answer]]
+
+    def paths(self, answer: int, count: int) -> list[int]:
+        """The paths of an answer's lists, of which each group has ``count``."""
+        start = int(self.groups.path_starts[answer])
+        found: list[int] = self.groups.paths[start : start + count].tolist()
+        return found
+
+    def single(self, count: int) -> list[list[int] | None]:
+        """For each answer with a single group, the keys of its ``count`` lists; None for others.
+
+        A key is ``path << 32 | bound event``.
+        """
+        found = self._single.get(count)
+        if found is None:
+            groups = self.groups
+            indices = groups.path_starts[:, None] + np.arange(count)
+            paths = groups.paths[np.minimum(indices, len(groups.paths) - 1)].astype(np.int64)
+            keys = paths << 32 | groups.bound[groups.group_starts][:, None]
+            found = self._single[count] = keys.tolist()
+            for answer in np.flatnonzero(groups.group_ends - groups.group_starts != 1).tolist():
+                found[answer] = None
+        return found
+
+    def lists(self, path: int) -> dict[int, int]:
+        """For each bound event the number of a path's list, unless it is empty."""
+        found = self._lists.get(path)
+        if found is None:
+            first, last = self.groups.of_path[path : path + 2].tolist()
+            bound = self.groups.list_bound[first:last].tolist()
+            found = self._lists[path] = dict(zip(bound, range(first, last), strict=True))
+        return found
+
+    def nodes(self, number: int) -> list[int]:
+        """The nodes of a list."""
+        starts, ends, nodes = self._nodes
+        return nodes[starts[number] : ends[number]]
+
+    # Number by number, Python reads lists much faster than arrays.
+
+    @cached_property
+    def _ranges(self) -> tuple[list[int], list[int], list[int]]:
+        groups = self.groups
+        return groups.group_starts.tolist(), groups.group_ends.tolist(), groups.bound.tolist()
+
+    @cached_property
+    def _nodes(self) -> tuple[list[int], list[int], list[int]]:
+        groups = self.groups
+        return groups.list_starts.tolist(), groups.list_ends.tolist(), groups.nodes.tolist()
+
+
+# -- all transformations, by strategy --------------------------------------------------------------
 
 STRATEGIES = Choices(
     "strategy",
@@ -36,13 +173,8 @@ STRATEGIES = Choices(
 class Plans:
     """All transformations, by strategy.
 
-    Args:
-        strategy: the name of one of ``STRATEGIES``, or ``auto``, or ``reference``.
-        nodes_max: in the lists of a document.
-        schema: the DTD, for a strategy that makes use of one.
-
-    Raises:
-        UsageError: there is no such strategy, or it makes no use of a DTD and one is given.
+    ``nodes_max`` limits the lists of a document. ``UsageError`` is raised for a strategy that does
+    not exist, or makes no use of the schema that is given.
     """
 
     def __init__(self, strategy: str, nodes_max: int, schema: Schema | None = None) -> None:
@@ -65,7 +197,7 @@ class Plans:
         self._shaped = self._shaped_by.searcher(labels, self._nodes_max, self._schema)
         self._shapes = Shapes(labels)
         self._shaped_numbers: list[int] = []  # the transformation of each that has a shape
-        self._numbers = _NO_NUMBERS  # the same
+        self._numbers = _NO_NUMBERS  # the same, as far as an array was made of them
         self._own_numbers: dict[int, int] = {}  # the other way around
         self._left: dict[int, Task] = {}
         self._removed = 0
@@ -73,8 +205,7 @@ class Plans:
     def add(self, task: Task, number: int) -> None:
         """Add a transformation; numbers ascend.
 
-        Raises:
-            UnsupportedExpression: the strategy that was named does not support it.
+        Raises ``UnsupportedExpression`` where the strategy that was named does not support it.
         """
         shape = self._shape(task)
         self._tasks[number] = task
@@ -87,11 +218,7 @@ class Plans:
             self._shapes.projections.add(projection_of_task(task))
 
     def _shape(self, task: Task) -> Shape | None:
-        """The shape that the strategy takes; None where the reference strategy answers.
-
-        Raises:
-            UnsupportedExpression: there is none, and the strategy was named.
-        """
+        """The shape that the strategy takes; None where the reference strategy answers."""
         if self._strategy == "reference":
             return None
         try:
@@ -105,11 +232,7 @@ class Plans:
             ) from None
 
     def _taken(self, task: Task) -> Shape:
-        """The shape that the strategy takes.
-
-        Raises:
-            NoShapeError: there is none; why.
-        """
+        """The shape that the strategy takes, or ``NoShapeError``."""
         shape = self._shapes.of(task)
         self._shaped_by.check(shape)
         return shape
@@ -131,11 +254,7 @@ class Plans:
         return self._shapes.projections.total
 
     def remove(self, number: int) -> None:
-        """Forget a transformation.
-
-        What is left of it is cleared away with that of others: all begins anew when more were
-        removed than are there.
-        """
+        """Forget a transformation. All begins anew when more were removed than are there."""
         del self._tasks[number]
         self._removed += 1
         if number in self._left:
@@ -153,23 +272,20 @@ class Plans:
             self.add(task, number)
 
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Answers:
-        """What is found in a document, which is a batch of its own.
-
-        Raises:
-            DocumentLimitError: more nodes than is allowed.
-        """
-        left = self._left
+        """What is found in a document, which is a batch of its own; or ``DocumentLimitError``."""
+        left = sorted(self._left)
         found: list[Answers] = []
         if self._own_numbers:
             groups = self._find_shaped(batch, vocabulary)
-            found.append(_answers(groups, self._numbers_of_shaped()))
+            if len(self._numbers) < len(self._shaped_numbers):
+                self._numbers = np.array(self._shaped_numbers, np.int32)
+            found.append(_answers(groups, self._numbers))
         if left:
             from tamis.transform.strategies import reference  # noqa: PLC0415 - few are left to it
 
-            numbers = sorted(left)
-            tasks = [left[number] for number in numbers]
+            tasks = [self._left[number] for number in left]
             groups = reference.find_groups(tasks, batch, vocabulary, self._nodes_max)
-            found.append(_answers(groups, np.array(numbers, np.int32)))
+            found.append(_answers(groups, np.array(left, np.int32)))
         return found[0] if len(found) == 1 else _merged(found)
 
     def _find_shaped(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
@@ -182,37 +298,22 @@ class Plans:
             self._begin_anew()
             return self._shaped.find_groups(batch, vocabulary)
 
-    def _numbers_of_shaped(self) -> Int32:
-        """The transformation of each of the strategy's own numbers."""
-        if len(self._numbers) < len(self._shaped_numbers):
-            self._numbers = np.array(self._shaped_numbers, np.int32)
-        return self._numbers
-
 
 class Answers(NamedTuple):
-    """What the strategies found in a document.
+    """What the strategies found in a document."""
 
-    Attributes:
-        transformations: int32[a]; those that have groups, ascending.
-        readers: of the groups that each strategy found.
-        reader_of: uint8[a]; which of these reads the groups of each.
-        answers: int64[a]; their numbers there.
-    """
-
-    transformations: Int32
-    readers: tuple[GroupReader, ...]
-    reader_of: NDArray[np.uint8]
-    answers: Int64
+    transformations: Int32  # [a]; those that have groups, ascending
+    readers: tuple[GroupReader, ...]  # of the groups that each strategy found
+    reader_of: NDArray[np.uint8]  # [a]; which of these reads the groups of each
+    answers: Int64  # [a]; their numbers there
 
 
 def _answers(groups: Groups, numbers: Int32) -> Answers:
     """What one strategy found; ``numbers`` are the transformations of its own."""
-    count = len(groups.transformations)
+    transformations = numbers[groups.transformations]
+    count = len(transformations)
     return Answers(
-        numbers[groups.transformations],
-        (GroupReader(groups),),
-        np.zeros(count, np.uint8),
-        np.arange(count),
+        transformations, (GroupReader(groups),), np.zeros(count, np.uint8), np.arange(count)
     )
 
 

@@ -34,19 +34,12 @@ from tamis.matching.projection import projection_of
 
 
 class Task(NamedTuple):
-    """The paths and the condition of a transformation: all but what is made of its nodes.
+    """The paths and the condition of a transformation: all but what is made of its nodes."""
 
-    Attributes:
-        binding: absolute; the groups.
-        where: true of the bound nodes that have a group, or None.
-        paths: relative to the bound node; the lists of a group.
-        are_read: for each of these, whether the strings of its nodes are read.
-    """
-
-    binding: Path
-    where: Expression | None
-    paths: tuple[Path, ...]
-    are_read: tuple[bool, ...]
+    binding: Path  # absolute; the groups
+    where: Expression | None  # true of the bound nodes that have a group
+    paths: tuple[Path, ...]  # relative to the bound node; the lists of a group
+    are_read: tuple[bool, ...]  # for each of these, whether the strings of its nodes are read
 
 
 def task_of(transformation: Transformation) -> Task:
@@ -86,26 +79,25 @@ CONJUNCTIONS_MAX = 64
 """Of one condition; with more, it has no shape."""
 
 
-class Comparison(NamedTuple):
-    """``operator literal``, of an element's value, an attribute or some text node.
+Name = tuple[str, str] | None
+"""Of an attribute, namespace and local name; None for any, and for what is no attribute."""
+Literal = bytes | float | None
+"""Bytes to compare as strings, or a number; None for ``EXISTS``."""
 
-    Attributes:
-        name: of the attribute, namespace and local name; None for any, and for what is none.
-        operator: ``= != < <= > >=``, or ``EXISTS``, which has no literal.
-        literal: bytes to compare as strings, or a number.
-    """
+
+class Comparison(NamedTuple):
+    """``operator literal``, of an element's value, an attribute or some text node."""
 
     kind: int
-    name: tuple[str, str] | None
-    operator: str
-    literal: bytes | float | None
+    name: Name
+    operator: str  # = != < <= > >=, or EXISTS
+    literal: Literal
 
 
 class Route(NamedTuple):
     """Steps to elements, from the document or from a bound node.
 
     Attributes:
-        codes: see :mod:`tamis.language.filters`.
         tests: those of each step, the last one's first; behind them those of the bound node.
     """
 
@@ -118,7 +110,7 @@ class End(NamedTuple):
 
     route: Route
     kind: int
-    name: tuple[str, str] | None
+    name: Name
 
 
 class Leaf(NamedTuple):
@@ -126,23 +118,18 @@ class Leaf(NamedTuple):
 
     end: End
     operator: str
-    literal: bytes | float | None
+    literal: Literal
 
 
 Conjunction = tuple[Leaf, ...]
 
 
 class Shape(NamedTuple):
-    """A task, as kernels can run it.
-
-    Attributes:
-        conditions: a group is made where all leaves of one of these are true; ``((),)`` if always.
-        ends: the lists of a group.
-    """
+    """A task, as kernels can run it."""
 
     binding: Route
-    conditions: tuple[Conjunction, ...]
-    ends: tuple[End, ...]
+    conditions: tuple[Conjunction, ...]  # all leaves of one are true of a group; ((),) if always
+    ends: tuple[End, ...]  # the lists of a group
 
 
 class NoShapeError(Exception):
@@ -178,11 +165,7 @@ class Shapes:
         self._projected: set[tuple[int, End, bool]] = set()
 
     def of(self, task: Task) -> Shape:
-        """The shape of a task.
-
-        Raises:
-            NoShapeError: it has none.
-        """
+        """The shape of a task, or ``NoShapeError``."""
         binding, condition = self._binding(task)
         conditions = ((),) if condition is None else self._disjunction(condition)
         return Shape(binding, conditions, tuple(map(self._end, task.paths)))
@@ -205,8 +188,6 @@ class Shapes:
     def _disjunction(self, expression: Expression) -> tuple[Conjunction, ...]:
         """An expression as a disjunction of conjunctions, each once."""
         found = self._conjunctions(expression)
-        if len(found) == 1 and len(found[0]) == 1:
-            return tuple(found)
         unique = dict.fromkeys(tuple(dict.fromkeys(each)) for each in found)
         if len(unique) > CONJUNCTIONS_MAX:
             raise NoShapeError(_ALTERNATIVES)
@@ -240,17 +221,10 @@ class Shapes:
         return known[1]
 
     def _read_end(self, path: Path) -> End:
-        steps = path.steps
-        kind, name = VALUE, None
-        if steps and steps[-1].axis is Axis.ATTRIBUTE:
-            kind, name = ATTRIBUTE, _attribute(steps[-1])
-        elif steps and steps[-1].test is KindTest.TEXT:
-            kind = TEXT
-            _check_text(steps[-1])
-        if kind != VALUE:
-            steps = steps[:-1]
-            if steps and steps[-1] == DESCEND:
-                raise NoShapeError("a path that ends with //@… or //text()")
+        kind, name = _last_step(path.steps)
+        steps = path.steps if kind == VALUE else path.steps[:-1]
+        if kind != VALUE and steps and steps[-1] == DESCEND:
+            raise NoShapeError("a path that ends with //@… or //text()")
         return End(self._route(steps, is_relative=True), kind, name)
 
     def _route(self, steps: tuple[Step, ...], *, is_relative: bool) -> Route:
@@ -270,11 +244,7 @@ class Shapes:
     # -- projection -------------------------------------------------------------------------------
 
     def add_projection(self, shape: Shape, are_read: Sequence[bool]) -> None:
-        """Add what a shape reads; most was added with other shapes.
-
-        Args:
-            are_read: see ``Task``.
-        """
+        """Add what a shape reads (``are_read``: see ``Task``); most was added with others."""
         binding = shape.binding
         cover = self._cover(binding.codes, ANY)
         if any(binding.tests):
@@ -301,7 +271,7 @@ class Shapes:
         return projection
 
     def _projection_of_strings(
-        self, kind: int, name: tuple[str, str] | None, is_read: bool, cover: int
+        self, kind: int, name: Name, is_read: bool, cover: int
     ) -> Projection:
         """What the strings at an end are made of; ``cover`` is the last label on the way there."""
         if kind == ATTRIBUTE:
@@ -331,20 +301,26 @@ def _joined(expressions: tuple[Expression, ...]) -> Expression | None:
     return And(expressions)
 
 
-def _attribute(step: Step) -> tuple[str, str] | None:
-    test = step.test
-    if step.predicates or not isinstance(test, NameTest):
-        raise NoShapeError("a step to attributes with a predicate or node()")
-    if test.namespace is not None and test.local is not None:
-        return test.namespace, test.local
-    if test.namespace is not None or test.local is not None:
-        raise NoShapeError("a step to the attributes of a namespace, or of a name in any namespace")
-    return None
-
-
-def _check_text(step: Step) -> None:
-    if step.axis is not Axis.CHILD or step.predicates:
-        raise NoShapeError("a step to text() with a predicate or another axis")
+def _last_step(steps: Sequence[Step]) -> tuple[int, Name]:
+    """What is at the end of a path: its kind, and the name of an attribute."""
+    if not steps:
+        return VALUE, None
+    axis, test, predicates = steps[-1].axis, steps[-1].test, steps[-1].predicates
+    if axis is Axis.ATTRIBUTE:
+        if predicates or not isinstance(test, NameTest):
+            raise NoShapeError("a step to attributes with a predicate or node()")
+        if test.namespace is not None and test.local is not None:
+            return ATTRIBUTE, (test.namespace, test.local)
+        if test.namespace is not None or test.local is not None:
+            raise NoShapeError(
+                "a step to the attributes of a namespace, or of a name in any namespace"
+            )
+        return ATTRIBUTE, None
+    if test is KindTest.TEXT:
+        if axis is not Axis.CHILD or predicates:
+            raise NoShapeError("a step to text() with a predicate or another axis")
+        return TEXT, None
+    return VALUE, None
 
 
 def _tests(step: Step) -> tuple[Comparison, ...]:
@@ -370,16 +346,12 @@ def _local_tests(expression: Expression) -> Iterator[Comparison]:
             raise NoShapeError(_PREDICATE)
 
 
-def _local_end(path: Path) -> tuple[int, tuple[str, str] | None]:
-    match [step for step in path.steps if step != Step(Axis.SELF, KindTest.NODE)]:
-        case []:
-            return VALUE, None
-        case [step] if step.axis is Axis.ATTRIBUTE:
-            return ATTRIBUTE, _attribute(step)
-        case [step] if step.test is KindTest.TEXT:
-            _check_text(step)
-            return TEXT, None
-    raise NoShapeError(_PREDICATE)
+def _local_end(path: Path) -> tuple[int, Name]:
+    steps = [step for step in path.steps if step != Step(Axis.SELF, KindTest.NODE)]
+    found = _last_step(steps) if len(steps) < 2 else (VALUE, None)
+    if steps and found[0] == VALUE:
+        raise NoShapeError(_PREDICATE)
+    return found
 
 
 _POSITION = "a position in a predicate"

@@ -30,9 +30,8 @@ from tamis.language.flwr.files import read_transformations
 from tamis.language.subscriptions import declared_namespaces
 from tamis.transform.factory import Template, make_message, template_of
 from tamis.transform.fragments import Fragments
-from tamis.transform.planner import Answers, Plans
+from tamis.transform.planner import Answers, GroupReader, Plans
 from tamis.transform.shapes import task_of
-from tamis.transform.strategy import GroupReader
 
 if TYPE_CHECKING:
     from tamis.schema.graph import SchemaGraph
@@ -364,11 +363,6 @@ class Transformer:
             return Messages(error=error)
 
     def _found_in(self, source: Source) -> Messages:
-        """The messages of a document.
-
-        Raises:
-            DocumentError: it cannot be answered.
-        """
         projection = self.plans.projection
         if self._parser is None or self._parser.projection != projection or self._parser.is_full:
             self._parser = Parser(Vocabulary(), projection, self.limits)
@@ -383,11 +377,10 @@ class Transformer:
 
 
 def _checked_pair(pair: object) -> tuple[SubscriptionId, Text]:
-    if isinstance(pair, tuple | list) and len(pair) == 2:
-        id, text = pair
-        _check(id, text)
-        return id, text
-    raise UsageError(f"a subscription is a pair of an id and a transformation, not {pair!r:.200}")
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        message = f"a subscription is a pair of an id and a transformation, not {pair!r:.200}"
+        raise UsageError(message)
+    return pair[0], pair[1]
 
 
 def _check(id: object, transformation: object) -> None:

@@ -31,18 +31,12 @@ _IS_SO: dict[str, Callable[[Any, Any], bool]] = {
 
 
 class Constraint(NamedTuple):
-    """A constraint with Python's own values.
-
-    Attributes:
-        name: its number.
-        kind: what values are compared as: bytes, float or bool.
-        constant: of ``in``, a list.
-    """
+    """A constraint with Python's own values."""
 
     name: int
     operator: str
-    kind: type
-    constant: Any
+    kind: type  # what values are compared as: bytes, float or bool
+    constant: Any  # of ``in``, a list
 
     def holds(self, attributes: Mapping[int, Value]) -> bool:
         """Whether it is satisfied by the attributes of an event, by the numbers of names."""
@@ -76,10 +70,9 @@ class ReferenceSearcher:
         found = []
         for event in range(batch.events):
             first, end = batch.event_starts[event : event + 2].tolist()
-            attributes = {
-                int(batch.names[i]): _value(batch, batch.kinds, batch.values, i)
-                for i in range(first, end)
-            }
+            names = batch.names[first:end].tolist()
+            values = (_value(batch, batch.kinds, batch.values, i) for i in range(first, end))
+            attributes = dict(zip(names, values, strict=True))
             matched = [
                 filter
                 for filter, constraints in enumerate(self.program.filters)

@@ -14,20 +14,16 @@ from tamis.core.arrays import Int64, freeze
 from tamis.documents.batch import KIND_BITS, DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.matching.engines.reference.execute import Evaluator
+from tamis.transform.planner import Groups, too_many_nodes
 from tamis.transform.shapes import Task
-from tamis.transform.strategy import Groups, too_many_nodes
 
 
 def find_groups(
     tasks: Sequence[Task], batch: DocumentBatch, vocabulary: Vocabulary, nodes_max: int = 1 << 24
 ) -> Groups:
-    """What some transformations find in a document.
+    """What some transformations find in a document, a batch of its own, with at most so many nodes.
 
-    Args:
-        batch: of this document alone.
-
-    Raises:
-        DocumentLimitError: there are more nodes in their lists.
+    Raises ``DocumentLimitError`` where there are more nodes in their lists.
     """
     evaluator = Evaluator(batch, vocabulary)
     nodes = evaluator.nodes

@@ -16,7 +16,7 @@ from tamis.core.threads import WorkerPool
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.kernels.match import match_events
 from tamis.events.engines.signature.program import Events, Reported, SignatureProgram, Work
-from tamis.events.model import EventBatch, Owners
+from tamis.events.model import EventBatch, Owners, starts_of
 
 _FOUND_AT_FIRST, _FOUND_KEPT_MAX = 1 << 12, 1 << 22
 _KEYS_AT_FIRST = 1 << 10
@@ -56,14 +56,12 @@ class SignatureSearcher:
         while len(self._workers) < parts:
             self._workers.append(_Worker(self.program, self._owners, self._reported))
         bounds = [events * part // parts for part in range(parts + 1)]
-        results = self._pool.run(
-            [
-                partial(worker.match, given, start, end)
-                for worker, (start, end) in zip(self._workers, pairwise(bounds), strict=False)
-            ]
-        )
-        starts = np.zeros(events + 1, np.int64)
-        np.cumsum(np.concatenate([np.diff(starts) for starts, _ in results]), out=starts[1:])
+        calls = [
+            partial(worker.match, given, start, end)
+            for worker, (start, end) in zip(self._workers, pairwise(bounds), strict=False)
+        ]
+        results = self._pool.run(calls)
+        starts = starts_of(np.concatenate([np.diff(starts) for starts, _ in results]))
         return starts, np.concatenate([found for _, found in results])
 
     def memory_usage(self) -> int:

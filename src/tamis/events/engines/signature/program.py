@@ -38,33 +38,20 @@ class Ranks(NamedTuple):
     The rank of a value is ``2 * i + 1`` if it equals constant i, and ``2 * i`` if it is between
     constants i - 1 and i. The rank of NaN is behind all. In hashed keys, values that are no
     constants have rank 0.
-
-    Attributes:
-        key_of: int32[4 * names]; the key of each name and what it accepts, or -1.
-        modes: uint8[k].
-        starts: int64[k + 1]; the constants of each key.
-        kinds: uint8[], values: int64[]; constants. The value of a string is its number below.
-        string_starts: int64[], string_bytes: uint8[]; the strings among them, each once.
-        string_skips: int32[k]; the number of first bytes that all strings of a key share.
-        string_heads: uint64[] or []; of each string constant, the next HEAD_BYTES bytes as a
-            number, and in its last SIZE_BITS their count, or HEAD_BYTES + 1 if there are more.
-        table_starts: int64[k + 1]; table_bases: int64[k]; tables: int32[]. Of dense keys, the rank
-            of each integer from the base on; of hashed keys, an open hash table of the numbers of
-            constants, or -1.
     """
 
-    key_of: Int32
-    modes: Bytes
-    starts: Int64
+    key_of: Int32  # [4 * names]; the key of each name and what it accepts, or -1
+    modes: Bytes  # [k]
+    starts: Int64  # [k + 1]; the constants of each key
     kinds: Bytes
-    values: Int64
+    values: Int64  # of constants; of a string, its number below
     string_starts: Int64
-    string_bytes: Bytes
-    string_skips: Int32
-    string_heads: UInt64
-    table_starts: Int64
-    table_bases: Int64
-    tables: Int32
+    string_bytes: Bytes  # of the strings among the constants, each once
+    string_skips: Int32  # [k]; the number of first bytes that all strings of a key share
+    string_heads: UInt64  # see ``head_of``; of the constants that are strings, behind the skips
+    table_starts: Int64  # [k + 1]
+    table_bases: Int64  # [k]
+    tables: Int32  # dense: the rank of each integer from the base on; hashed: constants, or -1
 
 
 class Cells(NamedTuple):
@@ -80,22 +67,21 @@ class Cells(NamedTuple):
             range too; a range is ``low | width << 16``. With IS_WIDE, it is modulo 2**32, and each
             key has two columns, of ``low`` and of ``width``. A filter n < 0 has tests besides,
             those of ``n & 0x7FFFFFFF``; only cells with HAS_TESTS have such filters.
-        table: uint64[]; an open hash table of cells, by the sum of the hashes of their keys: the
-            lower half of the sum, and the cell's offset in the arena, plus one.
-        bloom: uint64[]; a Bloom filter of these sums, one word for each, so that most look-ups end
-            in the nearest cache.
-        key_hashes: uint64[k].
+        table: an open hash table of cells, by the sum of the hashes of their keys: the lower half
+            of the sum, and the cell's offset in the arena, plus one.
+        bloom: a Bloom filter of these sums, one word for each, so that most look-ups end in the
+            nearest cache.
         list_starts: int64[k + c + 1]; lists of the cells of signatures. Each cell is in one list,
             of something that its events need: a cell of one filter with ``=`` in the list k + i of
             constant i of ``Ranks``, others in the list of their rarest key.
-        listed: int32[]; the offsets of listed cells in the arena, ascending.
-        listed_keys: uint64[]; the set of their keys, as a Bloom filter of 64 bits.
+        listed: the offsets of listed cells in the arena, ascending.
+        listed_keys: the set of their keys, as a Bloom filter of 64 bits.
     """
 
     arena: Int32
     table: UInt64
     bloom: UInt64
-    key_hashes: UInt64
+    key_hashes: UInt64  # [k]
     list_starts: Int64
     listed: Int32
     listed_keys: UInt64
@@ -109,46 +95,29 @@ KEYS_MAX = HAS_EQUALS - 1
 
 
 class Tests(NamedTuple):
-    """What filters require besides ranges of ranks.
+    """What filters require besides ranges of ranks."""
 
-    Attributes:
-        filters: int32[t]; the distinct filters that have tests.
-        starts: int64[t + 1]; the tests of each.
-        keys: int32[]; operators: uint8[]; values: int64[]; the number of a string, of a list, or a
-            rank.
-        list_starts: int64[l + 1]; list_ranks: int32[]; of ``in``: ranks, ascending.
-        string_starts: int64[], string_bytes: uint8[]; the strings of the filter table.
-    """
-
-    filters: Int32
-    starts: Int64
+    filters: Int32  # [t]; the distinct filters that have tests
+    starts: Int64  # [t + 1]; the tests of each
     keys: Int32
     operators: Bytes
-    values: Int64
-    list_starts: Int64
-    list_ranks: Int32
+    values: Int64  # the number of a string, of a list, or a rank
+    list_starts: Int64  # [l + 1]
+    list_ranks: Int32  # of ``in``: ranks, ascending
     string_starts: Int64
-    string_bytes: Bytes
+    string_bytes: Bytes  # of the filter table's strings
 
 
 class SignatureProgram(NamedTuple):
-    """Compiled filters; equal ones are one *distinct* filter.
-
-    Attributes:
-        member_starts: int64[d + 1]; the filters that distinct filter i stands for are
-            ``members[member_starts[i]:member_starts[i + 1]]``.
-        members: int32[].
-        sizes: bool[]; whether there are signatures of this many keys, up to the largest.
-        always: the distinct filter without constraints, or -1.
-    """
+    """Compiled filters; equal ones are one *distinct* filter."""
 
     ranks: Ranks
     cells: Cells
     tests: Tests
-    member_starts: Int64
+    member_starts: Int64  # [d + 1]; where the filters of each distinct one begin in ``members``
     members: Int32
-    sizes: NDArray[np.bool_]
-    always: int
+    sizes: NDArray[np.bool_]  # whether there are signatures of this many keys, up to the largest
+    always: int  # the distinct filter without constraints, or -1
 
     def memory_usage(self) -> int:
         """Bytes of all arrays."""
@@ -192,11 +161,7 @@ ABSENT = -1
 
 
 class Events(NamedTuple):
-    """A batch; see ``EventBatch``.
-
-    Attributes:
-        is_bad: uint8[n]; events in error, which nothing matches.
-    """
+    """A batch; see ``EventBatch``."""
 
     event_starts: Int64
     names: Int32
@@ -204,64 +169,39 @@ class Events(NamedTuple):
     values: Int64
     string_starts: Int64
     string_bytes: Bytes
-    is_bad: Bytes
+    is_bad: Bytes  # [n]; events in error, which nothing matches
 
 
 class Reported(NamedTuple):
-    """The owners of distinct filters.
+    """The owners of distinct filters."""
 
-    Attributes:
-        starts: int64[d + 1]; numbers: int32[].
-        only: int32[d] or []; the owner of a distinct filter that has only one, or -1. It is for
-            interfaces, and saves an access to memory.
-    """
-
-    starts: Int64
+    starts: Int64  # [d + 1]
     numbers: Int32
-    only: Int32
+    only: Int32  # [d], of interfaces: the one owner of a filter, or -1; it saves a memory access
 
 
 class Work(NamedTuple):
-    """Working memory.
+    """Working memory."""
 
-    Attributes:
-        found_starts: int64[n + 1]; found: int32[]; the matches of each event.
-        ranks: int32[k]; the rank of the current event's value in each key, or ABSENT.
-        tile_starts: int64[TILE + 1]; tile_keys, tile_ranks: int32[]; the keys of the events of a
-            tile, and the ranks of their values. Events without candidates have none.
-        tile_attributes: int64[]; the attributes of these keys, ``~`` if the key accepts anything.
-        candidate_starts: int64[TILE + 1]; candidates: uint64[]; hashes of cells that may exist;
-            found_cells: int32[]; the offsets of these, or NO_CELL.
-        is_wide: uint8[TILE]; events with so many keys that their subsets are not looked up.
-        sums: uint64[]; of the hashes of subsets; chosen: int32[]; a subset while it is made.
-        few_subsets: uint8[]; the subsets of FEW_KEYS keys that have the size of a signature, as
-            masks, ascending; few_counts: int64[FEW_KEYS + 1]; how many of these are of the first n
-            keys, or -1 where it is better to make them one by one.
-        own_ranks: int32[]; those that a cell asks for.
-        sizes: uint8[]; see ``SignatureProgram``; subsets: int64[]; the number of subsets, of up to
-            SIZE_MAX keys, of so many keys.
-        reported_in: int64[owners]; the last event that each was reported for.
-    """
-
-    found_starts: Int64
-    found: Int32
-    ranks: Int32
-    tile_starts: Int64
+    found_starts: Int64  # [n + 1]
+    found: Int32  # the matches of each event
+    ranks: Int32  # [k]; of the current event's value in each key, or ABSENT
+    tile_starts: Int64  # [TILE + 1]; the keys of each event of a tile; none without candidates
     tile_keys: Int32
     tile_ranks: Int32
-    tile_attributes: Int64
-    candidate_starts: Int64
-    candidates: UInt64
-    found_cells: Int32
-    is_wide: Bytes
-    sums: UInt64
-    chosen: Int32
-    few_subsets: Bytes
-    few_counts: Int64
-    own_ranks: Int32
-    sizes: Bytes
-    subsets: Int64
-    reported_in: Int64
+    tile_attributes: Int64  # of these keys, ``~`` if the key accepts anything
+    candidate_starts: Int64  # [TILE + 1]
+    candidates: UInt64  # hashes of cells that may exist
+    found_cells: Int32  # their offsets, or NO_CELL
+    is_wide: Bytes  # [TILE]; events with so many keys that their subsets are not looked up
+    sums: UInt64  # of the hashes of subsets
+    chosen: Int32  # a subset while it is made
+    few_subsets: Bytes  # those of FEW_KEYS keys that have the size of a signature: masks, ascending
+    few_counts: Int64  # [FEW_KEYS + 1]; how many are of the first n keys; -1: make them one by one
+    own_ranks: Int32  # those that a cell asks for
+    sizes: Bytes  # see ``SignatureProgram``
+    subsets: Int64  # the number of subsets, of up to SIZE_MAX keys, of so many keys
+    reported_in: Int64  # [owners]; the last event that each was reported for
 
 
 RANKS, CELLS, TESTS, EVENTS, REPORTED, WORK, STATE_SIZE = lay_out(

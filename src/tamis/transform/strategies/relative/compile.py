@@ -28,8 +28,6 @@ class Building:
     Attributes:
         nfa: their binding paths, and behind the state that every element reaches their relative
             ones, whatever the binding.
-        labels: what the steps of the NFA test for.
-        constants: what strings are compared with.
         selections: the number of distinct pairs of a binding and a condition.
     """
 
@@ -55,11 +53,6 @@ class Building:
         self._is_live = Rows(1, np.uint64)
         self._paths = Rows()
         self._stretch()
-
-    @property
-    def queries(self) -> int:
-        """How many transformations were added."""
-        return self._selection_of.count
 
     def plans(self) -> at.Plans:
         """The arrays of selections, as they are now; those that grow may be replaced."""

@@ -10,29 +10,21 @@ from tamis.documents.batch import DocumentBatch
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.filters import Labels
 from tamis.matching.engines.nfa.states import NfaRun
-from tamis.transform.constants import read_of
+from tamis.transform.constants import BY_EVENT, ROOM, Workspace, read_of
 from tamis.transform.layout import CONSTANTS, EVENTS, Constants
+from tamis.transform.planner import Groups, Strategy
 from tamis.transform.shapes import Shape
 from tamis.transform.strategies.relative import layout as at
 from tamis.transform.strategies.relative.compile import Building
 from tamis.transform.strategies.relative.kernels import find_groups
-from tamis.transform.strategy import BY_EVENT, ROOM, Groups, Strategy, Workspace
 
 _BY_SELECTION = (
-    "selection_stamp",
-    "selection_node",
-    "selection_first",
-    "selection_last",
-    "matched",
-    "bound_from",
-    "bound_to",
+    *("selection_stamp", "selection_node", "selection_first", "selection_last"),
+    *("matched", "bound_from", "bound_to"),
 )
-_PAIRS = 2 * ROOM
 _FIRST_SIZES = {
+    **dict.fromkeys(("hits", "pairs", "groups"), 2 * ROOM),
     "lists_of": 2 * at.LIST_SLOT * ROOM,  # at most half full
-    "hits": _PAIRS,
-    "pairs": _PAIRS,
-    "groups": _PAIRS,
 }
 _TOGETHER = (
     ("answers", "answer_paths", "group_starts", "group_ends"),
@@ -44,9 +36,7 @@ _TOGETHER = (
 class RelativeStrategy:
     """The plans of all transformations, and the workspace of one thread.
 
-    Args:
-        labels: that shapes are made with.
-        nodes_max: in the lists of a document, and likewise what is true of its bound nodes.
+    ``nodes_max`` limits the lists of a document, and likewise what is true of its bound nodes.
 
     >>> from tamis.language.flwr import parse_transformation
     >>> from tamis.transform.shapes import Shapes, task_of
@@ -74,11 +64,7 @@ class RelativeStrategy:
         self._building.remove(number)
 
     def find_groups(self, batch: DocumentBatch, vocabulary: Vocabulary) -> Groups:
-        """What the transformations find in a document, which is a batch of its own.
-
-        Raises:
-            DocumentLimitError: there are more nodes than is allowed.
-        """
+        """What the transformations find in a document; see ``Searcher``."""
         building, work = self._building, self._work
         rows = self._run.run(building.nfa, building.labels.names, batch, vocabulary)
         attributes = building.constants.attributes

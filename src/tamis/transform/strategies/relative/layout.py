@@ -63,57 +63,34 @@ the bound node."""
 
 
 class Work(NamedTuple):
-    """What is found in a document.
+    """What is found in a document."""
 
-    Attributes:
-        is_bound: by event; whether some binding path leads there.
-        first_hit, first_list: by event; of a bound node, the first hit, and the slot of the first
-            of its lists; or ``NONE``.
-        row_stamp: by row.
-        frontier: occurrences that a path leads back to.
-        hits: int64[2 * n]; a leaf that is true of a bound node, and the next hit there.
-        leaf_stamp: by leaf.
-        binding_stamp, binding_row: by state; the occurrence of a binding at the present node.
-        pairs: int64[2 * n]; a node reference in a list, and the next pair.
-        lists_of: int64[LIST_SLOT * n]; by bound node and source: the list.
-        selection_stamp, selection_node, selection_first, selection_last: by selection; the document
-            that it was true of, and its groups there.
-        groups: int64[2 * n]; a bound node, and the next group of the selection.
-        matched: the selections that have groups.
-        is_answer: a bit for each query.
-        bound_from, bound_to: by selection; its range of ``bound``.
-        answers: the queries that have groups; with it ``group_starts``, ``group_ends`` and
-            ``answer_paths``.
-        of_path, list_bound, list_starts, list_ends, nodes, bound: see ``Groups``.
-        path_at: by source; where its next list goes.
-    """
-
-    is_bound: Bytes
-    first_hit: Int64
-    first_list: Int64
-    row_stamp: Int64
-    frontier: Int64
-    hits: Int64
-    leaf_stamp: Int64
-    binding_stamp: Int64
-    binding_row: Int64
-    pairs: Int64
-    lists_of: Int64
-    selection_stamp: Int64
-    selection_node: Int64
+    is_bound: Bytes  # by event; whether some binding path leads there
+    first_hit: Int64  # by event; of a bound node, the first hit, or NONE
+    first_list: Int64  # by event; of a bound node, the slot of its first list, or NONE
+    row_stamp: Int64  # by row
+    frontier: Int64  # occurrences that a path leads back to
+    hits: Int64  # [2 * n]; a leaf that is true of a bound node, and the next hit there
+    leaf_stamp: Int64  # by leaf
+    binding_stamp: Int64  # by state
+    binding_row: Int64  # by state; the occurrence of a binding at the present node
+    pairs: Int64  # [2 * n]; a node reference in a list, and the next pair
+    lists_of: Int64  # [LIST_SLOT * n]; by bound node and source: the list
+    selection_stamp: Int64  # by selection; the document that it was true of
+    selection_node: Int64  # by selection; its last node there, first group and last group
     selection_first: Int64
     selection_last: Int64
-    groups: Int64
-    matched: Int32
-    is_answer: Words
-    bound_from: Int64
+    groups: Int64  # [2 * n]; a bound node, and the next group of the selection
+    matched: Int32  # the selections that have groups
+    is_answer: Words  # a bit for each query
+    bound_from: Int64  # by selection; its range of ``bound``
     bound_to: Int64
-    answers: Int32
+    answers: Int32  # the queries that have groups; what follows is as in ``Groups``
     group_starts: Int64
     group_ends: Int64
     answer_paths: Int64
     of_path: Int64
-    path_at: Int64
+    path_at: Int64  # by source; where its next list goes
     list_bound: Int64
     list_starts: Int64
     list_ends: Int64
@@ -122,36 +99,22 @@ class Work(NamedTuple):
 
 
 class Plans(NamedTuple):
-    """All transformations.
+    """All transformations."""
 
-    Attributes:
-        is_binding: by state; whether a binding path ends there; the state is the binding.
-        source_of: by state; the first source, or ``NONE``.
-        first_above, first_rule: by binding; the first source above, and the first rule without
-            leaves; or ``NONE``.
-        rules: int32[RULE * n].
-        rule_leaves: lists, each ended by ``NONE``.
-        rule_pairs: a pair table; by binding and leaf, the first rule.
-        query_starts, query_counts: by selection; its transformations, in ``selection_queries``.
-        selection_of: by transformation.
-        path_starts: by transformation; its sources, in ``paths``.
-        is_live: a bit for each transformation that was not removed.
-    """
-
-    is_binding: Bytes
-    source_of: Int32
-    first_above: Int32
-    first_rule: Int32
-    rules: Int32
-    rule_leaves: Int32
-    rule_pairs: Int64
-    query_starts: Int64
+    is_binding: Bytes  # by state; whether a binding path ends there; the state is the binding
+    source_of: Int32  # by state; the first source, or NONE
+    first_above: Int32  # by binding; the first source above, or NONE
+    first_rule: Int32  # by binding; the first rule without leaves, or NONE
+    rules: Int32  # [RULE * n]
+    rule_leaves: Int32  # lists, each ended by NONE
+    rule_pairs: Int64  # a pair table; by binding and leaf, the first rule
+    query_starts: Int64  # by selection; its transformations, in ``selection_queries``
     query_counts: Int64
     selection_queries: Int32
-    selection_of: Int32
-    path_starts: Int64
+    selection_of: Int32  # by transformation
+    path_starts: Int64  # by transformation; its sources, in ``paths``
     paths: Int32
-    is_live: Words
+    is_live: Words  # a bit for each transformation that was not removed
 
 
 WORK: Any

@@ -23,79 +23,52 @@ LINE = 16
 
 
 class Ranges(NamedTuple):
-    """The ranks that each constraint accepts in its key.
+    """The ranks that each constraint accepts in its key."""
 
-    Attributes:
-        keys: int32[c].
-        lows, widths: int32[c]; see ``Cells.arena``.
-        has_test: uint8[c]; whether a test is left; values: int64[c]; its operand.
-        list_starts, list_ranks: the lists of ``in``, as ranks, ascending.
-        names: int32[k]; accepts: uint8[k]; of keys, which ascend by both.
-    """
-
-    keys: Int32
-    lows: Int32
+    keys: Int32  # [c]
+    lows: Int32  # [c]; see ``Cells.arena``
     widths: Int32
-    has_test: Bytes
-    values: Int64
+    has_test: Bytes  # [c]; whether a test is left
+    values: Int64  # [c]; the operand of that test
     list_starts: Int64
-    list_ranks: Int32
-    names: Int32
+    list_ranks: Int32  # the lists of ``in``, as ranks, ascending
+    names: Int32  # [k]; of keys, which ascend by name and by what they accept
     accepts: Bytes
 
 
 class Merged(NamedTuple):
-    """Filters, as one range for each key, and tests.
+    """Filters, as one range for each key, and tests."""
 
-    Attributes:
-        column_starts: int64[f + 1]; the ranges of each filter: keys, lows and widths.
-        test_starts: int64[f + 1]; the tests of each filter: keys, operators and operands.
-        is_dead: uint8[f]; whether no event can match.
-    """
-
-    column_starts: Int64
+    column_starts: Int64  # [f + 1]; the ranges of each filter
     column_keys: Int32
     column_lows: Int32
     column_widths: Int32
-    test_starts: Int64
+    test_starts: Int64  # [f + 1]; the tests of each filter
     test_keys: Int32
     test_operators: Bytes
-    tested: Int64
-    is_dead: Bytes
+    tested: Int64  # their operands
+    is_dead: Bytes  # [f]; whether no event can match
 
 
 class Groups(NamedTuple):
-    """Distinct filters by their signatures.
+    """Distinct filters by their signatures."""
 
-    Attributes:
-        filters: int32[d]; a filter that equals each distinct one.
-        of: int32[d]; the group of each.
-        firsts: int32[g]; a distinct filter of each group; counts: int32[g]; how many it has.
-        hashes: uint64[g]; the sum of the hashes of its keys; are_wide: uint8[g]; see ``IS_WIDE``.
-    """
-
-    filters: Int32
-    of: Int32
-    firsts: Int32
-    counts: Int32
-    hashes: UInt64
-    are_wide: Bytes
+    filters: Int32  # [d]; a filter that equals each distinct one
+    of: Int32  # [d]; the group of each
+    firsts: Int32  # [g]; a distinct filter of each group
+    counts: Int32  # [g]; how many distinct filters it has
+    hashes: UInt64  # [g]; the sum of the hashes of its keys
+    are_wide: Bytes  # [g]; see ``IS_WIDE``
 
 
 class Division(NamedTuple):
-    """Groups divided into cells: first the cells of groups, in order, then those for constants.
+    """Groups divided into cells: first the cells of groups, in order, then those for constants."""
 
-    Attributes:
-        hashes: uint64[c]; groups: int32[c]; counts: int32[c]; of filters.
-        equals: int64[g]; a mask of the keys by whose constants a group has further cells.
-        of: int32[d]; the cell of each distinct filter.
-    """
-
-    hashes: UInt64
-    groups: Int32
-    counts: Int32
-    equals: Int64
-    of: Int32
+    hashes: UInt64  # [c]
+    groups: Int32  # [c]
+    counts: Int32  # [c]; of filters
+    equals: Int64  # [g]; a mask of the keys by whose constants a group has further cells
+    of: Int32  # [d]; the cell of each distinct filter
 
 
 # -- hashes ------------------------------------------------------------------------------------
@@ -122,9 +95,7 @@ def merge_constraints(
 ) -> None:
     """Make one range of all constraints of a filter on a key, and tests of the rest.
 
-    Args:
-        starts: of the filters; operators: of the constraints.
-        order: room for the constraints of the longest filter; merged: gets the result.
+    ``order`` is room for the constraints of the longest filter; ``merged`` gets the result.
     """
     keys, lows, widths = ranges.keys, ranges.lows, ranges.widths
     test_keys, test_operators, tested = merged.test_keys, merged.test_operators, merged.tested
@@ -202,11 +173,8 @@ def same_rows(
     if starts[other + 1] - b != size:
         return False
     for i in range(size):
-        if (
-            keys[a + i] != keys[b + i]
-            or firsts[a + i] != firsts[b + i]
-            or seconds[a + i] != seconds[b + i]
-        ):
+        is_same = firsts[a + i] == firsts[b + i] and seconds[a + i] == seconds[b + i]
+        if keys[a + i] != keys[b + i] or not is_same:
             return False
     return True
 
@@ -214,18 +182,11 @@ def same_rows(
 @inlined
 def is_filter(known: tuple[Merged, Int32], number: int, filter: int) -> bool:
     """Whether a filter equals a distinct one."""
-    merged, firsts = known
+    of, firsts = known
     first = firsts[number]
     return same_rows(
-        filter,
-        first,
-        merged.column_starts,
-        merged.column_keys,
-        merged.column_lows,
-        merged.column_widths,
-    ) and same_rows(
-        filter, first, merged.test_starts, merged.test_keys, merged.test_operators, merged.tested
-    )
+        filter, first, of.column_starts, of.column_keys, of.column_lows, of.column_widths
+    ) and same_rows(filter, first, of.test_starts, of.test_keys, of.test_operators, of.tested)
 
 
 find_filter = slot_finder(is_filter)
@@ -326,11 +287,9 @@ def find_cells(
 ) -> int:
     """Divide large groups by a constant that filters are equal to; how many cells there are.
 
-    Args:
-        constants: int64[k]; how many constants keys have: of several ``=``, that of the key with
-            the most is the most selective.
-        large: how many distinct filters a group has that is worth it.
-        cells: gets the result; is 0 before.
+    ``constants`` has how many constants keys have: of several ``=``, that of the key with the most
+    is the most selective. A group of ``large`` distinct filters is worth it. ``cells`` gets the
+    result; it is 0 before.
     """
     lows, widths, keys = merged.column_lows, merged.column_widths, merged.column_keys
     count = len(groups.counts)
@@ -371,11 +330,9 @@ def find_lists(
     lists: Int64,
     key_sets: UInt64,
 ) -> None:
-    """Find the list of each group's cell; see ``Cells.list_starts``.
+    """Find the list of each group's cell (see ``Cells.list_starts``), and the set of its keys.
 
-    Args:
-        uses: in how many groups each key is; constant_starts: the constants of each key.
-        lists: gets the lists, -1 for the group without keys; key_sets: gets the sets of their keys.
+    ``uses`` says in how many groups each key is. The group without keys has the list -1.
     """
     for group in range(len(groups.firsts)):
         filter = groups.filters[groups.firsts[group]]
@@ -420,11 +377,10 @@ def write_cells(
     filled: Int32,
     arena: Int32,
 ) -> None:
-    """Write the cells; see ``Cells.arena``.
+    """Write the cells at their ``starts``; see ``Cells.arena``.
 
-    Args:
-        tests: the number of each distinct filter among those with tests, or -1.
-        starts: where each cell begins; filled: how many filters each cell has yet: 0.
+    ``tests`` has the number of each distinct filter among those with tests, or -1; ``filled`` how
+    many filters each cell has yet: 0.
     """
     for group in range(len(cells.equals)):  # all of its filters may be in further cells
         if cells.equals[group] != 0:
@@ -479,9 +435,8 @@ def enter_cells(
 ) -> bool:
     """Enter cells in the hash table and the Bloom filter, which are 0 before.
 
-    Returns False if two cells could be taken for each other: once in thousands of sets.
-
-    Shifting a hash by ``table_shift`` or ``bloom_shift`` makes its index.
+    Returns False if two cells could be taken for each other: once in thousands of sets. Shifting a
+    hash by ``table_shift`` or ``bloom_shift`` makes its index.
     """
     mask = U(len(table) - 1)
     for cell in range(len(hashes)):
