@@ -335,6 +335,20 @@ def test_wide_matches_are_not_listed_together(monkeypatch: pytest.MonkeyPatch) -
     assert [of_errors.get(n) or numbers[n] for n in range(batch.events)] == expected
 
 
+def test_a_list_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``list()`` asks for the length too."""
+    calls = []
+    find = EventAnswers.numbers
+    monkeypatch.setattr(EventAnswers, "numbers", lambda *event: calls.append(event) or find(*event))
+    batch = encode([{"area": "a1"}], MATCHER.table.names)
+    found = EventAnswers(MATCHER.match_batch(batch, "filter"), {}, None)
+    found._starts = []  # as if there were too many to list
+    (match,) = found
+    numbers = list(match)
+    assert len(match) == len(numbers) > 0
+    assert len(calls) == 1
+
+
 # ------------------------------------------------------------------------------------- ndjson
 
 LINES = (

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 
@@ -36,9 +37,9 @@ def explain(
     }
     for filter in np.flatnonzero(table.subscriptions == subscription).tolist():
         numbers = range(*table.starts[filter : filter + 2].tolist())
-        texts = [_written(table, number) for number in numbers]
         constraints = [constraint_of(table, number) for number in numbers]
-        truths = [constraint.holds(attributes) for constraint in constraints]
+        texts = [_written(table, one) for one in constraints]
+        truths = [one.holds(attributes) for one in constraints]
         matched |= all(truths)
         lines.append(f"  {_TRUTHS[all(truths)]}: {' and '.join(texts) or 'every event'}")
         width = max(map(len, texts), default=0)
@@ -51,30 +52,18 @@ def explain(
     return Explanation(matched, (f"{_TRUTHS[matched]}: {id}", *lines))
 
 
-def _written(table: FilterTable, number: int) -> str:
-    """A constraint of a table, as it is written."""
-    name = print_name(table.names[table.constraint_names[number]])
-    operator = int(table.operators[number])
-    value = int(table.values[number])
-    if operator == at.EXISTS:
+def _written(table: FilterTable, one: Constraint) -> str:
+    """A constraint, as it is written."""
+    name = print_name(table.names[one.name])
+    if one.operator == "exists":
         return f"{name} exists"
-    if operator == at.IN:
-        items = range(*table.list_starts[value : value + 2].tolist())
-        constants = [
-            _constant(table, int(table.list_kinds[item]), int(table.list_values[item]))
-            for item in items
-        ]
-        return f"{name} in ({', '.join(constants)})"
-    return f"{name} {at.OPERATORS[operator]} {_constant(table, int(table.kinds[number]), value)}"
+    if one.operator == "in":
+        return f"{name} in ({', '.join(map(_constant, one.constant))})"
+    return f"{name} {one.operator} {_constant(one.constant)}"
 
 
-def _constant(table: FilterTable, kind: int, value: int) -> str:
-    if kind == at.STRING:
-        start, end = table.string_starts[value : value + 2].tolist()
-        return _shown(table.string_bytes[start:end].tobytes().decode())
-    if kind == at.FLOAT:
-        return _shown(float(np.int64(value).view(np.float64)))
-    return _shown(bool(value) if kind == at.BOOLEAN else value)
+def _constant(value: Any) -> str:
+    return _shown(value.decode() if isinstance(value, bytes) else value)
 
 
 def _shown(value: Value | None) -> str:
@@ -165,17 +154,14 @@ class _Contradictions:
         for number, key in keys.items():
             if key not in self._constraints:
                 self._constraints[key] = constraint_of(self._table, number)
-        known = {number: self._constraints[key] for number, key in keys.items()}
-        if _are_satisfiable(list(known.values())):
+        known = [self._constraints[key] for key in keys.values()]
+        if _are_satisfiable(known):
             return None
         if len(known) == 1:
             return f"nothing is {_written(self._table, *known)}"
         pairs = combinations(known, 2) if len(known) <= _PAIRS_MAX else ()
-        excluding = (
-            pair for pair in pairs if not _are_satisfiable([known[number] for number in pair])
-        )
-        texts = [_written(self._table, number) for number in next(excluding, known)]
-        return f"{' and '.join(texts)} exclude each other"
+        excluding = next((pair for pair in pairs if not _are_satisfiable(pair)), known)
+        return f"{' and '.join(_written(self._table, one) for one in excluding)} exclude each other"
 
 
 def _are_satisfiable(constraints: Sequence[Constraint]) -> bool:

@@ -62,10 +62,8 @@ class EventMatcher:
     def memory_usage(self) -> dict[str, int]:
         """Bytes: of the "program", and of the "work" that threads do not use now."""
         idle = [searcher for found in self._idle.values() for searcher in list(found)]
-        return {
-            "program": self._program.memory_usage(),
-            "work": sum(searcher.memory_usage() for searcher in idle),
-        }
+        work = sum(searcher.memory_usage() for searcher in idle)
+        return {"program": self._program.memory_usage(), "work": work}
 
     def match(self, event: Mapping[str, Any], *, by: By = "subscription") -> EventMatch:
         """Match one event.

@@ -95,21 +95,20 @@ class EventSubscriptions:
         reader = _Reader(checked_limits(limits))
         kept: list[int] = []
         for number, expression in enumerate(entries.expressions):
-            error: SubscriptionError | None = bad.get(number)
-            if error is None:
-                try:
-                    codes = reader.read(expression)
-                    interface = len(kept)
-                    if names is not None:
-                        interface = numbers.setdefault(names[number], len(numbers))
-                    reader.builder.add_codes(codes, interface)
-                    kept.append(number)
-                    continue
-                except SubscriptionError as found:
-                    error = found
-            line = None if entries.lines is None else int(entries.lines[number])
-            position = number if line is None else line
-            refused.append((position, error.located(entries.ids[number], line)))
+            try:
+                if number in bad:
+                    raise bad[number]
+                codes = reader.read(expression)
+            except SubscriptionError as error:
+                line = None if entries.lines is None else int(entries.lines[number])
+                position = number if line is None else line
+                refused.append((position, error.located(entries.ids[number], line)))
+                continue
+            interface = len(kept)
+            if names is not None:
+                interface = numbers.setdefault(names[number], len(numbers))
+            reader.builder.add_codes(codes, interface)
+            kept.append(number)
         refused.sort(key=lambda pair: pair[0])
         self.errors = tuple(error for _, error in refused)
         if self.errors and not skip_bad:
@@ -129,13 +128,9 @@ class EventSubscriptions:
     ) -> EventSubscriptions:
         """Read ``id<TAB>expression`` lines, or ``{"id", "expression"}`` objects from ``*.ndjson``.
 
-        These may have an ``"interface"`` too, or all of them must.
-
-        In a text file ``#`` comments and blank lines are skipped, and a line without a tab is an
-        expression whose id is its line number.
-
-        Args:
-            interfaces, skip_bad, limits: as for the class.
+        If one object has an ``"interface"`` too, all must have one. In a text file ``#`` comments
+        and blank lines are skipped, and a line without a tab is an expression whose id is its line
+        number. Other arguments are as for the class.
 
         Raises:
             UsageError: the file cannot be read; and as for the class.

@@ -136,15 +136,12 @@ class ConstantIndex:
     """Sources of strings, the leaves that compare them with constants, and tests of steps.
 
     A leaf is found from the string that makes it true. A test of a step is evaluated at each
-    element that the step leads to. Equal leaves, and equal tests, are stored once.
-
-    Attributes:
-        attributes: the names of attributes, by number.
-        sources, leaves: their records, of which some columns are the strategy's.
+    element that the step leads to. Equal leaves, and equal tests, are stored once. Some columns of
+    sources and leaves are the strategy's own.
     """
 
     def __init__(self) -> None:
-        self.attributes: list[tuple[str, str]] = []
+        self.attributes: list[tuple[str, str]] = []  # their names, by number
         self.sources = Rows(at.SOURCE)
         self.leaves = Rows(at.LEAF)
         self._numbers: dict[Hashable, int] = {}

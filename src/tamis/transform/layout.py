@@ -1,11 +1,11 @@
 """The state of kernels that strategies share: strings of nodes, and what these compare with.
 
-A strategy has its own numbers and arrays behind these.
+A strategy has its own numbers and arrays behind these, and its own columns from ``…_OWN`` on.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Floats, Int32, Int64
 from tamis.core.kernel.record import lay_out
@@ -18,24 +18,16 @@ DONE = 0
 """A kernel's status; any other is the field of an array that is full."""
 
 (
-    SOURCE_KIND,
-    SOURCE_NAME,
-    SOURCE_EXISTS,
-    SOURCE_TEXTS,
-    SOURCE_NUMBERS,
-    SOURCE_UNEQUAL,
-    SOURCE_RANGES,
+    SOURCE_KIND,  # see ``shapes``
+    SOURCE_NAME,  # the number of the attribute's name, or NONE for any
+    SOURCE_EXISTS,  # the leaf that asks whether there is a string, or NONE
+    SOURCE_TEXTS,  # how many leaves ask for equality with a string
+    SOURCE_NUMBERS,  # how many ask for equality with a number
+    SOURCE_UNEQUAL,  # the first leaf that asks for a difference, or NONE; chained by LEAF_NEXT
+    SOURCE_RANGES,  # four numbers of ranges of thresholds, for < <= > >=, or NONE
 ) = range(7)
 SOURCE_OWN, SOURCE = 10, 16
-"""Strings to compare with constants: those of an element, an attribute of it, its text nodes.
-
-``KIND``, ``NAME``  see ``shapes``; the number of the attribute's name, or ``NONE`` for any.
-``EXISTS``   the leaf that asks whether there is a string, or ``NONE``.
-``TEXTS``, ``NUMBERS``  how many leaves ask for equality with a string, and with a number.
-``UNEQUAL``  the first leaf that asks for a difference, or ``NONE``; chained by ``LEAF_NEXT``.
-``RANGES``   four numbers of ranges of thresholds, for ``< <= > >=``, or ``NONE``.
-``OWN``      from here on, a strategy's own.
-"""
+"""Strings to compare with constants: those of an element, an attribute of it, its text nodes."""
 
 LEAF_SOURCE, LEAF_OPERATOR, LEAF_NEXT, LEAF_TEXT, LEAF_TEXT_END, LEAF_OWN = range(6)
 LEAF = 8
@@ -43,7 +35,6 @@ LEAF = 8
 
 ``NEXT``   of those that ask for a difference; of those with the same key in ``equals``.
 ``TEXT``, ``TEXT_END``  the string that it compares with, in ``texts``; or ``NONE``, for a number.
-``OWN``    from here on, a strategy's own.
 """
 
 COMPARED_KIND, COMPARED_NAME, COMPARED_OPERATOR, COMPARED_TEXT, COMPARED_TEXT_END = range(5)
@@ -53,10 +44,13 @@ COMPARED = 8
 EQUAL, UNEQUAL, LESS, LESS_EQUAL, MORE, MORE_EQUAL, EXISTS = range(7)
 OPERATORS = ("=", "!=", "<", "<=", ">", ">=", "exists")
 
-EVENTS, LONG_FOUND, LONG_KNOWN, OWN_SCALARS = range(4)
+(
+    EVENTS,  # of the document
+    LONG_FOUND,  # numbers with too many digits for a kernel to read
+    LONG_KNOWN,  # those that Python has read
+    OWN_SCALARS,  # from here on, the counters of a strategy
+) = range(4)
 _SCALARS = 32
-"""``EVENTS``: of the document. ``LONG_FOUND``: numbers with too many digits for a kernel to read.
-``LONG_KNOWN``: those that Python has read. Then the counters of a strategy."""
 
 
 class Constants(NamedTuple):
@@ -109,8 +103,5 @@ class Nodes(NamedTuple):
     long_values: Floats  # their values
 
 
-CONSTANTS: Any
-READ: Any
-NODES: Any
 CONSTANTS, READ, NODES, OWN = lay_out(_SCALARS, Constants, Read, Nodes)
 """``OWN``: the first field of a strategy's own arrays; those that kernels fill come first."""

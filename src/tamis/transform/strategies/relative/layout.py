@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel.record import lay_out
@@ -38,10 +38,10 @@ LIST_SLOT = 6
 the bound node."""
 
 (
-    ROWS,
-    SERIAL,
-    DOCUMENT,
-    FRONTIER_FROM,
+    ROWS,  # how many occurrences the NFA gave
+    SERIAL,  # grows, also from document to document; older stamps are void
+    DOCUMENT,  # likewise, one for each document
+    FRONTIER_FROM,  # the start in ``frontier`` of the occurrences that a path leads back to
     HITS_USED,
     PAIRS_USED,
     GROUPS_USED,
@@ -50,16 +50,8 @@ the bound node."""
     LIST_KEYS,
     NODES_USED,
     BOUND_USED,
-    IS_UNORDERED,
+    IS_UNORDERED,  # whether some list is not in document order
 ) = range(OWN_SCALARS, OWN_SCALARS + 13)
-"""What is counted in a document.
-
-``ROWS``           how many occurrences the NFA gave.
-``SERIAL``         grows, also from document to document; older stamps are void.
-``DOCUMENT``       likewise, one for each document.
-``FRONTIER_FROM``  the start in ``frontier`` of the occurrences that a path leads back to.
-``IS_UNORDERED``   whether some list is not in document order.
-"""
 
 
 class Work(NamedTuple):
@@ -117,6 +109,4 @@ class Plans(NamedTuple):
     is_live: Words  # a bit for each transformation that was not removed
 
 
-WORK: Any
-PLANS: Any
 WORK, PLANS, STATE_SIZE = lay_out(OWN, Work, Plans)
