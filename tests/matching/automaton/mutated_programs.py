@@ -30,13 +30,12 @@ from tamis.documents.source import Source
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries
+from tamis.matching.engines.automaton.cache import cache_of, fault_of_cache, named_arrays
 from tamis.matching.engines.automaton.check import fault_of_program
-from tamis.matching.engines.automaton.check_cache import fault_of_cache
 from tamis.matching.engines.automaton.compile import freeze, rules, values
 from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.engines.automaton.layout import CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
-from tamis.matching.engines.automaton.save import cache_of, named_arrays
 from tests.matching.automaton.comparison import STRUCTURE
 from tests.matching.automaton.trees import NAMESPACES
 

@@ -159,7 +159,7 @@ def test_once_all_is_true_the_rest_is_left_out(start: str, all_true: bool) -> No
     automaton = Automaton(compile_queries(queries), UNLIMITED)
     expected = {0, 1, 2} if all_true else {0, 2}
     assert answers(automaton, parser, [Source(document.encode())]) == [expected]
-    assert (automaton._state[layout.EVENT] < 20) == all_true
+    assert (automaton._state.words[layout.EVENT] < 20) == all_true
     small = "<r><a/><c/></r>"
     assert answers(automaton, parser, [Source(document.encode()), Source(small.encode())]) == [
         expected,

@@ -9,8 +9,8 @@ import tamis
 from tamis.documents.vocabulary import Names, Projection
 from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries, refuses
-from tamis.matching.engines.automaton.compile.layout import DEPTH_MAX, FALSE, TRUE
-from tamis.matching.engines.automaton.compile.tables import Formulas, Tables
+from tamis.matching.engines.automaton.compile.builder import Formulas, Tables
+from tamis.matching.engines.automaton.kernels.build import DEPTH_MAX, FALSE, TRUE
 from tamis.matching.engines.automaton.kernels.queries import depth
 from tamis.matching.engines.automaton.program import (
     ACTION,

@@ -146,7 +146,7 @@ def test_an_overlay_is_bounded() -> None:
     assert answers(automaton, parser, [Source(f"<r>{text}<b/></r>".encode())]) == [
         set(range(len(MANY), len(expressions)))
     ]
-    assert len(automaton._overlay[0]) <= 128
+    assert len(automaton._state.arrays.overlay_facts) <= 128
 
 
 def test_a_popular_constant_is_in_sets(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,15 +64,15 @@ def _library() -> Library:
 
 
 def kernel(function: F) -> F:
-    """Make a function a kernel, which Python calls; the GIL is released while it runs."""
+    """Make a function a kernel, which Python and kernels call; the GIL is released meanwhile."""
     how = mode()
     if how == "native":
         return cast(F, wraps(function)(_library().caller(symbol_of(function))))
     if how == "python":
         return uncompiled(function)
-    compiled: F = _numba().njit(nogil=True, **_OPTIONS, **_WRAPPED[how])(function)
+    compiled = _for_wide_integers(_numba().njit(nogil=True, **_OPTIONS, **_WRAPPED[how])(function))
     KERNELS.append(compiled)
-    return compiled
+    return cast(F, compiled)
 
 
 # The library's functions are called by ctypes, so Numba's own wrappers are left out.

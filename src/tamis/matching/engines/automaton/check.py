@@ -1,23 +1,23 @@
-"""Whether the arrays of a program, or of a cache, can be trusted: they may come from any file.
+"""Whether the arrays of a program can be trusted: they may come from any file.
 
 Kernels check no index. What they rely on is checked here, once, when a file is loaded: first types
 and lengths, then all numbers. An index is inside of what it leads into. Lists do not overlap, or
 they would have more members than there is room for. What is followed from one to the next ends.
-Whether a program says what its subscriptions say is not checked.
+Whether a program says what its subscriptions say is not checked. Of caches, see ``cache``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.arrays import Int64, dtype_of
+from tamis.core.arrays import Int64
 from tamis.core.kernel.check import (
     Domains,
+    Invariant,
     Parts,
     Starts,
     Within,
@@ -27,69 +27,32 @@ from tamis.core.kernel.check import (
     first_fault,
     is_sorted,
 )
-from tamis.core.kernel.record import register
-from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels import checks
+from tamis.matching.engines.automaton.compile.freeze import index_watched
+from tamis.matching.engines.automaton.kernels.build import DEPTH_MAX
 from tamis.matching.engines.automaton.kernels.values import GRAM_BYTES, TAG
-from tamis.matching.engines.automaton.layout import FactSets, Lists, Pairs
-from tamis.matching.engines.automaton.program import ProgramArrays
+from tamis.matching.engines.automaton.layout import dtypes
+from tamis.matching.engines.automaton.program import ROW_COLUMNS, ProgramArrays
 
-COLUMNS = {
-    "nodes": pr.NODE_COLUMNS,
-    "wildcards": -1,
-    "rules": pr.RULE_COLUMNS,
-    "sparse_rules": pr.RULE_COLUMNS,
-    "grids": pr.GRID_COLUMNS,
-    "constants": pr.CONSTANT_ROW,
-    "grams": pr.GRAM_ROW,
-    "searched_rows": -1,
-    "groups": pr.GROUP_COLUMNS,
-    "comparisons": pr.COMPARISON_COLUMNS,
-    "stages": 3,
-    "lasts": 2,
-}
-"""How many numbers a row has of those arrays of a program that have rows; -1: any number."""
-PARTS_OF_CACHES = (Lists, FactSets, Pairs)
-"""Tuples of arrays that caches are made of, beside arrays."""
 _LETTERS = 257
 """One for each byte, and how many they are."""
 NUMBERS_MAX = 1 << 31
 """Numbers of rows, and of queries, have 32 bits."""
+_PUSHED = np.array([1, 0, -1, -1, 1, 1])
+"""What a fact puts on the stack of a formula, and what NOT, AND, OR, COUNT and CONSTANT_TRUE do."""
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
-@cache
-def dtypes(arrays: Any) -> dict[str, np.dtype[Any]]:
-    """The types of the arrays of a tuple.
-
-    >>> dtypes(Pairs)
-    {'keys': dtype('uint64'), 'values': dtype('int64'), 'counts': dtype('int64')}
-    """
-    hints = get_type_hints(arrays)
-    return {
-        name: dtype_of(hints[name]) for name in arrays._fields if hints[name] not in PARTS_OF_CACHES
-    }
-
-
 def fault_of_program(arrays: Arrays, queries: int, symbols: int) -> str | None:
     """What cannot be so in the arrays of a program, by name; or None, and kernels can have them."""
-    if not _are_typed(arrays, ProgramArrays):
+    if not _are_typed(arrays):
         return "the types of its arrays"
-    program = ProgramArrays(**arrays)
+    # Invariants are of columns, which are read many times: then no other column is read with them.
+    program = ProgramArrays(**{name: np.asfortranarray(array) for name, array in arrays.items()})
     if not 0 <= queries < NUMBERS_MAX or not all(_program_lengths(program, symbols)):
         return "the lengths of its arrays"
     return first_fault(PARTS, program, _domains(program, queries))
-
-
-def state_of(program: ProgramArrays, queries: int = 0) -> Int64:
-    """A state that has just the program."""
-    state = np.zeros(at.STATE_SIZE, np.int64)
-    state[at.WIDTH] = len(program.wildcards)
-    state[at.QUERIES] = queries
-    register(state, at.PROGRAM.nodes, program)
-    return state
 
 
 def _domains(program: ProgramArrays, queries: int) -> dict[str, list[tuple[int, int]]]:
@@ -152,8 +115,33 @@ def _tests_ascend(program: ProgramArrays, _: Domains) -> bool:
     return ascend_within(program.tests, nodes[:, pr.CHILDREN], nodes[:-1, pr.DESCENDANTS])
 
 
-def _formulas(program: ProgramArrays, _: Domains) -> bool:
-    return bool(checks.are_formulas(state_of(program)))
+def _formulas(program: ProgramArrays, domains: Domains) -> bool:
+    """Formulas are of facts; programs leave one value, and need no more than one word."""
+    sizes, is_general = np.diff(program.formula_starts), program.formula_kinds == pr.GENERAL
+    in_general = np.repeat(is_general, sizes)
+    code, sizes = program.formula_code[in_general], sizes[is_general]
+    numbers = np.arange(len(sizes))
+    counts, ends = np.flatnonzero(code == pr.COUNT), np.cumsum(sizes)
+    behind = np.repeat(ends, sizes)[counts] - counts
+    if not sizes.all() or (behind < 4).any():
+        return False
+    arguments = counts[:, None] + (1, 2, 3)
+    counters, lowest, highest = code[arguments].T
+    pushed = _PUSHED[-np.clip(code, pr.CONSTANT_TRUE, 0)]
+    pushed[arguments] = 0
+    depths = np.cumsum(pushed)
+    is_fact = code >= 0
+    is_fact[arguments] = False
+    return (
+        are_within(program.formula_kinds, [(pr.CONJUNCTION, pr.GENERAL + 1)])
+        and are_within(program.formula_code[~in_general], domains["facts"])
+        and are_within(code[is_fact], domains["facts"])
+        and bool((code >= pr.CONSTANT_TRUE).all())
+        and are_within(counters, domains["counters"])
+        and bool(((lowest >= 0) & (lowest <= highest)).all())
+        and np.array_equal(depths[ends - 1], numbers + 1)
+        and are_within(depths - np.repeat(numbers, sizes), [(1, DEPTH_MAX + 1)])
+    )
 
 
 def _watched_ascend(program: ProgramArrays, _: Domains) -> bool:
@@ -165,7 +153,13 @@ def _watched_ascend(program: ProgramArrays, _: Domains) -> bool:
 
 
 def _watches(program: ProgramArrays, _: Domains) -> bool:
-    return bool(checks.are_watches(state_of(program)))
+    """The index of rules is the one that is made for the same nodes."""
+    watches = program.nodes[:, pr.WATCHES]
+    starts, watched = program.nodes[:, pr.RULES], program.rules[:, pr.WATCHED]
+    begins, arrays = index_watched(starts, watched, np.diff(watches) > 0)
+    return np.array_equal(begins, watches) and all(
+        np.array_equal(array, getattr(program, name)) for name, array in arrays.items()
+    )
 
 
 def _cells(program: ProgramArrays, domains: Domains) -> bool:
@@ -250,12 +244,10 @@ def _searched(program: ProgramArrays, domains: Domains) -> bool:
     roots = program.groups[:-1, pr.ROOT]
     roots = roots[roots != 0]
     count = len(roots)
-    depths = np.zeros(nodes, np.int32)
-    if not (
-        count < len(rows)
-        and np.array_equal(roots, np.arange(1, count + 1))
-        and checks.are_edges(state_of(program), count, depths)
-    ):
+    if count >= len(rows) or not np.array_equal(roots, np.arange(1, count + 1)):
+        return False
+    depths = _depths(program, count)
+    if depths is None:
         return False
     facts, failures = program.searched_facts, program.searched_failures
     near, others = slice(count + 1), slice(count + 1, nodes)
@@ -275,6 +267,30 @@ def _searched(program: ProgramArrays, domains: Domains) -> bool:
         and _lead_to_constants(program.searched_shorter[others], facts, count, numbers)
         and _are_letters(program, depths)
     )
+
+
+def _depths(program: ProgramArrays, roots: int) -> Int64 | None:
+    """How far each node is from its root; None unless one edge leads to each that is no root.
+
+    An edge leads to a larger number. So each round, which doubles how far ``around`` goes, ends
+    nearer to a root.
+    """
+    is_used, nodes = program.searched_keys != 0, len(program.searched_facts)
+    sources = (program.searched_keys[is_used] >> np.uint64(8)).astype(np.int64)
+    targets = program.searched_values[is_used]
+    if (
+        len(targets) == len(is_used)
+        or not np.array_equal(np.sort(targets), np.arange(roots + 1, nodes))
+        or not ((sources > 0) & (sources < targets)).all()
+    ):
+        return None
+    around = np.zeros(nodes, np.int64)
+    around[targets] = sources
+    depths = (around > 0).astype(np.int64)
+    while around.any():
+        depths += depths[around]
+        around = around[around]
+    return depths
 
 
 def _lead_to_constants(links: Any, facts: Any, roots: int, ends: Any) -> bool:
@@ -307,17 +323,18 @@ def _rules(array: str) -> Iterator[Within]:
         yield Within(array, domain, pr.TARGET, where=(pr.ACTION, action))
 
 
-def _watch_three(array: str) -> Any:
+def _watch_three(array: str) -> Invariant:
     """Whether rules that watch a fact have the two others too."""
 
     def watch_three(arrays: Any, _: Domains) -> bool:
         rules = getattr(arrays, array)
-        rules = rules[rules[:, pr.WATCHED] >= 0]
-        return bool((rules[:, [pr.ALSO, pr.THIRD]] >= 0).all())
+        others = np.minimum(rules[:, pr.ALSO], rules[:, pr.THIRD])
+        return bool(((rules[:, pr.WATCHED] < 0) | (others >= 0)).all())
 
     return watch_three
 
 
+# What must be so in each part of a program.
 PARTS: Parts = {
     "the facts": (_counters,),
     "the nodes": (
@@ -391,25 +408,23 @@ PARTS: Parts = {
     ),
     "the searched strings": (_searched,),
 }
-"""Of a program: what must be so in each part."""
 
 
-# -- types and lengths ------------------------------------------------------------
+# -- types and lengths -----------------------------------------------------------------------------
 
 
-def _are_typed(arrays: Arrays, kind: Any) -> bool:
-    """Whether the arrays are those of a tuple, with its types and rows."""
-    expected = dtypes(kind)
+def _are_typed(arrays: Arrays) -> bool:
+    """Whether the arrays are those of a program, with their types and rows."""
+    expected = dtypes(ProgramArrays)
     return arrays.keys() == expected.keys() and all(
-        array.dtype == expected[name] and _has_rows(array, COLUMNS.get(name))
+        array.dtype == expected[name]
+        and (
+            array.ndim == 2 and ROW_COLUMNS[name] in (-1, array.shape[1])
+            if name in ROW_COLUMNS
+            else array.ndim == 1
+        )
         for name, array in arrays.items()
     )
-
-
-def _has_rows(array: NDArray[Any], columns: int | None) -> bool:
-    if columns is None:
-        return array.ndim == 1
-    return array.ndim == 2 and columns in (-1, array.shape[1])
 
 
 def _program_lengths(program: ProgramArrays, symbols: int) -> Iterator[bool]:

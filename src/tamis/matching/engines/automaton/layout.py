@@ -6,10 +6,14 @@ See ``tamis.core.kernel.record`` for states. The arrays of a program are in ``pr
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
+from itertools import count
 from typing import Any, NamedTuple, get_type_hints
 
-from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words
-from tamis.core.kernel.record import fields
+import numpy as np
+
+from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, dtype_of
+from tamis.core.kernel.record import fields, lay_out
 from tamis.matching.engines.automaton.program import ProgramArrays
 
 # Numbers that mean something. A table is zero where nothing is known; set 0 has no members.
@@ -34,7 +38,6 @@ class Lists(NamedTuple):
 
     Attributes:
         starts: int64[n + 1]; list i is ``members[starts[i]:starts[i + 1]]``.
-        members: int32[].
         hashes: uint64[n].
         slots: int32[2**k], a hash table with open addressing: 1 and the number of a list, or 0.
         counts: int64[2]; COUNT, how many lists there are, and USED, how many members.
@@ -53,7 +56,6 @@ class FactSets(NamedTuple):
     Attributes:
         starts: int64[n + 1]; set i is ``words[starts[i]:starts[i + 1]]``.
         places: int32[]; which word each of them is, ascending.
-        words: uint64[].
         hashes, slots, counts: as in ``Lists``.
     """
 
@@ -99,8 +101,6 @@ class CacheArrays(NamedTuple):
         pending_info: int64[p * PENDING_COLUMNS]; the pending nodes AROUND it, how many there are
             with these (TOTAL), and the set of the facts of descendants that its nodes may ask for
             and those around do not (NEEDED).
-        facts: sets of facts.
-        answers: sets of queries.
         constant_sets, class_sets: int32[]; 1 and the set of what is true of a constant, or of a
             class of numbers, or 0.
         query_answers: int32[queries]; 1 and the answer of one query alone, or 0.
@@ -132,16 +132,15 @@ class Scratch(NamedTuple):
     pending nodes, which stay for the next event.
 
     Attributes:
-        nodes, members, others, sources, answers, rules: int32; room for lists.
-        node_bits, answer_bits: uint8; a bit for each.
-        pending_bits: uint8; the nodes that are pending at the place that was looked at last.
-        needed: uint64; the facts that these need.
-        child_facts: uint64; the facts that hold.
-        derived, derived_words: uint64; the facts that follow, and which words of these are not 0.
-        set_places: int32, set_words: uint64; a set of facts that may be new.
-        counter_values: int32; 0 between uses.
-        consumed: uint64, consumed_facts: int32; the sparse facts from which nothing more follows in
-            this document, as bits, and as numbers.
+        nodes, members, others, sources, answers, rules: room for lists.
+        pending_bits: the nodes that are pending at the place that was looked at last.
+        needed: the facts that these need.
+        child_facts: the facts that hold.
+        derived, derived_words: the facts that follow, and which words of these are not 0.
+        set_places, set_words: a set of facts that may be new.
+        counter_values: 0 between uses.
+        consumed, consumed_facts: the sparse facts from which nothing more follows in this document,
+            as bits, and as numbers.
     """
 
     nodes: Int32
@@ -196,15 +195,15 @@ class Progress(NamedTuple):
     """Where a scan is, and what it found.
 
     Attributes:
-        outer_states, outer_child_facts, symbols: int32[depth]; of the open elements: the state
-            around each and the child facts there, and its symbol.
-        outer_texts: int64[depth]; how many text nodes there were before each of them.
-        text: uint8[]; room for a string without its white space.
+        outer_states, outer_child_facts, symbols: by open element: the state around it, the child
+            facts there, and its symbol.
+        outer_texts: how many text nodes there were before each of them.
+        text: room for a string without its white space.
         number: float64[1]; the number that was read last.
-        found_starts: int64[documents + 1]; found: int32[]; the answers of each document.
-        seen: int64[answers]; the stamp of the last document that had an answer.
-        overlay_facts, overlay_levels: int32[]; the sparse facts of the open elements, and how deep
-            each of these is; the innermost one's are the last.
+        found_starts: int64[documents + 1], into found: the answers of each document.
+        seen: by answer, the stamp of the last document that had it.
+        overlay_facts, overlay_levels: the sparse facts of the open elements, and how deep each of
+            these is; the innermost one's are the last.
         occurrence_starts, occurrence_answers, occurrence_nodes: see ``Occurrences``.
     """
 
@@ -237,22 +236,33 @@ OCCURRENCES_NONE, OCCURRENCES_FIRST, OCCURRENCES_ALL = range(3)
 (DONE, FULL_STATES, FULL_PENDINGS, FULL_FACTS, FULL_ANSWERS, FULL_CLOSES, FULL_MERGES, FULL_FOUND,
  FULL_DEPTH, FULL_TEXT, FULL_OVERLAY, FULL_REACHED, ASKS_NUMBER) = range(13)  # fmt: skip
 
-PROGRAM = fields(ProgramArrays, SCALARS)
+
+def nested(kind: Any, values: Iterator[Any]) -> Any:
+    """A tuple, with the tuples in it, of the arrays of all, or of their fields, in order."""
+    hints = get_type_hints(kind).values()
+    return kind(*(nested(each, values) if _is_tuple(each) else next(values) for each in hints))
 
 
-def _cache_places(start: int) -> Iterator[Any]:
-    place = start
-    for kind in get_type_hints(CacheArrays).values():
-        if kind in (Lists, FactSets, Pairs):
-            yield fields(kind, place)
-            place += 2 * len(kind._fields)
+@cache
+def dtypes(kind: Any) -> dict[str, np.dtype[Any]]:
+    """The types of the arrays of a tuple, and of the tuples in it, by name.
+
+    >>> dtypes(Pairs)
+    {'keys': dtype('uint64'), 'values': dtype('int64'), 'counts': dtype('int64')}
+    """
+    found: dict[str, np.dtype[Any]] = {}
+    for name, each in get_type_hints(kind).items():
+        if _is_tuple(each):
+            found |= {f"{name}.{inner}": dtype for inner, dtype in dtypes(each).items()}
         else:
-            yield place
-            place += 2
+            found[name] = dtype_of(each)
+    return found
 
 
-CACHE: Any = CacheArrays(*_cache_places(PROGRAM[-1] + 2))
-SCRATCH = fields(Scratch, CACHE[-1][-1] + 2)
-EVENTS = fields(Events, SCRATCH[-1] + 2)
-PROGRESS = fields(Progress, EVENTS[-1] + 2)
-STATE_SIZE = PROGRESS[-1] + 2
+def _is_tuple(hint: Any) -> bool:
+    return isinstance(hint, type) and issubclass(hint, tuple)
+
+
+PROGRAM = fields(ProgramArrays, SCALARS)
+CACHE: Any = nested(CacheArrays, count(PROGRAM[-1] + 2, 2))
+SCRATCH, EVENTS, PROGRESS, STATE_SIZE = lay_out(CACHE[-1][-1] + 2, Scratch, Events, Progress)

@@ -62,6 +62,14 @@ OPERATORS = {
 }
 
 
+ROW_COLUMNS = {
+    "nodes": NODE_COLUMNS, "wildcards": -1, "rules": RULE_COLUMNS, "sparse_rules": RULE_COLUMNS,
+    "grids": GRID_COLUMNS, "constants": CONSTANT_ROW, "grams": GRAM_ROW, "searched_rows": -1,
+    "groups": GROUP_COLUMNS, "comparisons": COMPARISON_COLUMNS, "stages": 3, "lasts": 2,
+}  # fmt: skip
+"""How many numbers a row has of those arrays that have rows; -1: any number."""
+
+
 class ProgramArrays(NamedTuple):
     """What kernels read; all read-only.
 
@@ -75,8 +83,8 @@ class ProgramArrays(NamedTuple):
             ``needs``; WATCHES, of ``watch_words``; GRIDS, of ``grids``.
         tests: int32[nodes]; the symbol that passes, or minus one minus the number of a wildcard.
         wildcards: uint8[symbols, wildcards]; which of them a symbol passes.
-        accepts: int32[]; queries that are true as soon as the node is reached.
-        unconditional: int32[]; facts that hold as soon as the node is reached.
+        accepts, unconditional: queries that are true, and facts that hold, as soon as the node is
+            reached.
         rules: int32[r, RULE_COLUMNS]; what follows at the node where a formula holds. Each that
             cannot hold without facts has one that is WATCHED; the others, -1, come first, and then
             they ascend. With it stand two more facts that the formula needs, or the same again, and
@@ -90,11 +98,11 @@ class ProgramArrays(NamedTuple):
         grids: int32[g + 1, GRID_COLUMNS]; rules of two facts that accept, at nodes that have many
             of them: FIRST_ROW, where its part of ``grid_rows`` begins; FIRST_COLUMN, the first of
             as many facts as it has COLUMNS; CELLS, where its part of ``grid_cells`` begins.
-        grid_rows: int32[]; the fact of each row.
-        grid_cells: int32[]; by row and column, where the queries begin among the ``sliced`` that
+        grid_rows: the fact of each row.
+        grid_cells: by row and column, where the queries begin among the ``sliced`` that
             ask for the row's fact and that column's or a later one; and, behind the columns, where
             those of the row end.
-        sliced: int32[]; queries.
+        sliced: queries.
         sparse: uint64[words or 0]; bits of the facts that stay outside of sets.
         sparse_starts: int32[facts + 1 or 1], sparse_rules: int32[s, RULE_COLUMNS]; the rules that
             are looked at where a sparse fact holds; and those that say which node around needs it.
@@ -125,7 +133,6 @@ class ProgramArrays(NamedTuple):
         grams: int32[n + 1, GRAM_ROW]; strings that values may contain, sorted by the GROUP and the
             GRAM, some four bytes of theirs; its OFFSET; where the string BEGINs in gram_bytes; and
             the fact that SAYS so.
-        gram_bytes: uint8[].
         searched_letters: uint8[257]; of those that have no gram: what they are made of: by byte a
             letter, or 0; the last is how many of these there are.
         searched_rows: int32[n, letters]; where each letter leads from the first nodes, which are
@@ -225,14 +232,7 @@ class Symbols(NamedTuple):
 
 
 class AutomatonProgram(NamedTuple):
-    """Compiled queries.
-
-    Attributes:
-        arrays: what kernels read.
-        queries: how many there are.
-        projection: what they read of documents.
-        elements, attributes: the symbols of their names.
-    """
+    """Compiled queries: how many there are, what they read of documents, the symbols of names."""
 
     arrays: ProgramArrays
     queries: int

@@ -25,22 +25,16 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, get_type_hints
+from typing import Any, NamedTuple, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
-from tamis.core.array_file import ArrayFile, open_arrays, write_arrays
+from tamis.core.array_file import open_arrays, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, UnreadableProgram
 from tamis.documents.vocabulary import Name, Names, Projection
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.check import (
-    COLUMNS,
-    PARTS_OF_CACHES,
-    dtypes,
-    fault_of_program,
-)
-from tamis.matching.engines.automaton.check_cache import fault_of_cache
+from tamis.matching.engines.automaton.cache import cache_of, fault_of_cache, named_arrays
+from tamis.matching.engines.automaton.check import Arrays, fault_of_program
 from tamis.matching.engines.automaton.layout import CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols
 
@@ -53,16 +47,13 @@ CACHE_VERSION = 4
 
 _PREFIX = "automaton."
 
-Arrays = Mapping[str, NDArray[Any]]
 T = TypeVar("T")
 
 
 class SavedProgram(NamedTuple):
-    """A program that is in a file.
+    """A program that is in a file, and what else was saved with it, which is not checked.
 
     Attributes:
-        arrays, metadata: what else was saved with it. Nothing is known of these but that they are
-            what was written.
         identity: a hash of all that is in the file.
     """
 
@@ -96,7 +87,12 @@ def save_program(
     """
     arrays = arrays or {}
     assert not any("." in name for name in arrays), arrays.keys()
-    own = {_PREFIX + name: array for name, array in _arrays_of(program.arrays).items()}
+    own = {  # the arrays that have rows have them even if there are none
+        _PREFIX + name: array.reshape(-1, pr.ROW_COLUMNS[name])
+        if pr.ROW_COLUMNS.get(name, -1) > 0
+        else array
+        for name, array in program.arrays._asdict().items()
+    }
     data = {
         "queries": program.queries,
         "projection": _projection_to_json(program.projection),
@@ -115,7 +111,10 @@ def load_program(path: Path) -> SavedProgram:
         UnreadableProgram: there is no such file, or it cannot be read.
     """
     file = open_arrays(path, "program", PROGRAM_VERSION)
-    own, others = _divided(file)
+    own: dict[str, NDArray[Any]] = {}
+    others: dict[str, NDArray[Any]] = {}
+    for name, array in file.arrays.items():
+        (own if name.startswith(_PREFIX) else others)[name.removeprefix(_PREFIX)] = array
     try:
         data = _object(file.metadata, {"queries", "projection", "names", "more"})
         queries, more = _typed(int, data["queries"]), _typed(dict, data["more"])
@@ -130,37 +129,14 @@ def load_program(path: Path) -> SavedProgram:
     return SavedProgram(program, others, more, file.identity)
 
 
-def _arrays_of(arrays: ProgramArrays) -> dict[str, NDArray[Any]]:
-    """The arrays, those that have rows with them even if there are none."""
-    return {
-        name: array.reshape(-1, COLUMNS[name]) if COLUMNS.get(name, -1) > 0 else array
-        for name, array in arrays._asdict().items()
-    }
-
-
-def _divided(file: ArrayFile) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
-    """The arrays of the program, and the others."""
-    own, others = {}, {}
-    for name, array in file.arrays.items():
-        if name.startswith(_PREFIX):
-            own[name.removeprefix(_PREFIX)] = array
-        else:
-            others[name] = array
-    return own, others
-
-
 # -- metadata --------------------------------------------------------------------------------------
 
 
 def _projection_to_json(projection: Projection) -> dict[str, Any]:
-    return {
-        name: _names_to_json(value) if isinstance(value, Names) else value
-        for name, value in projection._asdict().items()
-    }
-
-
-def _names_to_json(names: Names) -> list[Name] | None:
-    return None if names.some is None else sorted(names.some)
+    data = projection._asdict()
+    for name in ("attributes", "text"):
+        data[name] = None if data[name].some is None else sorted(data[name].some)
+    return data
 
 
 def _symbols_to_json(program: AutomatonProgram) -> list[list[Any]]:
@@ -237,10 +213,7 @@ def _typed(kind: type[T], data: Any) -> T:
 
 
 def save_cache(path: Path, cache: CacheArrays, identity: str) -> None:
-    """Write a cache of a program to a file, whole or not at all.
-
-    Args:
-        identity: of the program's file.
+    """Write a cache to a file, whole or not at all; ``identity`` is that of its program's file.
 
     Raises:
         OSError: it cannot be written.
@@ -249,10 +222,9 @@ def save_cache(path: Path, cache: CacheArrays, identity: str) -> None:
 
 
 def load_cache(path: Path, saved: SavedProgram) -> CacheArrays | None:
-    """A warm cache of a program; or None where there is no use in the file.
+    """A warm cache of a program; or None where there is no use in the file, which is logged.
 
-    Why that is so is logged: a cache saves time and is nothing to fail for. What is added later
-    stays in this process. Each automaton needs one of its own.
+    What is added later stays in this process. Each automaton needs a cache of its own.
     """
     try:
         return _loaded_cache(path, saved)
@@ -274,34 +246,3 @@ def _loaded_cache(path: Path, saved: SavedProgram) -> CacheArrays:
     if fault is not None:
         raise DamagedProgram(f"{fault} cannot be right", str(path))
     return cache
-
-
-def named_arrays(cache: CacheArrays) -> dict[str, NDArray[Any]]:
-    """All arrays of a cache, by their names."""
-    arrays: dict[str, NDArray[Any]] = {}
-    for name, part in cache._asdict().items():
-        if isinstance(part, np.ndarray):
-            arrays[name] = part
-        else:
-            arrays |= {f"{name}.{inner}": array for inner, array in part._asdict().items()}
-    return arrays
-
-
-def cache_of(arrays: Arrays) -> CacheArrays | None:
-    """The arrays as a cache, or None where these are not its arrays."""
-    kinds = get_type_hints(CacheArrays)
-    expected = dict(dtypes(CacheArrays))
-    for name, kind in kinds.items():
-        if kind in PARTS_OF_CACHES:
-            expected |= {f"{name}.{inner}": dtype for inner, dtype in dtypes(kind).items()}
-    if arrays.keys() != expected.keys():
-        return None
-    if any(array.ndim != 1 or array.dtype != expected[name] for name, array in arrays.items()):
-        return None
-    parts: dict[str, Any] = {
-        name: kind(*(arrays[f"{name}.{inner}"] for inner in kind._fields))
-        if kind in PARTS_OF_CACHES
-        else arrays[name]
-        for name, kind in kinds.items()
-    }
-    return CacheArrays(**parts)

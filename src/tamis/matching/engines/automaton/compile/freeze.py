@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import chain, product
 from typing import Any
 
@@ -11,13 +12,12 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct, freeze
 from tamis.core.errors import UsageError
-from tamis.documents.vocabulary import ALL_NAMES, Names, Projection
+from tamis.documents.vocabulary import ALL_NAMES, Name, Names, Projection
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.compile import layout as at
-from tamis.matching.engines.automaton.compile.builder import Builder, Test
+from tamis.matching.engines.automaton.compile.builder import Builder, Tables, Test
 from tamis.matching.engines.automaton.compile.rules import SparseFacts, grid_arrays
-from tamis.matching.engines.automaton.compile.tables import Tables
-from tamis.matching.engines.automaton.compile.values import Asked, value_arrays
+from tamis.matching.engines.automaton.compile.values import Asked, Strings, value_arrays
+from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels.freeze import count_uses, finish, weigh
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols
 
@@ -25,17 +25,10 @@ MOST_WORDS = (1 << 31) // 64 - 1
 """Words of facts: their numbers have 32 bits."""
 MANY_RULES = 16
 """A node of more rules has them indexed by what they watch."""
-_ALL_ELEMENTS: Test = (at.ELEMENT, None, None)
-_ALL_ATTRIBUTES: Test = (at.ATTRIBUTE, None, None)
 
 
 def freeze_program(builder: Builder, queries: int, projection: Projection) -> AutomatonProgram:
-    """The program of all that was added.
-
-    Args:
-        queries: how many there are.
-        projection: of those that were not plain.
-    """
+    """The program of all that was added; the projection is of queries that were not plain."""
     tables = builder.tables
     symbols = _SymbolTable(builder.tests)
     rows = tables.rows("nodes")
@@ -71,7 +64,9 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
     nodes[:, pr.UNCONDITIONAL] = unconditional_starts
     nodes[:, pr.RULES] = rule_starts
     nodes[:, pr.NEEDS] = np.searchsorted(needs >> 32, np.arange(len(order) + 1))
-    nodes[:, pr.WATCHES], watches = _watches(rule_starts, rules[:, pr.WATCHED])
+    nodes[:, pr.WATCHES], watches = index_watched(
+        rule_starts, rules[:, pr.WATCHED], np.diff(rule_starts) > MANY_RULES
+    )
     nodes[:, pr.GRIDS] = np.searchsorted(grid_starts, np.arange(len(order) + 1))
     arrays = ProgramArrays(
         nodes=nodes,
@@ -100,26 +95,21 @@ def freeze_program(builder: Builder, queries: int, projection: Projection) -> Au
 def _projection(builder: Builder) -> Projection:
     """What plain queries read of documents."""
     reads = np.flatnonzero(builder.tables["reads_text"])
-    text = (
-        ALL_NAMES
-        if at.ALL_COVERED in reads
-        else Names(
-            _name(builder.tests[cover - at.FIRST_COVER])
-            for cover in reads
-            if cover >= at.FIRST_COVER
-        )
+    text = _names(
+        builder.tests[cover - at.FIRST_COVER] for cover in reads if cover >= at.FIRST_COVER
     )
-    attributes = [builder.tests[number] for number in builder.plain_attributes]
-    if any(None in test for test in attributes):
-        return Projection(attributes=ALL_NAMES, text=text)
-    return Projection(attributes=Names(map(_name, attributes)), text=text)
+    attributes = _names(builder.tests[number] for number in builder.plain_attributes)
+    return Projection(attributes, ALL_NAMES if at.ALL_COVERED in reads else text)
 
 
-def _name(test: Test) -> tuple[str, str]:
-    _, namespace, local = test
-    assert namespace is not None
-    assert local is not None
-    return namespace, local
+def _names(tests: Iterable[Test]) -> Names:
+    """The names of tests; all where one of them is a wildcard."""
+    names: list[Name] = []
+    for _, namespace, local in tests:
+        if namespace is None or local is None:
+            return ALL_NAMES
+        names.append((namespace, local))
+    return Names(names)
 
 
 # -- facts -----------------------------------------------------------------------------------------
@@ -247,8 +237,8 @@ def _formula_arrays(tables: Tables, facts: Int32) -> tuple[Int32, dict[str, NDAr
     """What stands with rules, by formula, and the formulas.
 
     In a conjunction the facts that ask for most, the least likely, come first, and of these the
-    ones that few others ask for. What holds of the element itself is not watched: it is
-    no child fact.
+    ones that few others ask for. What holds of the element itself is no child fact, and not
+    watched.
     """
     count = int(tables.state[at.FORMULAS])
     kinds: Bytes = tables["formula_kinds"][:count].copy()
@@ -285,10 +275,11 @@ def _needs(tables: Tables, rank: Int32, facts: Int32) -> Int64:
 def _chain_arrays(builder: Builder, facts: Int32, ends: Int64) -> dict[str, NDArray[Any]]:
     chains = builder.tables.rows("chains")
     stages = [
-        [(facts[first], counter, 1)]
-        if first >= 0
-        else [
-            (facts[fact], of_stage, number) for fact, of_stage, number in builder.chains[-1 - first]
+        [
+            (facts[fact], of_stage, number)
+            for fact, of_stage, number in (
+                [(first, counter, 1)] if first >= 0 else builder.chains[-1 - first]
+            )
         ]
         for first, counter in chains[:, [at.CHAIN_STAGE, at.CHAIN_COUNTER]].tolist()
     ]
@@ -322,12 +313,11 @@ def _value_arrays(tables: Tables, facts: Int32, sparse: SparseFacts) -> dict[str
         values[:, at.VALUE_LITERAL],
         facts[values[:, at.VALUE_FACT]],
     )
-    count = int(tables.state[at.STRINGS])
-    starts: Int64 = tables["string_starts"][: count + 1]
     is_sparse = np.zeros(int(facts.max(initial=0)) + 1, bool)
     is_sparse[facts[sparse.is_sparse]] = True
-    texts = tables["string_bytes"]
-    return value_arrays(functions, asked, starts, texts, _numbers(tables), is_sparse)
+    count = int(tables.state[at.STRINGS])
+    strings = Strings(tables["string_starts"][: count + 1], tables["string_bytes"])
+    return value_arrays(functions, asked, strings, _numbers(tables), is_sparse)
 
 
 # -- tests -----------------------------------------------------------------------------------------
@@ -343,19 +333,9 @@ class _SymbolTable:
 
     def __init__(self, tests: list[Test]) -> None:
         self.elements, self.attributes = Symbols({}, {}, {}), Symbols({}, {}, {})
-        symbols: list[Test] = [
-            (at.TEXT_NODE, None, None),
-            (at.ANY_CHILD, None, None),
-            _ALL_ELEMENTS,
-            _ALL_ATTRIBUTES,
-        ]
-        assert (pr.TEXT, pr.MISC, pr.OTHER_ELEMENT, pr.OTHER_ATTRIBUTE, pr.FIRST_SYMBOL) == (
-            0,
-            1,
-            2,
-            3,
-            4,
-        )
+        # Those of TEXT, MISC, OTHER_ELEMENT and OTHER_ATTRIBUTE come first.
+        kinds = (at.TEXT_NODE, at.ANY_CHILD, at.ELEMENT, at.ATTRIBUTE)
+        symbols: list[Test] = [(kind, None, None) for kind in kinds]
         for kind, namespace, local in _distinct_tests(tests):
             number = len(symbols)
             symbols.append((kind, namespace, local))
@@ -398,16 +378,17 @@ def _passed(symbol: Test) -> set[Test]:
     return passed | {(kind, None, None), (kind, namespace, None), (kind, None, local)}
 
 
-def _watches(starts: Int64, watched: Int32) -> tuple[Int64, dict[str, NDArray[Any]]]:
-    """Where the watches of each node begin, and these, for nodes that have many rules.
+def index_watched(
+    starts: NDArray[Any], watched: Int32, is_indexed: NDArray[np.bool_]
+) -> tuple[Int64, dict[str, NDArray[Any]]]:
+    """Where the watches of each node begin, and these, for the nodes that have their rules indexed.
 
     Args:
-        starts: int64[nodes + 1]; where the rules of each node begin.
+        starts: by node, where its rules begin; and behind them, where the last ones end.
         watched: the facts that these watch, ascending for each node, or -1.
     """
-    counts = np.diff(starts)
-    of_rule = np.repeat(np.arange(len(counts)), counts)
-    picked = np.flatnonzero((counts[of_rule] > MANY_RULES) & (watched >= 0))
+    of_rule = np.repeat(np.arange(len(is_indexed), dtype=np.int32), np.diff(starts))
+    picked = np.flatnonzero(is_indexed[of_rule] & (watched >= 0))
     nodes, facts = of_rule[picked], watched[picked]
     begins = _is_first(nodes, facts)
     nodes, facts, runs = nodes[begins], facts[begins], picked[begins]
@@ -420,7 +401,8 @@ def _watches(starts: Int64, watched: Int32) -> tuple[Int64, dict[str, NDArray[An
     runs = np.insert(runs, behind, starts[1:][nodes[wide]])
     bits = np.uint64(1) << (facts & 63).astype(np.uint64)
     words = np.bitwise_or.reduceat(bits, np.flatnonzero(is_word)) if len(bits) else bits
-    return np.searchsorted(nodes[is_word], np.arange(len(starts))), {
+    numbers = np.arange(len(starts), dtype=np.int32)
+    return np.searchsorted(nodes[is_word], numbers), {
         "watch_words": words,
         "watch_places": places[is_word],
         "watch_ranks": ranks.astype(np.int32),
@@ -430,8 +412,10 @@ def _watches(starts: Int64, watched: Int32) -> tuple[Int64, dict[str, NDArray[An
 
 def _is_first(*columns: NDArray[Any]) -> NDArray[np.bool_]:
     """Which rows differ from the one before."""
-    result = np.ones(len(columns[0]), bool)
-    result[1:] = np.any([column[1:] != column[:-1] for column in columns], axis=0)
+    result = np.zeros(len(columns[0]), bool)
+    result[:1] = True
+    for column in columns:
+        result[1:] |= column[1:] != column[:-1]
     return result
 
 

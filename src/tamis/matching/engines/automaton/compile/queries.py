@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import chain
 from typing import Any
 
@@ -18,20 +19,11 @@ import numpy as np
 from tamis.core.arrays import Int32, freeze
 from tamis.documents.vocabulary import Projections
 from tamis.language import model as m
-from tamis.language.plain import (
-    ANCHOR,
-    BELOW,
-    END,
-    KIND_BITS,
-    NO_PLAIN_QUERIES,
-    STEP,
-    TEST_SHIFT,
-    PlainQueries,
-)
+from tamis.language import plain as words
+from tamis.language.plain import NO_PLAIN_QUERIES, PlainQueries
 from tamis.language.queries import Queries
 from tamis.language.values import compare, compare_string
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.compile import layout as at
 from tamis.matching.engines.automaton.compile.builder import Builder
 from tamis.matching.engines.automaton.compile.freeze import freeze_program
 from tamis.matching.engines.automaton.compile.refusals import (
@@ -41,6 +33,7 @@ from tamis.matching.engines.automaton.compile.refusals import (
     has_position,
     melts,
 )
+from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.program import AutomatonProgram
 from tamis.matching.filters import Others
 from tamis.matching.projection import projection_of
@@ -52,9 +45,7 @@ _SELF = m.Path(False, ())
 def compile_queries(queries: Sequence[m.Query], pruner: Pruner | None = None) -> AutomatonProgram:
     """Compile queries, none of which the engine refuses; their numbers are their places.
 
-    Args:
-        queries: the queries.
-        pruner: prunes those that are linear filters: then fewer states are reached together.
+    With a pruner, linear filters are pruned: then fewer states are reached together.
 
     >>> from tamis.language.xpath import parse
     >>> queries = [parse("/a/b"), parse("/a/b[c]"), parse("/a/*")]
@@ -111,18 +102,17 @@ class Compiler:
         steps = m.without_here(steps)
         for index, step in enumerate(steps):
             rest = steps[index + 1 :]
-            axis = step.axis
-            if axis is m.Axis.DESCENDANT_OR_SELF:
+            if step.axis is m.Axis.DESCENDANT_OR_SELF:
                 if melts(step, rest):
                     continue
                 self._accept(_itself(step, rest), node, number)
                 self._accept(_below(step, rest), node, number)
                 return
-            if axis is m.Axis.SELF or has_position(step):
+            if step.axis is m.Axis.SELF or has_position(step):
                 builder.accept(node, self._exists(steps[index:], node), number)
                 return
             melted = index > 0 and melts(steps[index - 1], steps[index:])
-            is_below = melted or axis is m.Axis.DESCENDANT
+            is_below = melted or step.axis is m.Axis.DESCENDANT
             node = builder.edge(node, is_below, self._test(step))
             if step.predicates and not rest and (onward := _onward(step.predicates)):
                 self._accept(onward, node, number)
@@ -352,21 +342,14 @@ def _itself(step: m.Step, rest: tuple[m.Step, ...]) -> tuple[m.Step, ...]:
 
 def _below(step: m.Step, rest: tuple[m.Step, ...]) -> tuple[m.Step, ...]:
     test: m.NodeTest = step.test
-    if (
-        test is m.KindTest.NODE
-        and rest
-        and rest[0].axis not in (m.Axis.SELF, m.Axis.DESCENDANT_OR_SELF)
-    ):
+    goes_on = rest and rest[0].axis not in (m.Axis.SELF, m.Axis.DESCENDANT_OR_SELF)
+    if test is m.KindTest.NODE and goes_on:
         test = m.NameTest(None, None)  # only elements have children
     return (m.Step(m.Axis.DESCENDANT, test, step.predicates), *rest)
 
 
 def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[PlainQueries, Int32, Others]:
-    """The queries as plain ones, linear filters pruned, all others as they are.
-
-    Returns:
-        What is plain; int32[], the number of the query that each of these answers; and the queries
-        that are not plain.
+    """The queries as plain ones, linear filters pruned; which query each answers; and the others.
 
     >>> from tamis.language.xpath import parse
     >>> from tamis.schema.graph import SchemaGraph
@@ -383,24 +366,20 @@ def pruned_plain(queries: Sequence[m.Query], pruner: Pruner) -> tuple[PlainQueri
     numbers: list[int] = []
     others: Others = {}
 
-    def step(code: int) -> int:
-        """The word of a step."""
-        test = (False, pruner.labels.test(code >> 1))
+    @cache
+    def word(step: int) -> int:
+        test = (False, pruner.labels.test(step >> 1))
         number = numbers_of_tests.setdefault(test, len(numbers_of_tests))
-        flags = number << TEST_SHIFT | (BELOW if code & 1 else 0)
-        return STEP | flags << KIND_BITS
+        flags = number << words.TEST_SHIFT | (words.BELOW if step & 1 else 0)
+        return words.STEP | flags << words.KIND_BITS
 
-    words: dict[int, int] = {}
     for number, filters in enumerate(pruner.labels.each(queries)):
         if filters is not None:
             pruned = [pruner.prune(filter, existence_only=True) for filter in filters]
-            for codes in dict.fromkeys(chain.from_iterable(pruned)):
-                for of_step in codes:
-                    if of_step not in words:
-                        words[of_step] = step(of_step)
-                code += [words[of_step] for of_step in codes]
-                code[-1] |= ANCHOR << KIND_BITS
-                code.append(END)
+            for steps in dict.fromkeys(chain.from_iterable(pruned)):
+                code += map(word, steps)
+                code[-1] |= words.ANCHOR << words.KIND_BITS
+                code.append(words.END)
                 ends.append(len(code))
                 numbers.append(number)
         elif number < len(plain):

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.compile import layout as at
 from tamis.matching.engines.automaton.compile.builder import Builder
+from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels.freeze import (
     DENSE,
     LARGE,
@@ -40,9 +40,8 @@ def grid_arrays(
 ) -> tuple[NDArray[np.bool_], Int32, dict[str, NDArray[Any]]]:
     """Which rules are in grids; the node of each grid, ascending; and the arrays of a program.
 
-    Args:
-        nodes: that of each rule, ascending.
-        tests: by fact of children, from 1 on.
+    The rules come with their nodes, which ascend, and with the tests of facts of children, from 1
+    on.
     """
     is_sliced = np.zeros(len(rules), bool)
     grids: list[tuple[int, int, int, int]] = []
@@ -72,21 +71,14 @@ def grid_arrays(
         sliced.append(rules[members[order], pr.TARGET])
         is_sliced[members] = True
         used += len(facts), len(cells[-1]), len(members)
-    table = np.zeros((len(grids) + 1, pr.GRID_COLUMNS), np.int32)
-    table[:-1, [pr.FIRST_ROW, pr.FIRST_COLUMN, pr.COLUMNS, pr.CELLS]] = np.array(grids).reshape(
-        -1, 4
-    )
-    table[-1, [pr.FIRST_ROW, pr.CELLS]] = used[:2]
-    return (
-        is_sliced,
-        np.array(of_nodes, np.int32),
-        {
-            "grids": table,
-            "grid_rows": np.concatenate(rows),
-            "grid_cells": np.concatenate(cells),
-            "sliced": np.concatenate(sliced),
-        },
-    )
+    grids.append((int(used[0]), 0, 0, int(used[1])))  # where the last one ends
+    arrays = {
+        "grids": np.array(grids, np.int32),
+        "grid_rows": np.concatenate(rows),
+        "grid_cells": np.concatenate(cells),
+        "sliced": np.concatenate(sliced),
+    }
+    return is_sliced, np.array(of_nodes, np.int32), arrays
 
 
 def _candidates(nodes: Int32, rules: Int32, tests: Int32) -> list[Int64]:
@@ -176,7 +168,7 @@ class SparseFacts:
 
         Args:
             facts: the number of each fact in the program, of so many words.
-            nodes, rules, formulas: of each rule.
+            nodes, formulas: of each rule.
             needs: nodes, from bit 32 on, and facts of descendants that they need; ascending.
         """
         if not self.is_any:
@@ -194,13 +186,11 @@ class SparseFacts:
         needed = needs & (1 << 32) - 1
         passes = np.flatnonzero(bits[needed])
         passed = np.full((len(passes), pr.RULE_COLUMNS), -1, np.int32)
-        passed[:, pr.ACTION] = pr.PASSES
+        passed[:, [pr.ACTION, pr.CONSUMES]] = pr.PASSES, 0
         passed[:, pr.TARGET] = needed[passes]
         passed[:, pr.SOURCE] = needs[passes] >> 32
-        passed[:, pr.CONSUMES] = 0
-        return _arrays(
-            bits, np.concatenate([found_by, passed[:, pr.TARGET]]), np.concatenate([rows, passed])
-        )
+        found_by = np.concatenate([found_by, passed[:, pr.TARGET]])
+        return _arrays(bits, found_by, np.concatenate([rows, passed]))
 
     def _consumes(self, triggers: Int32, rules: Int32) -> NDArray[np.bool_]:
         """Whether nothing else follows from the fact that a rule is found by."""

@@ -33,13 +33,11 @@ _BITS = np.array([pr.OPERATORS.get(name, 0) for name in NAMES], np.int32)
 
 
 class Asked(NamedTuple):
-    """What is asked of values.
+    """What is asked of values, by group, and the facts that say so.
 
     Attributes:
-        groups: int32[n]; by which it is.
-        operators: int32[n]; places in ``tamis.language.plain.OPERATORS``.
-        literals: int32[n]; the number of a string, or minus one minus that of a number.
-        facts: int32[n]; that say so.
+        operators: places in ``tamis.language.plain.OPERATORS``.
+        literals: the number of a string, or minus one minus that of a number.
     """
 
     groups: Int32
@@ -47,42 +45,49 @@ class Asked(NamedTuple):
     literals: Int32
     facts: Int32
 
-    def only(self, which: NDArray[np.bool_]) -> Asked:
+    def only(self, which: NDArray[Any]) -> Asked:
         """Some of it."""
         return Asked(*(column[which] for column in self))
 
 
-def value_arrays(
-    functions: Int32,
-    asked: Asked,
-    starts: Int64,
-    texts: Bytes,
-    numbers: Floats,
-    is_sparse: NDArray[np.bool_],
-) -> dict[str, NDArray[Any]]:
-    """The arrays of a program that are about values.
+class Strings(NamedTuple):
+    """Strings, one behind the other: where each begins, and at last ends, in the data."""
 
-    Args:
-        functions: that of each group.
-        starts, texts: the strings.
-        is_sparse: by number of a fact.
-    """
+    starts: Int64
+    data: Bytes
+
+    def lengths(self, which: Int32) -> Int64:
+        """How many bytes some of them have."""
+        return self.starts[which + 1] - self.starts[which]
+
+    def only(self, which: Int32) -> Strings:
+        """Some of them."""
+        lengths = self.lengths(which)
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        behind = np.repeat(self.starts[which] - starts[:-1], lengths)
+        return Strings(starts, self.data[np.arange(starts[-1]) + behind])
+
+
+def value_arrays(
+    functions: Int32, asked: Asked, strings: Strings, numbers: Floats, is_sparse: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
+    """The arrays of a program that are about values, whose groups have these functions."""
     rows = np.zeros((len(functions) + 1, pr.GROUP_COLUMNS), np.int32)
     rows[:-1, pr.FUNCTION] = functions
     is_string = asked.literals >= 0
     is_searched = is_string & (asked.operators == _CONTAINS)
     return {
-        **_constants(rows, asked.only(is_string & ~is_searched), starts, texts),
-        **_contained(rows, asked.only(is_searched), starts, texts),
+        **_constants(rows, asked.only(is_string & ~is_searched), strings),
+        **_contained(rows, asked.only(is_searched), strings),
         **_comparisons(rows, asked.only(~is_string), numbers, is_sparse),
         "groups": rows,
     }
 
 
-def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+def _constants(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[Any]]:
     """The strings that values are, or begin with."""
     is_prefix = asked.operators == _STARTS_WITH
-    own_starts, own_texts = _gathered(asked.literals, starts, texts)
+    own_starts, own_texts = strings.only(asked.literals)
     if own_starts[-1] > _BYTES_MAX:
         raise UsageError(
             "the strings that values are compared with take more than 2 GiB: compile them in parts"
@@ -110,11 +115,11 @@ def _constants(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
     }
 
 
-def _contained(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+def _contained(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[Any]]:
     """The strings that values contain: by a gram of theirs, or else in tries."""
-    lengths = starts[asked.literals + 1] - starts[asked.literals]
+    firsts, lengths = strings.starts[asked.literals], strings.lengths(asked.literals)
     which = np.flatnonzero(lengths >= GRAM_BYTES)
-    grams, offsets = _rarest(starts[asked.literals[which]], lengths[which], texts)
+    grams, offsets = _rarest(firsts[which], lengths[which], strings.data)
     order = np.lexsort((grams, asked.groups[which]))
     which, grams, offsets = which[order], grams[order], offsets[order]
     # Of those that have all in common, a few are compared one by one.
@@ -126,8 +131,8 @@ def _contained(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[s
     has_gram = np.zeros(len(lengths), bool)
     has_gram[which[kept]] = True
     return {
-        **_grams(rows, asked, which[kept], grams[kept], offsets[kept], starts, texts),
-        **_searched(rows, asked.only(~has_gram), starts, texts),
+        **_grams(rows, asked.only(which[kept]), grams[kept], offsets[kept], strings),
+        **_searched(rows, asked.only(~has_gram), strings),
     }
 
 
@@ -148,51 +153,35 @@ def _rarest(firsts: Int64, lengths: Int64, texts: Bytes) -> tuple[NDArray[np.uin
 
 
 def _grams(
-    rows: Int32,
-    asked: Asked,
-    which: Int64,
-    grams: NDArray[np.uint32],
-    offsets: Int64,
-    starts: Int64,
-    texts: Bytes,
+    rows: Int32, asked: Asked, grams: NDArray[np.uint32], offsets: Int64, strings: Strings
 ) -> dict[str, NDArray[Any]]:
     """The strings with a gram, sorted by group and gram."""
-    own_starts, own_texts = _gathered(asked.literals[which], starts, texts)
-    table = np.zeros((len(which) + 1, pr.GRAM_ROW), np.int32)
-    table[:-1, pr.GROUP] = asked.groups[which]
+    own_starts, own_texts = strings.only(asked.literals)
+    table = np.zeros((len(grams) + 1, pr.GRAM_ROW), np.int32)
+    table[:-1, pr.GROUP] = asked.groups
     table[:-1, pr.GRAM] = grams.view(np.int32)
     table[:-1, pr.OFFSET] = offsets
     table[:, pr.BEGIN] = own_starts
-    table[:-1, pr.SAYS] = asked.facts[which]
-    rows[asked.groups[which], pr.HAS_GRAMS] = 1
-    bits = np.zeros(1 << min(max(len(which).bit_length(), 7), 17), np.uint64)
-    slots = np.zeros(1 << (2 * len(which)).bit_length(), np.int32)
+    table[:-1, pr.SAYS] = asked.facts
+    rows[asked.groups, pr.HAS_GRAMS] = 1
+    bits = np.zeros(1 << min(max(len(grams).bit_length(), 7), 17), np.uint64)
+    slots = np.zeros(1 << (2 * len(grams)).bit_length(), np.int32)
     fill_grams(table.reshape(-1), bits, slots)
     return {"gram_bits": bits, "gram_slots": slots, "grams": table, "gram_bytes": own_texts}
 
 
-def _gathered(literals: Int32, starts: Int64, texts: Bytes) -> tuple[Int64, Bytes]:
-    """Some strings, one behind the other."""
-    firsts = starts[literals]
-    lengths = starts[literals + 1] - firsts
-    own_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return own_starts, texts[
-        np.arange(own_starts[-1]) + np.repeat(firsts - own_starts[:-1], lengths)
-    ]
-
-
-def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[str, NDArray[Any]]:
+def _searched(rows: Int32, asked: Asked, strings: Strings) -> dict[str, NDArray[Any]]:
     """The strings that values contain: a trie for each group, in one numbering of nodes."""
     groups = distinct(asked.groups)
     roots = len(groups)
     rows[groups, pr.ROOT] = np.arange(1, roots + 1)
-    most = 1 + roots + int(np.sum(starts[asked.literals + 1] - starts[asked.literals]))
+    most = 1 + roots + int(np.sum(strings.lengths(asked.literals)))
     # By node: the one before it, the byte between, how far from the root it is, and the fact.
     before, byte, depth = (np.zeros(most, np.int32) for _ in range(3))
     facts = np.full(most, -1, np.int32)
     keys, values = _table(most)
     count = add_searched(
-        rows[asked.groups, pr.ROOT], asked.literals, asked.facts, starts, texts,
+        rows[asked.groups, pr.ROOT], asked.literals, asked.facts, *strings,
         keys, values, facts, before, byte, depth, roots + 1,
     )  # fmt: skip
     depth[0] = -1
@@ -211,15 +200,10 @@ def _searched(rows: Int32, asked: Asked, starts: Int64, texts: Bytes) -> dict[st
     leads = np.zeros((near, width), np.int32)
     fill_rows(roots, keys, values, failures, letters, width, leads.reshape(-1))
     return {
-        "searched_letters": letters,
-        "searched_rows": leads,
-        "searched_keys": keys,
-        "searched_values": values,
-        "searched_failures": failures,
-        "searched_outputs": outputs,
-        "searched_shorter": shorter,
-        "searched_facts": facts,
-    }
+        "searched_letters": letters, "searched_rows": leads, "searched_keys": keys,
+        "searched_values": values, "searched_failures": failures, "searched_outputs": outputs,
+        "searched_shorter": shorter, "searched_facts": facts,
+    }  # fmt: skip
 
 
 def _table(count: int) -> tuple[Words, Int32]:

@@ -13,20 +13,23 @@ from tamis.core.kernel.bits import first, ones
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.answers import intern_answer, take_slices
 from tamis.matching.engines.automaton.kernels.facts import (
     add_set,
     derive,
     derive_word,
     holds_fact,
     intern_derived,
+    intern_sliced,
     is_crowded,
     is_set,
+    lists,
     pair,
     put,
     remove_set,
     set_bit,
+    sets,
     slot_of,
+    take_slices,
     union,
 )
 from tamis.matching.engines.automaton.kernels.starts import turn_to
@@ -43,10 +46,7 @@ def close(state: Int64, current: int, child_facts: int) -> int:
     info = int32s(state, at.CACHE.state_info)
     row = current * at.STATE_COLUMNS
     state[at.TAKEN] = 0
-    facts = uint64s(state, at.SCRATCH.child_facts)
-    add_set(state, facts, child_facts)
-    if state[at.HAS_COUNTERS]:
-        set_counts(state, child_facts)
+    load_facts(state, current, child_facts)
     derive_unconditional(state, np.int64(info[row + at.UNCONDITIONAL_FACTS]))
     follow_rules(state, current, child_facts)
     queries = taken = state[at.TAKEN]
@@ -54,13 +54,10 @@ def close(state: Int64, current: int, child_facts: int) -> int:
         taken = take_slices(state, current, taken)
     if child_facts != at.EMPTY:
         pass_on(state, child_facts, np.int64(info[row + at.INHERITED]))
-    clear_facts(state, child_facts)
-    clear_facts(state, np.int64(info[row + at.UNCONDITIONAL_FACTS]))
-    if state[at.HAS_COUNTERS]:
-        clear_counts(state, child_facts)
+    unload_facts(state, current, child_facts)
     result, answer = intern_derived(state), at.NOTHING
     if taken:
-        answer = intern_answer(state, queries, taken)
+        answer = intern_sliced(state, queries, taken)
         if answer < 0:
             return -at.FULL_ANSWERS
     if result < 0:
@@ -94,9 +91,38 @@ def closed(state: Int64, current: int, child_facts: int) -> int:
 
 
 @called
+def load_facts(state: Int64, current: int, child_facts: int) -> None:
+    """Set the bits of all facts that hold at an element, and its counters.
+
+    Of what is unconditional, facts about the element itself hold there; others it derives.
+    """
+    facts, info = uint64s(state, at.SCRATCH.child_facts), int32s(state, at.CACHE.state_info)
+    add_set(state, facts, child_facts)
+    offsets, places, words = sets(state)
+    last = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
+    unconditional = info[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
+    i = offsets[unconditional]
+    while i < offsets[unconditional + 1] and places[i] < last:
+        facts[U(places[i])] |= words[i]
+        i += 1
+    if state[at.HAS_COUNTERS]:
+        set_counts(state, child_facts)
+
+
+@called
+def unload_facts(state: Int64, current: int, child_facts: int) -> None:
+    """Clear all that ``load_facts`` set."""
+    clear_facts(state, child_facts)
+    info = int32s(state, at.CACHE.state_info)
+    clear_facts(state, info[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS])
+    if state[at.HAS_COUNTERS]:
+        clear_counts(state, child_facts)
+
+
+@called
 def clear_facts(state: Int64, number: int) -> None:
     """Clear the words of the facts that hold, where a set has some."""
-    offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
+    offsets, places, _ = sets(state)
     facts = uint64s(state, at.SCRATCH.child_facts)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] = U(0)
@@ -104,24 +130,19 @@ def clear_facts(state: Int64, number: int) -> None:
 
 @called
 def derive_unconditional(state: Int64, unconditional: int) -> None:
-    """Derive what is unconditional; facts about the element itself just hold there."""
-    offsets = int64s(state, at.CACHE.facts.starts)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    facts = uint64s(state, at.SCRATCH.child_facts)
+    """Derive what is unconditional, but for facts about the element itself."""
+    offsets, places, words = sets(state)
     end = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
     for i in range(offsets[unconditional], offsets[unconditional + 1]):
-        if places[i] < end:
-            facts[U(places[i])] = words[i]
-        else:
+        if places[i] >= end:
             derive_word(state, np.int64(places[i]), words[i])
 
 
 @called
 def pass_on(state: Int64, child_facts: int, inherited: int) -> None:
     """Derive the child facts about descendants that pending nodes need."""
-    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    needed = uint64s(state, at.SCRATCH.needed)
+    offsets, places, words = sets(state)
+    ends, needed = int64s(state, at.PROGRAM.fact_ends), uint64s(state, at.SCRATCH.needed)
     i, end = offsets[child_facts], offsets[child_facts + 1]
     while i < end and places[i] < ends[pr.OF_CHILD]:
         i += 1
@@ -144,7 +165,7 @@ def follow_rules(state: Int64, current: int, child_facts: int) -> None:
     Which of them hold is what a processor cannot guess, so all are written down first, in vain
     where they do not.
     """
-    offsets, members = int64s(state, at.CACHE.states.starts), int32s(state, at.CACHE.states.members)
+    offsets, members = lists(state, at.CACHE.states)
     nodes, rules = int32s(state, at.PROGRAM.nodes), int32s(state, at.PROGRAM.rules)
     facts = uint64s(state, at.SCRATCH.child_facts)
     start = offsets[current]
@@ -220,9 +241,8 @@ def pass_word(state: Int64, number: int, child_facts: np.uint64, count: int) -> 
         for rule in range(runs[run], runs[run + 1]):
             place = rule * pr.RULE_COLUMNS
             passed[U(total)] = place
-            total += holds_fact(facts, rules[place + pr.ALSO]) & holds_fact(
-                facts, rules[place + pr.THIRD]
-            )
+            has_also = holds_fact(facts, rules[place + pr.ALSO])
+            total += has_also & holds_fact(facts, rules[place + pr.THIRD])
     return total
 
 
@@ -282,8 +302,7 @@ def holds(state: Int64, formula: int) -> bool:
 def merge_facts(state: Int64, child_facts: int, result: int, is_plain: bool) -> int:
     """The child facts with a child's result, or with facts of a value; or a status, negated.
 
-    Args:
-        is_plain: whether nothing is counted.
+    Where nothing is counted, it ``is_plain``: a union of sets.
     """
     if is_plain and child_facts in (at.EMPTY, result):
         return result
@@ -321,13 +340,12 @@ def counter_of(state: Int64, fact: int) -> int:
 @called
 def set_counts(state: Int64, number: int) -> None:
     """Add what the facts of a set say to their counters, up to the limits."""
-    offsets, start = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    values = int32s(state, at.SCRATCH.counter_values)
+    offsets, places, words = sets(state)
+    ends, values = int64s(state, at.PROGRAM.fact_ends), int32s(state, at.SCRATCH.counter_values)
     limits = int32s(state, at.PROGRAM.counter_limits)
     bases = int32s(state, at.PROGRAM.counter_bases)
     for i in range(offsets[number], offsets[number + 1]):
-        word = words[i] if places[i] >= start[pr.OF_DESCENDANT] else U(0)
+        word = words[i] if places[i] >= ends[pr.OF_DESCENDANT] else U(0)
         while word != U(0):
             fact = 64 * np.int64(places[i]) + first(word)
             word &= word - U(1)
@@ -339,11 +357,10 @@ def set_counts(state: Int64, number: int) -> None:
 @called
 def clear_counts(state: Int64, number: int) -> None:
     """Set the counters of which a set says something to 0."""
-    offsets, start = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    values = int32s(state, at.SCRATCH.counter_values)
+    offsets, places, words = sets(state)
+    ends, values = int64s(state, at.PROGRAM.fact_ends), int32s(state, at.SCRATCH.counter_values)
     for i in range(offsets[number], offsets[number + 1]):
-        word = words[i] if places[i] >= start[pr.OF_DESCENDANT] else U(0)
+        word = words[i] if places[i] >= ends[pr.OF_DESCENDANT] else U(0)
         while word != U(0):
             values[counter_of(state, 64 * np.int64(places[i]) + first(word))] = 0
             word &= word - U(1)
@@ -351,10 +368,8 @@ def clear_counts(state: Int64, number: int) -> None:
 
 @called
 def derive_count(state: Int64, counter: int, source: int) -> None:
-    """Note the fact that says how much an element adds to a counter, if it does."""
-    value = np.int64(1)
-    if source >= 0:
-        value = np.int64(int32s(state, at.SCRATCH.counter_values)[source])
+    """Derive the fact that says how much an element adds to a counter, if it does."""
+    value = np.int64(int32s(state, at.SCRATCH.counter_values)[source]) if source >= 0 else 1
     if value:
         limit = np.int64(int32s(state, at.PROGRAM.counter_limits)[counter])
         derive(state, int32s(state, at.PROGRAM.counter_bases)[counter] + min(value, limit))
@@ -380,10 +395,9 @@ def merge_counts(state: Int64, child_facts: int, result: int) -> int:
 @called
 def collect(state: Int64, number: int) -> None:
     """Tell the facts of a set, counters with their present value, but not the stages."""
-    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    offsets, places, words = sets(state)
+    ends, bases = int64s(state, at.PROGRAM.fact_ends), int32s(state, at.PROGRAM.counter_bases)
     values = int32s(state, at.SCRATCH.counter_values)
-    bases = int32s(state, at.PROGRAM.counter_bases)
     for i in range(offsets[number], offsets[number + 1]):
         place, word = np.int64(places[i]), words[i]
         if place >= ends[pr.OF_DESCENDANT]:
@@ -398,9 +412,8 @@ def collect(state: Int64, number: int) -> None:
 @called
 def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
     """Lead a child through the chains that begin with one of its facts, or set these back to 0."""
-    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    starts = int64s(state, at.PROGRAM.chain_starts)
+    offsets, places, words = sets(state)
+    ends, starts = int64s(state, at.PROGRAM.fact_ends), int64s(state, at.PROGRAM.chain_starts)
     numbers = int32s(state, at.PROGRAM.chain_numbers)
     for i in range(offsets[result], offsets[result + 1]):
         word = words[i] if ends[pr.OF_VALUE] <= places[i] < ends[pr.OF_STAGE] else U(0)
@@ -433,8 +446,8 @@ def lead(state: Int64, chain: int) -> bool:
 @called
 def derive_numbered(state: Int64, result: int, chain: int) -> None:
     """Derive what follows of a child that passed a chain, by what else holds of it."""
-    offsets, ends = int64s(state, at.CACHE.facts.starts), int64s(state, at.PROGRAM.fact_ends)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    offsets, places, words = sets(state)
+    ends = int64s(state, at.PROGRAM.fact_ends)
     starts, lasts = int64s(state, at.PROGRAM.last_starts), int32s(state, at.PROGRAM.lasts)
     for i in range(offsets[result], offsets[result + 1]):
         word = words[i] if ends[pr.OF_VALUE] <= places[i] < ends[pr.OF_STAGE] else U(0)

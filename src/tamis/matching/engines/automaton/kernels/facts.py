@@ -1,7 +1,7 @@
-"""Sets that are stored once, above all sets of facts, and tables by pairs of numbers.
+"""What is stored once in a cache: sets of facts, answers, and tables by pairs of numbers.
 
 In the cache, a set of facts is words of bits with their indices. At work, it is all words of a
-program.
+program. An answer is a set of queries, which a document has once.
 """
 
 from __future__ import annotations
@@ -14,16 +14,14 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
-from tamis.core.kernel.record import int32s, int64s, uint64s
+from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.table import GOLDEN, free_slot
 from tamis.matching.engines.automaton import layout as at
+from tamis.matching.engines.automaton import program as pr
 
 MIXER = U(0xBF58476D1CE4E5B9)
 UNSLICED = U((1 << 63) - 1)
-"""The bits of hashes of sets; lists with slices have one more (see ``grids.py``)."""
-
-
-# -- pairs -----------------------------------------------------------------------------------------
+"""The bits of hashes of sets; lists with slices have one more (see ``intern_sliced``)."""
 
 
 @inlined
@@ -45,7 +43,7 @@ def slot_of(keys: Words, key: np.uint64) -> int:
 
 @inlined
 def is_crowded(state: Int64, pairs: Any) -> bool:
-    """Whether no more pairs can be added."""
+    """Whether a table of pairs is half full, so that none can be added."""
     return 2 * int64s(state, pairs.counts)[0] >= len(uint64s(state, pairs.keys))
 
 
@@ -53,8 +51,7 @@ def is_crowded(state: Int64, pairs: Any) -> bool:
 def put(state: Int64, pairs: Any, key: np.uint64, value: int) -> None:
     """Add a key that is not there; there must be room."""
     slot = slot_of(uint64s(state, pairs.keys), key)
-    uint64s(state, pairs.keys)[slot] = key
-    int64s(state, pairs.values)[slot] = value
+    uint64s(state, pairs.keys)[slot], int64s(state, pairs.values)[slot] = key, value
     int64s(state, pairs.counts)[0] += 1
 
 
@@ -64,11 +61,7 @@ def copy_pairs(keys: Words, values: Int64, into_keys: Words, into_values: Int64)
     for i in range(len(keys)):
         if keys[i] != U(0):
             slot = slot_of(into_keys, keys[i])
-            into_keys[slot] = keys[i]
-            into_values[slot] = values[i]
-
-
-# -- bits ------------------------------------------------------------------------------------------
+            into_keys[slot], into_values[slot] = keys[i], values[i]
 
 
 @inlined
@@ -112,9 +105,6 @@ def joined(hash: np.uint64, number: int) -> np.uint64:
     return hash ^ hash >> U(29)
 
 
-# -- sets of numbers -------------------------------------------------------------------------------
-
-
 @inlined
 def mixed(number: int) -> np.uint64:
     """A hash; sums of these are hashes of sets."""
@@ -136,11 +126,10 @@ def add_list(state: Int64, lists: Any, count: int, hash: np.uint64) -> int:
     """The number of one more list, whose members the caller puts at its start."""
     used = int64s(state, lists.counts)
     number = used[at.COUNT]
-    end = used[at.USED] + count
-    int64s(state, lists.starts)[number + 1] = end
+    used[at.COUNT] += 1
+    used[at.USED] += count
+    int64s(state, lists.starts)[number + 1] = used[at.USED]
     uint64s(state, lists.hashes)[number] = hash
-    used[at.COUNT] = number + 1
-    used[at.USED] = end
     slots = int32s(state, lists.slots)
     slots[free_slot(slots, hash)] = number + 1
     return number
@@ -148,51 +137,61 @@ def add_list(state: Int64, lists: Any, count: int, hash: np.uint64) -> int:
 
 @called
 def append(state: Int64, lists: Any, source: Int32, count: int, hash: np.uint64) -> int:
-    """Add a list; there must be room."""
+    """The number of one more list, -1 if there is no room."""
     into, start = int32s(state, lists.members), int64s(state, lists.counts)[at.USED]
+    if not has_room(state, lists, into, count):
+        return -1
     for i in range(count):
         into[start + i] = source[i]
     return add_list(state, lists, count, hash)
 
 
 @called
-def intern(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -> int:
-    """The number of a set, of which just the members have their bits set; -1 if there is no room.
+def intern_answer(state: Int64, source: Int32, count: int) -> int:
+    """The number of a set of queries, -1 if there is no room.
 
-    The bits are then cleared.
+    Just these queries have their bits set, which are then cleared.
     """
-    number = find_set(state, lists, source, count, bits)
-    clear(bits, source, 0, count)
-    return number
-
-
-@called
-def find_set(state: Int64, lists: Any, source: Int32, count: int, bits: Bytes) -> int:
-    """What ``intern`` does, but for the bits."""
+    answers, bits = at.CACHE.answers, uint8s(state, at.SCRATCH.answer_bits)
     hash = U(0)
     for i in range(count):
         hash += mixed(source[i])
     hash &= UNSLICED
-    table, offsets = int32s(state, lists.slots), int64s(state, lists.starts)
-    numbers, hashes = int32s(state, lists.members), uint64s(state, lists.hashes)
+    table, hashes = int32s(state, answers.slots), uint64s(state, answers.hashes)
+    offsets, members = lists(state, answers)
     mask = U(len(table) - 1)
     slot = hash & mask
-    while table[slot]:
+    found = -1
+    while found < 0 and table[slot]:
         number = np.int64(table[slot] - 1)
         start, end = offsets[number], offsets[number + 1]
-        if hashes[number] == hash and end - start == count and all_set(bits, numbers, start, end):
-            return number
+        if hashes[number] == hash and end - start == count and all_set(bits, members, start, end):
+            found = number
         slot = (slot + U(1)) & mask
-    if not has_room(state, lists, numbers, count):
-        return -1
-    return append(state, lists, source, count, hash)
+    if found < 0:
+        found = append(state, answers, source, count, hash)
+    clear(bits, source, 0, count)
+    return found
+
+
+@kernel
+def are_sets(starts: Int64, members: Int32, stamps: Int32) -> bool:
+    """Whether no list has a number twice, up to the first below 0; ``stamps`` are as many zeros."""
+    for number in range(len(starts) - 1):
+        i, end = starts[number], starts[number + 1]
+        while i < end and members[i] >= 0:
+            if stamps[members[i]] == number + 1:
+                return False
+            stamps[members[i]] = number + 1
+            i += 1
+    return True
 
 
 @inlined
-def are_equal(members: Int32, start: int, source: Int32, count: int) -> bool:
-    """Whether some numbers are others."""
+def are_equal(items: NDArray[Any], start: int, others: NDArray[Any], count: int) -> bool:
+    """Whether some items are others."""
     i = 0
-    while i < count and members[start + i] == source[i]:
+    while i < count and items[start + i] == others[i]:
         i += 1
     return i == count
 
@@ -209,11 +208,23 @@ def add_fact(facts: Words, fact: int) -> None:
     facts[U(fact) >> U(6)] |= U(1) << (U(fact) & U(63))
 
 
+@inlined
+def sets(state: Int64) -> tuple[Int64, Int32, Words]:
+    """Of the sets of facts in the cache: where each begins, and the places and words of all."""
+    facts = at.CACHE.facts
+    return int64s(state, facts.starts), int32s(state, facts.places), uint64s(state, facts.words)
+
+
+@inlined
+def lists(state: Int64, kind: Any) -> tuple[Int64, Int32]:
+    """Where each list of a kind in the cache begins, and the members of all."""
+    return int64s(state, kind.starts), int32s(state, kind.members)
+
+
 @called
 def add_set(state: Int64, facts: Words, number: int) -> None:
     """Add the facts of a set to those of all words."""
-    offsets = int64s(state, at.CACHE.facts.starts)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    offsets, places, words = sets(state)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] |= words[i]
 
@@ -221,8 +232,7 @@ def add_set(state: Int64, facts: Words, number: int) -> None:
 @called
 def remove_set(state: Int64, facts: Words, number: int) -> None:
     """Take the facts of a set from those of all words."""
-    offsets = int64s(state, at.CACHE.facts.starts)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    offsets, places, words = sets(state)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] &= ~words[i]
 
@@ -251,10 +261,7 @@ def mixed_word(place: int, word: np.uint64) -> np.uint64:
 
 @called
 def intern_derived(state: Int64) -> int:
-    """The number of the set of the facts that follow, -1 if there is no room.
-
-    It is then empty.
-    """
+    """The number of the set of the facts that follow, -1 if there is no room. None follow then."""
     derived, summary = uint64s(state, at.SCRATCH.derived), uint64s(state, at.SCRATCH.derived_words)
     places, words = int32s(state, at.SCRATCH.set_places), uint64s(state, at.SCRATCH.set_words)
     count = 0
@@ -265,19 +272,17 @@ def intern_derived(state: Int64) -> int:
         while which != U(0):
             place = 64 * i + first(which)
             which &= which - U(1)
-            places[count] = place
-            words[count] = derived[place]
+            places[count], words[count] = place, derived[place]
             hash += mixed_word(place, derived[place])
             derived[place] = U(0)
             count += 1
-    return known(state, count, hash)
+    return intern_set(state, count, hash)
 
 
 @called
 def union(state: Int64, one: int, other: int) -> int:
     """The number of the set of the facts of two, -1 if there is no room."""
-    offsets = int64s(state, at.CACHE.facts.starts)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
+    offsets, places, words = sets(state)
     into_places = int32s(state, at.SCRATCH.set_places)
     into_words = uint64s(state, at.SCRATCH.set_words)
     i, end = offsets[one], offsets[one + 1]
@@ -295,43 +300,37 @@ def union(state: Int64, one: int, other: int) -> int:
         if its == place:
             word |= words[j]
             j += 1
-        into_places[count] = place
-        into_words[count] = word
+        into_places[count], into_words[count] = place, word
         hash += mixed_word(place, word)
         count += 1
-    return known(state, count, hash)
+    return intern_set(state, count, hash)
 
 
 @called
-def known(state: Int64, count: int, hash: np.uint64) -> int:
+def intern_set(state: Int64, count: int, hash: np.uint64) -> int:
     """The number of the set that may be new, -1 if there is no room."""
     new_places = int32s(state, at.SCRATCH.set_places)
     new_words = uint64s(state, at.SCRATCH.set_words)
-    table, offsets = int32s(state, at.CACHE.facts.slots), int64s(state, at.CACHE.facts.starts)
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    hashes = uint64s(state, at.CACHE.facts.hashes)
+    table, hashes = int32s(state, at.CACHE.facts.slots), uint64s(state, at.CACHE.facts.hashes)
+    offsets, places, words = sets(state)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
         number = np.int64(table[slot] - 1)
         start = offsets[number]
-        if hashes[number] == hash and offsets[number + 1] - start == count:
-            i = 0
-            while (
-                i < count
-                and places[start + i] == new_places[i]
-                and words[start + i] == new_words[i]
-            ):
-                i += 1
-            if i == count:
-                return number
+        if (
+            hashes[number] == hash
+            and offsets[number + 1] - start == count
+            and are_equal(places, start, new_places, count)
+            and are_equal(words, start, new_words, count)
+        ):
+            return number
         slot = (slot + U(1)) & mask
     if not has_room(state, at.CACHE.facts, words, count):
         return -1
     start = int64s(state, at.CACHE.facts.counts)[at.USED]
     for i in range(count):
-        places[start + i] = new_places[i]
-        words[start + i] = new_words[i]
+        places[start + i], words[start + i] = new_places[i], new_words[i]
     return add_list(state, at.CACHE.facts, count, hash)
 
 
@@ -341,3 +340,162 @@ def known_facts(state: Int64, places: Int32, words: Words) -> int:
     for i in range(len(places)):
         derive_word(state, places[i], words[i])
     return intern_derived(state)
+
+
+# -- answers ---------------------------------------------------------------------------------------
+
+
+@inlined
+def report(state: Int64, answer: int) -> None:
+    """Report an answer of the document, once; there must be room."""
+    seen = int64s(state, at.PROGRESS.seen)
+    if answer >= 0 and seen[answer] != state[at.STAMP]:
+        seen[answer] = state[at.STAMP]
+        int32s(state, at.PROGRESS.found)[state[at.FOUND_COUNT]] = answer
+        state[at.FOUND_COUNT] += 1
+        starts = int64s(state, at.CACHE.answers.starts)
+        state[at.TRUE_AT_MOST] += starts[answer + 1] - starts[answer]
+        if state[at.TRUE_AT_MOST] >= state[at.LOOK_AT]:
+            state[at.IS_SETTLED] = are_all_true(state)
+            state[at.LOOK_AT] = 2 * state[at.TRUE_AT_MOST]
+
+
+@inlined
+def add_occurrence(state: Int64, answer: int, place: int) -> None:
+    """List the node at which a state has an answer, if that is asked for, before it is reported."""
+    if state[at.OCCURRENCES] != at.OCCURRENCES_NONE and answer >= 0:
+        is_new = int64s(state, at.PROGRESS.seen)[answer] != state[at.STAMP]
+        if is_new or state[at.OCCURRENCES] == at.OCCURRENCES_ALL:
+            int32s(state, at.PROGRESS.occurrence_answers)[state[at.OCCURRENCE_COUNT]] = answer
+            int64s(state, at.PROGRESS.occurrence_nodes)[state[at.OCCURRENCE_COUNT]] = place
+            state[at.OCCURRENCE_COUNT] += 1
+
+
+@called
+def are_all_true(state: Int64) -> bool:
+    """Whether all queries are true of the document by now."""
+    starts, members = lists(state, at.CACHE.answers)
+    found, bits = int32s(state, at.PROGRESS.found), uint8s(state, at.SCRATCH.answer_bits)
+    sliced = int32s(state, at.PROGRAM.sliced)
+    count = 0
+    for i in range(state[at.COUNTED_FROM], state[at.FOUND_COUNT]):
+        j, end = starts[found[i]], starts[found[i] + 1]
+        while j < end:
+            if members[j] >= 0:
+                count += not is_set(bits, members[j])
+                set_bit(bits, members[j])
+                j += 1
+                continue
+            for place in range(-1 - members[j], members[j + 1]):
+                count += not is_set(bits, sliced[place])
+                set_bit(bits, sliced[place])
+            j += 2
+    bits[:] = 0
+    return count == state[at.QUERIES]
+
+
+@inlined
+def can_report(state: Int64) -> bool:
+    """Whether there is room for three answers: one event has no more, but for sparse facts."""
+    answers = int64s(state, at.CACHE.answers.counts)[at.COUNT]
+    return (
+        state[at.FOUND_COUNT] + 3 <= len(int32s(state, at.PROGRESS.found))
+        and answers + 3 <= len(int64s(state, at.PROGRESS.seen))
+        and state[at.OCCURRENCE_COUNT] + 3 <= len(int32s(state, at.PROGRESS.occurrence_answers))
+    )
+
+
+# -- grids -----------------------------------------------------------------------------------------
+
+# Grids are rules of two facts, one of rows and one of columns, that many queries have. Of
+# subscriptions like ``//article[year > 1999][pages < 20]``, with many numbers for each, a document
+# makes a large part true, and nearly each document another part. The facts of a value that is
+# compared with numbers follow each other. So what is true in a row of the grid is one slice of the
+# row's queries, or a few. A slice is found by its ends and never listed.
+
+
+@called
+def take_slices(state: Int64, current: int, taken: int) -> int:
+    """List the slices of all grids of a state behind what is listed: how much it is then.
+
+    A slice is minus one minus where it begins among the ``sliced`` queries, and where it ends.
+    """
+    nodes, members = int32s(state, at.PROGRAM.nodes), int32s(state, at.CACHE.states.members)
+    start = int64s(state, at.CACHE.states.starts)[current]
+    end = start + int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.RULED]
+    for i in range(start, end):
+        row = members[i] * pr.NODE_COLUMNS
+        for grid in range(nodes[row + pr.GRIDS], nodes[row + pr.NODE_COLUMNS + pr.GRIDS]):
+            taken = take_columns(state, grid * pr.GRID_COLUMNS, taken)
+    return taken
+
+
+@called
+def take_columns(state: Int64, index: int, taken: int) -> int:
+    """List the slices of a grid."""
+    grids, facts = int32s(state, at.PROGRAM.grids), uint64s(state, at.SCRATCH.child_facts)
+    column = np.int64(grids[index + pr.FIRST_COLUMN])
+    end = column + grids[index + pr.COLUMNS]
+    while True:
+        column = next_fact(facts, column, end, U(0))
+        if column == end:
+            return taken
+        last = next_fact(facts, column, end, ~U(0))
+        taken = take_rows(state, index, column, last, taken)
+        column = last
+
+
+@inlined
+def next_fact(facts: Words, fact: int, end: int, inverted: np.uint64) -> int:
+    """The first fact from one on that holds, or (``inverted``) does not; or the end."""
+    while fact < end:
+        word = (facts[fact >> 6] ^ inverted) >> U(fact & 63)
+        if word != U(0):
+            return min(end, fact + first(word))
+        fact = (fact | 63) + 1
+    return end
+
+
+@called
+def take_rows(state: Int64, index: int, column: int, last: int, taken: int) -> int:
+    """List the slices of a grid's rows from one column up to another."""
+    grids, cells = int32s(state, at.PROGRAM.grids), int32s(state, at.PROGRAM.grid_cells)
+    rows, into = int32s(state, at.PROGRAM.grid_rows), int32s(state, at.SCRATCH.answers)
+    facts = uint64s(state, at.SCRATCH.child_facts)
+    before = np.int64(grids[index + pr.FIRST_COLUMN])
+    width = np.int64(grids[index + pr.COLUMNS]) + 1
+    cell = np.int64(grids[index + pr.CELLS])
+    for row in range(grids[index + pr.FIRST_ROW], grids[index + pr.GRID_COLUMNS + pr.FIRST_ROW]):
+        start, end = cells[U(cell + column - before)], cells[U(cell + last - before)]
+        into[U(taken)], into[U(taken + 1)] = -1 - start, end
+        taken += 2 * (holds_fact(facts, rows[U(row)]) & (start < end))
+        cell += width
+    return taken
+
+
+@called
+def intern_sliced(state: Int64, queries: int, taken: int) -> int:
+    """The number of an answer of so many queries and of slices behind them; -1 if no room.
+
+    The same queries in another order, or in other slices, are another answer.
+    """
+    answers, source = at.CACHE.answers, int32s(state, at.SCRATCH.answers)
+    if queries == taken:
+        return intern_answer(state, source, taken)
+    clear(uint8s(state, at.SCRATCH.answer_bits), source, 0, queries)
+    hash = U(0)
+    for i in range(taken):
+        hash = joined(hash, source[i])
+    hash |= ~UNSLICED
+    table, offsets = int32s(state, answers.slots), int64s(state, answers.starts)
+    members, hashes = int32s(state, answers.members), uint64s(state, answers.hashes)
+    mask = U(len(table) - 1)
+    slot = hash & mask
+    while table[slot]:
+        number = np.int64(table[slot] - 1)
+        start = offsets[number]
+        is_as_long = offsets[number + 1] - start == taken
+        if hashes[number] == hash and is_as_long and are_equal(members, start, source, taken):
+            return number
+        slot = (slot + U(1)) & mask
+    return append(state, answers, source, taken, hash)

@@ -9,7 +9,7 @@ from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.core.kernel.table import free_slot
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.compile import layout as at
+from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels.facts import slot_of
 from tamis.matching.engines.automaton.kernels.values import TAG, bit_of, hash_gram, hashed, seed
 
@@ -53,11 +53,9 @@ def finish(
     ranks: Int32,
     watches: Int32,
 ) -> None:
-    """Put facts' numbers into formulas, in place, the least likely first in conjunctions.
+    """Put facts' numbers in the program into formulas, in place; conjunctions ascend by ``ranks``.
 
     Args:
-        facts: the number of each fact in the program.
-        ranks: facts ascend by these from the least likely on.
         watches: filled; four numbers for each formula that stand with its rules: three facts that
             it needs, and the formula, or -1 if that is all.
     """
@@ -78,17 +76,11 @@ def finish(
                 code[place] = facts[np.int64(code[place])]
             place += 4 if code[place] == pr.COUNT else 1
         row = 4 * formula
-        if watched < 0:
-            watches[row] = watches[row + 1] = watches[row + 2] = -1
-            watches[row + 3] = -1 if formula == at.TRUE else formula
-        elif not is_conjunction:
-            watches[row] = watches[row + 1] = watches[row + 2] = code[start]
-            watches[row + 3] = formula
-        else:
-            watches[row] = code[start]
-            watches[row + 1] = code[start + 1] if end - start > 1 else code[start]
-            watches[row + 2] = code[start + 2] if end - start > 2 else code[start]
-            watches[row + 3] = formula if end - start > 3 else -1
+        count = min(end - start, 3) if is_conjunction else 1
+        for i in range(3):
+            watches[row + i] = -1 if watched < 0 else code[start + (i if i < count else 0)]
+        is_all = formula == at.TRUE if watched < 0 else is_conjunction and end - start <= 3
+        watches[row + 3] = -1 if is_all else formula
 
 
 @called
@@ -125,8 +117,7 @@ def needs_first(code: Int32, start: int, end: int) -> bool:
     return True
 
 
-# -- sparse facts -
-
+# -- sparse facts ----------------------------------------------------------------------------------
 
 DENSE, LARGE, SMALL, SPARSE, PURE, QUIET = 1, 2, 4, 8, 16, 32
 """What is known of a fact: it has to be in sets; it is about one of many constants, or of a few; it
@@ -136,13 +127,10 @@ with those, so that it need not be in sets."""
 
 @kernel
 def classify(state: Int64, flags: Bytes) -> None:
-    """Find which facts are SPARSE and PURE.
+    """Find which facts are SPARSE and PURE; DENSE and LARGE are given.
 
     What is counted, and what a formula denies, has to be in sets: whoever only looks at what holds
     does not notice it. What such facts rest on, has to be as well.
-
-    Args:
-        flags: by fact; DENSE and LARGE are given.
     """
     begins = int32s(state, at.TABLES.others)
     for formula in range(state[at.FORMULAS]):
@@ -178,13 +166,10 @@ def inherit(state: Int64, fact: int, flags: Bytes, given: int) -> None:
 
 @kernel
 def add_companions(state: Int64, flags: Bytes) -> None:
-    """Find which facts are QUIET, and SPARSE by that.
+    """Find which facts are QUIET, and SPARSE by that; SMALL is given, and what ``classify`` found.
 
     Like the years of ``//article[author = "A" and year > 1999]``: to have them in sets would have
     these differ, and no rule asks for the year of an article by an author that no rule asks for.
-
-    Args:
-        flags: by fact; SMALL is given, and what ``classify`` found.
     """
     for fact in range(state[at.FACTS]):
         if flags[fact] & (DENSE | SPARSE) == 0:
@@ -331,11 +316,9 @@ def find_triggers(
     """By formula: the sparse facts of which one has to hold, where it comes to hold by them.
 
     Args:
-        flags: what is known of facts.
         uses: in how many conjunctions a fact is: of those that must all hold, one is enough.
         asked: filled; in how many formulas a fact is.
-        starts, triggers: filled.
-        is_only: filled; whether the formula does not hold without them.
+        is_only: filled; whether the formula does not hold without its triggers.
     """
     offsets, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
     kinds = uint8s(state, at.TABLES.formula_kinds)
@@ -362,28 +345,23 @@ def find_triggers(
     starts[state[at.FORMULAS]] = count
 
 
-# -- constants -
+# -- constants -------------------------------------------------------------------------------------
 
 
 @kernel
 def fill_slots(constants: Int32, texts: Bytes, slots: Words, bits: Words) -> None:
     """Put constants into an empty hash table, and prefixes into bits, as ``read_string`` looks."""
-    mask = U(len(slots) - 1)
     for number in range(len(constants) // pr.CONSTANT_ROW - 1):
         row = number * pr.CONSTANT_ROW
         group = np.int64(constants[row + pr.ASKED_OF])
         hash = seed(group & ~1)
-        for place in range(
-            constants[row + pr.FIRST_BYTE], constants[row + pr.CONSTANT_ROW + pr.FIRST_BYTE]
-        ):
+        next = row + pr.CONSTANT_ROW
+        for place in range(constants[row + pr.FIRST_BYTE], constants[next + pr.FIRST_BYTE]):
             hash = hashed(hash, texts[place])
         if group & 1:
             bit = bit_of(hash, bits)
             bits[bit >> U(6)] |= U(1) << (bit & U(63))
-        slot = (hash ^ hash >> U(29)) & mask
-        while slots[slot] != U(0):
-            slot = (slot + U(1)) & mask
-        slots[slot] = hash & TAG | U(number + 1)
+        slots[free_slot(slots, hash ^ hash >> U(29))] = hash & TAG | U(number + 1)
 
 
 @kernel
@@ -417,11 +395,7 @@ def add_searched(
     depth: Int32,
     count: int,
 ) -> int:
-    """Add strings to tries, from their roots on; there must be room.
-
-    Returns:
-        How many nodes there are, where there were ``count``.
-    """
+    """Add strings to tries, from their roots on: how many nodes there are, which were ``count``."""
     for i in range(len(roots)):
         node = np.int64(roots[i])
         literal = np.int64(literals[i])
@@ -449,12 +423,9 @@ def link_searched(
     outputs: Int32,
     shorter: Int32,
 ) -> None:
-    """Link each node with those of the strings that its own ends with.
+    """Link each node with those of the strings that its own ends with; the hash table is filled.
 
     Nodes are numbered from 1, first the roots, and then those nearer to a root before others.
-
-    Args:
-        keys, values: an empty hash table, filled.
     """
     for node in range(roots + 1, len(failures)):
         key = U(before[node]) << U(8) | U(byte[node])
@@ -483,7 +454,7 @@ def fill_rows(
     """Write down where each letter leads from the first nodes, whatever fails on the way.
 
     Args:
-        letters: of each byte; 0 for those that are in no string, which lead to the root.
+        letters: by byte; 0 for those that are in no string, which lead to the root.
         rows: int32[nodes, width], by node, the first of which is none, and letter.
     """
     for node in range(1, len(rows) // width):

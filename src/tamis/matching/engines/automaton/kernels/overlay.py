@@ -9,28 +9,25 @@ from __future__ import annotations
 
 import numpy as np
 
-from tamis.core.arrays import Int64, Words
+from tamis.core.arrays import Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.answers import can_report, report_sized
-from tamis.matching.engines.automaton.kernels.ends import (
-    clear_counts,
-    clear_facts,
-    holds,
-    set_counts,
-)
+from tamis.matching.engines.automaton.kernels.ends import holds, load_facts, unload_facts
 from tamis.matching.engines.automaton.kernels.facts import (
     add_fact,
-    add_set,
+    can_report,
     holds_fact,
-    intern,
+    intern_answer,
     is_crowded,
+    lists,
     pair,
     put,
+    report,
     set_bit,
+    sets,
     slot_of,
 )
 
@@ -69,7 +66,7 @@ def lay_over(state: Int64, level: int, fact: int) -> int:
 
 @called
 def lay_derived(state: Int64, level: int) -> int:
-    """Put those that are sparse of the facts that follow on the overlay of an element instead.
+    """Put sparse facts that follow on the overlay of an element instead.
 
     Where there is no room, that is the status, and no facts follow.
     """
@@ -106,7 +103,6 @@ def close_overlay(
     What was reported by then is not reported twice.
 
     Args:
-        current: its state.
         child_facts: with what is true of its value.
         around: the child facts of the element around it before.
         result: what it derives for that.
@@ -147,7 +143,7 @@ def follow_sparse(
 ) -> int:
     """Do what the rules of some sparse facts say that hold: DONE, or a status.
 
-    What an element derives follows behind what is on the overlay; each fact once.
+    What an element derives is put behind what is on the overlay; each fact once.
     """
     facts = int32s(state, at.PROGRESS.overlay_facts)
     starts = int32s(state, at.PROGRAM.sparse_starts)
@@ -166,7 +162,7 @@ def follow_sparse(
             action, target = rules[row + pr.ACTION], np.int64(rules[row + pr.TARGET])
             if rules[row + pr.FORMULA] >= 0 or rules[row + pr.WATCHED] != rules[row + pr.ALSO]:
                 if not is_loaded:
-                    load(state, current, child_facts)
+                    load_facts(state, current, child_facts)
                     is_loaded = True
                 if not does_hold(state, row):
                     continue
@@ -185,7 +181,7 @@ def follow_sparse(
             else:
                 status = derive_sparse(state, target, around, result)
     if is_loaded:
-        unload(state, current, child_facts)
+        unload_facts(state, current, child_facts)
     return status
 
 
@@ -222,68 +218,46 @@ def does_hold(state: Int64, row: int) -> bool:
     return formula < 0 or holds(state, formula)
 
 
-@called
-def load(state: Int64, current: int, child_facts: int) -> None:
-    """Have the bits of all facts set that hold, and counters."""
-    known = uint64s(state, at.SCRATCH.child_facts)
-    add_set(state, known, child_facts)
-    unconditional = np.int64(
-        int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
-    )
-    add_own(state, known, unconditional)
-    if state[at.HAS_COUNTERS]:
-        set_counts(state, child_facts)
-
-
-@called
-def add_own(state: Int64, known: Words, unconditional: int) -> None:
-    """Add those of the unconditional facts that are about the element itself."""
-    offsets = int64s(state, at.CACHE.facts.starts)
-    end = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
-    places, words = int32s(state, at.CACHE.facts.places), uint64s(state, at.CACHE.facts.words)
-    i = offsets[unconditional]
-    while i < offsets[unconditional + 1] and places[i] < end:
-        known[U(places[i])] |= words[i]
-        i += 1
-
-
-@called
-def unload(state: Int64, current: int, child_facts: int) -> None:
-    """Take all away that was loaded."""
-    clear_facts(state, child_facts)
-    unconditional = np.int64(
-        int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
-    )
-    clear_facts(state, unconditional)
-    if state[at.HAS_COUNTERS]:
-        clear_counts(state, child_facts)
-
-
 @inlined
 def accept(state: Int64, query: int) -> int:
     """Report an answer of one query: DONE, or a status."""
     known = int32s(state, at.CACHE.query_answers)
     if known[query] == 0:
-        bits, answers = uint8s(state, at.SCRATCH.answer_bits), int32s(state, at.SCRATCH.answers)
-        set_bit(bits, query)
+        answers = int32s(state, at.SCRATCH.answers)
+        set_bit(uint8s(state, at.SCRATCH.answer_bits), query)
         answers[0] = query
-        answer = intern(state, at.CACHE.answers, answers, 1, bits)
+        answer = intern_answer(state, answers, 1)
         if answer < 0:
             return at.FULL_ANSWERS
         known[query] = answer + 1
     if not can_report(state):
         return at.FULL_FOUND
-    report_sized(state, np.int64(known[query] - 1), 1)
+    report(state, np.int64(known[query] - 1))
     return at.DONE
 
 
 @called
 def derive_sparse(state: Int64, fact: int, around: int, result: int) -> int:
-    """Derive a sparse fact for the element around, once: DONE, or a status."""
+    """Derive a sparse fact for the element around, once: DONE, or a status.
+
+    A fact OF_STAGE says what follows of a child that is the first of its kind: chains of several
+    stages have no sparse facts.
+    """
     ends = int64s(state, at.PROGRAM.fact_ends)
-    if ends[pr.OF_VALUE] <= fact >> 6 < ends[pr.OF_STAGE]:
-        return derive_last(state, fact, around, result)
-    return derive_once(state, fact)
+    number = fact - 64 * ends[pr.OF_VALUE]
+    if number < 0 or fact >> 6 >= ends[pr.OF_STAGE]:
+        return derive_once(state, fact)
+    starts, lasts = int64s(state, at.PROGRAM.last_starts), int32s(state, at.PROGRAM.lasts)
+    of_chain, stages = int64s(state, at.PROGRAM.stage_starts), int32s(state, at.PROGRAM.stages)
+    bases = int32s(state, at.PROGRAM.counter_bases)
+    status = at.DONE
+    for i in range(starts[number], starts[number + 1]):
+        chain, follows = np.int64(lasts[2 * i]), np.int64(lasts[2 * i + 1])
+        kind, counter = stages[3 * of_chain[chain]], stages[3 * of_chain[chain] + 1]
+        is_first = in_set(state, result, kind) and not in_set(state, around, bases[counter] + 1)
+        if is_first and not status:
+            status = derive_once(state, follows)
+    return status
 
 
 @inlined
@@ -301,31 +275,10 @@ def derive_once(state: Int64, fact: int) -> int:
     return status
 
 
-@called
-def derive_last(state: Int64, stage: int, around: int, result: int) -> int:
-    """Derive what follows of a child that has a fact OF_STAGE, and is the first of its kind.
-
-    Chains of several stages have no sparse facts.
-    """
-    ends = int64s(state, at.PROGRAM.fact_ends)
-    starts, lasts = int64s(state, at.PROGRAM.last_starts), int32s(state, at.PROGRAM.lasts)
-    of_chain, stages = int64s(state, at.PROGRAM.stage_starts), int32s(state, at.PROGRAM.stages)
-    bases = int32s(state, at.PROGRAM.counter_bases)
-    number = stage - 64 * ends[pr.OF_VALUE]
-    status = at.DONE
-    for i in range(starts[number], starts[number + 1]):
-        chain, fact = np.int64(lasts[2 * i]), np.int64(lasts[2 * i + 1])
-        kind, counter = stages[3 * of_chain[chain]], stages[3 * of_chain[chain] + 1]
-        is_first = in_set(state, result, kind) and not in_set(state, around, bases[counter] + 1)
-        if is_first and not status:
-            status = derive_once(state, fact)
-    return status
-
-
 @inlined
 def in_set(state: Int64, number: int, fact: int) -> bool:
     """Whether a fact is in a set."""
-    offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
+    offsets, places, words = sets(state)
     place = fact >> 6
     low, high = offsets[number], offsets[number + 1]
     end = high
@@ -337,7 +290,7 @@ def in_set(state: Int64, number: int, fact: int) -> bool:
             high = middle
     if low == end or places[low] != place:
         return False
-    return uint64s(state, at.CACHE.facts.words)[low] >> (U(fact) & U(63)) & U(1) != U(0)
+    return words[low] >> (U(fact) & U(63)) & U(1) != U(0)
 
 
 # -- where rules are -------------------------------------------------------------------------------
@@ -360,16 +313,14 @@ def find_reached(state: Int64, where: int, node: int) -> int:
         return -at.FULL_REACHED
     is_here = False
     if where & PENDING:
-        offsets = int64s(state, at.CACHE.pendings.starts)
-        members = int32s(state, at.CACHE.pendings.members)
+        offsets, members = lists(state, at.CACHE.pendings)
         pending = where ^ PENDING
         while pending:
             for i in range(offsets[pending], offsets[pending + 1]):
                 is_here |= members[i] == node
             pending = int64s(state, at.CACHE.pending_info)[pending * at.PENDING_COLUMNS + at.AROUND]
     else:
-        offsets = int64s(state, at.CACHE.states.starts)
-        members = int32s(state, at.CACHE.states.members)
+        offsets, members = lists(state, at.CACHE.states)
         ruled = np.int64(int32s(state, at.CACHE.state_info)[where * at.STATE_COLUMNS + at.RULED])
         for i in range(offsets[where], offsets[where] + ruled):
             is_here |= members[i] == node

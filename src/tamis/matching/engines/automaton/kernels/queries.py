@@ -11,33 +11,16 @@ import numpy as np
 from tamis.core.arrays import Int32, Int64
 from tamis.core.kernel import called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
-from tamis.language.plain import (
-    ALL,
-    ANCHOR,
-    ANY,
-    ASKS,
-    BELOW,
-    END,
-    FIRST,
-    KIND_BITS,
-    STEP,
-    TEST_SHIFT,
-)
+from tamis.language import plain
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.compile import layout as at
-from tamis.matching.engines.automaton.kernels.build import (
-    accept_if,
-    add_formula,
-    chain_of,
-    derived,
-    node_behind,
-    passed,
-    stage,
-    value_is,
-)
+from tamis.matching.engines.automaton.kernels import build as at
+from tamis.matching.engines.automaton.kernels.build import add_formula
+
+KIND_MASK = (1 << plain.KIND_BITS) - 1
+"""The bits of a word that say what it is; flags are behind them."""
 
 
-@called
+@kernel
 def all_hold(state: Int64, first: int, last: int) -> int:
     """The formula of: all of some pending formulas hold."""
     pending, kinds = int32s(state, at.TABLES.pending), uint8s(state, at.TABLES.formula_kinds)
@@ -72,7 +55,7 @@ def all_hold(state: Int64, first: int, last: int) -> int:
     return join(state, several, pr.AND)
 
 
-@called
+@kernel
 def some_hold(state: Int64, first: int, last: int) -> int:
     """The formula of: one of some pending formulas holds, or several."""
     pending, others = int32s(state, at.TABLES.pending), int32s(state, at.TABLES.others)
@@ -90,7 +73,7 @@ def some_hold(state: Int64, first: int, last: int) -> int:
     return join(state, several, pr.OR)
 
 
-@called
+@kernel
 def negation(state: Int64, formula: int) -> int:
     """The formula of: another does not hold."""
     if formula in (at.TRUE, at.FALSE):
@@ -176,27 +159,6 @@ def depth(code: Int32, length: int) -> int:
     return most
 
 
-# -- for Python ------------------------------------------------------------------------------------
-
-
-@kernel
-def all_of(state: Int64, count: int) -> int:
-    """See ``all_hold``; of the first pending formulas."""
-    return all_hold(state, 0, count)
-
-
-@kernel
-def any_of(state: Int64, count: int) -> int:
-    """See ``some_hold``; of the first pending formulas."""
-    return some_hold(state, 0, count)
-
-
-@kernel
-def negation_of(state: Int64, formula: int) -> int:
-    """See ``negation``."""
-    return negation(state, formula)
-
-
 @kernel
 def formula_of(state: Int64, kind: int, length: int) -> int:
     """The number of the formula that is written as work."""
@@ -204,8 +166,7 @@ def formula_of(state: Int64, kind: int, length: int) -> int:
     return add_formula(state, kind, work, length, depth(work, length))
 
 
-# -- plain queries -
-
+# -- plain queries ---------------------------------------------------------------------------------
 
 # Columns of levels: what began, the node around it, where its formulas begin among those pending,
 # and elements in which all lies that was reached.
@@ -230,8 +191,7 @@ def add_plain(
     """Add queries from the first one on: the one that there is no room for, or how many there are.
 
     Args:
-        code, starts: of plain queries.
-        tests, strings, numbers: what theirs are called here.
+        tests, strings, numbers: what those of the plain queries are called here.
         answered: the query that each of them answers.
         room, code_room: rows, and numbers of formulas, that one of them may need.
     """
@@ -246,18 +206,11 @@ def add_plain(
 @called
 def has_room(state: Int64, room: int, code_room: int) -> bool:
     """Whether every table has room for some more."""
-    return (
-        (state[at.NODES] + room) * at.NODE_ROW <= len(int32s(state, at.TABLES.nodes))
-        and (state[at.FACTS] + room) * at.FACT_ROW <= len(int32s(state, at.TABLES.facts))
-        and (state[at.VALUES] + room) * at.VALUE_ROW <= len(int32s(state, at.TABLES.values))
-        and (state[at.CHAINS] + room) * at.CHAIN_ROW <= len(int32s(state, at.TABLES.chains))
-        and (state[at.LASTS] + room) * at.LAST_ROW <= len(int32s(state, at.TABLES.lasts))
-        and (state[at.RULES] + room) * at.RULE_ROW <= len(int32s(state, at.TABLES.rules))
-        and (state[at.ACCEPTS] + room) * at.ACCEPT_ROW <= len(int32s(state, at.TABLES.accepts))
-        and state[at.FORMULAS] + room < len(uint8s(state, at.TABLES.formula_kinds))
-        and state[at.LIMITS] + room <= len(int32s(state, at.TABLES.limits))
-        and state[at.CODE] + code_room <= len(int32s(state, at.TABLES.formula_code))
-    )
+    for table in at.ROW_TABLES:
+        if (state[table.used] + room) * table.width > len(int32s(state, table.rows)):
+            return False
+    has_formulas = state[at.FORMULAS] + room < len(uint8s(state, at.TABLES.formula_kinds))
+    return has_formulas and state[at.CODE] + code_room <= len(int32s(state, at.TABLES.formula_code))
 
 
 @called
@@ -279,23 +232,23 @@ def add_query(
     cover = at.ALL_COVERED
     while index < end:
         word = np.int64(code[index])
-        kind = word & (1 << KIND_BITS) - 1
+        kind = word & KIND_MASK
         index += 1
-        if kind == ASKS:
+        if kind == plain.ASKS:
             literal = np.int64(code[index])
             index += 1
             number = strings[literal] if literal >= 0 else -1 - np.int64(numbers[-1 - literal])
-            pending[held] = asked(state, node, word >> KIND_BITS, number)
+            pending[held] = asked(state, node, word >> plain.KIND_BITS, number)
             held += 1
             uint8s(state, at.TABLES.reads_text)[cover] = 1
-        elif kind != END:
+        elif kind != plain.END:
             row = level * LEVEL_ROW
             levels[row + BEGUN], levels[row + AROUND] = word, node
             levels[row + HELD], levels[row + COVER] = held, cover
             level += 1
-            if kind == STEP:
-                test = np.int64(tests[word >> KIND_BITS + TEST_SHIFT])
-                node = node_behind(state, node, word >> KIND_BITS & BELOW, test)
+            if kind == plain.STEP:
+                test = np.int64(tests[word >> plain.KIND_BITS + plain.TEST_SHIFT])
+                node = at.add_node(state, node, word >> plain.KIND_BITS & plain.BELOW, test)
                 if uint8s(state, at.TABLES.test_kinds)[test] == at.TEXT_NODE:
                     uint8s(state, at.TABLES.reads_text)[cover] = 1
                 if covers[test] >= 0:
@@ -305,7 +258,7 @@ def add_query(
             row = level * LEVEL_ROW
             begun, first = np.int64(levels[row + BEGUN]), np.int64(levels[row + HELD])
             if level == depth:
-                accept_if(state, node, all_hold(state, first, held), query)
+                at.add_accept(state, node, all_hold(state, first, held), query)
                 return
             pending[first] = closed(state, begun, node, first, held)
             held = first + 1
@@ -320,7 +273,7 @@ def anchored(code: Int32, index: int, end: int) -> tuple[int, int]:
     ``//a/b``, and what is true of b need not be a fact of a.
     """
     depth = 0
-    while not code[index] >> KIND_BITS & ANCHOR:
+    while not code[index] >> plain.KIND_BITS & plain.ANCHOR:
         depth += 1
         index += 1
     while is_step(code[index + 1]) and end_of(code, index + 1) == end - 2:
@@ -333,7 +286,7 @@ def anchored(code: Int32, index: int, end: int) -> tuple[int, int]:
 @inlined
 def is_step(word: int) -> bool:
     """Whether a word begins a level, of any of the nodes that pass."""
-    return word & (1 << KIND_BITS) - 1 == STEP and not word >> KIND_BITS & FIRST
+    return word & KIND_MASK == plain.STEP and not word >> plain.KIND_BITS & plain.FIRST
 
 
 @inlined
@@ -341,10 +294,10 @@ def end_of(code: Int32, index: int) -> int:
     """Where the level ends that begins somewhere."""
     depth = 0
     while True:
-        kind = code[index] & (1 << KIND_BITS) - 1
-        if kind == ASKS:
+        kind = code[index] & KIND_MASK
+        if kind == plain.ASKS:
             index += 1
-        elif kind == END:
+        elif kind == plain.END:
             depth -= 1
             if depth == 0:
                 return index
@@ -356,23 +309,24 @@ def end_of(code: Int32, index: int) -> int:
 @inlined
 def closed(state: Int64, begun: int, node: int, first: int, held: int) -> int:
     """The formula of a level that ends, around it."""
-    kind = begun & (1 << KIND_BITS) - 1
-    if kind == ANY:
+    kind = begun & KIND_MASK
+    if kind == plain.ANY:
         return some_hold(state, first, held)
     holds = all_hold(state, first, held)
-    if kind == ALL:
+    if kind == plain.ALL:
         return holds
-    if kind != STEP:
+    if kind != plain.STEP:
         return negation(state, holds)
-    flags = begun >> KIND_BITS
-    if flags & FIRST:
-        return passed(state, node, chain_of(state, stage(state, node, at.TRUE)), holds)
-    return derived(state, node, flags & BELOW, holds)
+    flags = begun >> plain.KIND_BITS
+    if flags & plain.FIRST:
+        chain = at.add_chain(state, at.add_stage(state, node, at.TRUE))
+        return at.add_passed(state, node, chain, holds)
+    return at.add_derived(state, node, flags & plain.BELOW, holds)
 
 
 @inlined
 def asked(state: Int64, node: int, operator: int, literal: int) -> int:
     """The formula of: the string value of what a node stands for is as asked."""
     if operator == UNEQUAL_TO and literal >= 0:
-        return negation(state, value_is(state, node, 0, EQUAL_TO, literal))
-    return value_is(state, node, 0, operator, literal)
+        return negation(state, at.add_value(state, node, 0, EQUAL_TO, literal))
+    return at.add_value(state, node, 0, operator, literal)

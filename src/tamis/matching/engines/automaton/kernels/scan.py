@@ -1,4 +1,4 @@
-"""Documents, event by event."""
+"""Documents, event by event: a look-up at the start of an element, one or two at its end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,14 @@ from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.answers import add_occurrence, can_report, report
 from tamis.matching.engines.automaton.kernels.ends import close, closed, merge_facts
-from tamis.matching.engines.automaton.kernels.facts import pair, slot_of
+from tamis.matching.engines.automaton.kernels.facts import (
+    add_occurrence,
+    can_report,
+    pair,
+    report,
+    slot_of,
+)
 from tamis.matching.engines.automaton.kernels.overlay import (
     begin_overlay,
     close_overlay,
@@ -34,8 +39,7 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
 
     Args:
         place: of the node, as a number.
-        buffer: the place of the buffer that its string value is in.
-        start, end: where.
+        buffer: the field of the array that its string value is in, from ``start`` to ``end``.
     """
     if not can_report(state):
         return at.FULL_FOUND

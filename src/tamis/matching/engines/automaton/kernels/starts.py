@@ -23,22 +23,20 @@ from tamis.matching.engines.automaton.kernels.facts import (
     derive,
     has_room,
     holds_fact,
-    intern,
+    intern_answer,
     intern_derived,
     is_set,
+    lists,
     mixed,
     remove_set,
     set_bit,
+    sets,
 )
 
 
 @called
 def advance(state: Int64, outer: int, symbol: int) -> int:
-    """The state of a child with a symbol, which becomes known; or a status, negated.
-
-    Args:
-        outer: the state of its parent.
-    """
+    """The state of a child, by its parent's and a symbol, which is new; or a status, negated."""
     inherited = np.int64(int32s(state, at.CACHE.state_info)[outer * at.STATE_COLUMNS + at.OWN])
     count = find_reached_nodes(state, outer, inherited, symbol)
     next = at.DEAD
@@ -61,13 +59,12 @@ def find_reached_nodes(state: Int64, outer: int, inherited: int, symbol: int) ->
     passed = wildcards[symbol * row : (symbol + 1) * row]
     reached = int32s(state, at.SCRATCH.nodes)
     count = 0
-    offsets, members = int64s(state, at.CACHE.states.starts), int32s(state, at.CACHE.states.members)
+    offsets, members = lists(state, at.CACHE.states)
     for i in range(offsets[outer], offsets[outer + 1]):
         row = members[i] * pr.NODE_COLUMNS
         start, end = nodes[row + pr.CHILDREN], nodes[row + pr.DESCENDANTS]
         count = reach(tests, start, end, symbol, passed, reached, count)
-    offsets = int64s(state, at.CACHE.pendings.starts)
-    members = int32s(state, at.CACHE.pendings.members)
+    offsets, members = lists(state, at.CACHE.pendings)
     pending = inherited
     while pending:
         for i in range(offsets[pending], offsets[pending + 1]):
@@ -85,11 +82,8 @@ def reach(
     """List which of some nodes a symbol reaches: how many are listed then.
 
     Instead of a branch that a processor would have to guess, each node is written down, in vain
-    where it is not reached.
-
-    Args:
-        tests: those of nodes that follow each other ascend, no two of them equal; wildcards first.
-        passed: which wildcards the symbol passes.
+    where it is not reached. The tests of nodes that follow each other ascend, no two of them equal;
+    wildcards come first.
     """
     node = start
     taken = count
@@ -123,18 +117,17 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
     for i in range(count):
         node = reached[i]
         row = node * pr.NODE_COLUMNS
-        for j in range(
-            nodes[row + pr.UNCONDITIONAL], nodes[row + pr.NODE_COLUMNS + pr.UNCONDITIONAL]
-        ):
+        next = row + pr.NODE_COLUMNS
+        for j in range(nodes[row + pr.UNCONDITIONAL], nodes[next + pr.UNCONDITIONAL]):
             derive(state, facts[j])
         if (
-            nodes[row + pr.RULES] < nodes[row + pr.NODE_COLUMNS + pr.RULES]
-            or nodes[row + pr.GRIDS] < nodes[row + pr.NODE_COLUMNS + pr.GRIDS]
+            nodes[row + pr.RULES] < nodes[next + pr.RULES]
+            or nodes[row + pr.GRIDS] < nodes[next + pr.GRIDS]
             or is_set(sparse, node)
         ):
             members[ruled] = node
             ruled += 1
-        elif nodes[row + pr.CHILDREN] < nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]:
+        elif nodes[row + pr.CHILDREN] < nodes[next + pr.CHILDREN]:
             others[unruled] = node
             unruled += 1
         else:
@@ -142,20 +135,21 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
         hash += mixed(node)
         set_bit(bits, node)
         int32s(state, at.SCRATCH.sources)[sources] = node
-        sources += nodes[row + pr.DESCENDANTS] < nodes[row + pr.NODE_COLUMNS + pr.CHILDREN]
+        sources += nodes[row + pr.DESCENDANTS] < nodes[next + pr.CHILDREN]
     for i in range(unruled):
         members[ruled + i] = others[i]
     unconditional = intern_derived(state)
-    next = -at.FULL_FACTS
+    found = -at.FULL_FACTS
     if unconditional >= 0:
-        hash += (mixed(inherited) ^ mixed(answer + 1) * MIXER) * MIXER + mixed(
-            unconditional
-        ) * MIXER
-        next = known_state(state, ruled + unruled, hash, inherited, unconditional, answer)
-        if next < 0:
-            next = add_state(state, ruled, unruled, sources, hash, inherited, unconditional, answer)
+        hash += (mixed(inherited) ^ mixed(answer + 1) * MIXER) * MIXER
+        hash += mixed(unconditional) * MIXER
+        found = known_state(state, ruled + unruled, hash, inherited, unconditional, answer)
+        if found < 0:
+            found = add_state(
+                state, ruled, unruled, sources, hash, inherited, unconditional, answer
+            )
     clear(bits, members, 0, ruled + unruled)
-    return next
+    return found
 
 
 @called
@@ -163,10 +157,8 @@ def known_state(
     state: Int64, count: int, hash: np.uint64, inherited: int, unconditional: int, answer: int
 ) -> int:
     """The state of the members whose bits are set, or -1."""
-    table = int32s(state, at.CACHE.states.slots)
-    offsets = int64s(state, at.CACHE.states.starts)
-    members = int32s(state, at.CACHE.states.members)
-    info = int32s(state, at.CACHE.state_info)
+    table, info = int32s(state, at.CACHE.states.slots), int32s(state, at.CACHE.state_info)
+    offsets, members = lists(state, at.CACHE.states)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
@@ -187,15 +179,9 @@ def known_state(
 
 @called
 def add_state(
-    state: Int64,
-    ruled: int,
-    unruled: int,
-    sources: int,
-    hash: np.uint64,
-    inherited: int,
-    unconditional: int,
-    answer: int,
-) -> int:
+    state: Int64, ruled: int, unruled: int, sources: int, hash: np.uint64,
+    inherited: int, unconditional: int, answer: int,
+) -> int:  # fmt: skip
     """Add the state of the members that are listed; or a status, negated."""
     members = int32s(state, at.SCRATCH.members)
     count = ruled + unruled
@@ -214,12 +200,9 @@ def add_state(
     info[row + at.RULED] = ruled
     info[row + at.INHERITED] = inherited
     info[row + at.OWN] = own
-    facts = int64s(state, at.CACHE.facts.starts)
-    info[row + at.READS] = (
-        facts[unconditional] < facts[unconditional + 1]
-        and int32s(state, at.CACHE.facts.places)[facts[unconditional]]
-        < int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
-    )
+    starts, places, _ = sets(state)
+    first, groups = starts[unconditional], int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
+    info[row + at.READS] = first < starts[unconditional + 1] and places[first] < groups
     return row // at.STATE_COLUMNS
 
 
@@ -239,7 +222,7 @@ def accepted_at_once(state: Int64, count: int) -> int:
                 found += 1
     if found == 0:
         return at.NOTHING
-    number = intern(state, at.CACHE.answers, answers, found, bits)
+    number = intern_answer(state, answers, found)
     return number if number >= 0 else at.NOTHING - 1
 
 
@@ -277,8 +260,7 @@ def turn_to(state: Int64, pending: int) -> None:
             mine = info[mine * at.PENDING_COLUMNS + at.AROUND]
         else:
             its = info[its * at.PENDING_COLUMNS + at.AROUND]
-    offsets = int64s(state, at.CACHE.pendings.starts)
-    nodes = int32s(state, at.CACHE.pendings.members)
+    offsets, nodes = lists(state, at.CACHE.pendings)
     bits, needed = uint8s(state, at.SCRATCH.pending_bits), uint64s(state, at.SCRATCH.needed)
     number = before
     while number != mine:
@@ -297,11 +279,9 @@ def turn_to(state: Int64, pending: int) -> None:
 
 @called
 def find_pending(state: Int64, count: int, inherited: int) -> int:
-    """What is pending inside of an element that reaches some sources; or a status, negated.
+    """What is pending inside of an element, where ``inherited`` is around it; or a status, negated.
 
-    Args:
-        count: how many sources are listed: nodes with steps to descendants.
-        inherited: what is pending around it.
+    So many sources are listed that the element reaches: nodes with steps to descendants.
     """
     turn_to(state, inherited)
     sources, bits = int32s(state, at.SCRATCH.sources), uint8s(state, at.SCRATCH.pending_bits)
@@ -347,8 +327,7 @@ def known_pending(state: Int64, total: int, hash: np.uint64) -> int:
 @called
 def all_have_bits(state: Int64, pending: int) -> bool:
     """Whether the bits of all pending nodes are set."""
-    offsets = int64s(state, at.CACHE.pendings.starts)
-    nodes = int32s(state, at.CACHE.pendings.members)
+    offsets, nodes = lists(state, at.CACHE.pendings)
     bits = uint8s(state, at.SCRATCH.pending_bits)
     number = pending
     while number and all_set(bits, nodes, offsets[number], offsets[number + 1]):

@@ -23,6 +23,7 @@ from tamis.matching.engines.automaton.kernels.facts import (
     derive,
     holds_fact,
     intern_derived,
+    sets,
     slot_of,
 )
 from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_derived, lay_over
@@ -38,25 +39,20 @@ def read_value(
 ) -> int:
     """The child facts, with what is true of a string value; or a status, negated.
 
-    Args:
-        buffer: the place of the buffer that it is in.
-        start, end: where.
+    The value is in a buffer, given by its field, from ``start`` to ``end``.
     """
     overlaid = state[at.OVERLAID]
-    offsets, places = int64s(state, at.CACHE.facts.starts), int32s(state, at.CACHE.facts.places)
-    unconditional = np.int64(
-        int32s(state, at.CACHE.state_info)[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
-    )
+    offsets, places, words = sets(state)
+    info = int32s(state, at.CACHE.state_info)
+    unconditional = np.int64(info[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS])
     last = int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
     i = offsets[unconditional]
     while child_facts >= 0 and i < offsets[unconditional + 1] and places[i] < last:
-        groups = uint64s(state, at.CACHE.facts.words)[i]
+        groups = words[i]
         while child_facts >= 0 and groups != U(0):
-            group = 64 * np.int64(places[i]) + first(groups)
+            row = (64 * np.int64(places[i]) + first(groups)) * pr.GROUP_COLUMNS
             groups &= groups - U(1)
-            child_facts = read_function(
-                state, group * pr.GROUP_COLUMNS, child_facts, buffer, start, end
-            )
+            child_facts = read_function(state, row, child_facts, buffer, start, end)
         i += 1
     if child_facts < 0:
         state[at.OVERLAID] = overlaid  # all is read again
@@ -282,13 +278,10 @@ def derive_gram(
     while row < last and grams[row + pr.GRAM] == wanted and grams[row + pr.GROUP] == group:
         begin, place = np.int64(grams[row + pr.BEGIN]), index - grams[row + pr.OFFSET]
         length = grams[row + pr.GRAM_ROW + pr.BEGIN] - begin
-        if place >= start and length <= end - place:
-            i = 0
-            while i < length and values[place + i] == texts[begin + i]:
-                i += 1
-            if i == length:
-                derive(state, np.int64(grams[row + pr.SAYS]))
-                is_found = True
+        is_inside = place >= start and length <= end - place
+        if is_inside and same_bytes(texts, begin, begin + length, values, place, place + length):
+            derive(state, np.int64(grams[row + pr.SAYS]))
+            is_found = True
         row += pr.GRAM_ROW
     return is_found
 
@@ -353,11 +346,8 @@ def read_number(state: Int64, row: int, child_facts: int, buffer: int, start: in
     if groups[row + pr.THRESHOLDS] == groups[row + pr.GROUP_COLUMNS + pr.THRESHOLDS]:
         return child_facts
     number = float64s(state, at.PROGRESS.number)
-    if (
-        state[at.NUMBER_BUFFER] != buffer
-        or state[at.NUMBER_START] != start
-        or state[at.NUMBER_END] != end
-    ):
+    last = (state[at.NUMBER_BUFFER], state[at.NUMBER_START], state[at.NUMBER_END])
+    if last != (buffer, start, end):
         state[at.NUMBER_BUFFER], state[at.NUMBER_START], state[at.NUMBER_END] = buffer, start, end
         if not parse_number(uint8s(state, buffer), start, end, number):
             return -at.ASKS_NUMBER
@@ -396,9 +386,8 @@ def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
     number = groups[row + pr.CLASSES] + which
     if not sets[number]:
         start, end = groups[row + pr.COMPARISONS], groups[row + pr.GROUP_COLUMNS + pr.COMPARISONS]
-        for i in range(
-            start * pr.COMPARISON_COLUMNS, end * pr.COMPARISON_COLUMNS, pr.COMPARISON_COLUMNS
-        ):
+        for comparison in range(start, end):
+            i = comparison * pr.COMPARISON_COLUMNS
             fact = np.int64(comparisons[i + pr.FACT])
             if is_true(comparisons, i, which, no_number) and not is_sparse(state, fact):
                 derive(state, fact)
