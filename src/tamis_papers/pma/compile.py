@@ -80,7 +80,7 @@ def build(keywords: Keywords, width: int, full_goto: bool) -> tuple[Pma, Int32]:
     if is_full:
         # No element has the symbol "#": its column is for elements without a label.
         children = np.argsort(trie.parent[1:], kind="stable").astype(np.int32) + np.int32(1)
-        ahocorasick.fill_rows(1, trie.parent, trie.symbol, trie.failures, children, full)
+        ahocorasick.fill_rows(1, width, trie.parent, trie.symbol, trie.failures, children, full)
     pma = Pma(
         full, trie.edges, trie.parent, trie.symbol, trie.failures, trie.depth, output_starts,
         output, output_fail,

@@ -23,7 +23,7 @@ from tamis.language.xpath import parse
 from tamis.matching.engine import Searcher
 from tamis.matching.engines import reference
 from tamis.matching.engines.automaton import compile_queries, refuses
-from tamis.matching.engines.automaton.compile import freeze, rules
+from tamis.matching.engines.automaton.compile import arrays, freeze
 from tamis.matching.engines.automaton.execute import Automaton
 
 STRUCTURE = Projection(attributes=ALL_NAMES, text=ALL_NAMES, misc=True, prefixes=True)
@@ -135,11 +135,11 @@ class Comparison:
         program = compile_queries(queries)
         with (
             patch.object(freeze, "MANY_RULES", 0),
-            patch.multiple(rules, GRID_RULES=1, SPARSEST=1 << 40),
+            patch.multiple(arrays, GRID_RULES=1, SPARSEST=1 << 40),
         ):
             bulk, numbers = in_bulk(queries)
             indexed = compile_queries(bulk)
-        with patch.multiple(rules, MANY_CONSTANTS=1, POPULAR=1 << 30):
+        with patch.multiple(arrays, MANY_CONSTANTS=1, POPULAR=1 << 30):
             sparse_program = compile_queries(bulk)
         programs = dict(zip(PROGRAMS, (program, indexed, sparse_program), strict=True))
         self.sliced += len(indexed.arrays.sliced)

@@ -32,7 +32,8 @@ from tamis.language.xpath import parse
 from tamis.matching.engines.automaton import compile_queries
 from tamis.matching.engines.automaton.cache import cache_of, fault_of_cache, named_arrays
 from tamis.matching.engines.automaton.check import fault_of_program
-from tamis.matching.engines.automaton.compile import freeze, rules, values
+from tamis.matching.engines.automaton.compile import arrays as compiled_arrays
+from tamis.matching.engines.automaton.compile import freeze
 from tamis.matching.engines.automaton.execute import Automaton
 from tamis.matching.engines.automaton.layout import CacheArrays
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays
@@ -98,9 +99,9 @@ def sample() -> Sample:
     queries = [parse(text, NAMESPACES) for text in EXPRESSIONS]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(freeze, "MANY_RULES", 3)
-        patch.setattr(rules, "MANY_CONSTANTS", 8)
-        patch.setattr(rules, "GRID_RULES", 12)
-        patch.setattr(values, "SEARCHED_CELLS", 60)
+        patch.setattr(compiled_arrays, "MANY_CONSTANTS", 8)
+        patch.setattr(compiled_arrays, "GRID_RULES", 12)
+        patch.setattr(compiled_arrays, "SEARCHED_CELLS", 60)
         program = compile_queries(queries)
     vocabulary = Vocabulary()  # and expat, for which nothing is compiled
     sources = [Source(text.encode()) for text in DOCUMENTS]

@@ -14,11 +14,11 @@ from tamis.documents.vocabulary import Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engines import reference
 from tamis.matching.engines.automaton import compile_queries
-from tamis.matching.engines.automaton.compile import rules
+from tamis.matching.engines.automaton.compile import arrays
 from tamis.matching.engines.automaton.execute import Automaton
 from tests.matching.automaton.comparison import STRUCTURE, answers
 
-MANY = [f"//z[y = 'c{n}']" for n in range(rules.MANY_CONSTANTS)]
+MANY = [f"//z[y = 'c{n}']" for n in range(arrays.MANY_CONSTANTS)]
 """So that the alphabet of y is large; of these documents none is true."""
 
 
@@ -151,7 +151,7 @@ def test_an_overlay_is_bounded() -> None:
 
 def test_a_popular_constant_is_in_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that many subscriptions ask for has all their rules looked at each time it is met."""
-    monkeypatch.setattr(rules, "POPULAR", 10)
+    monkeypatch.setattr(arrays, "POPULAR", 10)
     popular = [f"//a[y = 'c1'][b{n}]" for n in range(12)]
     assert facts([*MANY, *popular[:9]]) == len(MANY) + 1  # what y tells a
     assert facts([*MANY, *popular]) == len(MANY) - 1
@@ -204,7 +204,7 @@ def test_a_fact_is_spent_in_one_document(function: str) -> None:
 
 def test_rules_of_popular_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever many rules would be found by is in sets, however they come to be many."""
-    monkeypatch.setattr(rules, "POPULAR", 10)
+    monkeypatch.setattr(arrays, "POPULAR", 10)
     for popular in (
         [f"//p{n}/y[. = 'c1']" for n in range(12)],
         [f"//a[y = 'c1' or d{n}]" for n in range(12)],

@@ -139,8 +139,9 @@ def fill_shorter(is_found: Int32, failures: Int32, shorter: Int32) -> None:
 
 @kernel
 def fill_rows(
-    first: int, parent: Int32, columns: Int32, failures: Int32, children: Int32, rows: Int32
-) -> None:
+    first: int, width: int, parent: Int32, columns: Int32, failures: Int32, children: Int32,
+    rows: Int32,
+) -> None:  # fmt: skip
     """Write down where each symbol leads from the first nodes, failures included.
 
     Args:
@@ -149,9 +150,8 @@ def fill_rows(
         children: int32[]; all nodes but roots, by parent.
         rows: int32[some nodes * width], zeros.
     """
-    width = len(rows) // len(parent)
     position = 0
-    for node in range(len(parent)):
+    for node in range(len(rows) // width):
         row, failure = node * width, np.int64(failures[node]) * width
         for column in range(width):
             rows[row + column] = node if node < first else rows[failure + column]

@@ -275,9 +275,9 @@ def _depths(program: ProgramArrays, roots: int) -> Int64 | None:
     An edge leads to a larger number. So each round, which doubles how far ``around`` goes, ends
     nearer to a root.
     """
-    is_used, nodes = program.searched_keys != 0, len(program.searched_facts)
-    sources = (program.searched_keys[is_used] >> np.uint64(8)).astype(np.int64)
-    targets = program.searched_values[is_used]
+    keys, nodes = program.searched_edges[::2], len(program.searched_facts)
+    is_used = keys != 0
+    sources, targets = (keys[is_used] >> 32) - 1, program.searched_edges[1::2][is_used]
     if (
         len(targets) == len(is_used)
         or not np.array_equal(np.sort(targets), np.arange(roots + 1, nodes))
@@ -459,8 +459,8 @@ def _searched_lengths(program: ProgramArrays) -> Iterator[bool]:
     """Likewise, of the arrays about strings that values contain."""
     yield is_table(len(program.gram_bits)) and is_table(len(program.gram_slots))
     yield len(program.grams) > 0
-    nodes, keys = len(program.searched_facts), len(program.searched_keys)
-    yield is_table(keys) and keys == len(program.searched_values)
+    nodes = len(program.searched_facts)
+    yield is_table(len(program.searched_edges)) and len(program.searched_edges) > 1
     yield nodes == len(program.searched_failures)
     yield nodes == len(program.searched_outputs) == len(program.searched_shorter)
     yield len(program.searched_letters) == _LETTERS

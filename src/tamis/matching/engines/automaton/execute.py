@@ -312,23 +312,17 @@ class _NameSymbols:
     def __init__(self, program: AutomatonProgram) -> None:
         self._program = program
         self._vocabulary: Vocabulary | None = None
-        self._known = 0
         self._elements = self._attributes = np.zeros(0, np.int32)
 
     def of(self, vocabulary: Vocabulary) -> tuple[Int32, Int32]:
         """The symbol of an element, and that of an attribute, by name."""
         if vocabulary is not self._vocabulary:
             self._vocabulary = vocabulary
-            self._known = 0
             self._elements = self._attributes = np.zeros(0, np.int32)
-        count = len(vocabulary)
-        if count > len(self._elements):
-            self._elements = grown(self._elements, 64 + 2 * count)
-            self._attributes = grown(self._attributes, 64 + 2 * count)
-        program = self._program
-        for name in range(self._known, count):
-            expanded = vocabulary.expanded(name)
-            self._elements[name] = program.elements.of(*expanded, pr.OTHER_ELEMENT)
-            self._attributes[name] = program.attributes.of(*expanded, pr.OTHER_ATTRIBUTE)
-        self._known = count
+        if len(vocabulary) > len(self._elements):
+            new = [vocabulary.expanded(n) for n in range(len(self._elements), len(vocabulary))]
+            elements = [self._program.elements.of(*name, pr.OTHER_ELEMENT) for name in new]
+            attributes = [self._program.attributes.of(*name, pr.OTHER_ATTRIBUTE) for name in new]
+            self._elements = np.append(self._elements, np.array(elements, np.int32))
+            self._attributes = np.append(self._attributes, np.array(attributes, np.int32))
         return self._elements, self._attributes

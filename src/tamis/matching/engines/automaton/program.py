@@ -138,8 +138,7 @@ class ProgramArrays(NamedTuple):
         searched_rows: int32[n, letters]; where each letter leads from the first nodes, which are
             those near their root. A node stands for the strings that begin like it; they are
             numbered from 1.
-        searched_keys: uint64[2**k], searched_values: int32[2**k], a hash table: by 256 times a
-            node, and a byte, the next node.
+        searched_edges: int64[2**k]; see ``tamis.core.kernel.ahocorasick``.
         searched_failures: int32[n]; the node of the longest string in the same trie that the string
             of the node ends with.
         searched_outputs: int32[n]; the node of the longest constant that the string of the node is
@@ -193,8 +192,7 @@ class ProgramArrays(NamedTuple):
     gram_bytes: Bytes
     searched_letters: Bytes
     searched_rows: Int32
-    searched_keys: Words
-    searched_values: Int32
+    searched_edges: Int64
     searched_failures: Int32
     searched_outputs: Int32
     searched_shorter: Int32

@@ -14,9 +14,14 @@ from tamis.core.arrays import Bytes, Floats, Int32, Int64, Words, distinct, free
 from tamis.core.errors import UsageError
 from tamis.documents.vocabulary import ALL_NAMES, Name, Names, Projection
 from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.compile.arrays import (
+    Asked,
+    SparseFacts,
+    Strings,
+    grid_arrays,
+    value_arrays,
+)
 from tamis.matching.engines.automaton.compile.builder import Builder, Tables, Test
-from tamis.matching.engines.automaton.compile.rules import SparseFacts, grid_arrays
-from tamis.matching.engines.automaton.compile.values import Asked, Strings, value_arrays
 from tamis.matching.engines.automaton.kernels import build as at
 from tamis.matching.engines.automaton.kernels.freeze import count_uses, finish, weigh
 from tamis.matching.engines.automaton.program import AutomatonProgram, ProgramArrays, Symbols

@@ -236,25 +236,24 @@ class Compiler:
         return builder.chain(child, stages, last)
 
     def _compares_count(self, operator: str, path: m.Path, literal: float, node: int) -> int:
-        formulas = self.builder.formulas
+        if literal == math.inf:
+            return at.TRUE if operator in ("<", "<=", "!=") else at.FALSE
+        literal = max(literal, -1.0)  # all below count as this
         lowest, highest = 0, COUNT_MAX + 1
         match operator:
             case "=" | "!=":
                 lowest = highest = int(literal) if literal.is_integer() else -1
             case "<":
-                highest = math.ceil(literal) - 1 if literal < math.inf else highest
+                highest = math.ceil(literal) - 1
             case "<=":
-                highest = math.floor(literal) if literal < math.inf else highest
+                highest = math.floor(literal)
             case ">":
-                lowest = math.floor(literal) + 1 if abs(literal) < math.inf else lowest
+                lowest = math.floor(literal) + 1
             case ">=":
-                lowest = math.ceil(literal) if abs(literal) < math.inf else lowest
-        if operator in (">", ">=") and literal == math.inf:
-            return at.FALSE
-        if literal == -math.inf:
-            highest = -1 if operator in ("<", "<=") else highest
-        limit = int(max(literal, 0)) + 1 if literal < math.inf else 1
+                lowest = math.ceil(literal)
+        limit = int(max(literal, 0)) + 1
         lowest = max(lowest, 0)
+        formulas = self.builder.formulas
         if lowest > highest:
             formula = at.FALSE
         elif lowest == 0 and highest >= limit:

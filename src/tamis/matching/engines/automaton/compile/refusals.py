@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from tamis.language import model as m
 from tamis.matching.engines.automaton import program as pr
@@ -28,7 +29,7 @@ def refuses(query: m.Query) -> str | None:
     >>> refuses(parse("//a[not(b)]")), refuses(parse("//a[name() = 'x']"))
     (None, 'it calls name()')
     """
-    reason = _refusal(query.expression)
+    reason = next(_refusals(query.expression), None)
     if reason is not None:
         return reason
     steps, twofold = _size(query.expression)
@@ -40,80 +41,75 @@ def refuses(query: m.Query) -> str | None:
     return None
 
 
-def _refusal(expression: m.Expression) -> str | None:
+def _refusals(expression: m.Expression) -> Iterator[str]:
+    """Why the engine cannot run an expression: each reason."""
     match expression:
-        case m.Exists(paths):
-            reasons = (_path_refusal(path) for path in paths)
-        case m.Compare(_, m.Nodes(paths), _):
-            reasons = (_path_refusal(path) for path in paths)
+        case m.Exists(paths) | m.Compare(_, m.Nodes(paths), _):
+            for path in paths:
+                yield from _path_refusals(path)
         case m.Compare(_, m.Count(path), literal):
             assert isinstance(literal, float)
             if COUNT_MAX <= literal < math.inf:
-                return f"a count is compared with {COUNT_MAX} or more"
-            return _count_refusal(path) or _path_refusal(path)
+                yield f"a count is compared with {COUNT_MAX} or more"
+            yield from _count_refusals(path)
+            yield from _path_refusals(path)
         case m.Not(operand):
-            return _refusal(operand)
+            yield from _refusals(operand)
         case m.And(operands) | m.Or(operands):
-            reasons = (_refusal(operand) for operand in operands)
-        case m.Constant():
-            return None
-        case m.Compare(_, value, _):
-            return _string_refusal(value)
+            for operand in operands:
+                yield from _refusals(operand)
         case m.Contains(_, literal) if len(literal) > SEARCHED_MAX:
-            return f"a string of more than {SEARCHED_MAX} characters is searched for"
-        case m.Contains(text, _) | m.StartsWith(text, _):
-            return _string_refusal(text)
-    return next((reason for reason in reasons if reason is not None), None)
+            yield f"a string of more than {SEARCHED_MAX} characters is searched for"
+        case m.Compare(_, value, _) | m.Contains(value, _) | m.StartsWith(value, _):
+            yield from _string_refusals(value)
 
 
-def _string_refusal(value: m.Value) -> str | None:
+def _string_refusals(value: m.Value) -> Iterator[str]:
     match value:
         case m.StringLength(text) | m.NormalizeSpace(text):
-            return _string_refusal(text)
+            yield from _string_refusals(text)
         case m.StringOf(path):
-            return _first_refusal(path) or _path_refusal(path)
+            yield from _first_refusals(path)
+            yield from _path_refusals(path)
         case m.NameOf(_, local):
-            return "it calls local-name()" if local else "it calls name()"
-    raise AssertionError(value)  # Nodes and Count have their own
+            yield "it calls local-name()" if local else "it calls name()"
+        case _:
+            raise AssertionError(value)  # Nodes and Count have their own
 
 
-def _first_refusal(path: m.Path) -> str | None:
+def _first_refusals(path: m.Path) -> Iterator[str]:
     """Why the first of the nodes of a path cannot be found, if it cannot."""
     steps = m.without_here(path.steps)
     for index, step in enumerate(steps):
         if step.axis is m.Axis.ATTRIBUTE:
             test = step.test
             is_one = isinstance(test, m.NameTest) and None not in (test.namespace, test.local)
-            if is_one and index + 1 == len(steps):
-                continue
-        elif step.axis is m.Axis.CHILD and step.test is not m.KindTest.NODE:
-            continue
-        return "the first of several nodes is asked for, and they are not just children"
-    return None
+            leads = is_one and index + 1 == len(steps)
+        else:
+            leads = step.axis is m.Axis.CHILD and step.test is not m.KindTest.NODE
+        if not leads:
+            yield "the first of several nodes is asked for, and they are not just children"
 
 
-def _path_refusal(path: m.Path) -> str | None:
+def _path_refusals(path: m.Path) -> Iterator[str]:
     if len(path.steps) > PATH_MAX:
-        return f"a path has more than {PATH_MAX} steps"
+        yield f"a path has more than {PATH_MAX} steps"
     for step in path.steps:
         for predicate in step.predicates:
-            if isinstance(predicate, m.Position):
-                if predicate.number > COUNT_MAX:
-                    return f"a position is over {COUNT_MAX}"
-            elif (reason := _refusal(predicate)) is not None:
-                return reason
-    return None
+            if not isinstance(predicate, m.Position):
+                yield from _refusals(predicate)
+            elif predicate.number > COUNT_MAX:
+                yield f"a position is over {COUNT_MAX}"
 
 
-def _count_refusal(path: m.Path) -> str | None:
+def _count_refusals(path: m.Path) -> Iterator[str]:
     if not path.steps:
-        return "the document is counted"
+        yield "the document is counted"
     for step in path.steps:
         if step.axis not in (m.Axis.CHILD, m.Axis.ATTRIBUTE):
-            return "nodes are counted on other steps than to children and attributes"
-        if any(isinstance(predicate, m.Position) for predicate in step.predicates):
-            return "nodes at a position are counted"
-    return None
+            yield "nodes are counted on other steps than to children and attributes"
+        if has_position(step):
+            yield "nodes at a position are counted"
 
 
 def _size(expression: m.Expression) -> tuple[int, int]:

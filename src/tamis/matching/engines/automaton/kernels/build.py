@@ -152,11 +152,7 @@ find_row = slot_finder(is_row)
 
 @inlined
 def add_row(state: Int64, table: Any, row: Any) -> int:
-    """The number of a row, which is added where it is new; there must be room.
-
-    Args:
-        table: a ``RowTable``; its ``keys`` of the five numbers are looked at.
-    """
+    """The number of a row of a ``RowTable``, which is added where it is new; there must be room."""
     rows, slots, keys = int32s(state, table.rows), int32s(state, table.slots), table.keys
     slot = find_row(slots, hash_row(keys, row), (rows, table.width, keys), row)
     if slots[slot] != 0:
@@ -394,8 +390,7 @@ def add_stage(state: Int64, node: int, formula: int) -> int:
 def add_chain(state: Int64, first: int) -> int:
     """The chain of one stage, which the first child passes that has a fact.
 
-    Args:
-        first: the fact; or, below 0, what names a chain that the builder knows the stages of.
+    Below 0 is, instead of the fact, what names a chain that the builder knows the stages of.
     """
     known = state[CHAINS]
     chain = add_row(state, CHAIN_TABLE, (first, 0, 0, 0, 0))

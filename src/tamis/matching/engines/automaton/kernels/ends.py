@@ -13,25 +13,7 @@ from tamis.core.kernel.bits import first, ones
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.facts import (
-    add_set,
-    derive,
-    derive_word,
-    holds_fact,
-    intern_derived,
-    intern_sliced,
-    is_crowded,
-    is_set,
-    lists,
-    pair,
-    put,
-    remove_set,
-    set_bit,
-    sets,
-    slot_of,
-    take_slices,
-    union,
-)
+from tamis.matching.engines.automaton.kernels import facts as sets
 from tamis.matching.engines.automaton.kernels.starts import turn_to
 
 SEARCH = 8
@@ -41,7 +23,7 @@ SEARCH = 8
 @called
 def close(state: Int64, current: int, child_facts: int) -> int:
     """The result and answer of an element, which become known: DONE, or a status, negated."""
-    if is_crowded(state, at.CACHE.closes):
+    if sets.is_crowded(state, at.CACHE.closes):
         return -at.FULL_CLOSES
     info = int32s(state, at.CACHE.state_info)
     row = current * at.STATE_COLUMNS
@@ -51,13 +33,13 @@ def close(state: Int64, current: int, child_facts: int) -> int:
     follow_rules(state, current, child_facts)
     queries = taken = state[at.TAKEN]
     if child_facts != at.EMPTY and len(int32s(state, at.PROGRAM.sliced)):
-        taken = take_slices(state, current, taken)
+        taken = sets.take_slices(state, current, taken)
     if child_facts != at.EMPTY:
         pass_on(state, child_facts, np.int64(info[row + at.INHERITED]))
     unload_facts(state, current, child_facts)
-    result, answer = intern_derived(state), at.NOTHING
+    result, answer = sets.intern_derived(state), at.NOTHING
     if taken:
-        answer = intern_sliced(state, queries, taken)
+        answer = sets.intern_sliced(state, queries, taken)
         if answer < 0:
             return -at.FULL_ANSWERS
     if result < 0:
@@ -66,7 +48,8 @@ def close(state: Int64, current: int, child_facts: int) -> int:
         info[row + at.RESULT] = result
         info[row + at.RESULT_ANSWER] = answer
     else:
-        put(state, at.CACHE.closes, pair(current, child_facts), result | (answer + 1) << 32)
+        value = result | (answer + 1) << 32
+        sets.put(state, at.CACHE.closes, sets.pair(current, child_facts), value)
     return at.DONE
 
 
@@ -80,13 +63,13 @@ def closed(state: Int64, current: int, child_facts: int) -> int:
             if status < 0:
                 return status
         return np.int64(info[row + at.RESULT]) | (np.int64(info[row + at.RESULT_ANSWER]) + 1) << 32
-    keys, key = uint64s(state, at.CACHE.closes.keys), pair(current, child_facts)
-    slot = slot_of(keys, key)
+    keys, key = uint64s(state, at.CACHE.closes.keys), sets.pair(current, child_facts)
+    slot = sets.slot_of(keys, key)
     if keys[slot] == U(0):
         status = close(state, current, child_facts)
         if status < 0:
             return status
-        slot = slot_of(keys, key)
+        slot = sets.slot_of(keys, key)
     return int64s(state, at.CACHE.closes.values)[slot]
 
 
@@ -97,8 +80,8 @@ def load_facts(state: Int64, current: int, child_facts: int) -> None:
     Of what is unconditional, facts about the element itself hold there; others it derives.
     """
     facts, info = uint64s(state, at.SCRATCH.child_facts), int32s(state, at.CACHE.state_info)
-    add_set(state, facts, child_facts)
-    offsets, places, words = sets(state)
+    sets.add_set(state, facts, child_facts)
+    offsets, places, words = sets.fact_sets(state)
     last = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
     unconditional = info[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS]
     i = offsets[unconditional]
@@ -106,7 +89,7 @@ def load_facts(state: Int64, current: int, child_facts: int) -> None:
         facts[U(places[i])] |= words[i]
         i += 1
     if state[at.HAS_COUNTERS]:
-        set_counts(state, child_facts)
+        set_counts(state, child_facts, True)
 
 
 @called
@@ -116,13 +99,13 @@ def unload_facts(state: Int64, current: int, child_facts: int) -> None:
     info = int32s(state, at.CACHE.state_info)
     clear_facts(state, info[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS])
     if state[at.HAS_COUNTERS]:
-        clear_counts(state, child_facts)
+        set_counts(state, child_facts, False)
 
 
 @called
 def clear_facts(state: Int64, number: int) -> None:
     """Clear the words of the facts that hold, where a set has some."""
-    offsets, places, _ = sets(state)
+    offsets, places, _ = sets.fact_sets(state)
     facts = uint64s(state, at.SCRATCH.child_facts)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] = U(0)
@@ -131,17 +114,17 @@ def clear_facts(state: Int64, number: int) -> None:
 @called
 def derive_unconditional(state: Int64, unconditional: int) -> None:
     """Derive what is unconditional, but for facts about the element itself."""
-    offsets, places, words = sets(state)
+    offsets, places, words = sets.fact_sets(state)
     end = int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF]
     for i in range(offsets[unconditional], offsets[unconditional + 1]):
         if places[i] >= end:
-            derive_word(state, np.int64(places[i]), words[i])
+            sets.derive_word(state, np.int64(places[i]), words[i])
 
 
 @called
 def pass_on(state: Int64, child_facts: int, inherited: int) -> None:
     """Derive the child facts about descendants that pending nodes need."""
-    offsets, places, words = sets(state)
+    offsets, places, words = sets.fact_sets(state)
     ends, needed = int64s(state, at.PROGRAM.fact_ends), uint64s(state, at.SCRATCH.needed)
     i, end = offsets[child_facts], offsets[child_facts + 1]
     while i < end and places[i] < ends[pr.OF_CHILD]:
@@ -151,7 +134,7 @@ def pass_on(state: Int64, child_facts: int, inherited: int) -> None:
     while i < end and places[i] < ends[pr.OF_DESCENDANT]:
         word = words[i] & needed[U(places[i])]
         if word != U(0):
-            derive_word(state, np.int64(places[i]), word)
+            sets.derive_word(state, np.int64(places[i]), word)
         i += 1
 
 
@@ -165,7 +148,7 @@ def follow_rules(state: Int64, current: int, child_facts: int) -> None:
     Which of them hold is what a processor cannot guess, so all are written down first, in vain
     where they do not.
     """
-    offsets, members = lists(state, at.CACHE.states)
+    offsets, members = sets.lists(state, at.CACHE.states)
     nodes, rules = int32s(state, at.PROGRAM.nodes), int32s(state, at.PROGRAM.rules)
     facts = uint64s(state, at.SCRATCH.child_facts)
     start = offsets[current]
@@ -187,9 +170,9 @@ def follow_rules(state: Int64, current: int, child_facts: int) -> None:
         for place in range(rule * pr.RULE_COLUMNS, rule_end * pr.RULE_COLUMNS, pr.RULE_COLUMNS):
             passed[U(count)] = place
             count += (
-                holds_fact(facts, rules[U(place + pr.WATCHED)])
-                & holds_fact(facts, rules[U(place + pr.ALSO)])
-                & holds_fact(facts, rules[U(place + pr.THIRD)])
+                sets.holds_fact(facts, rules[U(place + pr.WATCHED)])
+                & sets.holds_fact(facts, rules[U(place + pr.ALSO)])
+                & sets.holds_fact(facts, rules[U(place + pr.THIRD)])
             )
     for i in range(count):
         follow(state, rules, np.int64(passed[i]))
@@ -241,8 +224,8 @@ def pass_word(state: Int64, number: int, child_facts: np.uint64, count: int) -> 
         for rule in range(runs[run], runs[run + 1]):
             place = rule * pr.RULE_COLUMNS
             passed[U(total)] = place
-            has_also = holds_fact(facts, rules[place + pr.ALSO])
-            total += has_also & holds_fact(facts, rules[place + pr.THIRD])
+            has_also = sets.holds_fact(facts, rules[place + pr.ALSO])
+            total += has_also & sets.holds_fact(facts, rules[place + pr.THIRD])
     return total
 
 
@@ -254,14 +237,14 @@ def follow(state: Int64, rules: Int32, row: int) -> None:
         action, target = rules[row + pr.ACTION], np.int64(rules[row + pr.TARGET])
         if action == pr.ACCEPTS:
             bits = uint8s(state, at.SCRATCH.answer_bits)
-            if not is_set(bits, target):
-                set_bit(bits, target)
+            if not sets.is_set(bits, target):
+                sets.set_bit(bits, target)
                 int32s(state, at.SCRATCH.answers)[state[at.TAKEN]] = target
                 state[at.TAKEN] += 1
         elif action == pr.COUNTS:
             derive_count(state, target, rules[row + pr.SOURCE])
         else:
-            derive(state, target)
+            sets.derive(state, target)
 
 
 @called
@@ -271,7 +254,7 @@ def holds(state: Int64, formula: int) -> bool:
     facts = uint64s(state, at.SCRATCH.child_facts)
     i, end = offsets[formula], offsets[formula + 1]
     if uint8s(state, at.PROGRAM.formula_kinds)[formula] == pr.CONJUNCTION:
-        while i < end and holds_fact(facts, code[i]):
+        while i < end and sets.holds_fact(facts, code[i]):
             i += 1
         return i == end
     stack = U(0)  # the last bit is the top
@@ -279,7 +262,7 @@ def holds(state: Int64, formula: int) -> bool:
         operator = code[i]
         i += 1
         if operator >= 0:
-            stack = stack << U(1) | U(holds_fact(facts, operator))
+            stack = stack << U(1) | U(sets.holds_fact(facts, operator))
         elif operator == pr.NOT:
             stack ^= U(1)
         elif operator == pr.AND:
@@ -307,7 +290,7 @@ def merge_facts(state: Int64, child_facts: int, result: int, is_plain: bool) -> 
     if is_plain and child_facts in (at.EMPTY, result):
         return result
     known = uint64s(state, at.CACHE.merges.keys)
-    slot = slot_of(known, pair(child_facts, result))
+    slot = sets.slot_of(known, sets.pair(child_facts, result))
     if known[slot]:
         return int64s(state, at.CACHE.merges.values)[slot]
     return merge(state, child_facts, result, is_plain)
@@ -316,14 +299,15 @@ def merge_facts(state: Int64, child_facts: int, result: int, is_plain: bool) -> 
 @called
 def merge(state: Int64, child_facts: int, result: int, is_plain: bool) -> int:
     """What ``merge_facts`` returns, which becomes known."""
-    if is_crowded(state, at.CACHE.merges):
+    if sets.is_crowded(state, at.CACHE.merges):
         return -at.FULL_MERGES
-    merged = (
-        union(state, child_facts, result) if is_plain else merge_counts(state, child_facts, result)
-    )
+    if is_plain:
+        merged = sets.union(state, child_facts, result)
+    else:
+        merged = merge_counts(state, child_facts, result)
     if merged < 0:
         return -at.FULL_FACTS
-    put(state, at.CACHE.merges, pair(child_facts, result), merged)
+    sets.put(state, at.CACHE.merges, sets.pair(child_facts, result), merged)
     return merged
 
 
@@ -338,9 +322,9 @@ def counter_of(state: Int64, fact: int) -> int:
 
 
 @called
-def set_counts(state: Int64, number: int) -> None:
-    """Add what the facts of a set say to their counters, up to the limits."""
-    offsets, places, words = sets(state)
+def set_counts(state: Int64, number: int, is_adding: bool) -> None:
+    """Add what the facts of a set say to their counters, up to the limits; or set these to 0."""
+    offsets, places, words = sets.fact_sets(state)
     ends, values = int64s(state, at.PROGRAM.fact_ends), int32s(state, at.SCRATCH.counter_values)
     limits = int32s(state, at.PROGRAM.counter_limits)
     bases = int32s(state, at.PROGRAM.counter_bases)
@@ -351,19 +335,7 @@ def set_counts(state: Int64, number: int) -> None:
             word &= word - U(1)
             counter = counter_of(state, fact)
             value = values[counter] + fact - bases[counter]
-            values[counter] = min(value, np.int64(limits[counter]))
-
-
-@called
-def clear_counts(state: Int64, number: int) -> None:
-    """Set the counters of which a set says something to 0."""
-    offsets, places, words = sets(state)
-    ends, values = int64s(state, at.PROGRAM.fact_ends), int32s(state, at.SCRATCH.counter_values)
-    for i in range(offsets[number], offsets[number + 1]):
-        word = words[i] if places[i] >= ends[pr.OF_DESCENDANT] else U(0)
-        while word != U(0):
-            values[counter_of(state, 64 * np.int64(places[i]) + first(word))] = 0
-            word &= word - U(1)
+            values[counter] = min(value, np.int64(limits[counter])) if is_adding else 0
 
 
 @called
@@ -372,30 +344,30 @@ def derive_count(state: Int64, counter: int, source: int) -> None:
     value = np.int64(int32s(state, at.SCRATCH.counter_values)[source]) if source >= 0 else 1
     if value:
         limit = np.int64(int32s(state, at.PROGRAM.counter_limits)[counter])
-        derive(state, int32s(state, at.PROGRAM.counter_bases)[counter] + min(value, limit))
+        sets.derive(state, int32s(state, at.PROGRAM.counter_bases)[counter] + min(value, limit))
 
 
 @called
 def merge_counts(state: Int64, child_facts: int, result: int) -> int:
     """The child facts with a child's result where something is counted, or -1."""
     facts = uint64s(state, at.SCRATCH.child_facts)
-    set_counts(state, child_facts)
-    set_counts(state, result)
-    add_set(state, facts, result)
+    set_counts(state, child_facts, True)
+    set_counts(state, result, True)
+    sets.add_set(state, facts, result)
     lead_through_chains(state, result, True)
-    remove_set(state, facts, result)
+    sets.remove_set(state, facts, result)
     collect(state, child_facts)
     collect(state, result)
-    clear_counts(state, child_facts)
-    clear_counts(state, result)
+    set_counts(state, child_facts, False)
+    set_counts(state, result, False)
     lead_through_chains(state, result, False)
-    return intern_derived(state)
+    return sets.intern_derived(state)
 
 
 @called
 def collect(state: Int64, number: int) -> None:
     """Tell the facts of a set, counters with their present value, but not the stages."""
-    offsets, places, words = sets(state)
+    offsets, places, words = sets.fact_sets(state)
     ends, bases = int64s(state, at.PROGRAM.fact_ends), int32s(state, at.PROGRAM.counter_bases)
     values = int32s(state, at.SCRATCH.counter_values)
     for i in range(offsets[number], offsets[number + 1]):
@@ -403,16 +375,16 @@ def collect(state: Int64, number: int) -> None:
         if place >= ends[pr.OF_DESCENDANT]:
             while word != U(0):
                 counter = counter_of(state, 64 * place + first(word))
-                derive(state, np.int64(bases[counter]) + values[counter])
+                sets.derive(state, np.int64(bases[counter]) + values[counter])
                 word &= word - U(1)
         elif place >= ends[pr.OF_STAGE]:
-            derive_word(state, place, word)
+            sets.derive_word(state, place, word)
 
 
 @called
 def lead_through_chains(state: Int64, result: int, is_forward: bool) -> None:
     """Lead a child through the chains that begin with one of its facts, or set these back to 0."""
-    offsets, places, words = sets(state)
+    offsets, places, words = sets.fact_sets(state)
     ends, starts = int64s(state, at.PROGRAM.fact_ends), int64s(state, at.PROGRAM.chain_starts)
     numbers = int32s(state, at.PROGRAM.chain_numbers)
     for i in range(offsets[result], offsets[result + 1]):
@@ -434,10 +406,10 @@ def lead(state: Int64, chain: int) -> bool:
     facts, values = uint64s(state, at.SCRATCH.child_facts), int32s(state, at.SCRATCH.counter_values)
     for i in range(offsets[chain], offsets[chain + 1]):
         fact, counter, number = stages[3 * i], stages[3 * i + 1], stages[3 * i + 2]
-        if not holds_fact(facts, fact) or values[counter] >= number:
+        if not sets.holds_fact(facts, fact) or values[counter] >= number:
             return False
         values[counter] += 1
-        derive(state, int32s(state, at.PROGRAM.counter_bases)[counter] + values[counter])
+        sets.derive(state, int32s(state, at.PROGRAM.counter_bases)[counter] + values[counter])
         if values[counter] < number:
             return False
     return True
@@ -446,7 +418,7 @@ def lead(state: Int64, chain: int) -> bool:
 @called
 def derive_numbered(state: Int64, result: int, chain: int) -> None:
     """Derive what follows of a child that passed a chain, by what else holds of it."""
-    offsets, places, words = sets(state)
+    offsets, places, words = sets.fact_sets(state)
     ends = int64s(state, at.PROGRAM.fact_ends)
     starts, lasts = int64s(state, at.PROGRAM.last_starts), int32s(state, at.PROGRAM.lasts)
     for i in range(offsets[result], offsets[result + 1]):
@@ -456,7 +428,7 @@ def derive_numbered(state: Int64, result: int, chain: int) -> None:
             word &= word - U(1)
             for j in range(starts[fact], starts[fact + 1]):
                 if lasts[2 * j] == chain:
-                    derive(state, np.int64(lasts[2 * j + 1]))
+                    sets.derive(state, np.int64(lasts[2 * j + 1]))
 
 
 @called

@@ -209,7 +209,7 @@ def add_fact(facts: Words, fact: int) -> None:
 
 
 @inlined
-def sets(state: Int64) -> tuple[Int64, Int32, Words]:
+def fact_sets(state: Int64) -> tuple[Int64, Int32, Words]:
     """Of the sets of facts in the cache: where each begins, and the places and words of all."""
     facts = at.CACHE.facts
     return int64s(state, facts.starts), int32s(state, facts.places), uint64s(state, facts.words)
@@ -224,7 +224,7 @@ def lists(state: Int64, kind: Any) -> tuple[Int64, Int32]:
 @called
 def add_set(state: Int64, facts: Words, number: int) -> None:
     """Add the facts of a set to those of all words."""
-    offsets, places, words = sets(state)
+    offsets, places, words = fact_sets(state)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] |= words[i]
 
@@ -232,7 +232,7 @@ def add_set(state: Int64, facts: Words, number: int) -> None:
 @called
 def remove_set(state: Int64, facts: Words, number: int) -> None:
     """Take the facts of a set from those of all words."""
-    offsets, places, words = sets(state)
+    offsets, places, words = fact_sets(state)
     for i in range(offsets[number], offsets[number + 1]):
         facts[U(places[i])] &= ~words[i]
 
@@ -264,8 +264,7 @@ def intern_derived(state: Int64) -> int:
     """The number of the set of the facts that follow, -1 if there is no room. None follow then."""
     derived, summary = uint64s(state, at.SCRATCH.derived), uint64s(state, at.SCRATCH.derived_words)
     places, words = int32s(state, at.SCRATCH.set_places), uint64s(state, at.SCRATCH.set_words)
-    count = 0
-    hash = U(0)
+    count, hash = 0, U(0)
     for i in range(len(summary)):
         which = summary[i]
         summary[i] = U(0)
@@ -282,13 +281,12 @@ def intern_derived(state: Int64) -> int:
 @called
 def union(state: Int64, one: int, other: int) -> int:
     """The number of the set of the facts of two, -1 if there is no room."""
-    offsets, places, words = sets(state)
+    offsets, places, words = fact_sets(state)
     into_places = int32s(state, at.SCRATCH.set_places)
     into_words = uint64s(state, at.SCRATCH.set_words)
     i, end = offsets[one], offsets[one + 1]
     j, other_end = offsets[other], offsets[other + 1]
-    count = 0
-    hash = U(0)
+    count, hash = 0, U(0)
     while i < end or j < other_end:
         mine = places[i] if i < end else np.int32(0x7FFFFFFF)
         its = places[j] if j < other_end else np.int32(0x7FFFFFFF)
@@ -312,7 +310,7 @@ def intern_set(state: Int64, count: int, hash: np.uint64) -> int:
     new_places = int32s(state, at.SCRATCH.set_places)
     new_words = uint64s(state, at.SCRATCH.set_words)
     table, hashes = int32s(state, at.CACHE.facts.slots), uint64s(state, at.CACHE.facts.hashes)
-    offsets, places, words = sets(state)
+    offsets, places, words = fact_sets(state)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:

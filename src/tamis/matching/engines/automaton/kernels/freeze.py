@@ -10,7 +10,6 @@ from tamis.core.kernel.record import int32s, int64s, uint8s
 from tamis.core.kernel.table import free_slot
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.kernels import build as at
-from tamis.matching.engines.automaton.kernels.facts import slot_of
 from tamis.matching.engines.automaton.kernels.values import TAG, bit_of, hash_gram, hashed, seed
 
 # -- what stands with rules ------------------------------------------------------------------------
@@ -55,9 +54,8 @@ def finish(
 ) -> None:
     """Put facts' numbers in the program into formulas, in place; conjunctions ascend by ``ranks``.
 
-    Args:
-        watches: filled; four numbers for each formula that stand with its rules: three facts that
-            it needs, and the formula, or -1 if that is all.
+    Four numbers for each formula stand with its rules, in ``watches``: three facts that it needs,
+    and the formula, or -1 if that is all.
     """
     for formula in range(len(kinds)):
         start, end = starts[formula], starts[formula + 1]
@@ -200,9 +198,7 @@ def add_companions(state: Int64, flags: Bytes) -> None:
 def ask_for(state: Int64, formula: int, flags: Bytes) -> None:
     """Mark the facts of a formula as needed in sets, unless it has other sparse facts."""
     if holds_without(state, formula, flags, PURE):
-        starts = int64s(state, at.TABLES.formula_starts)
-        code = int32s(state, at.TABLES.formula_code)
-        place, end = starts[formula], starts[formula + 1]
+        code, place, end = code_of(state, formula)
         while place < end:
             if code[place] >= 0:
                 flags[np.int64(code[place])] &= np.uint8(~QUIET & 0xFF)
@@ -226,14 +222,21 @@ def rests_on(state: Int64, fact: int) -> tuple[int, int]:
     return stage, formula
 
 
+@inlined
+def code_of(state: Int64, formula: int) -> tuple[Int32, int, int]:
+    """All code, and where that of a formula begins and ends."""
+    starts = int64s(state, at.TABLES.formula_starts)
+    return int32s(state, at.TABLES.formula_code), starts[formula], starts[formula + 1]
+
+
 @called
 def force_denied(state: Int64, formula: int, begins: Int32, flags: Bytes) -> None:
     """Mark the facts that a formula denies as DENSE; ``begins`` is room for a stack of operands."""
     if uint8s(state, at.TABLES.formula_kinds)[formula] == pr.CONJUNCTION:
         return
-    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
-    top, place = -1, starts[formula]
-    while place < starts[formula + 1]:
+    code, place, end = code_of(state, formula)
+    top = -1
+    while place < end:
         operator = code[place]
         if operator == pr.NOT:
             force(code, np.int64(begins[top]), place, flags)
@@ -248,8 +251,8 @@ def force_denied(state: Int64, formula: int, begins: Int32, flags: Bytes) -> Non
 @called
 def force_formula(state: Int64, formula: int, flags: Bytes) -> None:
     """Mark the facts of a formula as DENSE."""
-    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
-    force(code, starts[formula], starts[formula + 1], flags)
+    code, start, end = code_of(state, formula)
+    force(code, start, end, flags)
 
 
 @called
@@ -264,8 +267,7 @@ def force(code: Int32, place: int, end: int, flags: Bytes) -> None:
 @called
 def has_any(state: Int64, formula: int, flags: Bytes, flag: int) -> bool:
     """Whether there is a fact in a formula of which something is known."""
-    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
-    place, end = starts[formula], starts[formula + 1]
+    code, place, end = code_of(state, formula)
     while place < end:
         if code[place] >= 0 and flags[np.int64(code[place])] & flag:
             return True
@@ -277,11 +279,9 @@ def has_any(state: Int64, formula: int, flags: Bytes, flag: int) -> bool:
 def holds_without(state: Int64, formula: int, flags: Bytes, mask: int) -> bool:
     """Whether a formula may hold where no PURE fact does: what is not known may hold.
 
-    Args:
-        mask: PURE; or with QUIET, where just those facts do not hold that are PURE and not QUIET.
+    With PURE and QUIET as mask, just those facts do not hold that are PURE and not QUIET.
     """
-    starts, code = int64s(state, at.TABLES.formula_starts), int32s(state, at.TABLES.formula_code)
-    place, end = starts[formula], starts[formula + 1]
+    code, place, end = code_of(state, formula)
     if uint8s(state, at.TABLES.formula_kinds)[formula] == pr.CONJUNCTION:
         while place < end and flags[np.int64(code[place])] & mask != PURE:
             place += 1
@@ -378,93 +378,3 @@ def fill_grams(grams: Int32, bits: Words, slots: Int32) -> None:
         )
         if not is_known:
             slots[free_slot(slots, hash_gram(gram, grams[row + pr.GROUP]))] = number + 1
-
-
-@kernel
-def add_searched(
-    roots: Int32,
-    literals: Int32,
-    constant_facts: Int32,
-    starts: Int64,
-    texts: Bytes,
-    keys: Words,
-    values: Int32,
-    facts: Int32,
-    before: Int32,
-    byte: Int32,
-    depth: Int32,
-    count: int,
-) -> int:
-    """Add strings to tries, from their roots on: how many nodes there are, which were ``count``."""
-    for i in range(len(roots)):
-        node = np.int64(roots[i])
-        literal = np.int64(literals[i])
-        for place in range(starts[literal], starts[literal + 1]):
-            key = U(node) << U(8) | U(texts[place])
-            slot = slot_of(keys, key)
-            if keys[slot] == U(0):
-                keys[slot], values[slot] = key, count
-                before[count], byte[count], depth[count] = node, texts[place], depth[node] + 1
-                count += 1
-            node = np.int64(values[slot])
-        facts[node] = constant_facts[i]
-    return count
-
-
-@kernel
-def link_searched(
-    roots: int,
-    keys: Words,
-    values: Int32,
-    facts: Int32,
-    before: Int32,
-    byte: Int32,
-    failures: Int32,
-    outputs: Int32,
-    shorter: Int32,
-) -> None:
-    """Link each node with those of the strings that its own ends with; the hash table is filled.
-
-    Nodes are numbered from 1, first the roots, and then those nearer to a root before others.
-    """
-    for node in range(roots + 1, len(failures)):
-        key = U(before[node]) << U(8) | U(byte[node])
-        slot = slot_of(keys, key)
-        keys[slot], values[slot] = key, node
-    for node in range(roots + 1, len(failures)):
-        above = np.int64(before[node])
-        failure = above
-        if above > roots:
-            failure = np.int64(failures[above])
-            slot = slot_of(keys, U(failure) << U(8) | U(byte[node]))
-            while keys[slot] == U(0) and failure > roots:
-                failure = np.int64(failures[failure])
-                slot = slot_of(keys, U(failure) << U(8) | U(byte[node]))
-            if keys[slot] != U(0):
-                failure = np.int64(values[slot])
-        failures[node] = failure
-        shorter[node] = outputs[failure]
-        outputs[node] = node if facts[node] >= 0 else outputs[failure]
-
-
-@kernel
-def fill_rows(
-    roots: int, keys: Words, values: Int32, failures: Int32, letters: Bytes, width: int, rows: Int32
-) -> None:
-    """Write down where each letter leads from the first nodes, whatever fails on the way.
-
-    Args:
-        letters: by byte; 0 for those that are in no string, which lead to the root.
-        rows: int32[nodes, width], by node, the first of which is none, and letter.
-    """
-    for node in range(1, len(rows) // width):
-        row = node * width
-        failure = np.int64(failures[node])
-        for letter in range(width):
-            is_root = node <= roots
-            rows[row + letter] = node if is_root else rows[failure * width + letter]
-        for byte in range(256):
-            if letters[byte] != 0:
-                slot = slot_of(keys, U(node) << U(8) | U(byte))
-                if keys[slot] != U(0):
-                    rows[row + letters[byte]] = values[slot]

@@ -15,21 +15,8 @@ from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels import facts as sets
 from tamis.matching.engines.automaton.kernels.ends import holds, load_facts, unload_facts
-from tamis.matching.engines.automaton.kernels.facts import (
-    add_fact,
-    can_report,
-    holds_fact,
-    intern_answer,
-    is_crowded,
-    lists,
-    pair,
-    put,
-    report,
-    set_bit,
-    sets,
-    slot_of,
-)
 
 PENDING = 1 << 31
 """In a key of what is reached: the first number is of pending nodes."""
@@ -46,13 +33,13 @@ def is_overlaid(state: Int64, level: int) -> bool:
 def is_sparse(state: Int64, fact: int) -> bool:
     """Whether a fact stays outside of sets."""
     sparse = uint64s(state, at.PROGRAM.sparse)
-    return len(sparse) > 0 and holds_fact(sparse, fact) != 0
+    return len(sparse) > 0 and sets.holds_fact(sparse, fact) != 0
 
 
 @inlined
 def lay_over(state: Int64, level: int, fact: int) -> int:
     """Put a sparse fact on the overlay of an element, unless it is consumed: DONE, or a status."""
-    if holds_fact(uint64s(state, at.SCRATCH.consumed), fact):
+    if sets.holds_fact(uint64s(state, at.SCRATCH.consumed), fact):
         return at.DONE
     count = state[at.OVERLAID]
     facts = int32s(state, at.PROGRESS.overlay_facts)
@@ -116,8 +103,8 @@ def close_overlay(
         start -= 1
     last = start
     for i in range(start, end):  # each once
-        if not holds_fact(known, facts[i]):
-            add_fact(known, facts[i])
+        if not sets.holds_fact(known, facts[i]):
+            sets.add_fact(known, facts[i])
             facts[last] = facts[i]
             last += 1
     state[at.OVERLAID] = last
@@ -189,8 +176,8 @@ def follow_sparse(
 def consume(state: Int64, fact: int) -> None:
     """Mark a fact whose only query is true of the document by now."""
     consumed = uint64s(state, at.SCRATCH.consumed)
-    if not holds_fact(consumed, fact):
-        add_fact(consumed, fact)
+    if not sets.holds_fact(consumed, fact):
+        sets.add_fact(consumed, fact)
         int32s(state, at.SCRATCH.consumed_facts)[state[at.CONSUMED]] = fact
         state[at.CONSUMED] += 1
 
@@ -210,9 +197,9 @@ def does_hold(state: Int64, row: int) -> bool:
     rules, known = int32s(state, at.PROGRAM.sparse_rules), uint64s(state, at.SCRATCH.child_facts)
     watched, formula = np.int64(rules[row + pr.WATCHED]), np.int64(rules[row + pr.FORMULA])
     if watched >= 0 and not (
-        holds_fact(known, watched)
-        and holds_fact(known, rules[row + pr.ALSO])
-        and holds_fact(known, rules[row + pr.THIRD])
+        sets.holds_fact(known, watched)
+        and sets.holds_fact(known, rules[row + pr.ALSO])
+        and sets.holds_fact(known, rules[row + pr.THIRD])
     ):
         return False
     return formula < 0 or holds(state, formula)
@@ -224,15 +211,15 @@ def accept(state: Int64, query: int) -> int:
     known = int32s(state, at.CACHE.query_answers)
     if known[query] == 0:
         answers = int32s(state, at.SCRATCH.answers)
-        set_bit(uint8s(state, at.SCRATCH.answer_bits), query)
+        sets.set_bit(uint8s(state, at.SCRATCH.answer_bits), query)
         answers[0] = query
-        answer = intern_answer(state, answers, 1)
+        answer = sets.intern_answer(state, answers, 1)
         if answer < 0:
             return at.FULL_ANSWERS
         known[query] = answer + 1
-    if not can_report(state):
+    if not sets.can_report(state):
         return at.FULL_FOUND
-    report(state, np.int64(known[query] - 1))
+    sets.report(state, np.int64(known[query] - 1))
     return at.DONE
 
 
@@ -267,18 +254,18 @@ def derive_once(state: Int64, fact: int) -> int:
     Only facts that are put there are marked as derived: ``close_overlay`` takes these marks away.
     """
     derived, before = uint64s(state, at.SCRATCH.derived), state[at.OVERLAID]
-    if holds_fact(derived, fact):
+    if sets.holds_fact(derived, fact):
         return at.DONE
     status = lay_over(state, -1, fact)
     if state[at.OVERLAID] > before:
-        add_fact(derived, fact)
+        sets.add_fact(derived, fact)
     return status
 
 
 @inlined
 def in_set(state: Int64, number: int, fact: int) -> bool:
     """Whether a fact is in a set."""
-    offsets, places, words = sets(state)
+    offsets, places, words = sets.fact_sets(state)
     place = fact >> 6
     low, high = offsets[number], offsets[number + 1]
     end = high
@@ -299,8 +286,8 @@ def in_set(state: Int64, number: int, fact: int) -> bool:
 @inlined
 def reaches(state: Int64, where: int, node: int) -> int:
     """1 if a state reaches a node, or pending nodes have it; 0 if not; or a status, negated."""
-    keys, key = uint64s(state, at.CACHE.reached.keys), pair(where, node)
-    slot = slot_of(keys, key)
+    keys, key = uint64s(state, at.CACHE.reached.keys), sets.pair(where, node)
+    slot = sets.slot_of(keys, key)
     if keys[slot] != U(0):
         return int64s(state, at.CACHE.reached.values)[slot]
     return find_reached(state, where, node)
@@ -309,22 +296,22 @@ def reaches(state: Int64, where: int, node: int) -> int:
 @called
 def find_reached(state: Int64, where: int, node: int) -> int:
     """What ``reaches`` returns, which becomes known."""
-    if is_crowded(state, at.CACHE.reached):
+    if sets.is_crowded(state, at.CACHE.reached):
         return -at.FULL_REACHED
     is_here = False
     if where & PENDING:
-        offsets, members = lists(state, at.CACHE.pendings)
+        offsets, members = sets.lists(state, at.CACHE.pendings)
         pending = where ^ PENDING
         while pending:
             for i in range(offsets[pending], offsets[pending + 1]):
                 is_here |= members[i] == node
             pending = int64s(state, at.CACHE.pending_info)[pending * at.PENDING_COLUMNS + at.AROUND]
     else:
-        offsets, members = lists(state, at.CACHE.states)
+        offsets, members = sets.lists(state, at.CACHE.states)
         ruled = np.int64(int32s(state, at.CACHE.state_info)[where * at.STATE_COLUMNS + at.RULED])
         for i in range(offsets[where], offsets[where] + ruled):
             is_here |= members[i] == node
-    put(state, at.CACHE.reached, pair(where, node), np.int64(is_here))
+    sets.put(state, at.CACHE.reached, sets.pair(where, node), np.int64(is_here))
     return np.int64(is_here)
 
 
@@ -332,14 +319,13 @@ def find_reached(state: Int64, where: int, node: int) -> int:
 def compact_overlay(state: Int64) -> None:
     """Drop what is twice on the overlay of an element."""
     facts = int32s(state, at.PROGRESS.overlay_facts)
-    levels = int32s(state, at.PROGRESS.overlay_levels)
-    derived = uint64s(state, at.SCRATCH.derived)
+    levels, derived = int32s(state, at.PROGRESS.overlay_levels), uint64s(state, at.SCRATCH.derived)
     last = index = 0
     while index < state[at.OVERLAID]:
         level, start = levels[index], last
         while index < state[at.OVERLAID] and levels[index] == level:
-            if not holds_fact(derived, facts[index]):
-                add_fact(derived, facts[index])
+            if not sets.holds_fact(derived, facts[index]):
+                sets.add_fact(derived, facts[index])
                 facts[last], levels[last] = facts[index], level
                 last += 1
             index += 1

@@ -13,14 +13,8 @@ from tamis.documents.batch import MISC as OF_MISC
 from tamis.documents.batch import TEXT as OF_TEXT
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels import facts as sets
 from tamis.matching.engines.automaton.kernels.ends import close, closed, merge_facts
-from tamis.matching.engines.automaton.kernels.facts import (
-    add_occurrence,
-    can_report,
-    pair,
-    report,
-    slot_of,
-)
 from tamis.matching.engines.automaton.kernels.overlay import (
     begin_overlay,
     close_overlay,
@@ -41,7 +35,7 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
         place: of the node, as a number.
         buffer: the field of the array that its string value is in, from ``start`` to ``end``.
     """
-    if not can_report(state):
+    if not sets.can_report(state):
         return at.FULL_FOUND
     current = state[at.CURRENT]
     next = np.int64(int32s(state, at.CACHE.table)[current * state[at.WIDTH] + symbol])
@@ -73,9 +67,9 @@ def leaf(state: Int64, place: int, symbol: int, buffer: int, start: int, end: in
             return status
     state[at.CHILD_FACTS] = child_facts
     answer = np.int64(info[next * at.STATE_COLUMNS + at.ANSWER])
-    add_occurrence(state, answer, place)
-    report(state, answer)
-    report(state, (value >> 32) - 1)
+    sets.add_occurrence(state, answer, place)
+    sets.report(state, answer)
+    sets.report(state, (value >> 32) - 1)
     return at.DONE
 
 
@@ -84,8 +78,7 @@ def leaves(state: Int64) -> int:
     """Match the attributes of the event before, and the leaves behind it: DONE, or a status."""
     event = state[at.EVENT] - 1
     events = int64s(state, at.EVENTS.attribute_event)
-    names = int32s(state, at.EVENTS.attribute_name)
-    symbols = int32s(state, at.EVENTS.attributes)
+    names, symbols = int32s(state, at.EVENTS.attribute_name), int32s(state, at.EVENTS.attributes)
     starts, ends = int64s(state, at.EVENTS.value_start), int64s(state, at.EVENTS.value_end)
     while state[at.ATTRIBUTE_AT] < len(events) and events[state[at.ATTRIBUTE_AT]] <= event:
         if events[state[at.ATTRIBUTE_AT]] == event:
@@ -154,7 +147,7 @@ def scan(state: Int64) -> int:
         start, end = documents[document], documents[document + 1]
         if start < end:
             if not state[at.IS_OPEN]:
-                if not can_report(state):
+                if not sets.can_report(state):
                     return at.FULL_FOUND
                 open_document(state, start)
             status = scan_document(state, end)
@@ -186,8 +179,8 @@ def open_document(state: Int64, start: int) -> None:
     state[at.TRUE_AT_MOST] = state[at.IS_SETTLED] = 0
     state[at.LOOK_AT] = NEVER if state[at.OCCURRENCES] == at.OCCURRENCES_ALL else state[at.QUERIES]
     answer = np.int64(int32s(state, at.CACHE.state_info)[at.START * at.STATE_COLUMNS + at.ANSWER])
-    add_occurrence(state, answer, document << KIND_BITS | OF_DOCUMENT)
-    report(state, answer)
+    sets.add_occurrence(state, answer, document << KIND_BITS | OF_DOCUMENT)
+    sets.report(state, answer)
 
 
 @called
@@ -240,11 +233,11 @@ def scan_document(state: Int64, end: int) -> int:
                 break
             answer = np.int64(info[U(next * at.STATE_COLUMNS + at.ANSWER)])
             if answer >= 0:
-                if not can_report(state):
+                if not sets.can_report(state):
                     status = at.FULL_FOUND
                     break
-                add_occurrence(state, answer, event << KIND_BITS | ELEMENT)
-                report(state, answer)
+                sets.add_occurrence(state, answer, event << KIND_BITS | ELEMENT)
+                sets.report(state, answer)
                 if state[at.IS_SETTLED]:
                     break
             outer_states[U(depth)] = current
@@ -272,21 +265,21 @@ def scan_document(state: Int64, end: int) -> int:
             result = np.int64(info[U(current * at.STATE_COLUMNS + at.RESULT)])
             answer = np.int64(info[U(current * at.STATE_COLUMNS + at.RESULT_ANSWER)])
         else:
-            key = pair(current, own)
-            slot = slot_of(close_keys, key)
+            key = sets.pair(current, own)
+            slot = sets.slot_of(close_keys, key)
             if close_keys[U(slot)] == U(0):
                 status = -close(state, current, own)
                 if status:
                     break
-                slot = slot_of(close_keys, key)
+                slot = sets.slot_of(close_keys, key)
             value = close_values[U(slot)]
             result = value & 0xFFFFFFFF
             answer = (value >> 32) - 1
-        if (answer >= 0 or event == end) and not can_report(state):
+        if (answer >= 0 or event == end) and not sets.can_report(state):
             status = at.FULL_FOUND
             break
         if event == end:
-            report(state, answer)
+            sets.report(state, answer)
             if is_overlaid(state, 0):
                 status = close_overlay(state, current, own, at.EMPTY, at.EMPTY, 0)
             break
@@ -297,7 +290,7 @@ def scan_document(state: Int64, end: int) -> int:
                 status = -outer
                 break
         if answer >= 0:
-            report(state, answer)
+            sets.report(state, answer)
         if is_overlaid(state, depth):
             facts_around = np.int64(outer_child_facts[U(depth - 1)])
             status = close_overlay(state, current, own, facts_around, result, depth)
@@ -318,8 +311,7 @@ def scan_document(state: Int64, end: int) -> int:
 def read_element(state: Int64, current: int, child_facts: int, text: int) -> int:
     """An element's child facts, with what is true of its string value; or a status, negated.
 
-    Args:
-        text: how many text nodes there were before it.
+    So many text nodes were before it.
     """
     start = end = 0
     if text < state[at.TEXT_AT]:

@@ -12,26 +12,7 @@ from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
-from tamis.matching.engines.automaton.kernels.facts import (
-    MIXER,
-    add_list,
-    add_set,
-    all_set,
-    append,
-    clear,
-    clear_bit,
-    derive,
-    has_room,
-    holds_fact,
-    intern_answer,
-    intern_derived,
-    is_set,
-    lists,
-    mixed,
-    remove_set,
-    set_bit,
-    sets,
-)
+from tamis.matching.engines.automaton.kernels import facts as sets
 
 
 @called
@@ -59,12 +40,12 @@ def find_reached_nodes(state: Int64, outer: int, inherited: int, symbol: int) ->
     passed = wildcards[symbol * row : (symbol + 1) * row]
     reached = int32s(state, at.SCRATCH.nodes)
     count = 0
-    offsets, members = lists(state, at.CACHE.states)
+    offsets, members = sets.lists(state, at.CACHE.states)
     for i in range(offsets[outer], offsets[outer + 1]):
         row = members[i] * pr.NODE_COLUMNS
         start, end = nodes[row + pr.CHILDREN], nodes[row + pr.DESCENDANTS]
         count = reach(tests, start, end, symbol, passed, reached, count)
-    offsets, members = lists(state, at.CACHE.pendings)
+    offsets, members = sets.lists(state, at.CACHE.pendings)
     pending = inherited
     while pending:
         for i in range(offsets[pending], offsets[pending + 1]):
@@ -119,11 +100,11 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
         row = node * pr.NODE_COLUMNS
         next = row + pr.NODE_COLUMNS
         for j in range(nodes[row + pr.UNCONDITIONAL], nodes[next + pr.UNCONDITIONAL]):
-            derive(state, facts[j])
+            sets.derive(state, facts[j])
         if (
             nodes[row + pr.RULES] < nodes[next + pr.RULES]
             or nodes[row + pr.GRIDS] < nodes[next + pr.GRIDS]
-            or is_set(sparse, node)
+            or sets.is_set(sparse, node)
         ):
             members[ruled] = node
             ruled += 1
@@ -132,23 +113,23 @@ def find_state(state: Int64, count: int, inherited: int) -> int:
             unruled += 1
         else:
             continue
-        hash += mixed(node)
-        set_bit(bits, node)
+        hash += sets.mixed(node)
+        sets.set_bit(bits, node)
         int32s(state, at.SCRATCH.sources)[sources] = node
         sources += nodes[row + pr.DESCENDANTS] < nodes[next + pr.CHILDREN]
     for i in range(unruled):
         members[ruled + i] = others[i]
-    unconditional = intern_derived(state)
+    unconditional = sets.intern_derived(state)
     found = -at.FULL_FACTS
     if unconditional >= 0:
-        hash += (mixed(inherited) ^ mixed(answer + 1) * MIXER) * MIXER
-        hash += mixed(unconditional) * MIXER
+        hash += (sets.mixed(inherited) ^ sets.mixed(answer + 1) * sets.MIXER) * sets.MIXER
+        hash += sets.mixed(unconditional) * sets.MIXER
         found = known_state(state, ruled + unruled, hash, inherited, unconditional, answer)
         if found < 0:
             found = add_state(
                 state, ruled, unruled, sources, hash, inherited, unconditional, answer
             )
-    clear(bits, members, 0, ruled + unruled)
+    sets.clear(bits, members, 0, ruled + unruled)
     return found
 
 
@@ -158,7 +139,7 @@ def known_state(
 ) -> int:
     """The state of the members whose bits are set, or -1."""
     table, info = int32s(state, at.CACHE.states.slots), int32s(state, at.CACHE.state_info)
-    offsets, members = lists(state, at.CACHE.states)
+    offsets, members = sets.lists(state, at.CACHE.states)
     mask = U(len(table) - 1)
     slot = hash & mask
     while table[slot]:
@@ -170,7 +151,7 @@ def known_state(
             and info[row + at.INHERITED] == inherited
             and info[row + at.UNCONDITIONAL_FACTS] == unconditional
             and info[row + at.ANSWER] == answer
-            and all_set(uint8s(state, at.SCRATCH.node_bits), members, start, end)
+            and sets.all_set(uint8s(state, at.SCRATCH.node_bits), members, start, end)
         ):
             return number
         slot = (slot + U(1)) & mask
@@ -185,12 +166,12 @@ def add_state(
     """Add the state of the members that are listed; or a status, negated."""
     members = int32s(state, at.SCRATCH.members)
     count = ruled + unruled
-    if not has_room(state, at.CACHE.states, int32s(state, at.CACHE.states.members), count):
+    if not sets.has_room(state, at.CACHE.states, int32s(state, at.CACHE.states.members), count):
         return -at.FULL_STATES
     own = find_pending(state, sources, inherited)
     if own < 0:
         return own
-    row = append(state, at.CACHE.states, members, count, hash) * at.STATE_COLUMNS
+    row = sets.append(state, at.CACHE.states, members, count, hash) * at.STATE_COLUMNS
     info = int32s(state, at.CACHE.state_info)
     needs_no_close = ruled == 0 and int64s(state, at.PROGRAM.fact_ends)[pr.OF_ITSELF] == 0
     info[row + at.ANSWER] = answer
@@ -200,7 +181,7 @@ def add_state(
     info[row + at.RULED] = ruled
     info[row + at.INHERITED] = inherited
     info[row + at.OWN] = own
-    starts, places, _ = sets(state)
+    starts, places, _ = sets.fact_sets(state)
     first, groups = starts[unconditional], int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
     info[row + at.READS] = first < starts[unconditional + 1] and places[first] < groups
     return row // at.STATE_COLUMNS
@@ -216,27 +197,26 @@ def accepted_at_once(state: Int64, count: int) -> int:
     for i in range(count):
         row = reached[i] * pr.NODE_COLUMNS
         for j in range(nodes[row + pr.ACCEPTED], nodes[row + pr.NODE_COLUMNS + pr.ACCEPTED]):
-            if not is_set(bits, accepted[j]):
-                set_bit(bits, accepted[j])
+            if not sets.is_set(bits, accepted[j]):
+                sets.set_bit(bits, accepted[j])
                 answers[found] = accepted[j]
                 found += 1
     if found == 0:
         return at.NOTHING
-    number = intern_answer(state, answers, found)
+    number = sets.intern_answer(state, answers, found)
     return number if number >= 0 else at.NOTHING - 1
 
 
 @called
 def begin(state: Int64) -> int:
     """Put into an empty cache what is always there: DONE, or a status."""
-    reached = int32s(state, at.SCRATCH.nodes)
-    info = int32s(state, at.CACHE.state_info)
+    reached, info = int32s(state, at.SCRATCH.nodes), int32s(state, at.CACHE.state_info)
     if int64s(state, at.CACHE.facts.counts)[at.COUNT] == 0:
-        add_list(state, at.CACHE.facts, 0, U(at.EMPTY))
+        sets.add_list(state, at.CACHE.facts, 0, U(at.EMPTY))
     if int64s(state, at.CACHE.states.counts)[at.COUNT] == 0:
-        append(state, at.CACHE.pendings, reached, 0, U(0))
-        append(state, at.CACHE.states, reached, 0, U(0))  # UNKNOWN
-        append(state, at.CACHE.states, reached, 0, U(0))  # DEAD
+        sets.append(state, at.CACHE.pendings, reached, 0, U(0))
+        sets.append(state, at.CACHE.states, reached, 0, U(0))  # UNKNOWN
+        sets.append(state, at.CACHE.states, reached, 0, U(0))  # DEAD
         info[at.DEAD * at.STATE_COLUMNS + at.ANSWER] = at.NOTHING
         info[at.DEAD * at.STATE_COLUMNS + at.RESULT_ANSWER] = at.NOTHING
     if int64s(state, at.CACHE.states.counts)[at.COUNT] == at.START:
@@ -260,19 +240,19 @@ def turn_to(state: Int64, pending: int) -> None:
             mine = info[mine * at.PENDING_COLUMNS + at.AROUND]
         else:
             its = info[its * at.PENDING_COLUMNS + at.AROUND]
-    offsets, nodes = lists(state, at.CACHE.pendings)
+    offsets, nodes = sets.lists(state, at.CACHE.pendings)
     bits, needed = uint8s(state, at.SCRATCH.pending_bits), uint64s(state, at.SCRATCH.needed)
     number = before
     while number != mine:
         for i in range(offsets[number], offsets[number + 1]):
-            clear_bit(bits, nodes[i])
-        remove_set(state, needed, info[number * at.PENDING_COLUMNS + at.NEEDED])
+            sets.clear_bit(bits, nodes[i])
+        sets.remove_set(state, needed, info[number * at.PENDING_COLUMNS + at.NEEDED])
         number = info[number * at.PENDING_COLUMNS + at.AROUND]
     number = pending
     while number != mine:
         for i in range(offsets[number], offsets[number + 1]):
-            set_bit(bits, nodes[i])
-        add_set(state, needed, info[number * at.PENDING_COLUMNS + at.NEEDED])
+            sets.set_bit(bits, nodes[i])
+        sets.add_set(state, needed, info[number * at.PENDING_COLUMNS + at.NEEDED])
         number = info[number * at.PENDING_COLUMNS + at.AROUND]
     state[at.TURNED_TO] = pending
 
@@ -289,18 +269,18 @@ def find_pending(state: Int64, count: int, inherited: int) -> int:
     added = 0
     for i in range(count):
         node = sources[i]
-        if not is_set(bits, node):
+        if not sets.is_set(bits, node):
             sources[added] = node
             added += 1
-            hash += mixed(node)
+            hash += sets.mixed(node)
     if added == 0:
         return inherited
     for i in range(added):
-        set_bit(bits, sources[i])
+        sets.set_bit(bits, sources[i])
     total = int64s(state, at.CACHE.pending_info)[inherited * at.PENDING_COLUMNS + at.TOTAL] + added
     found = known_pending(state, total, hash)
     for i in range(added):
-        clear_bit(bits, sources[i])
+        sets.clear_bit(bits, sources[i])
     if found < 0:
         found = add_pending(state, added, total, hash, inherited)
     return found
@@ -327,10 +307,10 @@ def known_pending(state: Int64, total: int, hash: np.uint64) -> int:
 @called
 def all_have_bits(state: Int64, pending: int) -> bool:
     """Whether the bits of all pending nodes are set."""
-    offsets, nodes = lists(state, at.CACHE.pendings)
+    offsets, nodes = sets.lists(state, at.CACHE.pendings)
     bits = uint8s(state, at.SCRATCH.pending_bits)
     number = pending
-    while number and all_set(bits, nodes, offsets[number], offsets[number + 1]):
+    while number and sets.all_set(bits, nodes, offsets[number], offsets[number + 1]):
         number = int64s(state, at.CACHE.pending_info)[number * at.PENDING_COLUMNS + at.AROUND]
     return number == 0
 
@@ -339,18 +319,18 @@ def all_have_bits(state: Int64, pending: int) -> bool:
 def add_pending(state: Int64, added: int, total: int, hash: np.uint64, inherited: int) -> int:
     """Add the sources that are listed to those around them; or a status, negated."""
     sources, nodes = int32s(state, at.SCRATCH.sources), int32s(state, at.PROGRAM.nodes)
-    if not has_room(state, at.CACHE.pendings, int32s(state, at.CACHE.pendings.members), added):
+    if not sets.has_room(state, at.CACHE.pendings, int32s(state, at.CACHE.pendings.members), added):
         return -at.FULL_PENDINGS
     needs, around = int32s(state, at.PROGRAM.needs), uint64s(state, at.SCRATCH.needed)
     for i in range(added):
         row = sources[i] * pr.NODE_COLUMNS
         for j in range(nodes[row + pr.NEEDS], nodes[row + pr.NODE_COLUMNS + pr.NEEDS]):
-            if not holds_fact(around, needs[j]):
-                derive(state, needs[j])
-    needed = intern_derived(state)
+            if not sets.holds_fact(around, needs[j]):
+                sets.derive(state, needs[j])
+    needed = sets.intern_derived(state)
     if needed < 0:
         return -at.FULL_FACTS
-    number = append(state, at.CACHE.pendings, sources, added, hash)
+    number = sets.append(state, at.CACHE.pendings, sources, added, hash)
     info, row = int64s(state, at.CACHE.pending_info), number * at.PENDING_COLUMNS
     info[row + at.AROUND] = inherited
     info[row + at.TOTAL] = total

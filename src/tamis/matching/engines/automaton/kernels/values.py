@@ -11,21 +11,15 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, Words
 from tamis.core.kernel import U, called, inlined
+from tamis.core.kernel.ahocorasick import child
 from tamis.core.kernel.bits import first
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s, uint64s
 from tamis.core.kernel.table import GOLDEN
 from tamis.core.kernel.text import is_space, parse_number, same_bytes
 from tamis.matching.engines.automaton import layout as at
 from tamis.matching.engines.automaton import program as pr
+from tamis.matching.engines.automaton.kernels import facts as sets
 from tamis.matching.engines.automaton.kernels.ends import merge_facts
-from tamis.matching.engines.automaton.kernels.facts import (
-    MIXER,
-    derive,
-    holds_fact,
-    intern_derived,
-    sets,
-    slot_of,
-)
 from tamis.matching.engines.automaton.kernels.overlay import is_sparse, lay_derived, lay_over
 
 TAG = ~U(0) << U(32)
@@ -42,7 +36,7 @@ def read_value(
     The value is in a buffer, given by its field, from ``start`` to ``end``.
     """
     overlaid = state[at.OVERLAID]
-    offsets, places, words = sets(state)
+    offsets, places, words = sets.fact_sets(state)
     info = int32s(state, at.CACHE.state_info)
     unconditional = np.int64(info[current * at.STATE_COLUMNS + at.UNCONDITIONAL_FACTS])
     last = int64s(state, at.PROGRAM.fact_ends)[pr.OF_GROUP]
@@ -122,7 +116,7 @@ def hashed(hash: np.uint64, byte: int) -> np.uint64:
 @inlined
 def seed(group: int) -> np.uint64:
     """The hash of the empty string in a group of constants."""
-    return U(group) * MIXER
+    return U(group) * sets.MIXER
 
 
 @called
@@ -161,8 +155,7 @@ def with_constant(
 ) -> int:
     """The child facts, with the constant that some bytes are, if they are one."""
     slots = uint64s(state, at.PROGRAM.constant_slots)
-    texts = uint8s(state, at.PROGRAM.constant_bytes)
-    constants = int32s(state, at.PROGRAM.constants)
+    texts, constants = uint8s(state, at.PROGRAM.constant_bytes), int32s(state, at.PROGRAM.constants)
     mask = U(len(slots) - 1)
     slot = (hash ^ hash >> U(29)) & mask
     while slots[slot] != U(0):
@@ -176,28 +169,21 @@ def with_constant(
     return child_facts
 
 
-@inlined
+@called
 def with_fact(state: Int64, row: int, child_facts: int) -> int:
     """The child facts, with what is true of a constant; or a status, negated."""
     fact = np.int64(int32s(state, at.PROGRAM.constants)[row + pr.MEANS])
     if is_sparse(state, fact):
         status = lay_over(state, state[at.LEVEL], fact)
         return -status if status else child_facts
-    facts = constant_set(state, row // pr.CONSTANT_ROW, fact)
-    return merge_facts(state, child_facts, facts, True) if facts >= 0 else facts
-
-
-@called
-def constant_set(state: Int64, number: int, fact: int) -> int:
-    """The set of what is true of a constant; or a status, negated."""
-    sets = int32s(state, at.CACHE.constant_sets)
-    if not sets[number]:
-        derive(state, fact)
-        found = intern_derived(state)
+    known, number = int32s(state, at.CACHE.constant_sets), row // pr.CONSTANT_ROW
+    if not known[number]:
+        sets.derive(state, fact)
+        found = sets.intern_derived(state)
         if found < 0:
             return -at.FULL_FACTS
-        sets[number] = found + 1
-    return np.int64(sets[number] - 1)
+        known[number] = found + 1
+    return merge_facts(state, child_facts, known[number] - 1, True)
 
 
 @called
@@ -216,7 +202,7 @@ def search_string(
     status = lay_derived(state, state[at.LEVEL])
     if status:
         return -status
-    contained = intern_derived(state)
+    contained = sets.intern_derived(state)
     if contained == at.EMPTY:
         return child_facts
     return merge_facts(state, child_facts, contained, True) if contained >= 0 else -at.FULL_FACTS
@@ -231,7 +217,7 @@ def bit_of(gram: np.uint64, bits: Words) -> np.uint64:
 @inlined
 def hash_gram(gram: np.uint64, group: int) -> np.uint64:
     """The hash of a gram of a group."""
-    hash = (gram ^ U(group) << U(32)) * MIXER
+    hash = (gram ^ U(group) << U(32)) * sets.MIXER
     return hash ^ hash >> U(32)
 
 
@@ -280,7 +266,7 @@ def derive_gram(
         length = grams[row + pr.GRAM_ROW + pr.BEGIN] - begin
         is_inside = place >= start and length <= end - place
         if is_inside and same_bytes(texts, begin, begin + length, values, place, place + length):
-            derive(state, np.int64(grams[row + pr.SAYS]))
+            sets.derive(state, np.int64(grams[row + pr.SAYS]))
             is_found = True
         row += pr.GRAM_ROW
     return is_found
@@ -312,12 +298,12 @@ def search_trie(state: Int64, root: int, buffer: int, start: int, end: int) -> b
 @called
 def next_searched(state: Int64, node: int, byte: int, near: int) -> int:
     """Where a byte leads from a node; or one of the first nodes, where it leads the same way."""
-    keys = uint64s(state, at.PROGRAM.searched_keys)
+    edges = int64s(state, at.PROGRAM.searched_edges)
     failures = int32s(state, at.PROGRAM.searched_failures)
     while node >= near:
-        slot = slot_of(keys, U(node) << U(8) | U(byte))
-        if keys[slot] != U(0):
-            return np.int64(int32s(state, at.PROGRAM.searched_values)[slot])
+        target = child(edges, node, byte)
+        if target != 0:
+            return target
         node = np.int64(failures[node])
     return node
 
@@ -328,10 +314,10 @@ def derive_searched(state: Int64, node: int) -> bool:
     facts = int32s(state, at.PROGRAM.searched_facts)
     shorter = int32s(state, at.PROGRAM.searched_shorter)
     derived = uint64s(state, at.SCRATCH.derived)
-    is_new = not holds_fact(derived, np.int64(facts[node]))
+    is_new = not sets.holds_fact(derived, np.int64(facts[node]))
     # What a derived constant ends with was derived with it.
-    while node != 0 and not holds_fact(derived, np.int64(facts[node])):
-        derive(state, np.int64(facts[node]))
+    while node != 0 and not sets.holds_fact(derived, np.int64(facts[node])):
+        sets.derive(state, np.int64(facts[node]))
         node = np.int64(shorter[node])
     return is_new
 
@@ -382,20 +368,20 @@ def find_class(state: Int64, row: int, child_facts: int, number: np.float64) -> 
 def class_set(state: Int64, row: int, which: int, no_number: int) -> int:
     """The set of what is true of a class of numbers in a group; or a status, negated."""
     groups, comparisons = int32s(state, at.PROGRAM.groups), int32s(state, at.PROGRAM.comparisons)
-    sets = int32s(state, at.CACHE.class_sets)
+    known = int32s(state, at.CACHE.class_sets)
     number = groups[row + pr.CLASSES] + which
-    if not sets[number]:
+    if not known[number]:
         start, end = groups[row + pr.COMPARISONS], groups[row + pr.GROUP_COLUMNS + pr.COMPARISONS]
         for comparison in range(start, end):
             i = comparison * pr.COMPARISON_COLUMNS
             fact = np.int64(comparisons[i + pr.FACT])
             if is_true(comparisons, i, which, no_number) and not is_sparse(state, fact):
-                derive(state, fact)
-        found = intern_derived(state)
+                sets.derive(state, fact)
+        found = sets.intern_derived(state)
         if found < 0:
             return -at.FULL_FACTS
-        sets[number] = found + 1
-    return np.int64(sets[number] - 1)
+        known[number] = found + 1
+    return np.int64(known[number] - 1)
 
 
 @called
