@@ -22,16 +22,17 @@ A file must not be written into while it is mapped; these functions put another 
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
 from tamis.core.array_file import open_arrays, write_arrays
 from tamis.core.errors import DamagedProgram, ProgramError, UnreadableProgram
-from tamis.documents.vocabulary import Name, Names, Projection
+from tamis.documents.vocabulary import Names, Projection
 from tamis.matching.engines.automaton import program as pr
 from tamis.matching.engines.automaton.cache import cache_of, fault_of_cache, named_arrays
 from tamis.matching.engines.automaton.check import Arrays, fault_of_program
@@ -47,8 +48,6 @@ CACHE_VERSION = 4
 
 _PREFIX = "automaton."
 
-T = TypeVar("T")
-
 
 class SavedProgram(NamedTuple):
     """A program that is in a file, and what else was saved with it, which is not checked.
@@ -61,10 +60,6 @@ class SavedProgram(NamedTuple):
     arrays: dict[str, NDArray[Any]]
     metadata: dict[str, Any]
     identity: str
-
-
-class _BadMetadata(Exception):  # noqa: N818 - says what is the matter
-    """Metadata do not say what they should."""
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -93,12 +88,7 @@ def save_program(
         else array
         for name, array in program.arrays._asdict().items()
     }
-    data = {
-        "queries": program.queries,
-        "projection": _projection_to_json(program.projection),
-        "names": _symbols_to_json(program),
-        "more": metadata or {},
-    }
+    data = _metadata(program.queries, program.projection, program[3:], metadata or {})
     return write_arrays(path, "program", PROGRAM_VERSION, {**own, **arrays}, data)
 
 
@@ -116,11 +106,13 @@ def load_program(path: Path) -> SavedProgram:
     for name, array in file.arrays.items():
         (own if name.startswith(_PREFIX) else others)[name.removeprefix(_PREFIX)] = array
     try:
-        data = _object(file.metadata, {"queries", "projection", "names", "more"})
-        queries, more = _typed(int, data["queries"]), _typed(dict, data["more"])
-        projection, symbols = _projection_of(data["projection"]), _symbols_of(data["names"])
-    except _BadMetadata:
-        raise DamagedProgram("its metadata are not those of a program", str(path)) from None
+        said = _read_metadata(file.metadata)
+        is_read = _as_text(_metadata(*said)) == _as_text(file.metadata)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        is_read = False
+    if not is_read:
+        raise DamagedProgram("its metadata are not those of a program", str(path))
+    queries, projection, symbols, more = said
     count = pr.FIRST_SYMBOL + sum(len(kind) for both in symbols for kind in both)
     fault = fault_of_program(own, queries, count)
     if fault is not None:
@@ -132,81 +124,51 @@ def load_program(path: Path) -> SavedProgram:
 # -- metadata --------------------------------------------------------------------------------------
 
 
-def _projection_to_json(projection: Projection) -> dict[str, Any]:
-    data = projection._asdict()
-    for name in ("attributes", "text"):
-        data[name] = None if data[name].some is None else sorted(data[name].some)
-    return data
+# What was read is written again, and has to be what was there: so types need no checks.
 
 
-def _symbols_to_json(program: AutomatonProgram) -> list[list[Any]]:
-    """What each symbol from FIRST_SYMBOL on is: a kind, a namespace and a local name.
+def _metadata(
+    queries: int, projection: Projection, symbols: tuple[Symbols, ...], more: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is said of a program, as JSON.
 
-    The kind is 1 for attributes; the namespace, or the local name, is None for any.
+    Its ``names`` are what each symbol from FIRST_SYMBOL on is: a kind, which is 1 for attributes, a
+    namespace and a local name. Of these, one is None for any.
     """
-    data: dict[int, list[Any]] = {}
-    for kind, (names, namespaces, locals) in enumerate((program.elements, program.attributes)):
-        data |= {symbol: [kind, *name] for name, symbol in names.items()}
-        data |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
-        data |= {symbol: [kind, None, local] for local, symbol in locals.items()}
-    return [data[symbol] for symbol in range(pr.FIRST_SYMBOL, len(program.arrays.wildcards))]
+    reads = projection._asdict()
+    for name in ("attributes", "text"):
+        reads[name] = None if reads[name].some is None else sorted(reads[name].some)
+    names: dict[int, list[Any]] = {}
+    for kind, (both, namespaces, locals) in enumerate(symbols):
+        names |= {symbol: [kind, *name] for name, symbol in both.items()}
+        names |= {symbol: [kind, namespace, None] for namespace, symbol in namespaces.items()}
+        names |= {symbol: [kind, None, local] for local, symbol in locals.items()}
+    ordered = [names[symbol] for symbol in sorted(names)]
+    return {"queries": queries, "projection": reads, "names": ordered, "more": more}
 
 
-def _projection_of(data: Any) -> Projection:
-    data = _object(data, set(Projection._fields))
-    return Projection(
-        _names_of(data["attributes"]),
-        _names_of(data["text"]),
-        *(_typed(bool, data[name]) for name in ("misc", "prefixes", "lines")),
-    )
-
-
-def _names_of(data: Any) -> Names:
-    if data is None:
-        return Names(None)
-    return Names(_name(pair) for pair in _typed(list, data))
-
-
-def _name(data: Any) -> Name:
-    namespace, local = _several(data, 2)
-    return _typed(str, namespace), _typed(str, local)
-
-
-def _symbols_of(data: Any) -> tuple[Symbols, Symbols]:
-    """The symbols of elements, and of attributes."""
-    both = Symbols({}, {}, {}), Symbols({}, {}, {})
-    for symbol, row in enumerate(_typed(list, data), pr.FIRST_SYMBOL):
-        kind, namespace, local = _several(row, 3)
-        if _typed(int, kind) not in (0, 1) or namespace is local is None:
-            raise _BadMetadata
-        symbols = both[kind]
+def _read_metadata(
+    data: dict[str, Any],
+) -> tuple[int, Projection, tuple[Symbols, Symbols], dict[str, Any]]:
+    """What ``_metadata`` wrote; of anything else, what is not the same when it is written."""
+    reads: dict[str, Any] = {name: bool(value) for name, value in data["projection"].items()}
+    for name in ("attributes", "text"):
+        some = data["projection"][name]
+        reads[name] = Names(None if some is None else [(str(n), str(local)) for n, local in some])
+    symbols = Symbols({}, {}, {}), Symbols({}, {}, {})
+    for symbol, (kind, namespace, local) in enumerate(data["names"], pr.FIRST_SYMBOL):
+        own = symbols[kind]
         if local is None:
-            symbols.namespaces[_typed(str, namespace)] = symbol
+            own.namespaces[str(namespace)] = symbol
         elif namespace is None:
-            symbols.locals[_typed(str, local)] = symbol
+            own.locals[str(local)] = symbol
         else:
-            symbols.names[_name([namespace, local])] = symbol
-    return both
+            own.names[str(namespace), str(local)] = symbol
+    return int(data["queries"]), Projection(**reads), symbols, dict(data["more"])
 
 
-def _object(data: Any, names: set[str]) -> dict[str, Any]:
-    result: dict[str, Any] = _typed(dict, data)
-    if result.keys() != names:
-        raise _BadMetadata
-    return result
-
-
-def _several(data: Any, count: int) -> list[Any]:
-    if len(_typed(list, data)) != count:
-        raise _BadMetadata
-    return list(data)
-
-
-def _typed(kind: type[T], data: Any) -> T:
-    """What was data, which has to be of a type; True is no number."""
-    if type(data) is not kind:
-        raise _BadMetadata
-    return data
+def _as_text(data: Any) -> str:
+    return json.dumps(data, sort_keys=True)
 
 
 # -- caches ----------------------------------------------------------------------------------------
