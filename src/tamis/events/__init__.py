@@ -1,7 +1,8 @@
 """Attribute–value events, matched against disjunctions of filters.
 
 :func:`tamis.compile_events` makes an :class:`EventMatcher` of :class:`EventSubscriptions`, or of
-what makes these; docs/events.md teaches what they may say.
+what makes these; docs/events.md teaches what they may say. Start with ``model.py``: the filters and
+events that all engines read. ``encode.py``, ``ndjson.py`` and ``arrow.py`` make the events.
 """
 
 from typing import TYPE_CHECKING

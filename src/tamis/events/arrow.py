@@ -154,14 +154,16 @@ def _joined(
     is_bad = np.zeros(rows, np.uint8)
     is_bad[list(errors)] = 1
     column_starts = starts_of([len(column.rows) for column in columns])
-    bits, string_starts = [], []
-    strings = size = 0
-    for column in columns:
-        own = len(column.string_starts) - 1
-        bits.append(column.bits + strings if own else column.bits)
-        string_starts.append(column.string_starts[:-1] + size)
-        strings += own
-        size += len(column.string_bytes)
+    strings = [len(column.string_starts) - 1 for column in columns]
+    bits = [
+        column.bits + first if own else column.bits
+        for column, own, first in zip(columns, strings, starts_of(strings), strict=False)
+    ]
+    byte_starts = starts_of([len(column.string_bytes) for column in columns])
+    string_starts = [
+        column.string_starts[:-1] + start
+        for column, start in zip(columns, byte_starts, strict=False)
+    ]
     starts = np.zeros(rows + 1, np.int64)
     total = int(column_starts[-1])
     row_names, kinds = np.empty(total, np.int32), np.empty(total, np.uint8)
@@ -183,7 +185,7 @@ def _joined(
         row_names[:kept],
         kinds[:kept],
         row_bits[:kept],
-        np.concatenate([*string_starts, np.array([size], np.int64)]),
+        np.concatenate([*string_starts, byte_starts[-1:]]),
         np.concatenate([*(column.string_bytes for column in columns), _NO_BYTES]),
         errors,
     )

@@ -1,4 +1,4 @@
-"""Events as lines of JSON: a source is cut into chunks of whole lines, which are read at once."""
+"""Events as lines of JSON: a source is cut into parts of whole lines, which are read at once."""
 
 from __future__ import annotations
 
@@ -75,19 +75,19 @@ def chunks(source: Source, limits: Limits) -> Iterator[Part | Flush]:
 
 def _recognised(found: Iterator[Part | Flush]) -> Iterator[Part | Flush]:
     """Lines; where they are Parquet, or begin as an array does, the error says what to do."""
-    for chunk in found:
-        if isinstance(chunk, Flush) or chunk.line > 1:
-            yield chunk
-        elif chunk.data.startswith(b"PAR1"):
+    for part in found:
+        if isinstance(part, Flush) or part.line > 1:
+            yield part
+        elif part.data.startswith(b"PAR1"):
             yield Part(b"", 1, UnreadableEvents(_IS_PARQUET, 1))
             return
-        elif chunk.data.startswith(b"["):
+        elif part.data.startswith(b"["):
             yield Part(b"", 1, MalformedEvent(_IS_ARRAY, 1))
-            _, _, others = chunk.data.partition(b"\n")
+            _, _, others = part.data.partition(b"\n")
             if others:
                 yield Part(others, 2)
         else:
-            yield chunk
+            yield part
 
 
 def _pieces(source: Any) -> Iterator[bytes]:
@@ -122,33 +122,31 @@ def _whole_lines(pieces: Iterator[bytes], limits: Limits) -> Iterator[Part | Flu
     line = 1
     held = bytearray()  # of a line whose end was not read yet
     is_passing = False  # over the rest of a line that was too long
-    while True:
-        try:
-            piece = next(pieces, None)
-        except UnreadableDocument as error:
-            yield Part(b"", line, UnreadableEvents(error.message, line))
-            return
-        if piece is None:
-            break
-        if not piece:
-            yield Flush.FLUSH
-        if is_passing:
-            _, newline, piece = piece.partition(b"\n")
-            if not newline:
-                continue
-            is_passing = False
-            line += 1
-        end = piece.rfind(b"\n") + 1
-        if end:
-            data = bytes(held) + piece[:end]
-            yield Part(data, line)
-            line += data.count(b"\n")
-            held.clear()
-        held += piece[end:]
-        if len(held) > limits.event_bytes:
-            yield Part(b"", line, _too_long(limits, line))
-            held.clear()
-            is_passing = True
+    try:
+        for piece in pieces:
+            if not piece:
+                yield Flush.FLUSH
+            rest = piece
+            if is_passing:
+                _, newline, rest = piece.partition(b"\n")
+                if not newline:
+                    continue
+                is_passing = False
+                line += 1
+            end = rest.rfind(b"\n") + 1
+            if end:
+                data = bytes(held) + rest[:end]
+                yield Part(data, line)
+                line += data.count(b"\n")
+                held.clear()
+            held += rest[end:]
+            if len(held) > limits.event_bytes:
+                yield Part(b"", line, _too_long(limits, line))
+                held.clear()
+                is_passing = True
+    except UnreadableDocument as error:
+        yield Part(b"", line, UnreadableEvents(error.message, line))
+        return
     if held:
         yield Part(bytes(held), line)
 

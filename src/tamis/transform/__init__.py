@@ -1,1 +1,6 @@
-"""Transforming subscriptions: which nodes of a message they ask for, and what is made of them."""
+"""Transforming subscriptions: which nodes of a message they ask for, and what is made of them.
+
+Start with ``transformer.py``, which takes documents. ``planner.py`` has strategies find nodes, and
+``factory.py`` makes messages of these. ``shapes.py`` says what kernels can answer; ``layout.py``,
+``kernels.py`` and ``constants.py`` are what strategies with kernels share.
+"""
