@@ -139,7 +139,7 @@ def _save(program: Path, document: Path) -> None:
 def load(program: str, document: str, *stay: str) -> None:
     """Load a program and answer a document; say how long it took, and perhaps stay."""
     import tamis  # noqa: PLC0415 - with all that is imported when it is used
-    from tamis.documents.tokenizer import tokenizer  # noqa: F401, PLC0415
+    from tamis.documents import parser  # noqa: F401, PLC0415
     from tamis.matching import matcher, saved  # noqa: F401, PLC0415
 
     before, start = _private_bytes(), perf_counter()

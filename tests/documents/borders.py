@@ -13,8 +13,8 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
 
+from tamis.documents import parser
 from tamis.documents.source import Source
-from tamis.documents.tokenizer import tokenizer
 from tests.documents.both_paths import PROJECTIONS, BothPaths, Counts
 
 PAGE = mmap.PAGESIZE
@@ -195,7 +195,7 @@ def in_place(part: Callable[[], Counts]) -> Callable[[], Counts]:
     """A part, each document read where it is, however small, so that nothing stands behind it."""
 
     def compared() -> Counts:
-        tokenizer.JOINED_BYTES = -1
+        parser.JOINED_BYTES = -1
         return part()
 
     return compared

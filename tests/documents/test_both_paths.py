@@ -14,10 +14,10 @@ from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError, MalformedDocument, UnreadableDocument
 from tamis.core.limits import Limits
 from tamis.documents import expat
+from tamis.documents.parser import Tokenizer
 from tamis.documents.source import Source, read
 from tamis.documents.tokenizer import scanner
 from tamis.documents.tokenizer.kernels import layout
-from tamis.documents.tokenizer.tokenizer import Tokenizer
 from tamis.documents.vocabulary import Projection, Vocabulary
 from tests.documents import adversarial_documents
 from tests.documents.both_paths import ALL, PROJECTIONS, BothPaths, Difference, Parser, compare

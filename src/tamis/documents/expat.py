@@ -10,9 +10,9 @@ those in attribute values expat does not tell.
 from __future__ import annotations
 
 import logging
-import mmap
 from collections.abc import Callable, Iterable
-from typing import NamedTuple, NoReturn
+from mmap import mmap
+from typing import Any, NamedTuple, NoReturn
 from xml.parsers import expat
 
 from tamis.core.errors import (
@@ -33,9 +33,6 @@ log = logging.getLogger("tamis")
 
 # Separates namespace, local name and prefix in expat's names; no XML document can contain it.
 _SEPARATOR = "\f"
-
-Bytes = bytes | memoryview | mmap.mmap
-
 # What an element, a comment or a PI counts beside its characters, where entities may multiply it.
 EVENT_CHARS = 16
 _REFERENCE = lazy_pattern("[&%][^#&%; ]+;")
@@ -119,8 +116,7 @@ class ExpatParser:
             raise
         finally:
             handlers.close()
-        if self.projection.offsets:
-            settle_ends(builder.offsets, builder.tags, handlers.first_event, source.data)
+        handlers.settle_offsets(source.data)
         builder.end_document()
         handlers.log_skipped(source.name)
 
@@ -135,23 +131,8 @@ def create_parser(encoding: str | None) -> expat.XMLParserType:
 
 def warn_of_skipped(name: str, count: int, first_line: int) -> None:
     """Log that references to entities were left out of a document."""
-    log.warning(
-        "%s: entities that the document does not declare itself were left out: "
-        "%d times, first in line %d",
-        name or "a document",
-        count,
-        first_line,
-    )
-
-
-def too_deep(limits: Limits) -> str:
-    """The message for an element that is too deep."""
-    return f"deeper than the limit depth = {limits.depth:,}"
-
-
-def too_many_attributes(limits: Limits) -> str:
-    """The message for an element with too many attributes."""
-    return f"an element with more attributes than the limit attributes = {limits.attributes:,}"
+    what = "%s: entities that the document does not declare itself were left out"
+    log.warning(f"{what}: %d times, first in line %d", name or "a document", count, first_line)
 
 
 class _Name(NamedTuple):
@@ -198,14 +179,11 @@ class Handlers:
         self.depth = 0
         self.text_depth = 0  # of the outermost open element whose text is projected, or 0
         self.pieces: list[str] = []  # of the text node that is being read
-        self.skipped = 0
-        self.first_skipped_line = 0
+        self.skipped = self.first_skipped_line = 0
         self.document_bytes = document_bytes
         self.counting = False
-        self.produced = 0
-        self.referring_entities = 0
-        parser.ordered_attributes = True
-        parser.namespace_prefixes = True
+        self.produced = self.referring_entities = 0
+        parser.ordered_attributes = parser.namespace_prefixes = True
         parser.XmlDeclHandler = self.read_declaration
         parser.StartDoctypeDeclHandler = self.start_doctype
         parser.EntityDeclHandler = self.declare_entity
@@ -238,26 +216,33 @@ class Handlers:
 
     def start(self, name: str, attributes: list[str]) -> None:
         self.depth += 1
-        if self.depth > self.limits.depth:
-            return self.refuse(too_deep(self.limits))
-        builder = self.builder
+        problem = self.excess(self.depth, attributes)
+        if problem:
+            return self.refuse(problem)
         if self.pieces:
             self.end_text()
         found = self.elements.get(name) or self.intern_element(name)
-        builder.tags.append(found.id)
+        self.builder.tags.append(found.id)
         if found.is_text_projected and not self.text_depth:
             self.text_depth = self.depth
             self.set_text_handler()
         if self.has_details:
             self.add_details(found.prefix)
-        if attributes:
+        if attributes and self.projection.attributes:
             self.start_attributes(attributes)
 
+    def excess(self, depth: int, attributes: list[str]) -> str | None:
+        """The message for an element that is too deep, or has too many attributes; else None."""
+        limits = self.limits
+        if depth > limits.depth:
+            return f"deeper than the limit depth = {limits.depth:,}"
+        if len(attributes) > 2 * limits.attributes:
+            return (
+                f"an element with more attributes than the limit attributes = {limits.attributes:,}"
+            )
+        return None
+
     def start_attributes(self, attributes: list[str]) -> None:
-        if len(attributes) > 2 * self.limits.attributes:
-            return self.refuse(too_many_attributes(self.limits))
-        if not self.projection.attributes:
-            return
         builder = self.builder
         event = len(builder.tags) - 1
         for index in range(0, len(attributes), 2):
@@ -293,6 +278,11 @@ class Handlers:
         if self.projection.offsets:
             builder.offsets.append(self.parser.CurrentByteIndex)
 
+    def settle_offsets(self, data: bytes | bytearray | memoryview | mmap, origin: int = 0) -> None:
+        """Move the offsets of end events, if they are projected: see ``settle_ends``."""
+        if self.projection.offsets:
+            settle_ends(self.builder.offsets, self.builder.tags, self.first_event, data, origin)
+
     def set_text_handler(self) -> None:
         """Take text only where it is projected: each call of a handler costs."""
         if not self.counting:
@@ -323,21 +313,19 @@ class Handlers:
         builder.misc_values.add(data.encode())
 
     def intern_element(self, name: str) -> _Name:
-        found, expanded = self.interned(name)
-        found = found._replace(is_text_projected=expanded in self.projection.text)
-        self.elements[name] = found
+        found = self.elements[name] = self.interned(*split_name(name))
         return found
 
     def intern_attribute(self, name: str) -> None:
-        namespace, local, _ = split_name(name)
-        projected = (namespace, local) in self.projection.attributes
-        self.attributes[name] = self.interned(name)[0] if projected else None
-
-    def interned(self, name: str) -> tuple[_Name, tuple[str, str]]:
         namespace, local, prefix = split_name(name)
+        projected = (namespace, local) in self.projection.attributes
+        self.attributes[name] = self.interned(namespace, local, prefix) if projected else None
+
+    def interned(self, namespace: str, local: str, prefix: str | None) -> _Name:
         vocabulary = self.owner.vocabulary
         prefix_id = -1 if prefix is None else vocabulary.add_prefix(prefix)
-        return _Name(vocabulary.add(namespace, local), prefix_id, False), (namespace, local)
+        is_text_projected = (namespace, local) in self.projection.text
+        return _Name(vocabulary.add(namespace, local), prefix_id, is_text_projected)
 
     def read_declaration(self, version: str | None, _encoding: str | None, _alone: int) -> None:
         if version is not None and not VERSION.fullmatch(version):
@@ -349,15 +337,12 @@ class Handlers:
 
     # -- DTD and entities ----------------------------------------------------------------------
 
-    def start_doctype(
-        self, _name: str, _system: str | None, _public: str | None, has_internal_subset: bool
-    ) -> None:
+    def start_doctype(self, *declared: Any) -> None:
         """Comments and PIs of the DTD are not of the document; what it declares may amplify."""
         parser = self.parser
-        parser.CommentHandler = None
-        parser.ProcessingInstructionHandler = None
+        parser.CommentHandler = parser.ProcessingInstructionHandler = None
         parser.EndDoctypeDeclHandler = self.set_misc_handlers
-        if has_internal_subset:
+        if declared[-1]:  # there is an internal subset
             self.counting = True
             parser.StartElementHandler = self.counted_start
             parser.CharacterDataHandler = self.counted_text
@@ -424,15 +409,17 @@ class Handlers:
         raise DocumentLimitError(message, *self.place(), self.offset(self.parser.CurrentByteIndex))
 
     def failure(
-        self, error: expat.ExpatError, encoding: str | None, data: Bytes, start: int = 0
+        self,
+        error: expat.ExpatError,
+        encoding: str | None,
+        data: bytes | memoryview | mmap,
+        start: int = 0,
     ) -> DocumentError:
         """The error of ours for one of expat; ``data`` was parsed last, and begins at ``start``."""
-        place = self.located(error.lineno, error.offset)
         index = self.parser.ErrorByteIndex
-        offset = self.offset(index)
+        place, offset = self.located(error.lineno, error.offset), self.offset(index)
         if error.code in _MAY_BE_ENCODING and index >= start and index > 0:
-            character = bytes(data[index - start : index - start + 4])
-            problem = encoding_problem(character, encoding)
+            problem = encoding_problem(bytes(data[index - start : index - start + 4]), encoding)
             if problem is not None:
                 return DocumentEncodingError(problem, *place, offset)
         message = self.explanation(error.code)

@@ -18,24 +18,9 @@ from tamis.core.threads import Flush
 from tamis.documents import records
 from tamis.documents.batch import BatchBuilder
 from tamis.documents.encodings import LineCounter
-from tamis.documents.expat import (
-    EVENT_CHARS,
-    ExpatParser,
-    Handlers,
-    create_parser,
-    split_name,
-    too_deep,
-    too_many_attributes,
-)
-from tamis.documents.offsets import Excerpt, settle_ends
-from tamis.documents.records import (
-    RecordBatch,
-    RecordOffsets,
-    RecordParser,
-    StreamPosition,
-    head_of,
-    start_tag,
-)
+from tamis.documents.expat import EVENT_CHARS, ExpatParser, Handlers, create_parser, split_name
+from tamis.documents.offsets import Excerpt
+from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
 from tamis.documents.source import CHUNK_BYTES, too_large
 
 SMALL_BYTES = 1 << 18
@@ -48,18 +33,17 @@ _BEFORE_DOCTYPE = lazy_pattern(rb"(?:[ \t\r\n]|<\?.*?\?>|<!--.*?-->)*+", re.DOTA
 class ExpatRecords(RecordParser):
     """A :class:`RecordParser` that is libexpat alone."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        encoding, context = self.encoding, self.context
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.recent = b"", 0  # what was parsed last, and where it begins
-        self.parser = create_parser((encoding or "utf-8") if context else encoding)
+        self.parser = create_parser(self.encoding or ("utf-8" if self.context else None))
         owner = ExpatParser(self.vocabulary, self.projection, self.limits)
-        self.handlers = _RecordHandlers(self.tag, self.parser, owner, context, self.start)
+        self.handlers = _RecordHandlers(self.tag, self.parser, owner, self.context, self.start)
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
     ) -> Generator[RecordBatch | Flush, None, None]:
-        """See :meth:`RecordParser.parse`."""
+
         handlers = self.handlers
         try:
             for piece in self._pieces(chain([self.context] if self.context else [], chunks)):
@@ -83,18 +67,15 @@ class ExpatRecords(RecordParser):
         yield from handlers.take_batches()
 
     def log_skipped(self, name: str) -> None:
-        """See :meth:`RecordParser.log_skipped`."""
+
         self.handlers.log_skipped(name)
 
     def _pieces(self, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
         """The chunks, in pieces that expat takes in linear time.
 
         It looks at an unfinished tag or comment anew each time that more of it comes, so that must
-        be twice as much each time; or, where they pause, have what may end it. An error of the
-        chunks comes after what they gave before it.
-
-        Yields:
-            An empty piece where the chunks pause.
+        be twice as much each time; or, where they pause, have what may end it. An empty piece
+        stands where the chunks pause. An error of the chunks comes after what they gave before it.
         """
         waiting = bytearray()
         failure = None
@@ -148,8 +129,8 @@ class _RecordHandlers(Handlers):
     ) -> None:
         self.tag = tag
         self.base = owner.vocabulary
-        self.context = context
         self.stream_start = start
+        self.shift = start.offset - len(context)  # from the parser's offsets to the stream's
         self.context_end = LineCounter()
         self.context_end.pass_over(context.decode())
         self.fed = 0
@@ -193,8 +174,7 @@ class _RecordHandlers(Handlers):
         self.contexts = array("i")
 
     def cut_batch(self, stream_error: DocumentError | None = None) -> None:
-        shift = self.stream_start.offset - len(self.context)
-        starts, ends = (np.array(each, dtype=np.int64) + shift for each in (self.starts, self.ends))
+        starts, ends = (np.array(each, np.int64) + self.shift for each in (self.starts, self.ends))
         contexts = np.array(self.contexts, dtype=np.int32)
         freeze(starts, ends, contexts)
         first = self.next_record - len(starts)
@@ -203,9 +183,12 @@ class _RecordHandlers(Handlers):
         batch = self.builder.freeze()
         excerpt = None
         if self.projection.offsets:
-            batch = batch._replace(offsets=batch.offsets + shift)
+            last = max(self.ends[-1], *self.builder.offsets[-1:], 0)
+            data = bytes(self.kept[self.starts[0] - self.kept_from : last - self.kept_from])
+            start, line = self.starts[0] + self.shift, self.first_place.line
+            excerpt = Excerpt(data, start=start, line=line, head=self.head)
+            batch = batch._replace(offsets=batch.offsets + self.shift)
             freeze(batch.offsets)
-            excerpt = self.excerpt(shift)
         self.batches.append(
             RecordBatch(batch, self.errors, self.owner.vocabulary, places, stream_error, excerpt)
         )
@@ -213,8 +196,7 @@ class _RecordHandlers(Handlers):
 
     def flush(self) -> None:
         """Have all complete records in batches; reading on may have to wait."""
-        if self.is_ending:
-            self.end_record()
+        self.end_record()
         if self.is_inside and len(self.starts) > 1:
             self.cut_before_record()
         elif self.starts and not self.is_inside:
@@ -246,12 +228,6 @@ class _RecordHandlers(Handlers):
                 del self.kept[: needed - self.kept_from]
                 self.kept_from = needed
 
-    def excerpt(self, shift: int) -> Excerpt:
-        end = max(self.ends[-1], *self.builder.offsets[-1:], 0)
-        first = self.starts[0]
-        data = bytes(self.kept[first - self.kept_from : end - self.kept_from])
-        return Excerpt(data, start=first + shift, line=self.first_place.line, head=self.head)
-
     def take_batches(self) -> list[RecordBatch]:
         batches, self.batches = self.batches, []
         return batches
@@ -271,29 +247,25 @@ class _RecordHandlers(Handlers):
             self.parser.ProcessingInstructionHandler = None
 
     def declare_namespace(self, prefix: str | None, uri: str | None) -> None:
-        if self.is_ending:
-            self.end_record()
+        self.end_record()
         self.declared.append((prefix, uri))
 
     def start_outside(self, name: str, attributes: list[str]) -> None:
-        if self.is_ending:
-            self.end_record()
+        self.end_record()
         self.prolog = None
         qualified = _qualified(name)
         if qualified == self.tag:
             self.start_record(name, attributes)
             return
-        if len(self.around) >= self.limits.depth:
-            self.give_up(too_deep(self.limits))
-        if len(attributes) > 2 * self.limits.attributes:
-            self.give_up(too_many_attributes(self.limits))
+        problem = self.excess(len(self.around) + 1, attributes)
+        if problem:
+            self.give_up(problem)
         self.around.append((qualified, tuple(self.declared)))
         self.declared.clear()
         self.record_context = None
 
     def end_outside(self, _name: str) -> None:
-        if self.is_ending:
-            self.end_record()
+        self.end_record()
         self.around.pop()
         self.record_context = None
 
@@ -319,10 +291,10 @@ class _RecordHandlers(Handlers):
     def place_record(self, start: int) -> None:
         """Note where a record starts, and its context."""
         if self.record_context is None:
-            self.record_context = self.head + b"".join(starmap(start_tag, self.around))
+            self.record_context = self.head + b"".join(starmap(records.start_tag, self.around))
         if not self.starts:
-            offset = start + self.stream_start.offset - len(self.context)
-            self.first_place = StreamPosition(self.next_record, offset, *self.record_place)
+            place = start + self.shift, *self.record_place
+            self.first_place = StreamPosition(self.next_record, *place)
         self.starts.append(start)
         known = self.context_numbers
         self.contexts.append(known.setdefault(self.record_context, len(known)))
@@ -338,15 +310,14 @@ class _RecordHandlers(Handlers):
         self.is_ending = True
         self.set_outside_handlers()
         self.parser.buffer_text = False  # or it would be told of too late
-        self.parser.DefaultHandlerExpand = self.follow
+        self.parser.DefaultHandlerExpand = lambda _data: self.end_record()
         if not self.counting:
-            self.parser.CharacterDataHandler = self.follow
-
-    def follow(self, _data: str) -> None:
-        self.end_record()
+            self.parser.CharacterDataHandler = self.parser.DefaultHandlerExpand
 
     def end_record(self, end: int | None = None) -> None:
-        """The record is complete, up to ``end``, or to what expat is reading now."""
+        """If a record is ending, it does so at ``end``, or at what expat is reading now."""
+        if not self.is_ending:
+            return
         self.is_ending = False
         self.parser.DefaultHandlerExpand = None
         self.set_text_handler()
@@ -354,11 +325,7 @@ class _RecordHandlers(Handlers):
         if not self.is_refused and end - self.record_start > self.limits.document_bytes:
             self.drop_record(DocumentLimitError(too_large(self.limits)))
         if not self.is_refused:
-            if self.projection.offsets:
-                builder = self.builder
-                settle_ends(
-                    builder.offsets, builder.tags, self.first_event, self.kept, self.kept_from
-                )
+            self.settle_offsets(self.kept, self.kept_from)
             self.builder.end_document()
         self.ends.append(end)
         self.next_record += 1
@@ -395,8 +362,7 @@ class _RecordHandlers(Handlers):
         if self.is_inside and not self.is_refused:
             super().misc(name, data)
             return
-        if self.is_ending:
-            self.end_record()
+        self.end_record()
         if self.counting:
             self.count(EVENT_CHARS + len(data))
 
@@ -409,10 +375,8 @@ class _RecordHandlers(Handlers):
         if self.is_inside and self.fed - self.record_start > self.limits.document_bytes:
             self.drop_record(DocumentLimitError(too_large(self.limits)))
 
-    def start_doctype(
-        self, name: str, system: str | None, public: str | None, has_internal_subset: bool
-    ) -> None:
-        super().start_doctype(name, system, public, has_internal_subset)
+    def start_doctype(self, *declared: Any) -> None:
+        super().start_doctype(*declared)
         self.parser.EndDoctypeDeclHandler = self.end_doctype
 
     def end_doctype(self) -> None:
@@ -420,7 +384,7 @@ class _RecordHandlers(Handlers):
         before = _BEFORE_DOCTYPE.match(self.prolog)
         assert before is not None
         doctype = self.prolog[before.end() : self.parser.CurrentByteIndex + 1]
-        self.head = head_of(bytes(doctype), self.is_standalone)
+        self.head = records.head_of(bytes(doctype), self.is_standalone)
         self.set_misc_handlers()
 
     def read_declaration(self, version: str | None, encoding: str | None, standalone: int) -> None:
@@ -428,13 +392,11 @@ class _RecordHandlers(Handlers):
         self.is_standalone = standalone == 1
 
     def counted_text(self, data: str) -> None:
-        if self.is_ending:
-            self.end_record()
+        self.end_record()
         super().counted_text(data)
 
     def skip_reference(self) -> None:
-        if self.is_ending:
-            self.end_record()
+        self.end_record()
         super().skip_reference()
 
     def count_from_here(self) -> None:
@@ -454,8 +416,7 @@ class _RecordHandlers(Handlers):
         self.produced = own
 
     def end_of_input(self) -> None:
-        if self.is_ending:
-            self.end_record(self.fed)
+        self.end_record(self.fed)
         if self.starts:
             self.cut_batch()
 
@@ -464,8 +425,7 @@ class _RecordHandlers(Handlers):
         if not self.is_all_read:
             message = f"{error.message}; the rest was not read"
             error = type(error)(message, error.line, error.column, error.offset)
-        if self.is_ending:
-            self.end_record(offset)
+        self.end_record(offset)
         if self.is_inside:
             self.drop_record(error)
         else:
@@ -484,8 +444,7 @@ class _RecordHandlers(Handlers):
         return line - end.line + start.line, column + 1
 
     def offset(self, index: int) -> int | None:
-        shift = self.stream_start.offset - len(self.context)
-        return index + shift if index >= 0 else None
+        return index + self.shift if index >= 0 else None
 
     def innermost(self) -> str | None:
         if self.is_inside:

@@ -6,16 +6,27 @@ all errors are libexpat's. Both give the same events.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+import numpy as np
+
+from tamis.core.arrays import freeze
 from tamis.core.errors import DocumentError
 from tamis.core.limits import Limits
 from tamis.documents.batch import DocumentBatch, interleaved
 from tamis.documents.source import Source
+from tamis.documents.tokenizer.kernels import layout as at
+from tamis.documents.tokenizer.kernels.scan import begin_document
+from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
 from tamis.documents.vocabulary import Projection, Vocabulary
 
 NAMES_MAX = 1 << 15
 """Names that a parser's documents may bring, before it is better to begin anew."""
+JOINED_BYTES = 1 << 18
+"""Documents up to this size are read together, from one buffer; others where they are."""
+BUFFER_BYTES = 1 << 19
+"""What is joined at a time: it should still be in the processor's cache when it is read."""
 
 Errors = dict[int, DocumentError]
 
@@ -23,15 +34,8 @@ Errors = dict[int, DocumentError]
 class Parser:
     """Parses batches of documents, one after the other, and remembers the names that it met.
 
-    It belongs to one thread at a time.
-
-    Args:
-        vocabulary: takes the names of the documents.
-        projection: what to record.
-        limits: bounds on each document.
-
-    Attributes:
-        declined: how many documents libexpat has read so far.
+    It belongs to one thread at a time. ``vocabulary`` takes the names of the documents, ``limits``
+    are for each document, and ``declined`` counts the documents that libexpat has read so far.
 
     >>> parser = Parser(Vocabulary(), Projection(), Limits())
     >>> batch, errors = parser.parse([Source(b"<a><b/></a>"), Source(b"<a>")])
@@ -47,8 +51,6 @@ class Parser:
         self.limits = limits
         self.declined = 0
         self._names_before = vocabulary.size
-        from tamis.documents.tokenizer.tokenizer import Tokenizer  # noqa: PLC0415 - imports kernels
-
         # Lines are counted by libexpat alone.
         self._tokenizer = None if projection.lines else Tokenizer(vocabulary, projection, limits)
 
@@ -56,16 +58,14 @@ class Parser:
     def is_full(self) -> bool:
         """Whether so many names were met that it is better to begin anew, with another one."""
         grown = self.vocabulary.size - self._names_before
-        return grown > NAMES_MAX or (self._tokenizer is not None and self._tokenizer.is_full)
+        is_table_full = self._tokenizer is not None and self._tokenizer.scanner.names.is_full
+        return grown > NAMES_MAX or is_table_full
 
     def parse(self, sources: Iterable[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
-        """Parse documents into one batch.
+        """Parse documents into one batch; one that could not even be read is given by its error.
 
-        Args:
-            sources: the documents; one that could not even be read is given by its error.
-
-        Returns:
-            The batch, and the errors by the number of the document; such a document has no events.
+        Returns the batch and the errors, by the number of the document. Documents in error have no
+        events.
         """
         documents = list(sources)
         errors = {
@@ -76,22 +76,21 @@ class Parser:
         if self._tokenizer is None:
             self.declined += len(documents) - len(errors)
             return self._by_expat(documents)
-        reading = self._tokenizer.read(
-            [None if isinstance(document, DocumentError) else document for document in documents]
-        )
-        for number, skipped in reading.skipped.items():
+        batch, declined, skipped = self._tokenizer.read(documents)
+        for number, times, first in skipped:
             from tamis.documents.expat import warn_of_skipped  # noqa: PLC0415 - few have any
 
             source = documents[number]
             assert isinstance(source, Source)
-            warn_of_skipped(source.name, skipped.times, _line(source, skipped.first))
-        left = [number for number in reading.declined if number not in errors]
+            before = bytes(source.data[:first]).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            warn_of_skipped(source.name, times, before.count(b"\n") + 1)
+        left = [number for number in declined if number not in errors]
         if not left:
-            return reading.batch, errors
+            return batch, errors
         self.declined += len(left)
         others, found = self._by_expat([documents[number] for number in left])
         errors |= {left[number]: error for number, error in found.items()}
-        return interleaved(reading.batch, others, left), dict(sorted(errors.items()))
+        return interleaved(batch, others, left), dict(sorted(errors.items()))
 
     def _by_expat(self, documents: list[Source | DocumentError]) -> tuple[DocumentBatch, Errors]:
         from tamis.documents import expat  # noqa: PLC0415 - the tokenizer reads nearly all
@@ -109,6 +108,113 @@ def parse(
     return Parser(vocabulary, projection, limits).parse(sources)
 
 
-def _line(source: Source, place: int) -> int:
-    before = bytes(source.data[:place])
-    return before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n") + 1
+# -- the fast path ---------------------------------------------------------------------------------
+
+
+class _Document(NamedTuple):
+    """A document and where its declaration ends; no data if the tokenizer is not to try."""
+
+    data: bytes | memoryview | None
+    start: int = 0
+    is_standalone: bool = False
+
+    @property
+    def is_small(self) -> bool:
+        return self.data is not None and len(self.data) <= JOINED_BYTES
+
+    @classmethod
+    def of(cls, source: Source | DocumentError) -> _Document:
+        if isinstance(source, DocumentError):
+            return cls(None)
+        data = source.data if isinstance(source.data, bytes) else memoryview(source.data)
+        if source.encoding not in (None, "utf-8") and not bytes(data).isascii():
+            return cls(None)
+        found = declaration_of(data, source.encoding)
+        return cls(None) if found is None else cls(data, found.end, found.is_standalone)
+
+
+class Tokenizer:
+    """Reads documents in UTF-8 by kernels, and says of each whether it did."""
+
+    def __init__(self, vocabulary: Vocabulary, projection: Projection, limits: Limits) -> None:
+        self.scanner = Scanner(NameTable(vocabulary, projection), projection, limits)
+        self.state = self.scanner.state
+
+    def read(
+        self, sources: Sequence[Source | DocumentError]
+    ) -> tuple[DocumentBatch, list[int], list[tuple[int, int, int]]]:
+        """Read documents into one batch.
+
+        Returns also the numbers of the documents to read in another way, which have no events in
+        the batch, and for each document with references to entities that it does not declare: its
+        number, how many they are, and the place of the first one in its bytes.
+        """
+        documents = [_Document.of(source) for source in sources]
+        size = sum(len(document.data) for document in documents if document.data is not None) + 64
+        self.scanner.provide(size, len(documents))
+        self.state[at.POSITION : at.ASKED_AT] = 0
+        joined: list[_Document] = []
+        size = 0
+        for document in documents:
+            if not document.is_small or size >= BUFFER_BYTES:
+                self._read_joined(joined)
+                joined.clear()
+                size = 0
+            if document.data is None:
+                self._skip_document()
+            elif document.is_small:
+                joined.append(document)
+                size += len(document.data)
+            else:
+                self._read_in_place(document.data, document)
+        self._read_joined(joined)
+        out = self.scanner.output
+        skipped = [
+            (number, int(out.skipped[number]), int(out.first_skipped[number]))
+            for number in np.flatnonzero(out.skipped).tolist()
+        ]
+        return self.scanner.batch(), np.flatnonzero(out.declined).tolist(), skipped
+
+    def _skip_document(self) -> None:
+        """A document that is not even tried."""
+        number = self.state[at.DOCUMENT]
+        output = self.scanner.output
+        output.declined[number] = True
+        output.document_starts[number + 1] = self.state[at.EVENTS]
+        output.misc_starts[number + 1] = self.state[at.MISC]
+        self.state[[at.DOCUMENT, at.DOCUMENTS]] = number + 1
+
+    def _read_joined(self, documents: list[_Document]) -> None:
+        if not documents:
+            return
+        pieces: list[bytes | memoryview] = []
+        origins, starts, ends = [], [], []
+        size = 0
+        for document in documents:
+            assert document.data is not None
+            pieces += (document.data, PADDING)
+            origins.append(size)
+            starts.append(size + document.start)
+            ends.append(size + len(document.data))
+            size = ends[-1] + len(PADDING)
+        data = np.frombuffer(b"".join(pieces), np.uint8)
+        standalone = np.array([document.is_standalone for document in documents], np.uint8)
+        parts = at.Parts(np.array(origins), np.array(starts), np.array(ends), standalone)
+        self._scan(at.Text(data, data[:0], 0, size, int(self.state[at.DOCUMENT]), parts))
+
+    def _read_in_place(self, data: bytes | memoryview, document: _Document) -> None:
+        body = np.frombuffer(data, np.uint8)
+        size = len(body)
+        tail_from = max(0, size - len(PADDING))
+        tail = np.concatenate([body[tail_from:], np.zeros(len(PADDING), np.uint8)])
+        freeze(body, tail)
+        switch = size - len(PADDING) // 2
+        standalone = np.array([document.is_standalone], np.uint8)
+        parts = at.Parts(np.array([0]), np.array([document.start]), np.array([size]), standalone)
+        self._scan(at.Text(body, tail, tail_from, switch, int(self.state[at.DOCUMENT]), parts))
+
+    def _scan(self, text: at.Text) -> None:
+        """Read documents, all to their ends."""
+        at.register_text(self.state, text)
+        begin_document(self.state, 0)
+        self.scanner.run(text.data)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from threading import Event
 from typing import IO, NamedTuple
 
@@ -34,12 +35,9 @@ BATCH_BYTES = 4 << 20
 
 
 class StreamPosition(NamedTuple):
-    """A position in a stream, outside of records.
+    """A position in a stream, outside of records: ``record`` is the number of the next one.
 
-    Attributes:
-        record: the number of the next record.
-        offset: in bytes of UTF-8, from 0.
-        line, column: from 1; columns are characters.
+    The offset is in bytes of UTF-8, from 0; line and column are from 1, columns in characters.
     """
 
     record: int = 0
@@ -58,8 +56,8 @@ class RecordOffsets(NamedTuple):
             noticed.
         context: int32[d]; the number in ``contexts`` of what each record has to be read with, to be
             read alone.
-        contexts: the DOCTYPE, if there is one, and the start tags around records, with the
-            namespaces that they declare.
+        contexts: what has to be read before records: the DOCTYPE, if there is one, and the start
+            tags around them, with the namespaces that they declare.
         start: the position of the first record.
     """
 
@@ -71,7 +69,6 @@ class RecordOffsets(NamedTuple):
     start: StreamPosition
 
     def context_of(self, record: int) -> bytes:
-        """What has to be read before a record of the batch."""
         return self.contexts[int(self.context[record])]
 
 
@@ -79,11 +76,9 @@ class RecordBatch(NamedTuple):
     """Some records of a stream, one after the other; each is a document of the batch.
 
     Attributes:
-        batch: the events.
         errors: by the number of the document in the batch; such a record has no events.
         vocabulary: what the batch was parsed with. Later batches may share it, and add names to it
             at any time; it never loses or changes one.
-        offsets: where the records stand.
         stream_error: what ended the stream too early: the last of ``errors``; or None.
         excerpt: the bytes from the first record to the end of the last one, where offsets are
             projected; or None.
@@ -126,10 +121,9 @@ class RecordRange(NamedTuple):
     """Some records of a document, one after the other.
 
     Attributes:
-        start: where the first one begins.
         end: the offset behind the last one; None where all that follows belongs to the range.
-        context: what has to be read before them: the DOCTYPE, if there is one, and the start tags
-            around the first of them. With that before it, a range is well-formed but for end tags.
+        context: as in ``RecordOffsets.contexts``. With that before it, a range is well-formed but
+            for end tags.
     """
 
     start: StreamPosition = StreamPosition()
@@ -177,15 +171,7 @@ def parse_records(
         from tamis.documents.tokenizer.records import TokenizedRecords  # noqa: PLC0415 - kernels
 
         kind = TokenizedRecords
-    parser = kind(
-        tag,
-        vocabulary,
-        projection,
-        limits,
-        encoding=stream.encoding,
-        context=part.context,
-        start=part.start,
-    )
+    parser = kind(tag, vocabulary, projection, limits, stream.encoding, part.context, part.start)
     found = parser.parse(stream.chunks, is_all=part.end is None)
     try:
         yield from found
@@ -194,44 +180,33 @@ def parse_records(
         parser.log_skipped(stream.name)
 
 
+@dataclass(eq=False)
 class RecordParser:
     """Parses the records of one stream, or of the rest of one from a position outside of records.
 
-    Args:
-        tag, vocabulary, projection, limits: as for :func:`parse_records`.
+    Attributes:
         encoding: overrules what the document declares.
-        context: what has to be read before the rest of a stream: the DOCTYPE, if there is one, and
-            the start tags of the open elements, with the namespaces that they declare.
+        context: what has to be read before the rest, as in ``RecordOffsets.contexts``.
         start: where the rest of the stream begins.
     """
 
-    def __init__(
-        self,
-        tag: str,
-        vocabulary: Vocabulary,
-        projection: Projection,
-        limits: Limits,
-        *,
-        encoding: str | None = None,
-        context: bytes = b"",
-        start: StreamPosition = ALL_RECORDS.start,
-    ) -> None:
-        self.tag = check_tag(tag)
-        self.vocabulary = vocabulary
-        self.projection = projection
-        self.limits = limits
-        self.encoding = encoding
-        self.context = context
-        self.start = start
+    tag: str
+    vocabulary: Vocabulary
+    projection: Projection
+    limits: Limits
+    encoding: str | None = None
+    context: bytes = b""
+    start: StreamPosition = ALL_RECORDS.start
+
+    def __post_init__(self) -> None:
+        check_tag(self.tag)
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
     ) -> Generator[RecordBatch | Flush, None, None]:
         """Parse the chunks, of any size; may be called once.
 
-        Args:
-            chunks: may raise a ``DocumentError``, which then ends the stream.
-            is_all: whether the stream ends with them. If not, they must end with a record.
+        An error that they raise ends the stream. If they are not all, they must end with a record.
         """
         raise NotImplementedError
 
@@ -276,13 +251,10 @@ def record_ranges(
     middle on; and so is a document whose DTD declares something, since what its entities expand to
     is counted for all records together.
 
-    Each thread reads a part of the document. All but the first begin at what looks like a record,
-    with the context of the first record of all. This is no guess that anything depends on: a part
-    counts if whoever read the one before it met a record there, in that context. Else that reader
-    goes on, and the part is thrown away.
-
-    Args:
-        opened: opens the document, for each thread; the file must be one to ``seek`` in.
+    Each thread reads a part of the document, which ``opened`` opens for it. All but the first begin
+    at what looks like a record, with the context of the first record of all. This is no guess that
+    anything depends on: a part counts if whoever read the one before it met a record there, in that
+    context. Else that reader goes on, and the part is thrown away.
 
     Raises:
         DocumentError: nothing of it can be read.
@@ -344,29 +316,25 @@ class _Reader(NamedTuple):
     ) -> tuple[list[RecordRange], StreamPosition | None]:
         """The steps of a part: some records each, where a range may begin.
 
-        Their positions are counted as if the document began with the part.
-
-        Args:
-            start: an offset.
-            later: others, where parts may begin.
-
-        Returns:
-            Also the first of these where a record of the context began; None if there is none.
+        Their positions are counted as if the document began with the part. Reading ends at the
+        first of the ``later`` offsets where a record of the context begins: the second result.
         """
         steps: list[RecordRange] = []
         part = RecordRange(StreamPosition(offset=start), None, self.context if start else b"")
         with self.opened() as file:
             file.seek(start)
-            stream = open_stream(file)
-            for batch in parse_records(
-                stream, self.tag, Vocabulary(), Projection(), self.limits, part
-            ):
+            found = parse_records(
+                open_stream(file), self.tag, Vocabulary(), Projection(), self.limits, part
+            )
+            for batch in found:
                 if isinstance(batch, Flush):
                     continue
                 if batch.stream_error is not None or stopped.is_set():
                     break
                 offsets = batch.offsets
-                met = self._met(offsets, later)
+                possible = np.flatnonzero(np.isin(offsets.starts, np.asarray(later, np.int64)))
+                parts = (n for n in possible.tolist() if offsets.context_of(n) == self.context)
+                met = next(parts, None)
                 before = len(offsets.starts) if met is None else met
                 if before:
                     end = int(offsets.ends[before - 1])
@@ -374,13 +342,6 @@ class _Reader(NamedTuple):
                 if met is not None:
                     return steps, self._position(offsets, met)
         return steps, None
-
-    def _met(self, offsets: RecordOffsets, later: Sequence[int]) -> int | None:
-        """The first record of a batch where a part may begin."""
-        for record in np.flatnonzero(np.isin(offsets.starts, np.asarray(later, np.int64))).tolist():
-            if offsets.context_of(record) == self.context:
-                return int(record)
-        return None
 
     def _position(self, offsets: RecordOffsets, record: int) -> StreamPosition:
         start, offset = offsets.start, int(offsets.starts[record])
@@ -393,10 +354,10 @@ class _Reader(NamedTuple):
 
 def _steps(reader: _Reader, begins: Sequence[int]) -> Iterator[RecordRange]:
     """The steps of a document, whose parts are read at the same time."""
-    stopped = Event()
-    begins = [0, *begins]
     from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - few have ranges
 
+    stopped = Event()
+    begins = [0, *begins]
     with ThreadPoolExecutor(len(begins)) as pool:
         parts = {
             begin: pool.submit(reader.read, begin, begins[number:], stopped)

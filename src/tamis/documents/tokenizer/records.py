@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
@@ -12,38 +11,31 @@ from tamis.core.arrays import Bytes, Int64, freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.threads import Flush
 from tamis.documents import expat, records
-from tamis.documents.batch import BatchBuilder, DocumentBatch, interleaved
+from tamis.documents.batch import BatchBuilder, interleaved
 from tamis.documents.expat_records import SMALL_BYTES, ExpatRecords
 from tamis.documents.offsets import Excerpt
-from tamis.documents.records import (
-    RecordBatch,
-    RecordOffsets,
-    RecordParser,
-    StreamPosition,
-    head_of,
-    start_tag,
-)
+from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
 from tamis.documents.source import CHUNK_BYTES, too_large
 from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import pass_over
 from tamis.documents.tokenizer.kernels.scan import begin_stream
 from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
 
+READ_BYTES = 4 << 20
+"""What is read before it is looked at, if it comes in full chunks."""
 LOOKAHEAD = 8 << 20
 """What has to follow a place that the kernels decline, unless the stream ends: before that, what
 is there may just be cut off.
 """
-
 _HEAD_BYTES = 1 << 10
-_ZERO = np.zeros(1, np.int64)
-_NO_BYTES = np.zeros(1, np.uint8)
+_ZERO, _NO_BYTES = np.zeros(1, np.int64), np.zeros(1, np.uint8)
 
 
 class TokenizedRecords(RecordParser):
     """A :class:`RecordParser` that leaves to libexpat only what the kernels decline."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.next_record = self.start.record
         self.skipped = 0
         self.first_skipped_line = 0
@@ -55,7 +47,7 @@ class TokenizedRecords(RecordParser):
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
     ) -> Generator[RecordBatch | Flush, None, None]:
-        """See :meth:`RecordParser.parse`."""
+
         window = Window(chunks, self.start, self.encoding in ("us-ascii", "iso-8859-1"))
         self.expat = self._libexpat(self.context, self.start)
         rest = 0
@@ -69,26 +61,19 @@ class TokenizedRecords(RecordParser):
         yield from self.expat.parse(window.rest(rest), is_all=is_all)
 
     def _libexpat(self, context: bytes, place: StreamPosition) -> ExpatRecords:
-        return ExpatRecords(
-            self.tag,
-            self.vocabulary,
-            self.projection,
-            self.limits,
-            encoding=self.encoding,
-            context=context,
-            start=place,
-        )
+        known = self.tag, self.vocabulary, self.projection, self.limits, self.encoding
+        return ExpatRecords(*known, context, place)
 
     def _libexpat_from(self, window: Window) -> ExpatRecords:
         """A parser that goes on where the kernels are."""
         context = self._context()
         place = window.place(self._position, self.next_record)
         if place.offset and not context:  # what follows is not the begin of a document
-            context = head_of(b"", self.is_standalone) or b"\n"
+            context = records.head_of(b"", self.is_standalone) or b"\n"
         return self._libexpat(context, place)
 
     def log_skipped(self, name: str) -> None:
-        """See :meth:`RecordParser.log_skipped`."""
+
         count, line = self.skipped, self.first_skipped_line
         if self.expat is not None:
             count += self.expat.handlers.skipped
@@ -107,7 +92,7 @@ class TokenizedRecords(RecordParser):
         declaration = declaration_of(context, "utf-8")
         if declaration is None:
             return False
-        self.is_standalone = self.is_standalone or declaration.standalone
+        self.is_standalone = self.is_standalone or declaration.is_standalone
         state = self.scanner.state
         state[at.IN_RECORDS] = 1
         state[at.IS_FINAL] = 0
@@ -129,7 +114,7 @@ class TokenizedRecords(RecordParser):
         declaration = declaration_of(head, self.encoding)
         if declaration is None:
             return False
-        self.is_standalone = declaration.standalone
+        self.is_standalone = declaration.is_standalone
         self._position = declaration.end
         return True
 
@@ -164,21 +149,17 @@ class TokenizedRecords(RecordParser):
             if self.scanner.names.is_full and window.start + self._position > self.begun_at:
                 self._begin_anew(window)
                 state = self.scanner.state
-            elif status in (at.MORE, at.DECLINE):
-                goes_on = yield from self._read_on(window, status)
-                if not goes_on:
-                    return
+            elif status in (at.MORE, at.DECLINE) and not (yield from self._read_on(window, status)):
+                return
 
     def _scan(self, data: Bytes, end: int) -> int:
         """Read records from where the state is, into an empty batch: why it stops."""
         if len(self.contexts) == at.CONTEXTS_MAX:
             self._forget_contexts()
         self.scanner.provide(end - self._position + at.PADDING, records.BATCH_RECORDS)
-        ends = np.array([end])
-        parts = at.Parts(_ZERO, _ZERO, ends, _NO_BYTES)
-        text = at.Text(data, data[:0], 0, len(data), 0, parts)
+        parts = at.Parts(_ZERO, _ZERO, np.array([end]), _NO_BYTES)
         state = self.scanner.state
-        at.register_text(state, text)
+        at.register_text(state, at.Text(data, data[:0], 0, len(data), 0, parts))
         state[at.IS_STANDALONE] = self.is_standalone
         while True:
             status = self.scanner.run(data)
@@ -219,13 +200,10 @@ class TokenizedRecords(RecordParser):
             # A record, or a tag, is read anew each time, so that must be in growing steps.
             window.read(self._position, max(READ_BYTES, 2 * unread))
             self._position = 0
-            if not window.is_paused or unread <= SMALL_BYTES or self._may_end(window, unread):
+            end_tag = b"</" + self.tag.encode()
+            added = window.data[max(0, unread - len(end_tag)) : window.end]
+            if not window.is_paused or unread <= SMALL_BYTES or end_tag in added.tobytes():
                 return True
-
-    def _may_end(self, window: Window, start: int) -> bool:
-        """Whether a record may end in what was read from a place on."""
-        end_tag = b"</" + self.tag.encode()
-        return end_tag in window.data[max(0, start - len(end_tag)) : window.end].tobytes()
 
     def _is_readable(self, window: Window) -> bool:
         """Whether libexpat finds a record, or an error, in what the kernels declined.
@@ -259,7 +237,10 @@ class TokenizedRecords(RecordParser):
         batch = self.scanner.batch()
         large = np.flatnonzero(ends - starts > self.limits.document_bytes).tolist()
         if large:
-            batch = interleaved(batch, _empty(len(large)), large)
+            empty = BatchBuilder()
+            for _ in large:
+                empty.end_document()
+            batch = interleaved(batch, empty.freeze(), large)
         errors: dict[int, DocumentError] = {
             number: DocumentLimitError(too_large(self.limits)) for number in large
         }
@@ -268,7 +249,9 @@ class TokenizedRecords(RecordParser):
             batch = batch._replace(offsets=batch.offsets + window.start)
             freeze(batch.offsets)
             first, last = int(output.record_starts[0]), int(output.record_ends[count - 1])
-            excerpt = window.excerpt(first, last)
+            data = window.data[first:last].tobytes()  # of records that need no DTD to be read
+            line = window.line(first)
+            excerpt = Excerpt(data, start=window.start + first, line=line, head=b"")
         return RecordBatch(batch, errors, self.scanner.names.vocabulary, places, None, excerpt)
 
     def _count_skipped(self, window: Window) -> None:
@@ -304,7 +287,7 @@ class TokenizedRecords(RecordParser):
         entries = self.scanner.work.stack[1 : depth + 1].tolist()
         scopes = [entry >> 32 for entry in entries] + [int(state[at.CURRENT_SCOPE])]
         tags = [
-            start_tag(
+            records.start_tag(
                 names.name(entry & 0xFFFFFFFF).decode(),
                 names.declared[inside].items() if inside != outside else (),
             )
@@ -312,28 +295,14 @@ class TokenizedRecords(RecordParser):
         ]
         if state[at.ROOT] == at.ROOT_IS_CLOSED:
             tags.append(b"<b/>" if self.tag == "a" else b"<a/>")
-        head = head_of(self.doctype, self.is_standalone) if self.doctype else b""
+        head = records.head_of(self.doctype, self.is_standalone) if self.doctype else b""
         return head + b"".join(tags)
-
-
-def _empty(documents: int) -> DocumentBatch:
-    builder = BatchBuilder()
-    for _ in range(documents):
-        builder.end_document()
-    return builder.freeze()
-
-
-READ_BYTES = 4 << 20
-"""What is read before it is looked at, if it comes in full chunks."""
 
 
 class Window:
     """Some bytes of a stream in memory that is used again and again; and where in it they stand.
 
-    Args:
-        chunks: of the stream, of any size.
-        start: where they begin.
-        must_be_ascii: what is not is left to libexpat.
+    Where they ``must_be_ascii``, what is not is left to libexpat.
 
     Attributes:
         data: uint8, read-only; the bytes, with ``PADDING`` of NUL behind them.
@@ -348,9 +317,7 @@ class Window:
         self, chunks: Iterable[bytes | memoryview], start: StreamPosition, must_be_ascii: bool
     ) -> None:
         self.end = 0
-        self.is_final = False
-        self.is_paused = False
-        self.is_stuck = False
+        self.is_final = self.is_paused = self.is_stuck = False
         self._chunks = _sliced(chunks)
         self._must_be_ascii = must_be_ascii
         self.start = start.offset
@@ -360,11 +327,7 @@ class Window:
         self._provide(READ_BYTES)
 
     def read(self, start: int, wanted: int) -> None:
-        """Forget what is before a place, and read on, up to where the stream pauses.
-
-        Args:
-            wanted: how many bytes to have then.
-        """
+        """Forget what is before a place, and read on to have ``wanted`` bytes, or to a pause."""
         self._line = self.place(start).line
         self._slide(start, wanted)
         self.is_paused = False
@@ -385,15 +348,8 @@ class Window:
 
     def line(self, offset: int) -> int:
         """The line of a place in the window."""
-        (line,) = (
-            Excerpt(self.data[: self.end].data, line=self._line).lines(np.array([offset])).tolist()
-        )
-        return int(line)
-
-    def excerpt(self, start: int, end: int) -> Excerpt:
-        """A copy of the bytes between two places."""
-        data = self.data[start:end].tobytes()  # of records that need no DTD to be read
-        return Excerpt(data, start=self.start + start, line=self.line(start), head=b"")
+        excerpt = Excerpt(self.data[: self.end].data, line=self._line)
+        return int(excerpt.lines(np.array([offset]))[0])
 
     def rest(self, start: int) -> Iterator[bytes | memoryview]:
         """The stream from a place on, for another reader; this one is then done."""
@@ -409,15 +365,12 @@ class Window:
             self.is_stuck = True
             self._chunks = _failing(error)
             return b""
-        if chunk is None:
-            self.is_final = True
-            return b""
-        if self._must_be_ascii and not bytes(chunk).isascii():
+        if chunk is not None and self._must_be_ascii and not bytes(chunk).isascii():
             self.is_stuck = True
             self._chunks = chain([chunk], self._chunks)
             return b""
-        self.is_paused = not chunk
-        return chunk
+        self.is_final, self.is_paused = chunk is None, chunk == b""
+        return chunk or b""
 
     def _slide(self, start: int, wanted: int) -> None:
         kept = self.data[start : self.end]

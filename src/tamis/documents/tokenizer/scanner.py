@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.parsers import expat
 
 import numpy as np
 
-from tamis.core.arrays import Bytes, Int64, freeze
+from tamis.core.arrays import Bytes, freeze
 from tamis.core.kernel.record import register
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
@@ -28,41 +28,30 @@ DEPTH_MAX = 1 << 16
 ATTRIBUTES_MAX = 1 << 20
 """What is deeper, or has more attributes, is left to libexpat, if the limits permit it at all."""
 
-# With the last two, ASCII is UTF-8 too.
-ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")
+ENCODINGS = (None, "utf-8", "iso-8859-1", "us-ascii")  # in the last two, ASCII is UTF-8 too
 
-# By the first of the arrays that grow together: what says that they are full, and how many rows
-# they have.
-_FULL = {
-    at.FULL_EVENTS: "tags",
-    at.FULL_ATTRIBUTES: "attribute_event",
-    at.FULL_VALUES: "attribute_values",
-    at.FULL_TEXTS: "text_event",
-    at.FULL_TEXT_VALUES: "text_values",
-    at.FULL_MISC: "misc_event",
-    at.FULL_MISC_VALUES: "misc_values",
+# By the first of the arrays that grow together: how many rows they have, what says that they are
+# full, and how many bytes of a document come on each row that they get at first.
+_GROUPS = {
+    "tags": (at.EVENTS, at.FULL_EVENTS, 4),
+    "attribute_event": (at.ATTRIBUTES, at.FULL_ATTRIBUTES, 16),
+    "attribute_values": (at.VALUE_BYTES, at.FULL_VALUES, 1),
+    "text_event": (at.TEXTS, at.FULL_TEXTS, 16),
+    "text_values": (at.TEXT_BYTES, at.FULL_TEXT_VALUES, 1),
+    "misc_event": (at.MISC, at.FULL_MISC, 64),
+    "misc_values": (at.MISC_BYTES, at.FULL_MISC_VALUES, 1),
 }
-_COUNTS = {
-    "tags": at.EVENTS,
-    "attribute_event": at.ATTRIBUTES,
-    "attribute_values": at.VALUE_BYTES,
-    "text_event": at.TEXTS,
-    "text_values": at.TEXT_BYTES,
-    "misc_event": at.MISC,
-    "misc_values": at.MISC_BYTES,
-}
+_FULL = {full: ROWS[group] for group, (_, full, _) in _GROUPS.items()}
+_EMPTY = BatchBuilder().freeze()
+# Of each array of a batch but the first ones of documents: its group, and the type of its items.
+_COLUMNS = {name: (group, getattr(_EMPTY, name).dtype) for group in _GROUPS for name in ROWS[group]}
+del _COLUMNS["lines"]  # which libexpat counts
 
 
 class Scanner:
-    """Runs the kernels over bytes, and answers what they ask.
+    """Runs the kernels over bytes, and answers what they ask; ``names`` takes the names.
 
-    Args:
-        names: takes the names that are met.
-
-    Attributes:
-        state: of the kernels.
-        work: of the kernels.
-        output: what was recorded since :meth:`provide`.
+    ``state`` and ``work`` are the kernels', ``output`` is what was recorded since :meth:`provide`.
     """
 
     def __init__(self, names: NameTable, projection: Projection, limits: Limits) -> None:
@@ -78,31 +67,61 @@ class Scanner:
         self.state[at.WITH_MISC] = projection.misc
         self.state[at.DEPTH_MAX] = depth_max
         self.state[at.ATTRIBUTES_MAX] = min(max(limits.attributes, 0), ATTRIBUTES_MAX)
+        register(self.state, at.WORK.stack, self.work)
+        self._bound: at.Names | None = None  # the arrays of names that the kernels know
         # Around records there may be as many elements as inside.
         contexts = at.CONTEXTS_MAX * (depth_max + at.CONTEXT_STACK)
         self._contexts = np.zeros(contexts, np.int64)
+        is_projected = {
+            **dict.fromkeys(("attribute_event", "attribute_values"), bool(projection.attributes)),
+            **dict.fromkeys(("text_event", "text_values"), bool(projection.text)),
+            **dict.fromkeys(("misc_event", "misc_values"), projection.misc),
+            **dict.fromkeys(("prefixes", "attribute_prefixes"), projection.prefixes),
+            "offsets": projection.offsets,
+        }
+        # For each array of the output how many bytes come on a row, 0 if it is not projected.
+        self._columns = [
+            (name, dtype, _GROUPS[group][2])
+            if is_projected.get(group, True) and is_projected.get(name, True)
+            else (name, dtype, 0)
+            for name, (group, dtype) in _COLUMNS.items()
+        ]
 
     def provide(self, size: int, documents: int) -> None:
-        """Forget what was recorded, and provide room for that of so many bytes.
+        """Forget what was recorded, and provide room for so many bytes, of documents or records.
 
         Memory that nobody writes to costs nothing.
-
-        Args:
-            documents: how many, or how many records, there may be.
         """
-        self.output = _output(self.projection, size, documents, self._contexts)
-        self._bind()
+        arrays = {
+            name: np.empty(size // per_row if per_row else 0, dtype)
+            for name, dtype, per_row in self._columns
+        }
+        self.output = at.Output(
+            **arrays,
+            document_starts=np.zeros(documents + 1, np.int64),
+            misc_starts=np.zeros(documents + 1, np.int64),
+            record_starts=np.empty(documents, np.int64),
+            record_ends=np.empty(documents, np.int64),
+            record_contexts=np.empty(documents, np.int32),
+            contexts=self._contexts,
+            declined=np.zeros(documents, np.uint8),
+            skipped=np.zeros(documents, np.int64),
+            first_skipped=np.zeros(documents, np.int64),
+        )
+        register(self.state, at.OUT.tags, self.output)
         self.state[at.EVENTS : at.DOCUMENTS + 1] = 0
 
     def run(self, data: Bytes) -> int:
         """Read on until the kernels stop for something that is not answered here: the status.
 
-        Args:
-            data: of the text that the kernels were told of.
+        ``data`` is that of the text that the kernels were told of.
         """
         while True:
-            if self._bound is not self.names.arrays:
-                self._bind()
+            names = self.names.arrays
+            if self._bound is not names:
+                self._bound = names
+                self.state[at.MULTIPLIER] = names.multiplier.view(np.int64)[0]
+                register(self.state, at.NAMES.table, names)
             status = int(scan(self.state))
             if status in _FULL:
                 self._grow(status)
@@ -110,15 +129,6 @@ class Scanner:
                 return status
             elif not self._answer(status, data):
                 self.state[at.IS_REFUSED] = 1
-
-    def _bind(self) -> None:
-        """Tell the kernels where the arrays are, since some of them are new."""
-        self._bound = self.names.arrays
-        state = self.state
-        state[at.MULTIPLIER] = self._bound.multiplier.view(np.int64)[0]
-        register(state, at.NAMES.table, self._bound)
-        register(state, at.WORK.stack, self.work)
-        register(state, at.OUT.tags, self.output)
 
     def _answer(self, status: int, data: Bytes) -> bool:
         state = self.state
@@ -133,46 +143,39 @@ class Scanner:
 
     def _grow(self, status: int) -> None:
         larger = {}
-        for name in ROWS[_FULL[status]]:
+        for name in _FULL[status]:
             values = getattr(self.output, name, _EMPTY.lines)
             if len(values):  # it is projected
                 larger[name] = np.empty(max(64, 2 * len(values)), values.dtype)
                 larger[name][: len(values)] = values
         self.output = self.output._replace(**larger)
-        self._bind()
+        register(self.state, at.OUT.tags, self.output)
 
     def batch(self) -> DocumentBatch:
         """What was recorded, read-only."""
-        counts = {name: int(self.state[field]) for name, field in _COUNTS.items()}
-        counts["document_starts"] = int(self.state[at.DOCUMENTS]) + 1
-        arrays: dict[str, Any] = {
-            name: getattr(self.output, name, _EMPTY.lines)[:count]
-            for length, count in counts.items()
-            for name in ROWS[length]
+        state, output = self.state.tolist(), self.output
+        counts = {group: state[field] for group, (field, _, _) in _GROUPS.items()}
+        arrays = {
+            name: getattr(output, name)[: counts[group]] for name, (group, _) in _COLUMNS.items()
         }
-        batch = DocumentBatch(**arrays)
+        documents = state[at.DOCUMENTS] + 1
+        starts, misc_starts = output.document_starts[:documents], output.misc_starts[:documents]
+        batch = DocumentBatch(starts, misc_starts=misc_starts, lines=_EMPTY.lines, **arrays)
         freeze(*batch)
         return batch
 
 
 class Declaration(NamedTuple):
-    """What the XML declaration of a document says, or none.
-
-    Attributes:
-        end: where it ends.
-        standalone: whether it says ``standalone="yes"``.
-    """
+    """Where the XML declaration of a document ends, and whether it says ``standalone="yes"``."""
 
     end: int = 0
-    standalone: bool = False
+    is_standalone: bool = False
 
 
 def declaration_of(data: bytes | memoryview, encoding: str | None) -> Declaration | None:
     """The XML declaration of a document, or None if it is not to be read here.
 
-    Args:
-        encoding: overrules what is declared. Of bytes in another encoding than UTF-8, the caller
-            has to see to it that they are ASCII.
+    ``encoding`` overrules what is declared. If it is not UTF-8, the bytes have to be ASCII.
     """
     if encoding not in ENCODINGS:
         return None
@@ -201,49 +204,9 @@ def _declared(data: bytes, encoding: str | None) -> Declaration | None:
     return Declaration(found.end(), found["standalone"] == b"yes")
 
 
-def _output(projection: Projection, size: int, documents: int, contexts: Int64) -> at.Output:
-    """Buffers for documents of so many bytes."""
-    rows = {
-        "tags": size // 4,
-        "attribute_event": size // 16 if projection.attributes else 0,
-        "attribute_values": size if projection.attributes else 0,
-        "text_event": size // 16 if projection.text else 0,
-        "text_values": size if projection.text else 0,
-        "misc_event": size // 64 if projection.misc else 0,
-        "misc_values": size if projection.misc else 0,
-    }
-    rows |= {
-        "prefixes": rows["tags"] if projection.prefixes else 0,
-        "offsets": rows["tags"] if projection.offsets else 0,
-        "attribute_prefixes": rows["attribute_event"] if projection.prefixes else 0,
-    }
-    arrays = {
-        name: np.empty(rows.get(name, rows[length]), getattr(_EMPTY, name).dtype)
-        for length in _COUNTS
-        for name in ROWS[length]
-        if name != "lines"  # which libexpat counts
-    }
-    return at.Output(
-        **arrays,
-        document_starts=np.zeros(documents + 1, np.int64),
-        misc_starts=np.zeros(documents + 1, np.int64),
-        record_starts=np.empty(documents, np.int64),
-        record_ends=np.empty(documents, np.int64),
-        record_contexts=np.empty(documents, np.int32),
-        contexts=contexts,
-        declined=np.zeros(documents, np.uint8),
-        skipped=np.zeros(documents, np.int64),
-        first_skipped=np.zeros(documents, np.int64),
-    )
-
-
-_EMPTY = BatchBuilder().freeze()
-
-NAMES_MAX = 1 << at.SLOT_BITS - 1
-"""Names, counted in each scope that they are met in; half of the table."""
+NAMES_MAX = 1 << at.SLOT_BITS - 1  # counted in each scope that they are met in; half of the table
 SCOPES_MAX = 1 << 10
-SPELLED_MAX = 1 << 22
-"""Bytes of long names and declarations, after which it is better to begin anew."""
+SPELLED_MAX = 1 << 22  # bytes of long names and declarations
 
 # Of the hash. Random once a process: whoever writes documents cannot know which names collide.
 _MULTIPLIER = np.frombuffer(os.urandom(8), np.uint64) | np.uint64(1)
@@ -256,17 +219,10 @@ _PREFIX = lazy_pattern(
 
 
 class NameTable:
-    """The hash tables of the kernels, and what they stand for.
+    """The hash tables of the kernels, and what they stand for; ``record`` is the tag of records.
 
-    Args:
-        vocabulary: takes the names that documents have.
-        projection: which values are read.
-        record: the tag of records, or ``b""``.
-
-    Attributes:
-        parents: the scope that each scope is in.
-        declared: what the start tag that made the scope declares: namespaces by their prefixes,
-            ``""`` for the default, in its order.
+    ``parents`` has the scope that each scope is in; ``declared`` what the start tag that made the
+    scope declares: namespaces by their prefixes, ``""`` for the default, in its order.
     """
 
     def __init__(self, vocabulary: Vocabulary, projection: Projection, record: bytes = b"") -> None:
@@ -305,21 +261,19 @@ class NameTable:
         if parts is None or self.count == NAMES_MAX:
             return False
         prefix, local = parts
-        id, flags, prefix_id = 0, 0, -1
-        if kind == at.TARGET:
-            if prefix or local.lower() == "xml":
-                return False
-            id = self.vocabulary.add("", local)
-        else:
+        namespace: str | None = ""
+        if kind != at.TARGET:
             namespace = self._namespace(prefix, kind, scope)
-            if namespace is None:
-                return False
-            id = self.vocabulary.add(namespace, local)
-            if kind == at.ELEMENT and (namespace, local) in self.projection.text:
-                flags = at.READ_TEXT
-            if kind == at.ATTRIBUTE and (namespace, local) in self.projection.attributes:
-                flags = at.READ_VALUE
-            prefix_id = self.vocabulary.add_prefix(prefix) if prefix else -1
+        elif prefix or local.lower() == "xml":
+            return False
+        if namespace is None:
+            return False
+        id, flags = self.vocabulary.add(namespace, local), 0
+        if kind == at.ELEMENT and (namespace, local) in self.projection.text:
+            flags = at.READ_TEXT
+        if kind == at.ATTRIBUTE and (namespace, local) in self.projection.attributes:
+            flags = at.READ_VALUE
+        prefix_id = self.vocabulary.add_prefix(prefix) if prefix else -1
         self._put(name, kind, scope, slot, id | flags << 32, prefix_id)
         return True
 
@@ -331,9 +285,8 @@ class NameTable:
         if declared is None:
             return False
         start = self._spell(declarations)
-        row = slot * at.SCOPE_COLUMNS
-        made = parent, start, self.spelled, len(self.parents)
-        self.arrays.scopes[row : row + at.SCOPE_COLUMNS] = made
+        row = parent, start, self.spelled, len(self.parents)
+        self.arrays.scopes.reshape(-1, at.SCOPE_COLUMNS)[slot] = row
         self.parents.append(parent)
         self.declared.append(declared)
         return True
@@ -341,12 +294,12 @@ class NameTable:
     def name(self, slot: int) -> bytes:
         """The name in a slot, as it is written."""
         arrays = self.arrays
-        row = slot * at.NAME_COLUMNS
-        length = int(arrays.table[row + at.KEY]) & at.NAME_MAX
+        row = arrays.table.reshape(-1, at.NAME_COLUMNS)[slot]
+        length = int(row[at.KEY]) & at.NAME_MAX
         if length > 16:
             start = int(arrays.offsets[slot])
             return arrays.spelled[start : start + length].tobytes()
-        return arrays.table[row : row + at.KEY].tobytes()[:length]
+        return row[: at.KEY].tobytes()[:length]
 
     def _namespace(self, prefix: str, kind: int, scope: int) -> str | None:
         """The namespace of a prefix, ``""`` for none, or None where it is not declared."""
@@ -362,8 +315,7 @@ class NameTable:
         arrays = self.arrays
         head, neck = np.frombuffer(name[:16].ljust(16, b"\0"), "<u8")
         key = len(name) | kind << 24 | scope << 32
-        row = slot * at.NAME_COLUMNS
-        arrays.table[row : row + at.NAME_COLUMNS] = head, neck, key, answer
+        arrays.table.reshape(-1, at.NAME_COLUMNS)[slot] = head, neck, key, answer
         arrays.prefixes[slot] = prefix
         if len(name) > 16:
             arrays.offsets[slot] = self._spell(name)
