@@ -275,15 +275,17 @@ def test_documents_in_error_leave_nothing_behind() -> None:
 def test_builder_keeps_what_was_before_the_mark() -> None:
     builder = BatchBuilder()
     builder.tags.extend([0, -1])
-    builder.text_values.add(b"kept")
+    builder.text_values += b"kept"
+    builder.text_end.append(4)
     builder.end_document()
     lengths = builder.lengths()
     builder.tags.append(1)
-    builder.text_values.add(b"gone")
-    builder.text_values.add(b"")
+    builder.text_values += b"gone"
+    builder.text_end.extend([8, 8])
     builder.drop_document(lengths)
     batch = builder.freeze()
     assert batch.document_starts.tolist() == [0, 2, 2]
+    assert batch.text_end.tolist() == [4]
     assert batch.text_values.tobytes() == b"kept"
 
 

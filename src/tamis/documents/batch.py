@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby, pairwise
 from typing import Any, NamedTuple
 
@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 
 DOCUMENT, ELEMENT, ATTRIBUTE, TEXT, MISC = range(5)
-"""Kinds of nodes, in a batch: the number of one is that of its document, start event, attribute,
-text or misc.
-"""
+"""Kinds of nodes. A node's number is that of its document, start event, attribute, text or misc."""
 KIND_BITS = 3
 """The number of a node, shifted by so many bits, and its kind are one integer, its *node_ref*."""
 
@@ -34,20 +32,16 @@ class DocumentBatch(NamedTuple):
         attribute_event: int64[a]; the start event that carries the attribute.
         attribute_name: int32[a].
         value_start, value_end: int64[a], into ``attribute_values``.
-        attribute_values: uint8[].
         text_event: int64[t]; the event before the text node.
         text_start, text_end: int64[t], into ``text_values``; the text nodes of a document follow
             each other without gaps, so that the string value of an element whose text was projected
             is one slice.
-        text_values: uint8[].
         misc_starts: int64[d + 1]; the comments and PIs of document i.
         misc_event: int64[m]; the event before it, one less than the document's first in its prolog.
         misc_text: int64[m]; the number of text nodes of the batch before it.
         misc_name: int32[m]; a PI's target, or -1 for a comment.
         misc_start, misc_end: int64[m], into ``misc_values``.
-        misc_values: uint8[].
-        prefixes: int32[n]; a prefix's id at a start, -1 where there is none.
-        attribute_prefixes: int32[a], likewise.
+        prefixes, attribute_prefixes: int32[n], int32[a]; a prefix's id, -1 at ends and without one.
         lines: int32[n]; the line of the event in its document, from 1.
         offsets: int64[n]; where the event stands in the bytes that were parsed: at a start its
             ``<``, at an end the place behind its ``>``. What an entity holds stands where the
@@ -83,48 +77,6 @@ class DocumentBatch(NamedTuple):
         return len(self.document_starts) - 1
 
 
-class Ranges:
-    """A growing list of byte strings: one buffer, and the offsets where they end.
-
-    >>> ranges = Ranges()
-    >>> ranges.add(b"ab")
-    >>> ranges.add(b"c")
-    >>> list(ranges.ends), bytes(ranges.values)
-    ([2, 3], b'abc')
-    """
-
-    def __init__(self) -> None:
-        self.ends = array("q")
-        self.values = bytearray()
-
-    def add(self, value: bytes) -> None:
-        self.values += value
-        self.ends.append(len(self.values))
-
-    def __len__(self) -> int:
-        return len(self.ends)
-
-    def truncate(self, count: int) -> None:
-        """Forget all but the first ``count``."""
-        del self.ends[count:]
-        del self.values[self.ends[-1] if count else 0 :]
-
-    def after(self, count: int) -> Ranges:
-        """All but the first ``count``."""
-        rest = Ranges()
-        start = self.ends[count - 1] if count else 0
-        rest.ends.extend(end - start for end in self.ends[count:])
-        rest.values += self.values[start:]
-        return rest
-
-    def freeze(self) -> tuple[Int64, Int64, Bytes]:
-        """Start offsets, end offsets and the buffer."""
-        end = np.array(self.ends, dtype=np.int64)
-        start = np.zeros_like(end)
-        start[1:] = end[:-1]
-        return start, end, np.frombuffer(bytes(self.values), dtype=np.uint8)
-
-
 class BatchBuilder:
     """The growing form of a :class:`DocumentBatch`; parsers append to its arrays.
 
@@ -143,14 +95,17 @@ class BatchBuilder:
         self.attribute_event = array("q")
         self.attribute_name = array("i")
         self.attribute_prefixes = array("i")
-        self.attribute_values = Ranges()
+        self.value_end = array("q")
+        self.attribute_values = bytearray()
         self.text_event = array("q")
-        self.text_values = Ranges()
+        self.text_end = array("q")
+        self.text_values = bytearray()
         self.misc_event = array("q")
         self.misc_text = array("q")
         self.misc_name = array("i")
-        self.misc_values = Ranges()
-        self._growing: dict[str, array[int] | Ranges] = dict(vars(self))
+        self.misc_end = array("q")
+        self.misc_values = bytearray()
+        self._growing: dict[str, Any] = dict(vars(self))
         self.document_starts = array("q", [0])
         self.misc_starts = array("q", [0])
 
@@ -165,11 +120,8 @@ class BatchBuilder:
 
     def drop_document(self, lengths: dict[str, int]) -> None:
         """Forget everything since :meth:`lengths`; the document stays, without events."""
-        for name, target in self._growing.items():
-            if isinstance(target, Ranges):
-                target.truncate(lengths[name])
-            else:
-                del target[lengths[name] :]
+        for name, values in self._growing.items():
+            del values[lengths[name] :]
         self.end_document()
 
     def split(self, lengths: dict[str, int]) -> BatchBuilder:
@@ -184,44 +136,34 @@ class BatchBuilder:
         (array('i', [1]), array([0, 2]))
         """
         rest = BatchBuilder()
-        for name, found in self._growing.items():
-            target = rest._growing[name]
-            if isinstance(found, Ranges):
-                assert isinstance(target, Ranges)
-                moved = found.after(lengths[name])
-                target.ends, target.values = moved.ends, moved.values
-            else:
-                assert isinstance(target, array)
-                shift = lengths[_COUNTED[name]] if name in _COUNTED else 0
-                target.extend(number - shift for number in found[lengths[name] :])
+        for name, values in self._growing.items():
+            shift = lengths[_COUNTED[name]] if name in _COUNTED else 0
+            moved = values[lengths[name] :]
+            rest._growing[name].extend([number - shift for number in moved] if shift else moved)
         self.drop_document(lengths)
         del self.document_starts[-1], self.misc_starts[-1]
         return rest
 
     def freeze(self) -> DocumentBatch:
         """The arrays, read-only."""
-        arrays: dict[str, Any] = {
-            name: np.array(values, dtype=f"i{values.itemsize}")
-            for name, values in vars(self).items()
-            if isinstance(values, array)
-        }
-        for prefix, name in _RANGES.items():
-            found = getattr(self, name).freeze()
-            arrays[f"{prefix}_start"], arrays[f"{prefix}_end"], arrays[name] = found
-        batch = DocumentBatch(**arrays)
-        freeze(*batch)
-        return batch
+        arrays: dict[str, Any] = {}
+        for name, values in vars(self).items():
+            if isinstance(values, array):
+                arrays[name] = np.array(values, dtype=f"i{values.itemsize}")
+            elif isinstance(values, bytearray):
+                arrays[name] = np.frombuffer(bytes(values), dtype=np.uint8)
+        for prefix in _RANGES:
+            ends = arrays[f"{prefix}_end"]
+            arrays[f"{prefix}_start"] = np.concatenate([np.zeros(1, np.int64), ends])[:-1]
+        freeze(*arrays.values())
+        return DocumentBatch(**arrays)
 
 
 ROWS = {
     "document_starts": ("document_starts", "misc_starts"),
     "tags": ("tags", "prefixes", "lines", "offsets"),
-    "attribute_event": (
-        "attribute_event",
-        "attribute_name",
-        "attribute_prefixes",
-        "value_start",
-        "value_end",
+    "attribute_event": tuple(
+        "attribute_event attribute_name attribute_prefixes value_start value_end".split()
     ),
     "attribute_values": ("attribute_values",),
     "text_event": ("text_event", "text_start", "text_end"),
@@ -234,18 +176,11 @@ ROWS = {
 _RANGES = {"value": "attribute_values", "text": "text_values", "misc": "misc_values"}
 # What the numbers in an array count: they grow by as many as there are before.
 _COUNTED = {
-    "document_starts": "tags",
-    "attribute_event": "tags",
-    "value_start": "attribute_values",
-    "value_end": "attribute_values",
-    "text_event": "tags",
-    "text_start": "text_values",
-    "text_end": "text_values",
+    **dict.fromkeys(("document_starts", "attribute_event", "text_event", "misc_event"), "tags"),
+    **{f"{prefix}_start": values for prefix, values in _RANGES.items()},
+    **{f"{prefix}_end": values for prefix, values in _RANGES.items()},
     "misc_starts": "misc_event",
-    "misc_event": "tags",
     "misc_text": "text_event",
-    "misc_start": "misc_values",
-    "misc_end": "misc_values",
 }
 
 
@@ -291,9 +226,8 @@ def joined(batches: Sequence[DocumentBatch]) -> DocumentBatch:
         if name in ("document_starts", "misc_starts"):  # each ends where the next one begins
             pieces = [*(piece[:-1] for piece in pieces[:-1]), pieces[-1]]
         arrays[name] = np.concatenate(pieces)
-    batch = DocumentBatch(**arrays)
-    freeze(*batch)
-    return batch
+    freeze(*arrays.values())
+    return DocumentBatch(**arrays)
 
 
 def only(batch: DocumentBatch, is_chosen: NDArray[np.bool_]) -> DocumentBatch:
@@ -325,20 +259,11 @@ def interleaved(
     """A batch in which the documents with these ascending numbers come from another one."""
     parts = []
     done = taken = 0  # documents of ``batch``, of ``others``
-    for first, count in _runs(numbers):
-        parts += [part(batch, done, first), part(others, taken, taken + count)]
-        done = first + count
-        taken += count
+    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
+        members = [number for _, number in run]  # which follow each other
+        parts.append(part(batch, done, members[0]))
+        parts.append(part(others, taken, taken + len(members)))
+        done = members[-1] + 1
+        taken += len(members)
     parts.append(part(batch, done, batch.documents))
     return joined(parts)
-
-
-def _runs(numbers: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Ascending numbers as the first, and the count, of those that follow each other.
-
-    >>> list(_runs([1, 2, 3, 7]))
-    [(1, 3), (7, 1)]
-    """
-    for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0]):
-        members = [number for _, number in run]
-        yield members[0], len(members)

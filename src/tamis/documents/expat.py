@@ -256,7 +256,8 @@ class Handlers:
             builder.attribute_name.append(found.id)
             if self.projection.prefixes:
                 builder.attribute_prefixes.append(found.prefix)
-            builder.attribute_values.add(attributes[index + 1].encode())
+            builder.attribute_values += attributes[index + 1].encode()
+            builder.value_end.append(len(builder.attribute_values))
 
     def end(self, _name: str) -> None:
         if self.pieces:
@@ -289,8 +290,10 @@ class Handlers:
             self.parser.CharacterDataHandler = self.pieces.append if self.text_depth else None
 
     def end_text(self) -> None:
-        self.builder.text_event.append(len(self.builder.tags) - 1)
-        self.builder.text_values.add("".join(self.pieces).encode())
+        builder = self.builder
+        builder.text_event.append(len(builder.tags) - 1)
+        builder.text_values += "".join(self.pieces).encode()
+        builder.text_end.append(len(builder.text_values))
         self.pieces.clear()
 
     def comment(self, data: str) -> None:
@@ -310,7 +313,8 @@ class Handlers:
         builder.misc_event.append(len(builder.tags) - 1)
         builder.misc_text.append(len(builder.text_event))
         builder.misc_name.append(name)
-        builder.misc_values.add(data.encode())
+        builder.misc_values += data.encode()
+        builder.misc_end.append(len(builder.misc_values))
 
     def intern_element(self, name: str) -> _Name:
         found = self.elements[name] = self.interned(*split_name(name))
