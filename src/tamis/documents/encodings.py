@@ -8,15 +8,12 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
+from itertools import chain
 from typing import Literal, NamedTuple, cast, get_args
 
+from tamis.core import errors
 from tamis.core.arguments import is_one_of
-from tamis.core.errors import (
-    DocumentEncodingError,
-    DocumentLimitError,
-    MalformedDocument,
-    UsageError,
-)
+from tamis.core.errors import DocumentEncodingError, MalformedDocument
 from tamis.core.lazy import lazy_pattern
 from tamis.core.names import QNAME
 
@@ -37,18 +34,11 @@ _MARKS = (
     (b"\0<", "utf-16-be", 0),
 )
 # What packed files begin with, which nobody meant to be XML.
-_PACKED = (
-    (b"BZh", "bzip2"),
-    (b"\xfd7zXZ\0", "xz"),
-    (b"\x28\xb5\x2f\xfd", "zstd"),
-    (b"PK\3\4", "zip"),
-)
+_PACKED = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"\x28\xb5\x2f\xfd": "zstd", b"PK\3\4": "zip"}
 # Names in XML's recommendation that Python does not know.
 _UCS = {
-    "iso-10646-ucs-2": "utf-16",
-    "ucs-2": "utf-16",
-    "iso-10646-ucs-4": "utf-32",
-    "ucs-4": "utf-32",
+    **dict.fromkeys(("iso-10646-ucs-2", "ucs-2"), "utf-16"),
+    **dict.fromkeys(("iso-10646-ucs-4", "ucs-4"), "utf-32"),
 }
 # Text encodings of Python's that are no encodings of documents.
 _NOT_FOR_DOCUMENTS = frozenset(
@@ -70,21 +60,15 @@ _DECLARATION = lazy_pattern(_PATTERN, re.ASCII)
 _DECLARES_NOTHING = lazy_pattern(rb"<[^?\0]")
 HEAD_BYTES = 1024
 """The part of a document that says what its encoding is."""
-
-
 DeclaredEncoding = Literal["check", "ignore"]
 """Whether the encoding that a document declares counts, and has to be right; or is left out."""
 
 
 def checked_declared_encoding(value: object) -> DeclaredEncoding:
-    """Whether the declared encoding counts.
-
-    Raises:
-        UsageError: it is neither "check" nor "ignore".
-    """
+    """The value, or a ``UsageError`` if it is neither "check" nor "ignore"."""
     if is_one_of(value, get_args(DeclaredEncoding)):
         return cast("DeclaredEncoding", value)
-    raise UsageError(f'declared_encoding is "check" or "ignore", not {value!r}')
+    raise errors.UsageError(f'declared_encoding is "check" or "ignore", not {value!r}')
 
 
 class Encoding(NamedTuple):
@@ -104,8 +88,7 @@ class Encoding(NamedTuple):
 def encoding_of(head: bytes, declared: DeclaredEncoding = "check") -> Encoding:
     """The encoding that a document says it is in, by its first ``HEAD_BYTES``.
 
-    Args:
-        declared: with "ignore", it is what the first bytes say, or else UTF-8.
+    With "ignore", it is what the first bytes say, or else UTF-8.
 
     Raises:
         DocumentEncodingError: it contradicts itself, or nobody knows the encoding.
@@ -125,17 +108,13 @@ def encoding_of(head: bytes, declared: DeclaredEncoding = "check") -> Encoding:
 
 
 def _marked(head: bytes) -> Encoding | None:
-    """The encoding that the first bytes say; None where they say none.
-
-    Raises:
-        MalformedDocument: they say that the document is packed.
-    """
+    """The encoding that the first bytes say, or None; an error if they say that it is packed."""
     for mark, encoding, size in _MARKS:
         if head.startswith(mark):
             # Expat reads UTF-16 too, but takes halves of surrogate pairs for characters.
             codec = None if encoding == "utf-8" else codecs.lookup(encoding)
             return Encoding(size, codec, "utf-8")
-    for mark, packer in _PACKED:
+    for mark, packer in _PACKED.items():
         if head.startswith(mark):
             message = f"packed with {packer}: unpack it, or pack it with gzip"
             raise MalformedDocument(message, 1, 1)
@@ -155,11 +134,9 @@ def _encoding_of(head: bytes) -> Encoding:
         _check_agreement(head[found.base_offset :], found.codec.name if found.codec else "utf-8")
         return found
     codec = _declared_codec(head)
-    if codec is None:
-        return Encoding(0, None, None)
-    if codec.name in _NATIVE:
-        return Encoding(0, None, _NATIVE[codec.name])
-    return Encoding(0, codec, "utf-8")
+    if codec is not None and codec.name not in _NATIVE:
+        return Encoding(0, codec, "utf-8")
+    return Encoding(0, None, _NATIVE[codec.name] if codec is not None else None)
 
 
 def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> Iterator[bytes]:
@@ -175,7 +152,7 @@ def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> It
     decoder = codec.incrementaldecoder("strict")
     place = LineCounter()
     is_first = True
-    for chunk, is_last in _with_end(chunks):
+    for chunk, is_last in chain(((bytes(chunk), False) for chunk in chunks), [(b"", True)]):
         state = decoder.getstate()
         error = None
         try:
@@ -192,25 +169,12 @@ def in_utf8(chunks: Iterable[bytes | memoryview], codec: codecs.CodecInfo) -> It
         if text or not (chunk or is_last):
             yield text.encode("utf-8", "replace")
         if error is not None:
-            raise DocumentEncodingError(
-                f"bytes that are not {codec.name}, the document's encoding: {error.reason}",
-                place.line,
-                place.column,
-            )
-
-
-def _with_end(chunks: Iterable[bytes | memoryview]) -> Iterator[tuple[bytes, bool]]:
-    for chunk in chunks:
-        yield bytes(chunk), False
-    yield b"", True
+            message = f"bytes that are not {codec.name}, the document's encoding: {error.reason}"
+            raise DocumentEncodingError(message, place.line, place.column)
 
 
 def in_utf8_of_text(chunks: Iterable[str]) -> Iterator[bytes]:
-    """The chunks of a document that is text, in UTF-8.
-
-    Raises:
-        DocumentEncodingError: some of it is no character.
-    """
+    """The chunks of a document that is text, in UTF-8; an error at what is no character."""
     place = LineCounter()
     for text in chunks:
         try:
@@ -218,36 +182,26 @@ def in_utf8_of_text(chunks: Iterable[str]) -> Iterator[bytes]:
         except UnicodeEncodeError as error:
             place.pass_over(text[: error.start])
             yield text[: error.start].encode()
-            raise DocumentEncodingError(
-                "a lone surrogate, which is no character", place.line, place.column
-            ) from None
+            message = "a lone surrogate, which is no character"
+            raise DocumentEncodingError(message, place.line, place.column) from None
         place.pass_over(text)
         yield data
 
 
 def check_text(head: str, declared: DeclaredEncoding = "check") -> None:
-    """Refuse text that declares to be bytes of another encoding than UTF-8.
-
-    Raises:
-        DocumentEncodingError: it does.
-    """
+    """Refuse text that declares to be bytes of another encoding than UTF-8."""
     found = _DECLARATION.match(head.removeprefix("\ufeff")[:HEAD_BYTES])
     name = (found and found["encoding"]) or "utf-8"
     if declared == "check" and name.lower().replace("_", "-") not in ("utf-8", "utf8"):
-        raise DocumentEncodingError(
-            f"a str that declares the encoding {name!r}: pass the bytes instead, or "
-            'declared_encoding="ignore"',
-            1,
-            1,
-        )
+        instead = 'pass the bytes instead, or declared_encoding="ignore"'
+        message = f"a str that declares the encoding {name!r}: {instead}"
+        raise DocumentEncodingError(message, 1, 1)
 
 
 def encoding_problem(data: bytes, encoding: str | None) -> str | None:
-    r"""The message for bytes that are no character in a document's encoding; else None.
+    r"""The message for data that begins with no character of a document's encoding; else None.
 
-    Args:
-        data: the bytes of the character, and what follows.
-        encoding: the document's, or None where it declares none.
+    The encoding is None where the document declares none.
 
     >>> encoding_problem(b"\xe9</a>", "utf-8").partition(":")[0]
     "the byte 0xE9 is not UTF-8, the document's encoding"
@@ -334,13 +288,9 @@ def _check_agreement(head: bytes, encoding: str) -> None:
     with suppress(LookupError, UnicodeError):
         name = codecs.lookup(name).name
     if not name.startswith(encoding[:6].rstrip("-")):
-        line, column = _place(declared[0][: declared.start("encoding")])
-        raise DocumentEncodingError(
-            f"the encoding is declared as {said!r}, but the first bytes say {encoding}: "
-            'correct it, or pass declared_encoding="ignore"',
-            line,
-            column,
-        )
+        what = f"the encoding is declared as {said!r}, but the first bytes say {encoding}"
+        message = f'{what}: correct it, or pass declared_encoding="ignore"'
+        raise DocumentEncodingError(message, *_place(declared[0][: declared.start("encoding")]))
 
 
 def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
@@ -350,12 +300,11 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
     declared = _DECLARATION.match(text)
     if declared is None or declared["encoding"] is None:
         if re.match(r"<\?xml[ \t\r\n]", text) and "?>" not in text and len(head) == HEAD_BYTES:
-            raise DocumentLimitError(
-                f"the XML declaration is longer than {HEAD_BYTES:,} bytes", 1, 1
-            )
+            message = f"the XML declaration is longer than {HEAD_BYTES:,} bytes"
+            raise errors.DocumentLimitError(message, 1, 1)
         return codecs.lookup("cp037") if ebcdic else None
     name = declared["encoding"]
-    line, column = _place(text[: declared.start("encoding")])
+    place = _place(text[: declared.start("encoding")])
     try:
         codec = codecs.lookup(name)
     except (LookupError, UnicodeError):
@@ -363,17 +312,13 @@ def _declared_codec(head: bytes) -> codecs.CodecInfo | None:
     if codec is not None and codec.name in _NATIVE:
         return codec
     if codec is None or not codec._is_text_encoding or codec.name in _NOT_FOR_DOCUMENTS:
-        raise DocumentEncodingError(f"unknown encoding {name!r}", line, column)
-    try:
-        end = declared.end("encoding")
-        agrees = codec.decode(head[:end], "strict")[0] == text[:end]
-    except UnicodeError:
-        agrees = False
-    if not agrees:
-        raise DocumentEncodingError(
-            f"the encoding is declared as {name!r}, which these bytes are not", line, column
-        )
-    return codec
+        raise DocumentEncodingError(f"unknown encoding {name!r}", *place)
+    end = declared.end("encoding")
+    with suppress(UnicodeError):
+        if codec.decode(head[:end], "strict")[0] == text[:end]:
+            return codec
+    message = f"the encoding is declared as {name!r}, which these bytes are not"
+    raise DocumentEncodingError(message, *place)
 
 
 def _place(text: str) -> tuple[int, int]:

@@ -21,8 +21,17 @@ if TYPE_CHECKING:
 NO_SUCH_NAME = "no file has a name like this"
 NO_DOCUMENTS = "a folder without"
 """How the problem of a folder begins in which nothing is taken."""
-_SHOWN = 3
-"""How many of the names that were left out a message lists."""
+_SHOWN = 3  # of the names that were left out a message lists so many
+TARS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz")
+"""How the names of tar archives end."""
+_ZIP_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")  # of an archive with members, and of one without
+_ENCRYPTED = 1  # a flag of the format's
+_SPARSE = "a file with holes, as tar --sparse packs it: pack it without"
+_LINKED = (
+    "a hard link in a compressed archive: pack it with tar --hard-dereference, or uncompressed"
+)
+# Members may be read by several threads, but zipfile counts the open ones without a lock.
+_opening = threading.Lock()
 
 
 class NameFilter(NamedTuple):
@@ -71,19 +80,17 @@ class NameFilter(NamedTuple):
         'in: 1 file left out, whose name is not like *.xml or *.xml.gz: a.kml'
         """
         shown = ", ".join([*names[:_SHOWN], *(["…"] if len(names) > _SHOWN else [])])
-        what = (
-            "file left out, whose name is" if len(names) == 1 else "files left out, whose names are"
-        )
+        what = "file left out, whose name is"
+        if len(names) != 1:
+            what = "files left out, whose names are"
         return f"{place}: {len(names):,} {what} not like {self.wanted}: {shown}"
 
 
 class Found(NamedTuple):
-    """A file that a path stands for.
+    """A file that a path stands for, and why reading it cannot even be tried, or None.
 
-    Attributes:
-        path: where it is.
-        problem: why reading it cannot even be tried, or None: a pipe or a folder of such a name,
-            since reading one may never end; or the folder itself, where nothing is in it.
+    It is a pipe or a folder of such a name, since reading one may never end; or the folder itself,
+    where nothing is in it.
     """
 
     path: str
@@ -100,9 +107,8 @@ class FolderListing(NamedTuple):
 def expanded(path: str, folder: str = "") -> list[str]:
     """The paths that a pattern stands for, in order; a path that is there stands for itself.
 
-    Args:
-        path: perhaps with ``*``, ``?``, ``[…]`` or ``**`` (folders at any depth).
-        folder: where relative paths begin; by default in the current folder.
+    Patterns have ``*``, ``?``, ``[…]`` or ``**`` (folders at any depth). Relative paths begin in
+    ``folder``, by default the current one.
     """
     if not has_magic(path) or os.path.lexists(os.path.join(folder, path)):
         return [path]
@@ -168,12 +174,7 @@ def file_problem(path: str) -> str | None:
     return "not a regular file" if is_other else None
 
 
-# The first bytes of an archive with members, and of one without.
-_MAGIC = (b"PK\x03\x04", b"PK\x05\x06")
-_ENCRYPTED = 1  # a flag of the format's
-
-# Members may be read by several threads, but zipfile counts the open ones without a lock.
-_opening = threading.Lock()
+# -- archives --------------------------------------------------------------------------------------
 
 
 class ZipMember(NamedTuple):
@@ -193,29 +194,22 @@ class ZipMember(NamedTuple):
         return f"{self.archive}/{self.name}"
 
     def chunks(self, size: int) -> Iterator[bytes]:
-        """The bytes, in chunks of at most ``size``.
-
-        Raises:
-            UnreadableDocument: it is encrypted or damaged, or the archive cannot be read.
-        """
+        """The bytes, in chunks of at most ``size``, or ``UnreadableDocument``."""
         try:
-            yield from self._chunks(size)
+            with _opening:
+                archive = _opened(self.archive, os.stat(self.archive).st_mtime_ns)
+                info = archive.infolist()[self.number]
+                if info.flag_bits & _ENCRYPTED:
+                    raise ValueError("it is encrypted")
+                file = archive.open(info)
+            try:
+                while chunk := file.read(size):
+                    yield chunk
+            finally:
+                with _opening:
+                    file.close()
         except Exception as error:  # whatever zipfile and its decompressors raise
             raise UnreadableDocument(f"cannot read it from the archive: {reason(error)}") from None
-
-    def _chunks(self, size: int) -> Iterator[bytes]:
-        with _opening:
-            archive = _opened(self.archive, os.stat(self.archive).st_mtime_ns)
-            info = archive.infolist()[self.number]
-            if info.flag_bits & _ENCRYPTED:
-                raise ValueError("it is encrypted")
-            file = archive.open(info)
-        try:
-            while chunk := file.read(size):
-                yield chunk
-        finally:
-            with _opening:
-                file.close()
 
 
 def is_zip(path: str | os.PathLike[str]) -> bool:
@@ -224,48 +218,24 @@ def is_zip(path: str | os.PathLike[str]) -> bool:
         if not os.path.isfile(path):  # a pipe must not be opened: its content would be lost
             return False
         with open(path, "rb") as file:
-            return file.read(4) in _MAGIC
+            return file.read(4) in _ZIP_MAGIC
     except (OSError, ValueError):
         return False
-
-
-def archive_members(
-    file: IO[bytes], path: str, names: NameFilter, left_out: list[str] | None = None
-) -> list[Member]:
-    """The documents in an archive with members that are read where they are matched.
-
-    That is a zip archive, or a tar archive that is not compressed, told by its name; else see
-    :func:`tar_documents`.
-
-    Args:
-        file: the archive, open.
-        path: where it is.
-        names: which members are documents.
-        left_out: is given the names of the others.
-
-    Raises:
-        UnreadableDocument: the archive cannot be read, or has no documents.
-    """
-    if not is_tar(path):
-        return [*zip_members(path, names, left_out, file)]
-    try:
-        return [*tar_members(file, path, names, left_out)]
-    except UnreadableDocument:
-        raise
-    except Exception as error:  # whatever damaged archives make tarfile raise
-        raise UnreadableDocument(f"cannot read the tar archive: {reason(error)}") from None
 
 
 def zip_members(
     path: str | os.PathLike[str],
     names: NameFilter = NameFilter(),  # noqa: B008 - it is immutable
     left_out: list[str] | None = None,
-    file: IO[bytes] | None = None,
 ) -> list[ZipMember]:
-    """The documents in a zip archive, in its order, as :func:`archive_members` gives them."""
+    """The documents in a zip archive, in its order; ``left_out`` is given the other names.
+
+    Raises:
+        UnreadableDocument: the archive cannot be read, or has no documents.
+    """
     archive = Path(path)
     try:
-        with _zip_file(file or archive) as opened:
+        with _zip_file(archive) as opened:
             found = opened.infolist()
     except Exception as error:  # whatever a damaged directory makes zipfile raise
         raise UnreadableDocument(f"cannot read the zip archive: {reason(error)}") from None
@@ -293,28 +263,16 @@ def _opened(path: Path, _changed_ns: int) -> zipfile.ZipFile:
     return _zip_file(path)
 
 
-def _zip_file(path: Path | IO[bytes]) -> zipfile.ZipFile:
+def _zip_file(path: Path) -> zipfile.ZipFile:
     import zipfile  # noqa: PLC0415 - few documents are in archives
 
     return zipfile.ZipFile(path)
 
 
-TARS = (".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.bz2", ".tbz2", ".tbz")
-"""How the names of tar archives end."""
-
-_SPARSE = "a file with holes, as tar --sparse packs it: pack it without"
-_LINKED = (
-    "a hard link in a compressed archive: pack it with tar --hard-dereference, or uncompressed"
-)
-
-
 class TarMember(NamedTuple):
     """A document inside a tar archive that is not compressed; it is read where it is matched.
 
-    Attributes:
-        start: the offset of its first byte.
-        size: in bytes.
-        problem: why it cannot be read, or None.
+    It begins at the offset ``start``, in bytes; ``problem`` says why it cannot be read, or is None.
     """
 
     archive: Path
@@ -327,11 +285,7 @@ class TarMember(NamedTuple):
         return f"{self.archive}/{self.name}"
 
     def chunks(self, size: int) -> Iterator[bytes]:
-        """The bytes, in chunks of at most ``size``.
-
-        Raises:
-            UnreadableDocument: it has holes, or the archive cannot be read.
-        """
+        """The bytes, in chunks of at most ``size``, or ``UnreadableDocument``."""
         if self.problem is not None:
             raise UnreadableDocument(self.problem)
         try:
@@ -363,11 +317,10 @@ def is_packed_tar(path: str) -> bool:
 def tar_members(
     file: IO[bytes], path: str, names: NameFilter, left_out: list[str] | None = None
 ) -> Iterator[TarMember]:
-    """The documents in a tar archive that is not compressed, as :func:`archive_members` gives them.
+    """The documents in a tar archive that is not compressed, as :func:`zip_members` gives them.
 
     Raises:
         Exception: whatever damaged archives make their reader raise.
-        UnreadableDocument: there are none.
     """
     archive = Path(path)
     count = 0
@@ -392,15 +345,10 @@ def tar_members(
 def tar_documents(
     file: IO[bytes], names: NameFilter, left_out: list[str] | None = None
 ) -> Iterator[tuple[str, IO[bytes] | UnreadableDocument]]:
-    """The documents in a compressed tar archive, each with its name, one after the other.
+    """The documents in a compressed tar archive, which is read once, each with its name.
 
     Each is open until the next is asked for. Where the archive cannot be read any further, the last
-    one has no name, and the error.
-
-    Args:
-        file: the archive, open; it is read once, from its beginning.
-        names: which members are documents.
-        left_out: is given the names of the others.
+    one has no name, and the error. ``left_out`` is given the names that the filter does not take.
     """
     count = 0
     try:

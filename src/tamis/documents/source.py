@@ -20,43 +20,41 @@ from typing import IO, Any, NamedTuple
 
 from tamis.core.errors import DocumentLimitError, MalformedDocument, UnreadableDocument, UsageError
 from tamis.core.limits import Limits
-from tamis.documents.encodings import (
-    HEAD_BYTES,
-    DeclaredEncoding,
-    check_text,
-    encoding_of,
-    in_utf8,
-    in_utf8_of_text,
-)
+from tamis.documents import encodings
+from tamis.documents.encodings import HEAD_BYTES, DeclaredEncoding, check_text
 from tamis.documents.files import Member, TarMember, ZipMember
 
-Document = (
-    bytes
-    | bytearray
-    | memoryview
-    | mmap.mmap
-    | str
-    | os.PathLike[str]
-    | ZipMember
-    | TarMember
-    | IO[bytes]
-    | IO[str]
-)
+_InMemory = bytes | bytearray | memoryview | mmap.mmap
+Document = _InMemory | str | os.PathLike[str] | ZipMember | TarMember | IO[bytes] | IO[str]
 """What may be given as a document. A ``str`` is XML; a file is named by a :class:`pathlib.Path`.
 
 Whatever begins as gzip does is decompressed.
 """
+
+MAGIC = b"\x1f\x8b"
+"""How gzip begins."""
+CHUNK_BYTES = 1 << 18
+"""What is read at a time."""
+READ_BYTES = 1 << 20
+"""The same, of a file whose size is not known."""
+_PAUSE_MS = 1
+_EBCDIC_DECLARATION = "<??>".encode("cp037")
+_MAGIC_MAX = 6  # the size of the longest of the magic numbers that are looked for
+# What goes in at a time is small, since what follows a member in it is copied; what comes out at a
+# time is bounded, so that a bomb ends where the caller stops.
+_PIECE_IN = 1 << 14
+_PIECE_OUT = 1 << 20
+_WITH_HEADER = 31  # zlib's window bits for gzip
 
 
 class Source(NamedTuple):
     """The bytes of a document.
 
     Attributes:
-        data: the bytes.
         encoding: the encoding that overrules the document's declaration, or None.
         name: what messages call it: the path of the file or member, or "".
-        base_offset: the size of the byte order mark that stood before them, where they are the
-            document's own bytes.
+        base_offset: the size of the byte order mark that stood before the bytes, where they are the
+            document's own.
     """
 
     data: bytes | memoryview | mmap.mmap
@@ -67,9 +65,6 @@ class Source(NamedTuple):
 
 def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check") -> Source:
     """The bytes of a document, transcoded to UTF-8 where libexpat would not know the encoding.
-
-    Args:
-        declared: whether the encoding that it declares counts.
 
     Raises:
         UnreadableDocument: the file or stream cannot be read, or is damaged gzip.
@@ -85,29 +80,26 @@ def read(document: Document, limits: Limits, declared: DeclaredEncoding = "check
     if isinstance(data, str):
         check_text(data, declared)
         check_markup(data)
-        encoded = b"".join(in_utf8_of_text([data]))
+        encoded = b"".join(encodings.in_utf8_of_text([data]))
         _check_size(len(encoded), limits)
         return Source(encoded, "utf-8")
     _check_size(len(data), limits)
     if data[: len(MAGIC)] == MAGIC:
         data = b"".join(_limited(gunzipped([memoryview(data)]), limits))
-    encoding = encoding_of(bytes(data[:HEAD_BYTES]), declared)
-    if encoding.base_offset:
-        data = data[encoding.base_offset :]
-    if encoding.codec is not None:
-        data = b"".join(in_utf8([memoryview(data)], encoding.codec))
-        return Source(data, encoding.overrules, name_of(document))
-    return Source(data, encoding.overrules, name_of(document), encoding.base_offset)
+    base_offset, codec, overrules = encodings.encoding_of(bytes(data[:HEAD_BYTES]), declared)
+    if base_offset:
+        data = data[base_offset:]
+    if codec is not None:
+        data = b"".join(encodings.in_utf8([memoryview(data)], codec))
+        base_offset = 0
+    return Source(data, overrules, name_of(document), base_offset)
 
 
 def name_of(document: Document) -> str:
     """What messages call a document: the path of the file or member, or ""."""
-    if type(document) in _IN_MEMORY:  # to find out about the others takes longer
+    if type(document) in (bytes, str, memoryview):  # to find out about the others takes longer
         return ""
     return str(document) if isinstance(document, os.PathLike | Member) else ""
-
-
-_IN_MEMORY = frozenset((bytes, str, memoryview))
 
 
 def file_size(document: object) -> int | None:
@@ -129,7 +121,7 @@ def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | 
     """
     if isinstance(document, str):
         return _slices(document, size)
-    if isinstance(document, bytes | bytearray | memoryview | mmap.mmap):
+    if isinstance(document, _InMemory):
         return _slices(_view(document), size)
     if isinstance(document, os.PathLike):
         return _file_chunks(os.fspath(document), size)
@@ -164,7 +156,7 @@ def _content(document: Document, limits: Limits) -> bytes | memoryview | mmap.mm
     return _joined(pieces)
 
 
-def _view(data: bytes | bytearray | memoryview | mmap.mmap) -> memoryview:
+def _view(data: _InMemory) -> memoryview:
     """The bytes of what is in memory, unless it was closed or released."""
     try:
         view = memoryview(data)
@@ -206,9 +198,6 @@ def _file_content(path: str, limits: Limits) -> bytes:
         return b"".join(pieces)
 
 
-READ_BYTES = 1 << 20
-
-
 def _file_chunks(path: str, size: int) -> Iterator[bytes]:
     with _opened(path) as file:
         is_ready = _readiness(file)
@@ -216,9 +205,6 @@ def _file_chunks(path: str, size: int) -> Iterator[bytes]:
             yield chunk
             if not is_ready(len(chunk) == size):
                 yield b""
-
-
-_PAUSE_MS = 1
 
 
 def _readiness(stream: Any) -> Callable[[bool], bool]:
@@ -270,14 +256,14 @@ def _limited(pieces: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
         yield piece
 
 
-def _check_size(size: int, limits: Limits) -> None:
-    if size > limits.document_bytes:
-        raise DocumentLimitError(f"{too_large(limits)}: read it as records, with match_records()")
-
-
 def too_large(limits: Limits) -> str:
     """The message for a document, or a record, that is too large."""
     return f"larger than the limit document_bytes = {limits.document_bytes:,}"
+
+
+def _check_size(size: int, limits: Limits) -> None:
+    if size > limits.document_bytes:
+        raise DocumentLimitError(f"{too_large(limits)}: read it as records, with match_records()")
 
 
 def check_markup(text: str) -> None:
@@ -288,22 +274,14 @@ def check_markup(text: str) -> None:
         )
 
 
-CHUNK_BYTES = 1 << 18
-"""What is read at a time."""
-
-
 class Stream(NamedTuple):
-    """A document that is being read.
+    """A document that is being read; ``encoding``, ``name`` and ``base_offset`` as in ``Source``.
 
     Attributes:
         chunks: its bytes: UTF-8 without a byte order mark, or what libexpat will refuse. Iterating
             may raise ``UnreadableDocument`` and ``DocumentEncodingError``. A file is closed at the
             end, or where the chunks are closed. An empty chunk stands where reading on may have to
             wait.
-        encoding: the encoding that overrules the document's declaration, or None.
-        name: what messages call it: the path of the file or member, or "".
-        base_offset: the size of the byte order mark that stood before them, where they are the
-            document's own bytes.
         is_decoded: whether the bytes are others than those of the document: they were decompressed,
             or are of an encoding that cannot be read from the middle on.
     """
@@ -329,31 +307,24 @@ def open_stream(document: Document, declared: DeclaredEncoding = "check") -> Str
         if isinstance(document, str):
             check_markup(document)
         check_text(head, declared)
-        chunks = _without(int(head.startswith("\ufeff")), chunks)
-        size = len("\ufeff".encode()) if head.startswith("\ufeff") else 0
-        return Stream(in_utf8_of_text(chunks), "utf-8", name_of(document), size, True)
+        mark = "\ufeff" if head.startswith("\ufeff") else ""
+        chunks = encodings.in_utf8_of_text(_without(len(mark), chunks))
+        return Stream(chunks, "utf-8", name_of(document), len(mark.encode()), True)
     is_compressed = head[: len(MAGIC)] == MAGIC
     if is_compressed:
         head, chunks = with_head(gunzipped(chunks))
-    encoding = encoding_of(bytes(head[:HEAD_BYTES]), declared)
-    overrules, codec = encoding.overrules, encoding.codec
+    base_offset, codec, overrules = encodings.encoding_of(bytes(head[:HEAD_BYTES]), declared)
     if overrules == "iso-8859-1":  # libexpat knows it, but then offsets would not be of UTF-8
         overrules, codec = "utf-8", codecs.lookup(overrules)
-    chunks = _without(encoding.base_offset, chunks)
+    chunks = _without(base_offset, chunks)
     if codec is not None:
-        chunks = in_utf8(chunks, codec)
+        chunks, base_offset = encodings.in_utf8(chunks, codec), 0
     is_decoded = is_compressed or overrules not in (None, "utf-8") or codec is not None
-    base_offset = 0 if codec else encoding.base_offset
     return Stream(chunks, overrules, name_of(document), base_offset, is_decoded)
 
 
 def decompressed(document: Document) -> Iterator[Any]:
-    """The bytes of a document, or its characters, in chunks; gzip is decompressed.
-
-    Raises:
-        UnreadableDocument: while iterating: it cannot be read, or is damaged gzip.
-        UsageError: it is no document at all.
-    """
+    """The bytes of a document, or its characters, in chunks; gzip is decompressed."""
     head, chunks = with_head(raw_chunks(document, CHUNK_BYTES))
     return gunzipped(chunks) if head[: len(MAGIC)] == MAGIC else chunks
 
@@ -371,14 +342,12 @@ def with_head(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
         found += len(chunk)
         if found >= HEAD_BYTES or (not chunk and _is_enough(_joined(pieces))):
             break
-    head = pieces[0] if len(pieces) == 1 else _joined(pieces)
+    head = _joined(pieces)
     return head, chain([head, head[:0]] if pieces and not pieces[-1] else [head], chunks)
 
 
-def _joined(pieces: list[Any]) -> bytes | str:
-    empty: Any = "" if pieces and isinstance(pieces[0], str) else b""
-    joined: bytes | str = empty.join(pieces)
-    return joined
+def _joined(pieces: list[Any]) -> Any:
+    return ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
 
 
 def _is_enough(head: bytes | str) -> bool:
@@ -399,33 +368,16 @@ def _is_enough(head: bytes | str) -> bool:
     return len(plain) >= (2 if plain[:1] == b"<" else _MAGIC_MAX)
 
 
-_EBCDIC_DECLARATION = "<??>".encode("cp037")
-_MAGIC_MAX = 6
-"""The size of the longest of the magic numbers that are looked for."""
-
-
 def _without(count: int, chunks: Iterable[Any]) -> Iterator[Any]:
     for chunk in chunks:
         yield chunk[count:]
         count = 0
 
 
-MAGIC = b"\x1f\x8b"
-
-# What goes in at a time is small, since what follows a member in it is copied; what comes out at a
-# time is bounded, so that a bomb ends where the caller stops.
-_PIECE_IN = 1 << 14
-_PIECE_OUT = 1 << 20
-_WITH_HEADER = 31  # zlib's window bits for gzip
-
-
 def gunzipped(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
-    r"""Decompress gzip that is given in chunks of any size.
+    r"""Decompress gzip, given in chunks of any size, to pieces of at most 1 MiB.
 
-    Zeros after a member are padding, as on tapes.
-
-    Yields:
-        Pieces of at most 1 MiB; an empty one for each empty chunk.
+    An empty piece comes for each empty chunk. Zeros after a member are padding, as on tapes.
 
     Raises:
         UnreadableDocument: it is damaged, or ends too early.
@@ -441,13 +393,9 @@ def gunzipped(chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:
             yield b""
         for start in range(0, len(chunk), _PIECE_IN):
             given = bytes(chunk[start : start + _PIECE_IN])
-            while given:
+            while given := given.lstrip(b"\0") if is_between else given:
                 if is_between:
-                    given = given.lstrip(b"\0")
-                    if not given:
-                        break
                     member = zlib.decompressobj(_WITH_HEADER)
-                    is_between = False
                 yield from _member(member, given)
                 is_between = member.eof
                 given = member.unused_data
