@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal, get_args
 
 from tamis.core.arguments import checked_limits
 from tamis.core.errors import DocumentEncodingError, DocumentError, DocumentLimitError, UsageError
@@ -24,22 +24,18 @@ _DECLARATION = rb"<![A-Z](?:[^<>\"']|" + _QUOTED + rb")*+>"
 _SUBSET = (
     rb"\[(?:[^\]\"'<]++|" + b"|".join([_QUOTED, _COMMENT, _PI, _DECLARATION]) + rb")*+\][^<>]*+"
 )
-_TOKEN = lazy_pattern(
-    b"|".join(
-        [
-            _COMMENT,
-            rb"<!\[CDATA\[.*?\]\]>",
-            rb"(?P<declaration><\?xml[ \t\r\n])",
-            _PI,
-            rb"<!DOCTYPE(?:[^<>\[\"']|" + _QUOTED + rb")*+(?:" + _SUBSET + rb")?>",
-            rb"</(?P<end>[^<>\s]*+)\s*+>",
-            rb"<(?P<start>[^<>\s/!?\"']++)(?:[^<>\"'/]++|\"[^<\"]*+\"|'[^<']*+'|/(?!>))*+"
-            rb"(?:(?P<empty>/>)|>)",
-            rb"(?P<other><)",
-        ]
-    ),
-    re.DOTALL,
+_TOKENS = (
+    _COMMENT,
+    rb"<!\[CDATA\[.*?\]\]>",
+    rb"(?P<declaration><\?xml[ \t\r\n])",
+    _PI,
+    rb"<!DOCTYPE(?:[^<>\[\"']|" + _QUOTED + rb")*+(?:" + _SUBSET + rb")?>",
+    rb"</(?P<end>[^<>\s]*+)\s*+>",
+    rb"<(?P<start>[^<>\s/!?\"']++)(?:[^<>\"'/]++|\"[^<\"]*+\"|'[^<']*+'|/(?!>))*+"
+    rb"(?:(?P<empty>/>)|>)",
+    rb"(?P<other><)",
 )
+_TOKEN = lazy_pattern(b"|".join(_TOKENS), re.DOTALL)
 # What may become a token when more comes: in a tag that is well-formed stands no other "<".
 _CUT_OFF = lazy_pattern(rb"<(?:!--|!\[CDATA\[|!DOCTYPE|\?)|<[^<]*+\Z", re.DOTALL)
 _MISC = lazy_pattern(rb"(?:[ \t\r\n]++|" + _COMMENT + b"|" + _PI + b")*+", re.DOTALL)
@@ -68,14 +64,20 @@ class Documents:
         """The same, with ``FLUSH`` where reading on may have to wait."""
         cutter = _Roots(self._limits) if self._by == "xml" else _Lines(self._limits, self._by)
         is_text = False
+
+        def given(item: bytes | DocumentError) -> bytes | str | DocumentError:
+            if is_text and isinstance(item, bytes):
+                return item.decode("utf-8", "surrogatepass")
+            return item
+
         try:
             for chunk in decompressed(self._document):
                 is_text = isinstance(chunk, str)
                 data = chunk.encode("utf-8", "surrogatepass") if isinstance(chunk, str) else chunk
-                yield from _given(cutter.feed(bytes(data)), is_text)
+                yield from map(given, cutter.feed(bytes(data)))
                 if not data:
                     yield Flush.FLUSH
-            yield from _given(cutter.finish(), is_text)
+            yield from map(given, cutter.finish())
         except DocumentError as error:
             yield error
 
@@ -97,17 +99,9 @@ def split(document: Document, by: By = "xml", limits: Limits = DEFAULT_LIMITS) -
     >>> list(split("<a/>\n<b>\n<c/>", "lines"))
     ['<a/>', '<b>', '<c/>']
     """
-    if by not in ("xml", "lines", "nul"):
+    if by not in get_args(By):
         raise UsageError(f"documents end by 'xml', 'lines' or 'nul', not {by!r}")
     return Documents(document, by, checked_limits(limits))
-
-
-def _given(found: Iterator[bytes | DocumentError], is_text: bool) -> Iterator[Any]:
-    for item in found:
-        if is_text and isinstance(item, bytes):
-            yield item.decode("utf-8", "surrogatepass")
-        else:
-            yield item
 
 
 class _Lines:
@@ -202,12 +196,9 @@ class _Roots:
             kind = token.lastgroup
             if kind == "start":
                 open.append(token["start"])
-            elif kind == "end":
-                if not open or open.pop() != token["end"]:
+            elif kind in ("end", "empty"):
+                if kind == "end" and (not open or open.pop() != token["end"]):
                     return "lost", token.end()
-                if not open:
-                    return "end", token.end()
-            elif kind == "empty":
                 if not open:
                     return "end", token.end()
             elif kind == "declaration" and (begin := self._before_mark(token.start())):
@@ -240,8 +231,7 @@ class _Roots:
         if error is None:
             return found
         self.is_lost = True
-        message = error.message + _REST
-        return type(error)(message, error.line, error.column, error.offset)
+        return type(error)(error.message + _REST, error.line, error.column, error.offset)
 
     def _forget(self, end: int) -> None:
         del self.data[:end]
@@ -274,12 +264,9 @@ class _Roots:
 
 def _check_encoding(begin: bytes | bytearray) -> None:
     if _NO_ASCII.match(begin):
-        raise DocumentEncodingError(
-            "documents one after the other are read in UTF-8, or another encoding that has "
-            "ASCII in it: these are not",
-            1,
-            1,
-        )
+        known = "in UTF-8, or another encoding that has ASCII in it"
+        message = f"documents one after the other are read {known}: these are not"
+        raise DocumentEncodingError(message, 1, 1)
 
 
 def _error_of(document: bytes, limits: Limits) -> DocumentError | None:

@@ -1,8 +1,8 @@
 """Where nodes stand in a document, found by looking at its markup again.
 
 A :class:`DocumentBatch` has the offsets of its tags, if they are projected. Those of attributes, of
-text, comments and PIs are asked for seldom, so they are looked for when they are. Which references
-stand for text in a document with an internal DTD subset, only expat knows: it reads such a document
+text, comments and PIs are asked for seldom, so they are looked for when they are. Only expat knows
+which references stand for text in a document with an internal DTD subset: it reads such a document
 again.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 import re
 from array import array
+from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from typing import NamedTuple
 from xml.parsers import expat
@@ -25,7 +26,6 @@ from tamis.documents.vocabulary import Vocabulary
 
 Range = tuple[int, int]
 """The place of the first byte, and the one behind the last."""
-
 KEPT_RANGES = 1 << 16
 """Ranges that a document's :class:`Markup` remembers, of what it looked at last."""
 
@@ -52,11 +52,11 @@ _DECLARATION = lazy_pattern(rb"<\?xml[ \t\r\n].*?\?>", re.DOTALL)
 _KNOWN_REFERENCE = lazy_pattern(rb"&(?:#.*|lt|gt|amp|apos|quot);")
 
 
+@dataclass(eq=False)
 class Excerpt:
-    r"""Bytes of a document, and where in it they stand; the caller may not change them.
+    r"""Bytes of a document, as they were parsed, and where in it they stand.
 
-    Args:
-        data: the bytes, as they were parsed.
+    Attributes:
         encoding: theirs: one in which markup is ASCII.
         start: the number of bytes before them, of those that were parsed.
         base_offset: the number of bytes of the document before all that was parsed.
@@ -69,22 +69,13 @@ class Excerpt:
     (array([1, 2]), '<b/>')
     """
 
-    def __init__(
-        self,
-        data: bytes | memoryview | mmap.mmap,
-        encoding: str = "utf-8",
-        *,
-        start: int = 0,
-        base_offset: int = 0,
-        line: int = 1,
-        head: bytes | None = None,
-    ) -> None:
-        self.data = data
-        self.encoding = encoding
-        self.start = start
-        self.base_offset = base_offset
-        self.line = line
-        self.head = head
+    data: bytes | memoryview | mmap.mmap
+    encoding: str = "utf-8"
+    _: KW_ONLY
+    start: int = 0
+    base_offset: int = 0
+    line: int = 1
+    head: bytes | None = None
 
     def lines(self, offsets: Int64) -> Int64:
         """The lines of places of the document."""
@@ -107,13 +98,6 @@ class Excerpt:
         return np.flatnonzero(ends)
 
 
-class _Gap(NamedTuple):
-    """What stands between two tags, in ``data``."""
-
-    texts: list[Range]
-    miscs: list[Range]
-
-
 class Markup:
     """The places of the nodes of one document of a batch, in the bytes that were parsed.
 
@@ -121,14 +105,8 @@ class Markup:
     attributes. Only where there is an internal DTD subset may references stand for something that
     is to be found; there, expat reads the document again.
 
-    Args:
-        batch: parsed with offsets, and with prefixes where attributes in namespaces are recorded.
-        document: which of the batch.
-        excerpt: has its bytes.
-        vocabulary: that the batch was parsed with.
-
-    Attributes:
-        first, last: the events of the document are those from ``first`` on, up to ``last``.
+    The batch was parsed with offsets, and with prefixes where attributes in namespaces are
+    recorded. The events of the document are those from ``first`` on, up to ``last``.
     """
 
     def __init__(
@@ -138,7 +116,8 @@ class Markup:
         self.excerpt = excerpt
         self.vocabulary = vocabulary
         self.data = excerpt.data
-        self._gaps: dict[int, _Gap] = {}  # by the event before
+        # Between an event and the next one: the ranges of text nodes, and of comments and PIs.
+        self._gaps: dict[int, tuple[list[Range], list[Range]]] = {}
         self._attributes: dict[int, dict[bytes, Range]] = {}  # by the event; then by name
         self._kept = 0
         self._miscs = slice(*batch.misc_starts[document : document + 2].tolist())
@@ -160,31 +139,32 @@ class Markup:
         Of one that the DTD gives: that of its element's tag.
         """
         batch = self.batch
-        start = self._offset(int(batch.attribute_event[number]))
+        event = int(batch.attribute_event[number])
+        start = self._offset(event)
         if self.data[start] == _AMP:
-            return self._placed(start, self._reference_end(start))
+            return self._placed(start, _end_of(_REFERENCE_END.search(self.data, start)))
         _, local = self.vocabulary.expanded(int(batch.attribute_name[number]))
         prefix = int(batch.attribute_prefixes[number]) if len(batch.attribute_prefixes) else -1
         name = local if prefix < 0 else f"{self.vocabulary.prefix(prefix)}:{local}"
-        found = self._attributes_of(int(batch.attribute_event[number]))
-        place = found.get(name.encode(self.excerpt.encoding, "replace"))
-        return self._placed(*(place or (start, _tag_end(self.data, start))))
+        if event not in self._attributes:
+            tag_end = _end_of(_TAG.match(self.data, start))
+            tokens = _ATTRIBUTE.finditer(self.data, start, tag_end)
+            found = {token[1]: (token.start(1), token.end()) for token in tokens}
+            self._keep(len(found))
+            self._attributes[event] = found
+        place = self._attributes[event].get(name.encode(self.excerpt.encoding, "replace"))
+        return self._placed(*(place or (start, _end_of(_TAG.match(self.data, start)))))
 
     def text(self, number: int) -> Range:
         """The range of a text node, with its references and CDATA sections as they are written."""
-        events = self.batch.text_event
-        event = int(events[number])
-        first = int(np.searchsorted(events, event))
-        count = int(np.searchsorted(events, event, "right")) - first
+        event = int(self.batch.text_event[number])
+        first, count = _rows_of(self.batch.text_event, event)
         by_expat = self._by_expat
         if by_expat is None:
-            texts = self._gap(event).texts
+            texts, _ = self._gap(event)
             assert len(texts) == count, "text is divided where the parser divided it"
             return self._placed(*texts[number - first])
-        row = int(np.searchsorted(by_expat.text_event, event - self.first))
-        count_by_expat = (
-            int(np.searchsorted(by_expat.text_event, event - self.first, "right")) - row
-        )
+        row, count_by_expat = _rows_of(by_expat.text_event, event - self.first)
         assert count_by_expat == count, "expat reads the same each time"
         row += number - first
         return int(by_expat.text_start[row]), int(by_expat.text_end[row])
@@ -198,7 +178,8 @@ class Markup:
             assert len(by_expat.misc_start) == len(events), "expat tells the same each time"
             return int(by_expat.misc_start[row]), int(by_expat.misc_end[row])
         event = int(events[row])
-        return self._placed(*self._gap(event).miscs[row - int(np.searchsorted(events, event))])
+        _, miscs = self._gap(event)
+        return self._placed(*miscs[row - int(np.searchsorted(events, event))])
 
     @cached_property
     def _partners(self) -> Int64:
@@ -218,11 +199,6 @@ class Markup:
     def _offset(self, event: int) -> int:
         return int(self.batch.offsets[event]) - self.excerpt.start
 
-    def _reference_end(self, start: int) -> int:
-        found = _REFERENCE_END.search(self.data, start)
-        assert found is not None
-        return found.end()
-
     @cached_property
     def _by_expat(self) -> NodeOffsets | None:
         """What expat tells of the document, if there is an internal DTD subset."""
@@ -237,25 +213,28 @@ class Markup:
         before = start - len(head) + self.excerpt.start
         return NodeOffsets(places.text_event, *(column + before for column in places[1:]))
 
-    def _gap(self, event: int) -> _Gap:
-        """What stands between an event and the next one, where there is no internal DTD subset."""
-        gap = self._gaps.get(event)
-        if gap is None:
-            gap = self._scanned(*self._behind(event))
-            self._keep(len(gap.texts) + len(gap.miscs))
-            self._gaps[event] = gap
-        return gap
+    def _gap(self, event: int) -> tuple[list[Range], list[Range]]:
+        """What stands between an event and the next one, where there is no internal DTD subset.
 
-    def _attributes_of(self, event: int) -> dict[bytes, Range]:
-        """The attributes that a start tag has, by their names as they are written."""
-        found = self._attributes.get(event)
-        if found is None:
-            start = self._offset(event)
-            tokens = _ATTRIBUTE.finditer(self.data, start, _tag_end(self.data, start))
-            found = {token[1]: (token.start(1), token.end()) for token in tokens}
-            self._keep(len(found))
-            self._attributes[event] = found
-        return found
+        References to entities that XML does not define are of such that nobody declares: they
+        stand for nothing, and divide text as comments do.
+        """
+        if event in self._gaps:
+            return self._gaps[event]
+        runs: list[list[int]] = [[]]
+        miscs: list[Range] = []
+        for token in _CONTENT.finditer(self.data, *self._behind(event)):
+            if token["misc"]:
+                miscs.append(token.span())
+                runs.append([])
+            elif token["reference"] and not _KNOWN_REFERENCE.fullmatch(token[0]):
+                runs.append([])
+            elif token[0] != b"<![CDATA[]]>":
+                runs[-1] += token.span()
+        gap = [(run[0], run[-1]) for run in runs if run], miscs
+        self._keep(len(gap[0]) + len(miscs))
+        self._gaps[event] = gap
+        return gap
 
     def _keep(self, ranges: int) -> None:
         """Make room for what will be remembered."""
@@ -270,32 +249,28 @@ class Markup:
         tags = self.batch.tags
         start = 0 if event < self.first else self._offset(event)
         if event >= self.first and tags[event] >= 0:
-            start = _tag_end(self.data, start)
+            start = _end_of(_TAG.match(self.data, start))
         elif start == 0:
             declared = _DECLARATION.match(self.data)
             start = declared.end() if declared else 0
         if event + 1 >= self.last:
             return start, len(self.data)
         end = self._offset(event + 1)
-        return start, _last(self.data, b"</", start, end) if tags[event + 1] < 0 else end
+        if tags[event + 1] < 0:  # the offset is behind its tag
+            end = start + bytes(self.data[start:end]).rindex(b"</")
+        return start, end
 
-    def _scanned(self, start: int, end: int) -> _Gap:
-        """The text, the comments and the PIs between two places, with no tag in between.
 
-        References to entities that XML does not define are of such that nobody declares: they
-        stand for nothing, and divide text as comments do.
-        """
-        runs: list[list[int]] = [[]]
-        miscs: list[Range] = []
-        for token in _CONTENT.finditer(self.data, start, end):
-            if token["misc"]:
-                miscs.append(token.span())
-                runs.append([])
-            elif token["reference"] and not _KNOWN_REFERENCE.fullmatch(token[0]):
-                runs.append([])
-            elif token[0] != b"<![CDATA[]]>":
-                runs[-1] += token.span()
-        return _Gap([(run[0], run[-1]) for run in runs if run], miscs)
+def _end_of(found: re.Match[bytes] | None) -> int:
+    """Where a match ends that well-formed markup has."""
+    assert found is not None
+    return found.end()
+
+
+def _rows_of(events: Int64, event: int) -> tuple[int, int]:
+    """The first row of an event, and how many it has, in an ascending array."""
+    first, last = (int(np.searchsorted(events, event, side)) for side in ("left", "right"))
+    return first, last - first
 
 
 def settle_ends(
@@ -308,11 +283,8 @@ def settle_ends(
     """Move the offsets of end events behind their tags, from event ``first`` on.
 
     Expat reports an end tag where it begins, the end of an empty element where its tag ends, and
-    what an entity holds where the reference to it begins.
-
-    Args:
-        data: what the offsets are of; where its markup is not ASCII, nothing can be settled.
-        origin: the offset of its first byte.
+    what an entity holds where the reference to it begins. The first byte of ``data`` has the offset
+    ``origin``. Where its markup is not ASCII, nothing can be settled.
 
     >>> offsets = array("q", [0, 3, 7, 7])
     >>> settle_ends(offsets, array("i", [0, 1, -1, -1]), 0, b"<a><b/></a>")
@@ -336,24 +308,11 @@ def settle_ends(
             offsets[event] = end.end() + origin
 
 
-def _tag_end(data: bytes | memoryview | mmap.mmap, start: int) -> int:
-    found = _TAG.match(data, start)
-    assert found is not None
-    return found.end()
-
-
-def _last(data: bytes | memoryview | mmap.mmap, wanted: bytes, start: int, end: int) -> int:
-    """Where something stands for the last time between two places; it does."""
-    return start + bytes(data[start:end]).rindex(wanted)
-
-
 class NodeOffsets(NamedTuple):
     """Where the text nodes, and the comments and PIs, of a document stand, each in their order.
 
-    Attributes:
-        text_event: int64[t]; the event before the text, from 0, the document's first one.
-        text_start, text_end: int64[t]; byte offsets.
-        misc_start, misc_end: int64[m], likewise.
+    All are int64. ``text_event`` counts events from 0, the document's first one; the others are
+    byte offsets.
     """
 
     text_event: Int64
@@ -367,9 +326,6 @@ def node_offsets(data: bytes, encoding: str) -> NodeOffsets:
     """Read a well-formed document: where its nodes stand.
 
     What an entity holds stands where the reference to it does.
-
-    Raises:
-        DocumentError: it is not well-formed.
 
     >>> document = b"<!DOCTYPE a [<!ENTITY e 'x<!--k-->y'>]><a>1&e;2<!--z--></a>"
     >>> places = node_offsets(document, "utf-8")
@@ -394,10 +350,9 @@ class _Reader:
 
     def __init__(self, data: bytes, encoding: str) -> None:
         self.data = data
-        self.event = -1
+        self.event = self.cdata_from = -1
         self.text_from = -1  # of the text node that is being read
         self.piece_from = -1  # of the last piece of it
-        self.cdata_from = -1
         self.text_event = array("q")
         self.texts = array("q"), array("q")
         self.miscs = array("q"), array("q")
@@ -428,7 +383,7 @@ class _Reader:
         self.end_text()
         start = self.parser.CurrentByteIndex
         self.miscs[0].append(start)
-        self.miscs[1].append(self.end_of(start))
+        self.miscs[1].append(_end_of(_PIECE.match(self.data, start)))  # of a reference, perhaps
 
     def skip(self, _name: str, is_parameter_entity: bool) -> None:
         if not is_parameter_entity:
@@ -456,11 +411,5 @@ class _Reader:
             self.text_event.append(self.event)
             self.texts[0].append(self.text_from)
             # Text comes in many pieces: only the end of the last one is looked for.
-            self.texts[1].append(self.end_of(self.piece_from))
+            self.texts[1].append(_end_of(_PIECE.match(self.data, self.piece_from)))
             self.text_from = -1
-
-    def end_of(self, start: int) -> int:
-        """The place behind what begins at a place: a reference, where an entity holds it."""
-        found = _PIECE.match(self.data, start)
-        assert found is not None
-        return found.end()

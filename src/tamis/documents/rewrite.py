@@ -69,11 +69,8 @@ def resolved(source: Source, head: int = 0) -> Source:
     """The same nodes, in UTF-8, without the DTD.
 
     An undeclared reference divides text, so it becomes a reference to an empty entity. Attributes
-    that are IDs stay declared, for ``id()``.
-
-    Args:
-        head: how many bytes come before a record: start tags, whose namespaces the record gets. It
-            becomes the root.
+    that are IDs stay declared, for ``id()``. If ``head`` bytes of start tags come before a record,
+    it becomes the root, with their namespaces.
 
     Raises:
         MalformedDocument: libexpat cannot read the document.
@@ -101,7 +98,7 @@ class _Writer:
         parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_ALWAYS)
         parser.StartElementHandler = self.start
         parser.EndElementHandler = self.end
-        parser.CharacterDataHandler = self.text
+        parser.CharacterDataHandler = lambda data: self.pieces.append(data.translate(_IN_TEXT))
         parser.StartDoctypeDeclHandler = self.start_doctype
         parser.EndDoctypeDeclHandler = self.end_doctype
         parser.ExternalEntityRefHandler = self.refer_to_external
@@ -118,8 +115,9 @@ class _Writer:
         self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = None
 
     def end_doctype(self) -> None:
-        self.parser.CommentHandler = self.comment
-        self.parser.ProcessingInstructionHandler = self.instruction
+        write = self.pieces.append
+        self.parser.CommentHandler = lambda data: write(f"<!--{data}-->")
+        self.parser.ProcessingInstructionHandler = lambda *parts: write(f"<?{' '.join(parts)}?>")
 
     def start(self, name: str, attributes: list[str]) -> None:
         self.pieces.append(f"<{name}")
@@ -132,15 +130,6 @@ class _Writer:
             self.pieces[-1] = "/>"
         else:
             self.pieces.append(f"</{name}>")
-
-    def text(self, data: str) -> None:
-        self.pieces.append(data.translate(_IN_TEXT))
-
-    def comment(self, data: str) -> None:
-        self.pieces.append(f"<!--{data}-->")
-
-    def instruction(self, target: str, data: str) -> None:
-        self.pieces.append(f"<?{target} {data}?>")
 
     def refer_to_external(self, _context: object, *_: object) -> int:
         return 1

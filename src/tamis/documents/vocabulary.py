@@ -36,10 +36,7 @@ class Vocabulary:
     def fork(self) -> Vocabulary:
         """A vocabulary with the same names, which may then grow by itself."""
         result = Vocabulary()
-        result._ids = self._ids.copy()
-        result._names = self._names.copy()
-        result._prefix_ids = self._prefix_ids.copy()
-        result._prefixes = self._prefixes.copy()
+        vars(result).update((name, value.copy()) for name, value in vars(self).items())
         return result
 
     def add(self, namespace: str, local: str) -> int:
@@ -66,7 +63,6 @@ class Vocabulary:
         return id
 
     def prefix(self, id: int) -> str:
-        """The prefix of an id."""
         return self._prefixes[id]
 
     @property
@@ -86,10 +82,7 @@ Name = tuple[str, str]
 
 
 class Names:
-    """A set of expanded names: none, some, or all that there are. Immutable.
-
-    Attributes:
-        some: the names, where they are listed, or None for all.
+    """A set of expanded names: none, some, or all that there are (None). Immutable.
 
     >>> names = Names([("", "a")]) | Names([("urn:x", "b")])
     >>> ("", "a") in names, ("", "b") in names, ("", "b") in names | ALL_NAMES
@@ -100,10 +93,8 @@ class Names:
 
     __slots__ = ("some",)
 
-    some: frozenset[Name] | None
-
     def __init__(self, some: Iterable[Name] | None = ()) -> None:
-        self.some = None if some is None else frozenset(some)
+        self.some: frozenset[Name] | None = None if some is None else frozenset(some)
 
     def __or__(self, other: Names) -> Names:
         if self.some is None or other.some is None:
@@ -171,17 +162,15 @@ class Projections:
     (Names([('', 'a'), ('', 'b')]), True)
     """
 
-    def __init__(self, first: Projection | None = None) -> None:
-        self._total: Projection | None = None
+    def __init__(self, first: Projection = Projection()) -> None:  # noqa: B008 - it is immutable
         self._rest = Projection()  # flags, and whether all names are asked for
         self._attributes: set[Name] = set()
         self._text: set[Name] = set()
-        if first is not None:
-            self.add(first)
+        self.add(first)
 
     def add(self, projection: Projection) -> None:
         """Add what one reads."""
-        self._total = None
+        self._total: Projection | None = None
         attributes, text = projection.attributes.some, projection.text.some
         self._attributes.update(attributes or ())
         self._text.update(text or ())
