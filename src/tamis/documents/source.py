@@ -342,12 +342,14 @@ def with_head(chunks: Iterator[Any]) -> tuple[Any, Iterator[Any]]:
         found += len(chunk)
         if found >= HEAD_BYTES or (not chunk and _is_enough(_joined(pieces))):
             break
-    head = _joined(pieces)
+    head: Any = _joined(pieces)
     return head, chain([head, head[:0]] if pieces and not pieces[-1] else [head], chunks)
 
 
-def _joined(pieces: list[Any]) -> Any:
-    return ("" if pieces and isinstance(pieces[0], str) else b"").join(pieces)
+def _joined(pieces: list[Any]) -> bytes | str:
+    empty: Any = "" if pieces and isinstance(pieces[0], str) else b""
+    joined: bytes | str = empty.join(pieces)
+    return joined
 
 
 def _is_enough(head: bytes | str) -> bool:

@@ -15,7 +15,9 @@ from tamis.schema.dtd import ContentKind, Occurs
 from tamis.schema.graph import SchemaGraph
 
 _RECURSIVE_STEPS = 10  # what paths of recursive DTDs are counted to
-_WIDTH = 100
+_WRAPPER = textwrap.TextWrapper(
+    100, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+)
 _OUTLINE_LEVELS = 40  # the indent of deeper ones would be most of the text
 _LAYERED_EDGES = 500  # a real DTD of 731 edges took more than 25 s, one of 659 took 1.2 s
 _SECONDS_MAX = 300
@@ -132,15 +134,7 @@ def _summary(graph: SchemaGraph) -> Iterator[str]:
 
 def _names(title: str, names: Iterable[str]) -> list[str]:
     text = " ".join(names)
-    if not text:
-        return []
-    return textwrap.wrap(
-        f"{title}: {text}",
-        _WIDTH,
-        subsequent_indent="  ",
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return _WRAPPER.wrap(f"{title}: {text}") if text else []
 
 
 def _rounded(count: int) -> str:
@@ -201,17 +195,16 @@ def _parts(
     Below one with ``ANY`` content, these are ``held``: the elements that have no place elsewhere.
     """
     element = graph.dtd.elements[name]
-    children: Iterable[tuple[str, Occurs]] = element.occurrences.items()
+    occurrences: Mapping[str, Occurs] = element.occurrences
     if element.kind is ContentKind.ANY:
-        children = ((child, Occurs.ZERO_OR_MORE) for child in held)
-    for child, occurs in children:
+        occurrences = dict.fromkeys(held, Occurs.ZERO_OR_MORE)
+    for child, occurs in occurrences.items():
         text = child + occurs.value
         if child not in graph.dtd.elements:
             yield f"{text}: not declared", None
-        elif homes[child] == name:
-            yield text + _CONTENT[graph.dtd.elements[child].kind], child
-        elif not graph.children(child):
-            yield text + _CONTENT[graph.dtd.elements[child].kind], None
+        elif homes[child] == name or not graph.children(child):
+            shown = child if homes[child] == name else None
+            yield text + _CONTENT[graph.dtd.elements[child].kind], shown
         else:
             yield f"{text}: {'a root' if homes[child] is None else f'as in {homes[child]}'}", None
 
@@ -297,29 +290,22 @@ def _quoted(name: str) -> str:
 
 
 def svg(graph: SchemaGraph) -> bytes:
-    """The graph as Graphviz draws it.
-
-    Raises:
-        UsageError: Graphviz is not installed, or it failed.
-    """
+    """The graph as Graphviz draws it; a ``UsageError`` if it is not installed, or fails."""
     program = shutil.which("dot")
     if program is None:
         raise UsageError(
             "drawing needs Graphviz, which is not installed: install it (on Debian or Ubuntu, the "
             "package graphviz), or take DOT and draw it elsewhere"
         )
+    command, text = [program, "-Tsvg"], dot(graph).encode()
     try:
-        done = subprocess.run(
-            [program, "-Tsvg"],
-            input=dot(graph).encode(),
-            capture_output=True,
-            timeout=_SECONDS_MAX,
-            check=False,
-        )
+        return subprocess.run(
+            command, input=text, capture_output=True, timeout=_SECONDS_MAX, check=True
+        ).stdout
     except subprocess.TimeoutExpired:
         raise UsageError(
             f"Graphviz had no layout after {_SECONDS_MAX} s: take DOT, and another of its layouts"
         ) from None
-    if done.returncode != 0:
-        raise UsageError(f"Graphviz failed: {done.stderr.decode(errors='replace').strip()}")
-    return done.stdout
+    except subprocess.CalledProcessError as error:
+        said = error.stderr.decode(errors="replace").strip()
+        raise UsageError(f"Graphviz failed: {said}") from None

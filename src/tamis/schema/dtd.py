@@ -15,7 +15,8 @@ namespaces: all names here are as they are written, with their prefixes.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -92,9 +93,8 @@ class Presence(enum.Enum):
 class AttributeType:
     """The declaration of one attribute of one element.
 
-    ``name`` is as it is written, with its prefix. ``values`` are those of an enumeration or
-    NOTATION. ``default`` is of ``FIXED`` and ``DEFAULT``: entities are replaced and, but for CDATA,
-    white space is normalised.
+    ``values`` are those of an enumeration or NOTATION. ``default`` is of ``FIXED`` and ``DEFAULT``:
+    entities are replaced and, but for CDATA, white space is normalised.
     """
 
     name: str
@@ -121,7 +121,7 @@ class ElementType:
     @property
     def children(self) -> tuple[str, ...]:
         """The names in the content model, each once, in order; ``ANY`` has none of its own."""
-        return tuple(dict.fromkeys(_names(self.model)))
+        return tuple(_counts(self.model))
 
     @property
     def occurrences(self) -> dict[str, Occurs]:
@@ -132,10 +132,8 @@ class ElementType:
         >>> {name: occurs.value for name, occurs in dtd.elements["a"].occurrences.items()}
         {'b': '+', 'c': '?', 'd': '*'}
         """
-        return {
-            name: _OCCURS[least > 0, most > 1]
-            for name, (least, most) in _counts(self.model).items()
-        }
+        counts = _counts(self.model)
+        return {name: _OCCURS[least, most > 1] for name, (least, most) in counts.items()}
 
 
 _OCCURS = {  # whether something must be there, and whether it may be again
@@ -146,52 +144,30 @@ _OCCURS = {  # whether something must be there, and whether it may be again
 }
 
 
-def _names(particle: Particle | None) -> Iterator[str]:
-    if isinstance(particle, Child):
-        yield particle.name
-    elif particle is not None:
-        for part in particle.parts:
-            yield from _names(part)
-
-
-def _counts(particle: Particle | None) -> dict[str, tuple[int, int]]:
-    """How often each child occurs, at least and at most; 2 stands for more than once."""
+def _counts(particle: Particle | None) -> dict[str, tuple[bool, int]]:
+    """Whether each child must be there, and how often it may be; 2 stands for more than once."""
     if particle is None:
         return {}
     if isinstance(particle, Child):
-        counts = {particle.name: (1, 1)}
+        counts = {particle.name: (True, 1)}
     else:
-        merge = _merged_choice if particle.is_choice else _merged_sequence
-        counts = merge([_counts(part) for part in particle.parts])
+        found = defaultdict(list)  # of each name, the counts in those parts that have it
+        for part in particle.parts:
+            for name, count in _counts(part).items():
+                found[name].append(count)
+        counts = {}
+        for name, each in found.items():
+            least, most = zip(*each, strict=True)
+            if particle.is_choice:
+                counts[name] = len(each) == len(particle.parts) and all(least), max(most)
+            else:
+                counts[name] = any(least), sum(most)
     may_miss = particle.occurs in (Occurs.OPTIONAL, Occurs.ZERO_OR_MORE)
     may_repeat = particle.occurs in (Occurs.ONE_OR_MORE, Occurs.ZERO_OR_MORE)
     return {
-        name: (0 if may_miss else least, 2 if may_repeat else most)
+        name: (least and not may_miss, 2 if may_repeat else min(2, most))
         for name, (least, most) in counts.items()
     }
-
-
-def _merged_choice(parts: list[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
-    merged: dict[str, tuple[int, int]] = {}
-    holding: dict[str, int] = {}
-    for part in parts:
-        for name, (least, most) in part.items():
-            before = merged.get(name, (least, most))
-            merged[name] = (min(least, before[0]), max(most, before[1]))
-            holding[name] = holding.get(name, 0) + 1
-    return {
-        name: (least if holding[name] == len(parts) else 0, most)
-        for name, (least, most) in merged.items()
-    }
-
-
-def _merged_sequence(parts: list[dict[str, tuple[int, int]]]) -> dict[str, tuple[int, int]]:
-    merged: dict[str, tuple[int, int]] = {}
-    for part in parts:
-        for name, (least, most) in part.items():
-            before = merged.get(name, (0, 0))
-            merged[name] = (min(2, least + before[0]), min(2, most + before[1]))
-    return merged
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +178,7 @@ class Dtd:
         elements: the declared elements by name, in the order of their declarations. What content
             models name need not be declared.
         root: the name in the DOCTYPE that it was read from, or None.
-        notations: what a NOTATION attribute may name.
-        unparsed_entities: what an ENTITY attribute may name.
+        notations, unparsed_entities: what NOTATION and ENTITY attributes may name.
         missing: what it refers to and was not there: external parts (their system identifiers) and
             undeclared entities (``%name;``; ``&name;`` in the value of an attribute).
     """

@@ -21,15 +21,37 @@ from tamis.schema.dtd import Child, ContentKind, Dtd, Occurs, Particle
 Edges = Mapping[str, Collection[str]]
 
 
+class _Graph:
+    """What graphs by the names in a DTD, and by those in documents, have in common."""
+
+    _children: Mapping[str, tuple[str, ...]]
+
+    @cached_property
+    def _reached(self) -> dict[str, frozenset[str]]:
+        """What :meth:`reaches` has found out; all at once could be the square of a large DTD."""
+        return {}
+
+    def children(self, name: str) -> tuple[str, ...]:
+        """The elements that may stand in this one, in the order of its content model.
+
+        Of one with ``ANY`` content: all, in the order of their declarations.
+        """
+        return self._children[name]
+
+    def reaches(self, name: str) -> frozenset[str]:
+        """The elements that may stand in this one, at any depth; itself, if it is on a cycle."""
+        found = self._reached.get(name)
+        if found is None:
+            found = self._reached[name] = frozenset(_reachable(self.children(name), self._children))
+        return found
+
+
 @dataclass(frozen=True, eq=False)
-class SchemaGraph:
+class SchemaGraph(_Graph):
     """The graph schema of a DTD, seen from its roots; made by :meth:`of`.
 
-    Methods that take the name of an element raise ``KeyError`` where it is not declared.
-
-    Attributes:
-        dtd: what it was made from.
-        roots: the elements that documents begin with.
+    Methods that take the name of an element raise ``KeyError`` where it is not declared. Documents
+    begin with the ``roots``.
 
     >>> from tamis.schema.reader import parse_dtd
     >>> graph = SchemaGraph.of(parse_dtd('''
@@ -46,23 +68,18 @@ class SchemaGraph:
 
     @classmethod
     def of(cls, dtd: Dtd, roots: Sequence[str] = ()) -> SchemaGraph:
-        """The graph of a DTD.
+        """The graph of a DTD; a ``UsageError`` if a root is not declared.
 
         Without ``roots``, the root is the name in the DOCTYPE. Where there is none, or it is not
         declared, roots are guessed: those that no content model names, and those of cycles that are
         named in the cycle alone. That ``ANY`` content could hold them does not count.
-
-        Raises:
-            UsageError: a root is not declared.
         """
         for root in roots:
             if root not in dtd.elements:
                 raise UsageError(_unknown(root, dtd))
-        if roots:
-            return cls(dtd, tuple(dict.fromkeys(roots)))
-        if dtd.root is not None and dtd.root in dtd.elements:
-            return cls(dtd, (dtd.root,))
-        return cls(dtd, _guessed_roots(dtd))
+        if not roots and dtd.root is not None and dtd.root in dtd.elements:
+            roots = (dtd.root,)
+        return cls(dtd, tuple(dict.fromkeys(roots)) or _guessed_roots(dtd))
 
     @cached_property
     def root(self) -> str:
@@ -71,23 +88,9 @@ class SchemaGraph:
             raise UsageError("the DTD declares no element that a document could begin with")
         return max(self.roots, key=lambda root: len(self.reaches(root)))
 
-    def children(self, name: str) -> tuple[str, ...]:
-        """The elements that may stand in this one, in the order of its content model.
-
-        Of one with ``ANY`` content: all, in the order of their declarations.
-        """
-        return self._children[name]
-
     def parents(self, name: str) -> tuple[str, ...]:
         """The elements that this one may stand in, in the order of their declarations."""
         return tuple(self._parents[name])
-
-    def reaches(self, name: str) -> frozenset[str]:
-        """The elements that may stand in this one, at any depth; itself, if it is on a cycle."""
-        found = self._reached.get(name)
-        if found is None:
-            found = self._reached[name] = frozenset(_reachable(self.children(name), self._children))
-        return found
 
     @cached_property
     def reachable(self) -> tuple[str, ...]:
@@ -150,8 +153,7 @@ class SchemaGraph:
     def path_count(self, depth: int | None = None) -> int:
         """How many different paths there are from a root to an element, of at most so many steps.
 
-        Raises:
-            UsageError: all would be counted, and the graph is recursive.
+        All of them, for which the graph may not be recursive, if ``depth`` is None.
         """
         if depth is None and self.is_recursive:
             raise UsageError("the DTD is recursive, so its paths have no end: give a depth")
@@ -185,22 +187,15 @@ class SchemaGraph:
                 waiting.extend((*path, child) for child in self.children(path[-1]))
 
     @cached_property
-    def _children(self) -> dict[str, tuple[str, ...]]:
+    def _children(self) -> Mapping[str, tuple[str, ...]]:  # type: ignore[override]
         everything = tuple(self.dtd.elements)
-        edges = _named_children(self.dtd)
-        for name, element in self.dtd.elements.items():
-            if element.kind is ContentKind.ANY:
-                edges[name] = everything
-        return edges
+        elements = self.dtd.elements.items()
+        with_any = [name for name, element in elements if element.kind is ContentKind.ANY]
+        return _named_children(self.dtd) | dict.fromkeys(with_any, everything)
 
     @cached_property
     def _parents(self) -> dict[str, list[str]]:
         return _turned(self._children)
-
-    @cached_property
-    def _reached(self) -> dict[str, frozenset[str]]:
-        """What :meth:`reaches` has found out; all at once could be the square of a large DTD."""
-        return {}
 
     @cached_property
     def _components(self) -> list[list[str]]:
@@ -238,9 +233,8 @@ def _guessed_roots(dtd: Dtd) -> tuple[str, ...]:
     parents = _turned(edges)
     roots: set[str] = set()
     for component in _components(edges):
-        members = set(component)
-        if all(members.issuperset(parents[name]) for name in component):
-            roots |= members
+        if all(set(component).issuperset(parents[name]) for name in component):
+            roots.update(component)
     return tuple(name for name in dtd.elements if name in roots)
 
 
@@ -302,16 +296,12 @@ def _components(edges: Edges) -> list[list[str]]:
                     above, _ = active[-1]
                     lowest[above] = min(lowest[above], lowest[name])
                 if lowest[name] == order[name]:
-                    components.append(_cut(path, name))
-                    closed.update(components[-1])
+                    component = [path.pop()]
+                    while component[-1] != name:
+                        component.append(path.pop())
+                    components.append(component)
+                    closed.update(component)
     return components
-
-
-def _cut(path: list[str], name: str) -> list[str]:
-    taken = [path.pop()]
-    while taken[-1] != name:
-        taken.append(path.pop())
-    return taken
 
 
 def _is_possible(particle: Particle | None, complete: Collection[str]) -> bool:
@@ -327,17 +317,13 @@ def _is_possible(particle: Particle | None, complete: Collection[str]) -> bool:
 # -- names of documents ----------------------------------------------------------------------------
 
 
-class ExpandedGraph:
+class ExpandedGraph(_Graph):
     """A graph by the names that documents have: DTDs know no namespaces, documents do.
 
     A DTD says which namespaces its names are in by default values of the attributes ``xmlns`` and
     ``xmlns:…``. Where it leaves that open, or says several things, a name stays as it is written,
     which no document has: documents with such an element violate the DTD. Elements are named as
-    ``Labels`` names them.
-
-    Attributes:
-        roots: the elements that documents begin with.
-        reachable: the elements that documents may have.
+    ``Labels`` names them. Documents begin with the ``roots`` and have the ``reachable`` ones.
 
     >>> from tamis.schema.reader import parse_dtd
     >>> ExpandedGraph(SchemaGraph.of(parse_dtd('''<!ELEMENT a (m:b, c)> <!ELEMENT m:b (c)>
@@ -350,37 +336,27 @@ class ExpandedGraph:
         names = _expanded_names(graph)
         self.roots = tuple(dict.fromkeys(names[root] for root in graph.roots))
         self.reachable = tuple(dict.fromkeys(names[name] for name in graph.reachable))
-        self._children: dict[str, dict[str, None]] = {name: {} for name in self.reachable}
+        below: dict[str, dict[str, None]] = {name: {} for name in self.reachable}
         for name in graph.reachable:
-            self._children[names[name]].update(
-                (names[child], None) for child in graph.children(name)
-            )
-        self._reached: dict[str, frozenset[str]] = {}
+            below[names[name]].update((names[child], None) for child in graph.children(name))
+        self._children = {name: tuple(children) for name, children in below.items()}
 
     def __contains__(self, name: str) -> bool:
         return name in self._children
 
-    def children(self, name: str) -> tuple[str, ...]:
-        """The elements that may stand in this one."""
-        return tuple(self._children[name])
-
-    def reaches(self, name: str) -> frozenset[str]:
-        """The elements that may stand in this one, at any depth; itself, if it is on a cycle."""
-        found = self._reached.get(name)
-        if found is None:
-            reached = _reachable(self._children[name], self._children)
-            found = self._reached[name] = frozenset(reached)
-        return found
-
 
 def _expanded_names(graph: SchemaGraph) -> dict[str, str]:
     """The name that documents have, of each element that they may have."""
-    uris = {name: _declared(graph, name) for name in graph.reachable}
-    by_prefix: dict[str, set[str]] = {}
-    for declared in uris.values():
-        for prefix, uri in declared.items():
-            by_prefix.setdefault(prefix, set()).add(uri)
-    defaults = _defaults(graph, uris)
+    by_prefix: dict[str, set[str]] = defaultdict(set)
+    changed: dict[str, str] = {}  # the default namespaces that elements declare
+    for name in graph.reachable:
+        for attribute in graph.dtd.elements[name].attributes:
+            start, _, prefix = attribute.name.partition(":")
+            if start == "xmlns" and attribute.default is not None:
+                by_prefix[prefix].add(attribute.default)
+                if not prefix:
+                    changed[name] = attribute.default
+    defaults = _defaults(graph, changed)
     found = {}
     for name in graph.reachable:
         prefix, colon, local = name.rpartition(":")
@@ -389,22 +365,13 @@ def _expanded_names(graph: SchemaGraph) -> dict[str, str]:
     return found
 
 
-def _declared(graph: SchemaGraph, name: str) -> dict[str, str]:
-    found = {}
-    for attribute in graph.dtd.elements[name].attributes:
-        start, _, prefix = attribute.name.partition(":")
-        if start == "xmlns" and attribute.default is not None:
-            found[prefix] = attribute.default
-    return found
-
-
-def _defaults(graph: SchemaGraph, uris: Mapping[str, Mapping[str, str]]) -> dict[str, set[str]]:
+def _defaults(graph: SchemaGraph, changed: Mapping[str, str]) -> dict[str, set[str]]:
     """The default namespaces that may hold at each element, "" for none."""
     found: dict[str, set[str]] = {name: set() for name in graph.reachable}
     waiting = [(root, "") for root in graph.roots]
     while waiting:
         name, above = waiting.pop()
-        here = uris[name].get("", above)
+        here = changed.get(name, above)
         if here not in found[name]:
             found[name].add(here)
             waiting += [(child, here) for child in graph.children(name)]

@@ -18,7 +18,7 @@ Where this departs from the paper:
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tamis.language.filters import ANY, Codes, Labels, is_open
@@ -62,8 +62,7 @@ ROOT = "#"
 Reached = str | frozenset[str]
 """What the steps before may stand at: an element, ``ROOT``, or several where a ``*`` was left."""
 _CACHE_MAX = 1 << 19
-_CODES_MAX = 256
-"""Steps of a filter: it is pruned by recursion."""
+_CODES_MAX = 256  # steps of a filter: it is pruned by recursion
 
 
 class TooManyError(Exception):
@@ -97,12 +96,13 @@ class Pruner:
         self.heuristics = heuristics
         self.labels = labels or Labels()
         self._cache: dict[tuple[Codes, Reached], tuple[Codes, ...] | None] = {}
-        self._choices_found: dict[tuple[int, Reached], tuple[tuple[Codes, Reached], ...]] = {}
         self._remembered = 0  # filters and lists of these
         self._steps = 0  # of all that was pruned
-        self._child_sets: dict[Reached, frozenset[str]] = {}
-        self._below_sets: dict[Reached, frozenset[str]] = {}
-        self._substitutes: dict[tuple[str, str], tuple[tuple[str, ...], ...]] = {}
+        # What these find is remembered as long as the pruner is.
+        self._children = cache(self._find_children)
+        self._below = cache(self._find_below)
+        self._substitutes = cache(self._find_substitutes)
+        self._choices = cache(lambda code, reached: tuple(self._find_choices(code, reached)))
 
     def prune(
         self, codes: Codes, reached: Reached = ROOT, *, existence_only: bool = False
@@ -179,11 +179,11 @@ class Pruner:
         if not codes:
             return ((),)
         key = codes, reached
-        found = self._cache.get(key)
-        if found is not None:
-            return found
         if key in self._cache:
-            raise TooManyError
+            found = self._cache[key]
+            if found is None:
+                raise TooManyError
+            return found
         self._cache[key] = None  # until it is known not to be too many
         heuristics = self.heuristics
         pruned: list[Codes] = []
@@ -199,14 +199,8 @@ class Pruner:
         self._remembered += 1 + len(found)
         return found
 
-    def _choices(self, code: int, reached: Reached) -> tuple[tuple[Codes, Reached], ...]:
-        key = code, reached
-        found = self._choices_found.get(key)
-        if found is None:
-            found = self._choices_found[key] = tuple(self._find_choices(code, reached))
-        return found
-
     def _find_choices(self, code: int, reached: Reached) -> Iterator[tuple[Codes, Reached]]:
+        """What may be written for a step behind what was reached, and what each leads to."""
         name, descends = self.labels.names[code >> 1], bool(code & 1)
         found = self._passing(code, reached)
         if not found:
@@ -220,7 +214,7 @@ class Pruner:
             return
         strings: tuple[tuple[str, ...], ...] = ()
         if descends and isinstance(reached, str) and (reached != ROOT or self.heuristics.leading):
-            strings = self.substitutes(reached, name)
+            strings = self._substitutes(reached, name)
         for string in strings:
             yield tuple(self.labels.of(inner) << 1 for inner in string), name
         if not strings:
@@ -235,26 +229,20 @@ class Pruner:
         children, parents = self.graph.children, self._parents
         return all(parents[child] == {reached} or not children(child) for child in found)
 
-    def substitutes(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
+    def _find_substitutes(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
         """The paths that lead from one element to another, without the first and with the last.
 
         None of them where there are too many, or ``//`` between the two is not to be eliminated.
         In a DTD that is a tree there is one, which is found from below without a search. (The paper
         has all pairs in a table; here each is found when it is first asked for.)
         """
-        key = above, below
-        found = self._substitutes.get(key)
-        if found is None:
-            if self.heuristics.descendants == "none":
-                found = ()
-            elif self._is_tree:
-                found = self._path_in_tree(above, below)
-            else:
-                found = self._paths_between(above, below)
-            self._substitutes[key] = found
-        return found
-
-    def _paths_between(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
+        if self.heuristics.descendants == "none":
+            return ()
+        if self._is_tree:
+            upwards = [below]
+            while above not in self._parents[upwards[-1]]:
+                upwards += self._parents[upwards[-1]]
+            return (tuple(reversed(upwards)),)
         if self._is_on_cycle(above) or self._is_on_cycle(below):
             return ()
         found: list[tuple[str, ...]] = []
@@ -279,41 +267,22 @@ class Pruner:
                 return ()
         return tuple(found)
 
-    def _path_in_tree(self, above: str, below: str) -> tuple[tuple[str, ...], ...]:
-        """The only path: upwards, without a search."""
-        path = [below]
-        while True:
-            (parent,) = self._parents[path[-1]]
-            if parent == above:
-                return (tuple(reversed(path)),)
-            path.append(parent)
-
     # -- the graph, with the root's parent ---------------------------------------------------------
 
     def _children_in_order(self, name: str) -> Iterable[str]:
         return self.graph.roots if name == ROOT else self.graph.children(name)
 
-    def _children(self, reached: Reached) -> frozenset[str]:
-        found = self._child_sets.get(reached)
-        if found is None:
-            if isinstance(reached, str):
-                found = frozenset(self._children_in_order(reached))
-            else:
-                found = frozenset().union(*map(self._children, reached))
-            self._child_sets[reached] = found
-        return found
+    def _find_children(self, reached: Reached) -> frozenset[str]:
+        if isinstance(reached, str):
+            return frozenset(self._children_in_order(reached))
+        return frozenset().union(*map(self._children, reached))
 
-    def _below(self, reached: Reached) -> frozenset[str]:
-        found = self._below_sets.get(reached)
-        if found is None:
-            if reached == ROOT:
-                found = frozenset(self.graph.reachable)
-            elif isinstance(reached, str):
-                found = self.graph.reaches(reached)
-            else:
-                found = frozenset().union(*map(self._below, reached))
-            self._below_sets[reached] = found
-        return found
+    def _find_below(self, reached: Reached) -> frozenset[str]:
+        if reached == ROOT:
+            return frozenset(self.graph.reachable)
+        if isinstance(reached, str):
+            return self.graph.reaches(reached)
+        return frozenset().union(*map(self._below, reached))
 
     def _is_on_cycle(self, name: str) -> bool:
         return name != ROOT and name in self.graph.reaches(name)
@@ -336,11 +305,11 @@ class Pruner:
     @cached_property
     def careful(self) -> Pruner:
         """Prunes by the rules that make few filters; or itself, where it does so."""
-        careful = self.heuristics
-        if careful.wildcards == "all":
-            careful = careful._replace(wildcards="only-parent")
-        if careful.descendants == "all":
-            careful = careful._replace(descendants="single")
+        wildcards, descendants = self.heuristics.wildcards, self.heuristics.descendants
+        careful = self.heuristics._replace(
+            wildcards="only-parent" if wildcards == "all" else wildcards,
+            descendants="single" if descendants == "all" else descendants,
+        )
         return self if careful == self.heuristics else Pruner(self.graph, careful, self.labels)
 
 

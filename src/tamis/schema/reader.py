@@ -35,10 +35,8 @@ _SPACE = lazy_pattern(r"[ \t\n]+")
 _ANY = lazy_pattern(".*")
 _PUBLIC = lazy_pattern("[ \n0-9A-Za-z\\-'()+,./:=?;!*#@$_%]*")
 _SECTION_EDGE = lazy_pattern(r"<!\[|\]\]>")
-_KINDS = {kind.value: kind for kind in AttributeKind if kind is not AttributeKind.ENUMERATION}
-
-
 _PROLOG = lazy_pattern(r"(?:[ \t\n]+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
+_KINDS = {kind.value: kind for kind in AttributeKind if kind is not AttributeKind.ENUMERATION}
 
 
 def read_dtd(
@@ -46,13 +44,10 @@ def read_dtd(
     catalog: Sequence[os.PathLike[str]] = (),
     limits: Limits = DEFAULT_LIMITS,
 ) -> Dtd:
-    """The DTD in a file of declarations, with all its external parts.
+    """The DTD in a file of declarations, with all its external parts; or a ``SchemaError``.
 
     ``catalog`` are folders to look for external parts in, after the folder of the file. Parts that
     are not found are listed in ``Dtd.missing``, and the logger ``tamis`` warns of them.
-
-    Raises:
-        SchemaError: it cannot be read, with file, line and column.
     """
     path = Path(file)
     inputs = Inputs(path.parent, [Path(folder) for folder in catalog], limits)
@@ -66,10 +61,7 @@ def read_doctype(
     catalog: Sequence[os.PathLike[str]] = (),
     limits: Limits = DEFAULT_LIMITS,
 ) -> Dtd:
-    """The DTD of a document: its internal subset, then the external one that it names.
-
-    Arguments and errors are those of :func:`read_dtd`.
-    """
+    """The DTD of a document: its internal subset, then the external one; see :func:`read_dtd`."""
     path = Path(document)
     inputs = Inputs(path.parent, [Path(folder) for folder in catalog], limits)
     # It is not counted yet, as most of it may be no DTD.
@@ -91,9 +83,8 @@ def read_graph(
 ) -> SchemaGraph:
     """The graph of a DTD (``*.dtd``, ``*.mod``, ``*.ent``), or of the one that a document has.
 
-    Raises:
-        SchemaError: it cannot be read, or declares no elements.
-        UsageError: a root is not declared.
+    A ``SchemaError`` says that it cannot be read or declares no elements, a ``UsageError`` that it
+    does not declare a root.
     """
     is_dtd = Path(file).suffix.lower() in (".dtd", ".mod", ".ent")
     dtd = (read_dtd if is_dtd else read_doctype)(file, catalog, limits)
@@ -144,8 +135,8 @@ class Reader:
             name: replace(element, attributes=tuple(self.attributes.get(name, {}).values()))
             for name, element in self.elements.items()
         }
-        notations, unparsed = tuple(self.notations), tuple(self.unparsed)
-        return Dtd(elements, self.root, notations, unparsed, tuple(self.inputs.missing))
+        lists = (tuple(each) for each in (self.notations, self.unparsed, self.inputs.missing))
+        return Dtd(elements, self.root, *lists)
 
     def external_subset(self, text: str, file: str | None, folder: Path | None) -> None:
         self.inputs.push(Input(text, file, folder))
@@ -186,19 +177,19 @@ class Reader:
             space = _SPACE.match(top.text, top.position)
             if space:
                 top.position = space.end()
+            is_outermost = len(inputs.stack) == base
+            is_in_section = bool(sections) and sections[-1] is top
             if top.position == len(top.text):
-                if sections and sections[-1] is top:
+                if is_in_section:
                     raise inputs.error("a conditional section is not closed: expected ]]>")
-                if len(inputs.stack) == base:
-                    if closing:
-                        raise inputs.error(f"expected a declaration or {closing}, found the end")
+                if is_outermost and closing:
+                    raise inputs.error(f"expected a declaration or {closing}, found the end")
+                if is_outermost:
                     return
                 inputs.stack.pop()
-            elif (
-                closing and len(inputs.stack) == base and top.text.startswith(closing, top.position)
-            ):
+            elif closing and is_outermost and top.text.startswith(closing, top.position):
                 return
-            elif sections and sections[-1] is top and top.text.startswith("]]>", top.position):
+            elif is_in_section and top.text.startswith("]]>", top.position):
                 sections.pop()
                 top.position += 3
             elif top.position > inputs.limits.schema_chars:  # in a document, not counted so far
@@ -228,6 +219,7 @@ class Reader:
                 if top.text.startswith(keyword, start):
                     top.position += len(keyword)
                     declare()
+                    self.tokens.end(top)
                     return
             raise self._stranger(top)
 
@@ -283,7 +275,6 @@ class Reader:
         raise self.inputs.error("an ignored section is not closed: expected ]]>")
 
     def _element(self) -> None:
-        first = self.inputs.top
         name = self.tokens.name("the name of an element")
         token = self.tokens.spaced("a content model")
         model: Particle | None = None
@@ -300,7 +291,6 @@ class Reader:
         if name in self.elements:
             raise self.tokens.wrong(token, f"<{name}> is declared a second time")
         self.elements[name] = ElementType(name, kind, model)
-        self.tokens.end(first)
 
     def _mixed(self) -> Particle | None:
         self.tokens.next()
@@ -316,10 +306,9 @@ class Reader:
         return Group(tuple(names.values()), True, Occurs.ZERO_OR_MORE) if names else None
 
     def _group(self, depth: int) -> Group:
-        if depth > self.inputs.limits.schema_nesting:
-            raise self.inputs.limit_error(
-                f"parentheses beyond the limit schema_nesting = {self.inputs.limits.schema_nesting}"
-            )
+        most = self.inputs.limits.schema_nesting
+        if depth > most:
+            raise self.inputs.limit_error(f"parentheses beyond the limit schema_nesting = {most}")
         parts: list[Particle] = []
         separator = ""
         while True:
@@ -347,13 +336,10 @@ class Reader:
         return Occurs(mark)
 
     def _attributes(self) -> None:
-        first = self.inputs.top
-        element = self.tokens.name("the name of an element")
-        declared = self.attributes.setdefault(element, {})
+        declared = self.attributes.setdefault(self.tokens.name("the name of an element"), {})
         while self.tokens.peek().text != ">":
             attribute = self._attribute()
             declared.setdefault(attribute.name, attribute)
-        self.tokens.end(first)
 
     def _attribute(self) -> AttributeType:
         name = self.tokens.name("the name of an attribute")
@@ -363,13 +349,13 @@ class Reader:
             kind, values = AttributeKind.ENUMERATION, self._enumeration()
         elif token.text in _KINDS:
             kind = _KINDS[token.text]
-            if kind is AttributeKind.NOTATION:
-                opening = self.tokens.spaced("(")
-                if opening.text != "(":
-                    raise self.tokens.unexpected("(", opening)
-                values = self._enumeration(IS_NAME, "the name of a notation")
         else:
             raise self.tokens.unexpected(f"the type of the attribute {name}", token)
+        if kind is AttributeKind.NOTATION:
+            opening = self.tokens.spaced("(")
+            if opening.text != "(":
+                raise self.tokens.unexpected("(", opening)
+            values = self._enumeration(IS_NAME, "the name of a notation")
         token = self.tokens.spaced("#REQUIRED, #IMPLIED, #FIXED or a value")
         if token.text in ("#REQUIRED", "#IMPLIED"):
             return AttributeType(name, kind, Presence(token.text), values)
@@ -401,7 +387,6 @@ class Reader:
                 raise self.tokens.unexpected("| or )", token)
 
     def _entity(self) -> None:
-        first = self.inputs.top
         entities = self.tokens.generals
         if not self.tokens.peek().spaced:
             raise self.tokens.unexpected("white space", self.tokens.next())
@@ -420,13 +405,10 @@ class Reader:
                 if name not in self.tokens.generals:
                     self.unparsed.append(name)
         entities.setdefault(name, entity)
-        self.tokens.end(first)
 
     def _notation(self) -> None:
-        first = self.inputs.top
         self.notations.append(self.tokens.name("the name of a notation"))
         self._external_id(public_alone=True)
-        self.tokens.end(first)
 
     def _external_id(self, public_alone: bool) -> str:
         """``SYSTEM "…"`` or ``PUBLIC "…" "…"``: the system identifier."""

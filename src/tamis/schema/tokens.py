@@ -11,14 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from tamis.core.errors import (
-    DocumentError,
-    DocumentLimitError,
-    SchemaError,
-    SchemaLimitError,
-    SchemaSyntaxError,
-    UnreadableSchema,
-)
+from tamis.core import errors
+from tamis.core.errors import SchemaError, SchemaLimitError, SchemaSyntaxError, UnreadableSchema
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.core.names import NAME_REST, NAME_START, NOT_XML
@@ -46,12 +40,9 @@ _TEXT_DECLARATION = lazy_pattern(
 
 
 class Entity(NamedTuple):
-    """A declared entity.
+    """A declared entity: its replacement text, or the system identifier of an external one.
 
-    Attributes:
-        text: the replacement text, or None of an external one.
-        system: the system identifier of an external one, or None.
-        folder: the folder that ``system`` is relative to, or None where there is none.
+    That is relative to ``folder``, if there is one.
     """
 
     text: str | None
@@ -68,8 +59,7 @@ class Input:
         file: what messages call it, or None of an internal entity.
         folder: what the system identifiers in it are relative to, or None.
         entity: the parameter entity that it replaces, or "".
-        parent: what holds the reference, or None.
-        reference: the index of the reference in the parent's text.
+        parent, reference: what holds the reference, and its index in that text.
         position: index of the next character, in the beginning after the text declaration.
     """
 
@@ -113,11 +103,10 @@ class Inputs:
         self.stack.append(given)
 
     def check_depth(self, depth: int) -> None:
-        if depth > self.limits.schema_entities:
-            raise self.limit_error(
-                f"entities are inside each other beyond the limit schema_entities = "
-                f"{self.limits.schema_entities}"
-            )
+        most = self.limits.schema_entities
+        if depth > most:
+            problem = "entities are inside each other beyond the limit schema_entities"
+            raise self.limit_error(f"{problem} = {most}")
 
     def file_text(self, path: Path, name: str) -> str:
         """The text of a file, read once, counted at each use."""
@@ -135,7 +124,7 @@ class Inputs:
         if self._chars > self.limits.schema_chars:
             raise self.chars_error()
 
-    def note_missing(self, what: str) -> bool:
+    def register_missing(self, what: str) -> bool:
         """Add it to ``missing``; true where it is new, and not one of very many: warn of it."""
         new = what not in self.missing
         self.missing.setdefault(what, None)
@@ -201,10 +190,8 @@ class Inputs:
         return kind(message, given.file, *_line_and_column(given.text, offset))
 
     def chars_error(self) -> SchemaError:
-        return self.limit_error(
-            f"its files, and what its entities expand to, are larger than the limit "
-            f"schema_chars = {self.limits.schema_chars:,}"
-        )
+        what = "its files, and what its entities expand to, are larger than the limit schema_chars"
+        return self.limit_error(f"{what} = {self.limits.schema_chars:,}")
 
     def limit_error(self, message: str) -> SchemaError:
         return self.error(message, kind=SchemaLimitError)
@@ -219,9 +206,9 @@ def decoded(path: Path, name: str, limits: Limits) -> str:
     try:
         source = read(path, limits)
         text = bytes(source.data).decode(source.encoding or "utf-8")
-    except DocumentLimitError as error:
+    except errors.DocumentLimitError as error:
         raise SchemaLimitError(error.message, name) from None
-    except DocumentError as error:
+    except errors.DocumentError as error:
         message = error.message.removeprefix(f"cannot read {name}: ")
         raise UnreadableSchema(message, name, error.line, error.column) from None
     except UnicodeDecodeError as error:
@@ -280,17 +267,13 @@ Replacement = Callable[[Token, re.Match[str]], str | None]
 
 
 class Tokens:
-    """Reads tokens from a stack of texts, and knows the entities that were declared so far.
-
-    Attributes:
-        internal: whether a document's internal subset is being read.
-    """
+    """Reads tokens from a stack of texts, and knows the entities that were declared so far."""
 
     def __init__(self, inputs: Inputs) -> None:
         self.inputs = inputs
         self.parameters: dict[str, Entity] = {}
         self.generals: dict[str, Entity] = {}
-        self.internal = False
+        self.internal = False  # whether a document's internal subset is being read
         self._peeked: Token | None = None
 
     def next(self) -> Token:
@@ -322,6 +305,7 @@ class Tokens:
             spaced = True
 
     def reference(self) -> None:
+        """Follow the reference to a parameter entity that stands between declarations."""
         top = self.inputs.top
         match = _TOKEN.match(top.text, top.position)
         if match is None or match.lastgroup != "entity":
@@ -385,33 +369,31 @@ class Tokens:
     def follow(self, token: Token) -> None:
         name = token.text[1:-1]
         entity = self.parameters.get(name)
+        given: Input | None = None
         if entity is None:
             self._undeclared(token, token.text)
-            return
-        if entity.text is not None:
-            self.inputs.count(len(entity.text))
-            given: Input | None = Input(entity.text, None, token.input.folder, name)
-        else:
+        elif entity.text is None:
             given = self.external(entity, name)
+        else:
+            self.inputs.count(len(entity.text))
+            given = Input(entity.text, None, token.input.folder, name)
         if given is not None:
             given.parent, given.reference = token.input, token.offset
             self.inputs.push(given)
 
     def _undeclared(self, token: Token, reference: str) -> None:
         """Read on as if it stood for nothing: what declares it may be in a part not found."""
-        if self.inputs.note_missing(reference):
-            where = self.wrong(token, f"{reference} is not declared: read on without it")
-            _log.warning("%s", where)
+        if self.inputs.register_missing(reference):
+            problem = self.wrong(token, f"{reference} is not declared: read on without it")
+            _log.warning("%s", problem)
 
     def external(self, entity: Entity, name: str) -> Input | None:
         assert entity.system is not None
         path = self.inputs.find(entity.system, entity.folder)
         if path is None:
-            if self.inputs.note_missing(entity.system):
-                _log.warning(
-                    "%s: not found beside the DTD nor in a catalogue folder: read on without it",
-                    self.inputs.error(f'"{entity.system}"'),
-                )
+            if self.inputs.register_missing(entity.system):
+                why = "not found beside the DTD nor in a catalogue folder: read on without it"
+                _log.warning("%s: %s", self.inputs.error(f'"{entity.system}"'), why)
             return None
         return Input(self.inputs.file_text(path, str(path)), str(path), path.parent, name)
 
@@ -431,7 +413,10 @@ class Tokens:
         def replace(match: re.Match[str]) -> str:
             number = match["decimal"] or match["hexadecimal"]
             if number:
-                return self._character(token, match[0], int(number, 10 if match["decimal"] else 16))
+                code = int(number, 10 if match["decimal"] else 16)
+                if code > 0x10FFFF or NOT_XML.match(chr(code)):
+                    raise self.wrong(token, f"{match[0]} is no character of XML")
+                return chr(code)
             content = how(token, match)
             if content is None:
                 kept = _PREDEFINED if how == self._in_attribute else {}
@@ -478,11 +463,6 @@ class Tokens:
         if "<" in entity.text:
             raise self.wrong(token, f"{match[0]} has < in it, which no attribute may have")
         return entity.text
-
-    def _character(self, token: Token, reference: str, number: int) -> str:
-        if number > 0x10FFFF or NOT_XML.match(chr(number)):
-            raise self.wrong(token, f"{reference} is no character of XML")
-        return chr(number)
 
     def _stray(self, token: Token, mark: str) -> SchemaError:
         # &#38; in an entity would be a mark that begins no reference wherever it is used.

@@ -20,17 +20,7 @@ from typing import NamedTuple
 
 from tamis.language import model
 from tamis.language.filters import Codes, has_label
-from tamis.language.model import (
-    DESCEND,
-    HERE,
-    Axis,
-    Constant,
-    Expression,
-    Path,
-    Predicate,
-    Query,
-    Step,
-)
+from tamis.language.model import Axis, Constant, Expression, Path, Predicate, Query, Step
 from tamis.schema.prune import ROOT, Pruner, Reached, TooManyError
 
 _FALSE = Constant(False)
@@ -92,15 +82,13 @@ class _Twigs:
                 return model.Compare(operator, model.Nodes(left), literal) if left else _FALSE
             case model.Compare(operator, value, literal):
                 return model.Compare(operator, self._value(value, reached), literal)
-            case model.Contains(text, literal):
-                return model.Contains(self._text(text, reached), literal)
-            case model.StartsWith(text, literal):
-                return model.StartsWith(self._text(text, reached), literal)
+            case model.Contains(text, literal) | model.StartsWith(text, literal):
+                return type(expression)(self._text(text, reached), literal)
             case model.Not(operand):
                 inner = self.expression(operand, reached)
-                return (
-                    Constant(not inner.value) if isinstance(inner, Constant) else model.Not(inner)
-                )
+                if isinstance(inner, Constant):
+                    return Constant(not inner.value)
+                return model.Not(inner)
             case model.And(operands) | model.Or(operands):
                 found = [self.expression(operand, reached) for operand in operands]
                 return _joined(type(expression), found)
@@ -132,29 +120,24 @@ class _Twigs:
     def _union(
         self, paths: Sequence[Path], reached: Reached, existence_only: bool = False
     ) -> tuple[Path, ...]:
-        found = (
-            replace(path, steps=steps)
-            for path in paths
-            for steps in self._steps(path.steps, ROOT if path.absolute else reached, existence_only)
-        )
-        return tuple(dict.fromkeys(found))
+        found: dict[Path, None] = {}
+        for path in paths:
+            start = ROOT if path.absolute else reached
+            for steps in self._steps(path.steps, start, existence_only):
+                found[replace(path, steps=steps)] = None
+        return tuple(found)
 
     def _steps(
         self, steps: tuple[Step, ...], reached: Reached, existence_only: bool
     ) -> Iterator[tuple[Step, ...]]:
-        """All that some steps become.
-
-        Args:
-            existence_only: nothing is asked but whether there is a node: which one does not matter.
-        """
+        """All that some steps become; see :meth:`Pruner.prune`."""
         piece = _first_piece(steps, self.pruner)
         if not piece.codes:
             yield self._counted(piece.rest)
             return
         ends_here = not piece.rest and not piece.predicates
-        for codes in self.pruner.prune(
-            piece.codes, reached, existence_only=ends_here and existence_only
-        ):
+        exists = ends_here and existence_only
+        for codes in self.pruner.prune(piece.codes, reached, existence_only=exists):
             begun = self.pruner.labels.steps(codes)
             if ends_here:
                 yield self._counted(begun)
@@ -195,20 +178,17 @@ def _first_piece(steps: tuple[Step, ...], pruner: Pruner) -> _Piece:
     begin = index = 0  # of what is not in the piece yet, of the step
     linear: list[Step] = []
     for index, step in enumerate(steps, start=1):
-        if step in (DESCEND, HERE):
+        if step in (model.DESCEND, model.HERE):
             continue
         is_element = step.axis in (Axis.CHILD, Axis.DESCENDANT) and has_label(step.test)
         if not is_element or any(isinstance(part, model.Position) for part in step.predicates):
-            return _Piece(_codes(linear, pruner), (), steps[begin:], True)
+            break
         linear += [*steps[begin : index - 1], replace(step, predicates=())]
         begin = index
         if step.predicates:
-            return _Piece(_codes(linear, pruner), step.predicates, steps[begin:], False)
-    return _Piece(_codes(linear, pruner), (), steps[begin:], True)
-
-
-def _codes(steps: list[Step], pruner: Pruner) -> Codes:
-    return pruner.labels.codes(steps) or ()
+            codes = pruner.labels.codes(linear) or ()
+            return _Piece(codes, step.predicates, steps[begin:], False)
+    return _Piece(pruner.labels.codes(linear) or (), (), steps[begin:], True)
 
 
 def _joined(kind: type[model.And | model.Or], operands: list[Expression]) -> Expression:

@@ -294,7 +294,7 @@ class NameTable:
     def name(self, slot: int) -> bytes:
         """The name in a slot, as it is written."""
         arrays = self.arrays
-        row = arrays.table.reshape(-1, at.NAME_COLUMNS)[slot]
+        row = arrays.table[slot * at.NAME_COLUMNS :][: at.NAME_COLUMNS]
         length = int(row[at.KEY]) & at.NAME_MAX
         if length > 16:
             start = int(arrays.offsets[slot])

@@ -14,13 +14,10 @@ from tamis.core.kernel.record_llvm import intrinsic
 # Numba has types that are none to mypy.
 types: Any = numba_types
 cgutils: Any = numba_cgutils
+Vector = Any  # a value of LLVM's
 
 _BYTE = ir.IntType(8)
 _WORD = ir.IntType(64)
-
-
-Vector = Any
-"""A value of LLVM's."""
 
 
 class _Block:
@@ -37,18 +34,20 @@ class _Block:
     def shifted(self, before: _Block, count: int) -> _Block:
         """The block that begins ``count`` bytes earlier."""
         result = _Block(self.builder, None, self.size)
-        places = [self.size - count + i for i in range(self.size)]
-        chosen = ir.Constant(ir.VectorType(ir.IntType(32), self.size), places)
-        result.bytes = self.builder.shuffle_vector(before.bytes, self.bytes, chosen)
+        places = range(self.size - count, 2 * self.size - count)
+        result.bytes = self._shuffled(before.bytes, self.bytes, list(places))
         return result
+
+    def _shuffled(self, low: Vector, high: Vector, places: list[int]) -> Vector:
+        chosen = ir.Constant(ir.VectorType(ir.IntType(32), self.size), places)
+        return self.builder.shuffle_vector(low, high, chosen)
 
     def _splat(self, value: Vector | int) -> Vector:
         if isinstance(value, int):
             return ir.Constant(self.type, [value] * self.size)
         undefined = ir.Constant(self.type, ir.Undefined)
         one = self.builder.insert_element(undefined, value, ir.IntType(32)(0))
-        places = ir.Constant(ir.VectorType(ir.IntType(32), self.size), [0] * self.size)
-        return self.builder.shuffle_vector(one, undefined, places)
+        return self._shuffled(one, undefined, [0] * self.size)
 
     def equal(self, value: Vector | int) -> Vector:
         return self.builder.icmp_unsigned("==", self.bytes, self._splat(value))
@@ -76,8 +75,7 @@ class _Block:
 def _masks(count: int, arguments: int = 1, size: int = 64) -> Callable[[Any], Any]:
     """Make an intrinsic of a function that gives ``count`` conditions of the block at an address.
 
-    Args:
-        arguments: with 2, the function is also given a byte.
+    With two arguments, the function is also given a byte.
     """
     result = types.UniTuple(types.uint64, count) if count > 1 else types.uint64
     signature = result(*[types.int64] * arguments)

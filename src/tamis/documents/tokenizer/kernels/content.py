@@ -1,7 +1,4 @@
-"""Everything but tags: text, references, comments, instructions, CDATA sections, DOCTYPE.
-
-Bytes of documents become values: copied, with line ends and references resolved.
-"""
+"""Everything but tags: text, references, comments, instructions, CDATA sections, DOCTYPE."""
 
 from __future__ import annotations
 
@@ -12,19 +9,9 @@ from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
 from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.lookup import ask, find_name, search, skip_space
-from tamis.documents.tokenizer.vectors import (
-    BLOCK,
-    ONE,
-    byte,
-    copy,
-    found,
-    name_ends,
-    returns,
-    word,
-)
+from tamis.documents.tokenizer.vectors import BLOCK, byte, copy, found, name_ends, returns, word
 
-SKIP = -1
-"""The code of a reference that stands for nothing."""
+SKIP = -1  # the code of a reference that stands for nothing
 
 
 @called
@@ -49,7 +36,7 @@ def append(state: Int64, start: int, end: int, array: int, used: int) -> int:
     while place < end:
         mask = returns(at.address(state, place))
         if end - place < BLOCK:
-            mask &= (ONE << U(end - place)) - ONE
+            mask &= (U(1) << U(end - place)) - U(1)
         if mask:
             return append_lines(state, start, end, array, used)
         place += BLOCK
@@ -66,9 +53,8 @@ def append_lines(state: Int64, start: int, end: int, array: int, used: int) -> i
         character = byte(at.address(state, place))
         if character == at.RETURN:
             character = at.NEWLINE
-            if (
-                byte(at.address(state, place + 1)) == at.NEWLINE
-            ):  # behind a value there always is a byte
+            # Behind a value there always is a byte.
+            if byte(at.address(state, place + 1)) == at.NEWLINE:
                 place += 1
         values[used] = character
         used += 1
@@ -83,20 +69,11 @@ def append_character(state: Int64, code: int, array: int, used: int) -> int:
     if code < 0x80:
         values[used] = code
         return used + 1
-    if code < 0x800:
-        values[used] = 0xC0 | code >> 6
-        values[used + 1] = 0x80 | code & 0x3F
-        return used + 2
-    if code < 0x10000:
-        values[used] = 0xE0 | code >> 12
-        values[used + 1] = 0x80 | code >> 6 & 0x3F
-        values[used + 2] = 0x80 | code & 0x3F
-        return used + 3
-    values[used] = 0xF0 | code >> 18
-    values[used + 1] = 0x80 | code >> 12 & 0x3F
-    values[used + 2] = 0x80 | code >> 6 & 0x3F
-    values[used + 3] = 0x80 | code & 0x3F
-    return used + 4
+    more = 1 + (code >= 0x800) + (code >= 0x10000)  # bytes behind the first
+    values[used] = 0xFF00 >> more + 1 & 0xFF | code >> 6 * more  # a one for each of its bytes
+    for i in range(1, more + 1):
+        values[used + i] = 0x80 | code >> 6 * (more - i) & 0x3F
+    return used + more + 1
 
 
 @called
@@ -279,14 +256,11 @@ def instruction(state: Int64, place: int, event: int) -> int:
     target = place + 2
     length = search(state, target, name_ends) - target
     here = target + length
-    if (
-        length > 0
-        and byte(at.address(state, here)) == at.GT
-        and byte(at.address(state, here - 1)) == at.QUESTION
-    ):
+    behind, before = byte(at.address(state, here)), byte(at.address(state, here - 1))
+    if length > 0 and behind == at.GT and before == at.QUESTION:
         length -= 1
         here -= 1
-    elif not at.is_space(byte(at.address(state, here))):
+    elif not at.is_space(behind):
         return -at.DECLINE
     if length == 0 or length > at.NAME_MAX:
         return -at.DECLINE

@@ -2,10 +2,9 @@
 
 The state is one array of integers: first what the caller sets, where the scan is and what it asks;
 then for each array of ``Names``, ``Work``, ``Output`` and ``Parts`` its address and its length. To
-hand these arrays over at each call would take longer than the work.
-
-So each array is listed once, in its tuple. The tuple's namesake in capitals has the fields:
-``int32s(state, OUT.tags)`` is the array ``Output.tags``.
+hand these arrays over at each call would take longer than the work. So each array is listed once,
+in its tuple. The tuple's namesake in capitals has the fields: ``int32s(state, OUT.tags)`` is the
+array ``Output.tags``.
 """
 
 from __future__ import annotations
@@ -24,12 +23,9 @@ Words = NDArray[np.uint64]
 
 PADDING = 256
 """Bytes of NUL behind each document, and the most that is read beyond a place without looking."""
-SLOT_BITS = 16
-"""There are so many slots for names, as a power of two."""
-NAME_MAX = 0xFFFFFF
-"""Bytes of a name."""
-CONTEXTS_MAX = 64
-"""Contexts of records that are known at a time."""
+SLOT_BITS = 16  # there are so many slots for names, as a power of two
+NAME_MAX = 0xFFFFFF  # bytes of a name
+CONTEXTS_MAX = 64  # contexts of records that are known at a time
 
 # What ``scan`` returns.
 (DONE, MORE, ENOUGH, NEW_NAME, NEW_SCOPE, NEW_CONTEXT, FULL_EVENTS, FULL_ATTRIBUTES, FULL_VALUES,
@@ -73,7 +69,6 @@ class Names(NamedTuple):
             is here); ANSWER, its id, and from bit 32 on what is to be done about it.
         offsets: int64[1 << SLOT_BITS]; where a name of over 16 bytes is in ``spelled``, whole.
         prefixes: int32[1 << SLOT_BITS]; the id of its prefix, -1 without one.
-        spelled: uint8.
         scopes: int64[SCOPE_COLUMNS * 2**j], rows; namespace declarations as they are written, in
             ``spelled``, the scope that they are made in, and the one that they make (0: nothing is
             here).
@@ -97,10 +92,8 @@ class Names(NamedTuple):
 class Work(NamedTuple):
     """What the kernels need to work, and keep from call to call.
 
-    Attributes:
-        stack: int64; of the open elements, from 1: the slot of the name, and from bit 32 on the
-            scope that the element is in.
-        structure: int64[INDEX_SIZE]; where it is.
+    ``stack`` has the open elements, from 1: the slot of the name, and from bit 32 on the scope that
+    the element is in. ``structure``, int64[INDEX_SIZE], has the places of structure in a window.
     """
 
     stack: Int64
@@ -108,7 +101,7 @@ class Work(NamedTuple):
 
 
 class Output(NamedTuple):
-    """What becomes an ``DocumentBatch``; see there. The buffers are larger than what is in them.
+    """What becomes a ``DocumentBatch``; see there. The buffers are larger than what is in them.
 
     Attributes:
         record_starts, record_ends: int64; the bytes of each record, in ``Text.data``.
@@ -153,10 +146,8 @@ class Output(NamedTuple):
 class Parts(NamedTuple):
     """The documents that a text consists of.
 
-    Attributes:
-        origins, starts, ends: int64[d]; where in ``Text.data`` each document begins, where it does
-            behind its XML declaration, and where it ends.
-        standalone: uint8[d]; whether the declaration says so.
+    ``origins``, ``starts`` and ``ends`` are where in ``Text.data`` each begins, where its XML
+    declaration ends, and where it ends itself; ``standalone`` is whether the declaration says so.
     """
 
     origins: Int64
@@ -166,13 +157,10 @@ class Parts(NamedTuple):
 
 
 class Text(NamedTuple):
-    """The bytes of documents.
+    """The bytes of documents, of which the first has the number ``first``.
 
-    Attributes:
-        data: uint8. From ``switch`` on it is not read, but ``tail`` instead.
-        tail: uint8; the last bytes of ``data`` and ``PADDING`` of NUL.
-        tail_from: the place in ``data`` of the first byte of ``tail``.
-        first: the number of the first of the documents.
+    From ``switch`` on, ``data`` is not read, but ``tail`` instead: the last bytes of ``data``, from
+    ``tail_from`` on, and ``PADDING`` of NUL.
     """
 
     data: Bytes

@@ -1,7 +1,4 @@
-"""Finds what a document has: structure by blocks of 64 bytes, bytes, lines, names, scopes.
-
-Names and scopes that were not met before are asked for.
-"""
+"""Finds what a document has: structure by blocks of 64 bytes, bytes, lines, names, scopes."""
 
 from __future__ import annotations
 
@@ -27,6 +24,10 @@ from tamis.documents.tokenizer.vectors import (
     word,
 )
 
+WINDOW = 1 << 13  # so many bytes are checked, and then read
+INDEX_SIZE = WINDOW + 2 * BLOCK
+BEYOND = 1 << 62  # more than any place
+ZEROS = np.zeros(BLOCK, np.uint8)
 GOLDEN = U(0x9E3779B97F4A7C15)
 # By the length of a name, up to 16: which of its first 8 bytes, and of the next 8, there are.
 HEAD_MASKS = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(17)], np.uint64)
@@ -143,14 +144,6 @@ def ask(
     return -status
 
 
-WINDOW = 1 << 13
-"""So many bytes are checked, and then read."""
-INDEX_SIZE = WINDOW + 2 * BLOCK
-BEYOND = 1 << 62
-"""More than any place."""
-ZEROS = np.zeros(BLOCK, np.uint8)
-
-
 @inlined
 def record_places(index: Int64, count: int, block: int, mask: np.uint64) -> int:
     """Record the places of a mask, and return how many there are then.
@@ -244,9 +237,8 @@ def skip_space(state: Int64, place: int) -> int:
 def pass_over(data: Bytes, start: int, end: int, place: Int64) -> None:
     """Count lines and columns on from a place, over bytes with ``PADDING`` behind them.
 
-    Args:
-        place: int64[3]; line, column, and whether the last byte was a carriage return, so that a
-            newline begins no further line.
+    ``place`` is int64[3]: line, column, and whether the last byte was a carriage return, so that a
+    newline begins no further line.
     """
     address = np.int64(data.ctypes.data)
     line, column, carry = place[0], place[1], U(place[2])

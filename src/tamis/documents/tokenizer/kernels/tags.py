@@ -25,10 +25,8 @@ from tamis.documents.tokenizer.vectors import (
     word,
 )
 
-DECLARED = 100
-"""What ``attributes`` returns, negative, when it meets a namespace declaration."""
-PLAIN_ATTRIBUTES_MAX = 32
-"""Attributes of a tag that is read the fast way."""
+DECLARED = 100  # what ``attributes`` returns, negative, when it meets a namespace declaration
+PLAIN_ATTRIBUTES_MAX = 32  # attributes of a tag that is read the fast way
 
 
 @called
@@ -37,12 +35,8 @@ def attributes(
 ) -> tuple[int, bool]:
     """Read the rest of a start tag, from behind its name on.
 
-    Args:
-        event: the number of the start event, or -1 if it is not recorded.
-        declared: the scope is that of the tag's own declarations.
-
-    Returns:
-        The place behind the tag, or the negative of a status; whether the element is empty.
+    ``event`` is -1 if it is not recorded; the scope may be that of the tag's own declarations.
+    Returns the place behind the tag, or the negative of a status; whether the element is empty.
     """
     table = uint64s(state, at.NAMES.table)
     multiplier = U(state[at.MULTIPLIER])
@@ -140,8 +134,7 @@ def value_from(state: Int64, place: int) -> int:
 def value(state: Int64, place: int, used: int, wanted: bool) -> tuple[int, int]:
     """Read a value from its opening quote on.
 
-    Returns:
-        The place behind the closing quote, or a status; and how many bytes of the values are used.
+    Returns the place behind the closing quote, or a status; how many bytes of the values are used.
     """
     quote = byte(at.address(state, place))
     start = place + 1
@@ -195,14 +188,10 @@ def plain_attributes(
     scope: int,
     recording: bool,
 ) -> tuple[int, bool]:
-    """Read the rest of a start tag if there is nothing special about it.
+    """Read the rest of a start tag, from the space behind its name on, if it is nothing special.
 
-    Args:
-        place: of the space behind the tag's name.
-
-    Returns:
-        The place behind the tag, or -1 where ``start_tag`` has to read it; whether the element is
-        empty.
+    Returns the place behind the tag, or -1 where ``start_tag`` has to read it; whether the element
+    is empty.
     """
     state[at.SERIAL] += 1
     serial = state[at.SERIAL]
@@ -260,13 +249,9 @@ def start_tag(
 ) -> tuple[int, int, bool, int]:
     """Read a start tag that is new, or that has more than ``plain_attributes`` reads.
 
-    Args:
-        place, length: of its name.
-        event: the number of the start event, or -1 if it is not recorded.
-
-    Returns:
-        The place behind the tag, or the negative of a status; the slot of its name; whether the
-        element is empty; the scope inside it.
+    ``place`` and ``length`` are of its name; ``event`` is -1 if it is not recorded. Returns the
+    place behind the tag, or the negative of a status; the slot of its name; whether the element is
+    empty; the scope inside it.
     """
     if length == 0 or length > at.NAME_MAX:
         return -at.DECLINE, 0, False, 0
@@ -296,11 +281,7 @@ def start_tag(
 
 @called
 def declare(state: Int64, place: int, scope: int) -> int:
-    """The scope that the declarations of a start tag in a scope make, or a negative status.
-
-    Args:
-        place: behind the name of the tag.
-    """
+    """The scope that the declarations behind the name of a tag make in a scope, or a status."""
     declarations = uint8s(state, at.NAMES.declarations)
     used = 0
     while True:
