@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -242,15 +242,11 @@ def only(batch: DocumentBatch, is_chosen: NDArray[np.bool_]) -> DocumentBatch:
     """
     if is_chosen.all():
         return batch
-    bounds = np.flatnonzero(np.diff(is_chosen)) + 1
-    parts = []
-    for first, last in pairwise([0, *bounds.tolist(), batch.documents]):
-        if is_chosen[first]:
-            parts.append(part(batch, first, last))
-        else:
-            none = np.zeros(last - first + 1, np.int64)
-            parts.append(part(batch, first, first)._replace(document_starts=none, misc_starts=none))
-    return joined(parts)
+    none = BatchBuilder()
+    others = np.flatnonzero(~is_chosen).tolist()
+    for _ in others:
+        none.end_document()
+    return interleaved(batch, none.freeze(), others)
 
 
 def interleaved(

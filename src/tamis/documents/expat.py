@@ -15,12 +15,8 @@ from mmap import mmap
 from typing import Any, NamedTuple, NoReturn
 from xml.parsers import expat
 
-from tamis.core.errors import (
-    DocumentEncodingError,
-    DocumentError,
-    DocumentLimitError,
-    MalformedDocument,
-)
+from tamis.core import errors
+from tamis.core.errors import DocumentError, DocumentLimitError, MalformedDocument
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import Limits
 from tamis.documents.batch import BatchBuilder, DocumentBatch
@@ -58,21 +54,13 @@ def parse(
     projection: Projection,
     limits: Limits,
 ) -> tuple[DocumentBatch, dict[int, DocumentError]]:
-    """Parse documents into one batch, as :meth:`.parser.Parser.parse` does.
-
-    >>> sources = [Source(b"<a><b/></a>"), Source(b"<a>")]
-    >>> batch, errors = parse(sources, Vocabulary(), Projection(), Limits())
-    >>> batch.tags
-    array([ 0,  1, -1, -1], dtype=int32)
-    >>> print(errors[1])
-    line 1, column 4: the document ends inside <a>: no element found
-    """
+    """Parse documents into one batch, as :meth:`.parser.Parser.parse` does."""
     builder = BatchBuilder()
     parser = ExpatParser(vocabulary, projection, limits)
-    errors: dict[int, DocumentError] = {}
+    failed: dict[int, DocumentError] = {}
     for number, source in enumerate(sources):
         if isinstance(source, DocumentError):
-            errors[number] = source
+            failed[number] = source
             builder.end_document()
             continue
         try:
@@ -80,8 +68,8 @@ def parse(
         except DocumentError as error:
             # Where it was raised would keep its parser, some 10 KB for each document in error.
             error.__traceback__ = error.__context__ = None
-            errors[number] = error
-    return builder.freeze(), errors
+            failed[number] = error
+    return builder.freeze(), failed
 
 
 class ExpatParser:
@@ -97,20 +85,17 @@ class ExpatParser:
         self.attributes: dict[str, _Name | None] = {}
 
     def parse(self, source: Source, builder: BatchBuilder) -> None:
-        """Append one document.
-
-        Raises:
-            DocumentError: with line and column; the builder then has the document without events.
-        """
+        """Append one document; of one in error, which is raised, the builder has no events."""
         lengths = builder.lengths()
         parser = create_parser(source.encoding)
         handlers = Handlers(self, parser, builder, len(source.data))
         handlers.handle_elements(handlers.start, handlers.end)
         try:
-            try:
-                parser.Parse(source.data, True)
-            except expat.ExpatError as error:
-                raise handlers.failure(error, source.encoding, source.data) from None
+            parser.Parse(source.data, True)
+        except expat.ExpatError as error:
+            failure = handlers.failure(error, source.encoding, source.data)
+            builder.drop_document(lengths)
+            raise failure from None
         except DocumentError:
             builder.drop_document(lengths)
             raise
@@ -236,10 +221,9 @@ class Handlers:
         limits = self.limits
         if depth > limits.depth:
             return f"deeper than the limit depth = {limits.depth:,}"
-        if len(attributes) > 2 * limits.attributes:
-            return (
-                f"an element with more attributes than the limit attributes = {limits.attributes:,}"
-            )
+        most = limits.attributes
+        if len(attributes) > 2 * most:
+            return f"an element with more attributes than the limit attributes = {most:,}"
         return None
 
     def start_attributes(self, attributes: list[str]) -> None:
@@ -364,13 +348,10 @@ class Handlers:
         """Entities and attribute defaults may expand to so much and no more."""
         self.produced += produced
         limits = self.limits
-        if self.produced > limits.entity_free_chars and (
-            self.produced > limits.entity_amplification * self.document_bytes
-        ):
-            self.give_up(
-                f"entities and defaults expand to more than {limits.entity_amplification} times "
-                "the document: the limit entity_amplification"
-            )
+        most = limits.entity_amplification
+        if self.produced > max(limits.entity_free_chars, most * self.document_bytes):
+            what = f"entities and defaults expand to more than {most} times the document"
+            self.give_up(f"{what}: the limit entity_amplification")
 
     def skip(self, _name: str, is_parameter_entity: bool) -> None:
         if not is_parameter_entity:
@@ -398,11 +379,10 @@ class Handlers:
         if value is None or not _REFERENCE.search(value):
             return
         self.referring_entities += 1
-        if self.referring_entities > self.limits.entity_references:
-            self.give_up(
-                "more entities that refer to entities than the limit entity_references = "
-                f"{self.limits.entity_references:,}"
-            )
+        most = self.limits.entity_references
+        if self.referring_entities > most:
+            what = "more entities that refer to entities than the limit entity_references"
+            self.give_up(f"{what} = {most:,}")
 
     # -- errors --------------------------------------------------------------------------------
 
@@ -425,12 +405,12 @@ class Handlers:
         if error.code in _MAY_BE_ENCODING and index >= start and index > 0:
             problem = encoding_problem(bytes(data[index - start : index - start + 4]), encoding)
             if problem is not None:
-                return DocumentEncodingError(problem, *place, offset)
+                return errors.DocumentEncodingError(problem, *place, offset)
         message = self.explanation(error.code)
         if error.code == _INVALID_TOKEN:
             message = newer_name_problem(data, index - start) or message
         if error.code in _ENCODING:
-            return DocumentEncodingError(message, *place, offset)
+            return errors.DocumentEncodingError(message, *place, offset)
         kind = DocumentLimitError if error.code == _AMPLIFICATION else MalformedDocument
         return kind(message, *place, offset)
 

@@ -43,7 +43,6 @@ class ExpatRecords(RecordParser):
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
     ) -> Generator[RecordBatch | Flush, None, None]:
-
         handlers = self.handlers
         try:
             for piece in self._pieces(chain([self.context] if self.context else [], chunks)):
@@ -67,7 +66,6 @@ class ExpatRecords(RecordParser):
         yield from handlers.take_batches()
 
     def log_skipped(self, name: str) -> None:
-
         self.handlers.log_skipped(name)
 
     def _pieces(self, chunks: Iterable[bytes | memoryview]) -> Iterator[bytes]:

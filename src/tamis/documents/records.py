@@ -50,15 +50,13 @@ class RecordOffsets(NamedTuple):
     """Where the records of a batch stand in their stream.
 
     Attributes:
-        first: the number of the first one.
+        first, start: the number and the position of the first one.
         starts, ends: int64[d]; byte offsets in the stream. Of the error that ended the stream:
             where its record began, or where it was noticed outside of records, and where it was
             noticed.
-        context: int32[d]; the number in ``contexts`` of what each record has to be read with, to be
-            read alone.
-        contexts: what has to be read before records: the DOCTYPE, if there is one, and the start
-            tags around them, with the namespaces that they declare.
-        start: the position of the first record.
+        context: int32[d]; which of the ``contexts`` each record has to be read with, to be read
+            alone: the DOCTYPE, if there is one, and the start tags around it, with the namespaces
+            that they declare.
     """
 
     first: int
@@ -104,10 +102,7 @@ class RecordBatch(NamedTuple):
 
 
 def check_tag(tag: object) -> str:
-    """The tag of records, if it can be one.
-
-    Raises:
-        UsageError: it cannot.
+    """The tag of records, or a ``UsageError`` if it cannot be one.
 
     >>> check_tag("w:p")
     'w:p'
@@ -151,13 +146,8 @@ def parse_records(
     well-formed, or cannot be read any further, it ends with an error: that of the record it is in,
     or of the next one.
 
-    Args:
-        tag: the name of the elements that are records, with its prefix, as the document writes it.
-        vocabulary: the names to know; batches have forks of it.
-        part: which records; the stream then has only the bytes of that range.
-
-    Raises:
-        UsageError: ``tag`` cannot be one.
+    Records are the elements whose name the document writes as ``tag``, with its prefix. Batches
+    have forks of the vocabulary. If only a part is to be read, the stream has only its bytes.
 
     >>> stream = open_stream(b"<all><a/><b/><a><a/></a></all>")
     >>> (found,) = parse_records(stream, "a", Vocabulary(), Projection(), Limits())
@@ -255,10 +245,6 @@ def record_ranges(
     at what looks like a record, with the context of the first record of all. This is no guess that
     anything depends on: a part counts if whoever read the one before it met a record there, in that
     context. Else that reader goes on, and the part is thrown away.
-
-    Raises:
-        DocumentError: nothing of it can be read.
-        UsageError: ``tag`` cannot be one.
 
     >>> from io import BytesIO
     >>> record_ranges(lambda: BytesIO(b"<all><a/><b/><a>1</a></all>"), "a", 1 << 20)

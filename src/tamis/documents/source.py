@@ -114,10 +114,9 @@ def file_size(document: object) -> int | None:
 
 
 def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | Iterator[str]:
-    """What a document is made of, in chunks of at most ``size``.
+    """What a document is made of, in chunks of at most ``size``; or ``UnreadableDocument``.
 
     An empty chunk stands where reading on may have to wait: for a pipe, or for another stream.
-    Iterating may raise ``UnreadableDocument``.
     """
     if isinstance(document, str):
         return _slices(document, size)
@@ -129,10 +128,8 @@ def raw_chunks(document: Document, size: int) -> Iterator[bytes | memoryview] | 
         return document.chunks(size)
     if hasattr(document, "read"):
         return _stream_chunks(document, size)
-    raise UsageError(
-        "a document is bytes, a memoryview, an mmap, a str of XML, a pathlib.Path or an open file, "
-        f"not {type(document).__name__}"
-    )
+    known = "bytes, a memoryview, an mmap, a str of XML, a pathlib.Path or an open file"
+    raise UsageError(f"a document is {known}, not {type(document).__name__}")
 
 
 def _content(document: Document, limits: Limits) -> bytes | memoryview | mmap.mmap | str:
@@ -237,9 +234,8 @@ def _stream_chunks(stream: Any, size: int) -> Iterator[Any]:
         if isinstance(chunk, bytearray):
             chunk = bytes(chunk)
         if not isinstance(chunk, bytes | str) or type(chunk) is not (kind or type(chunk)):
-            raise UnreadableDocument(
-                f"cannot read the stream: it gave {type(chunk).__name__}, not always bytes or str"
-            )
+            what = f"it gave {type(chunk).__name__}, not always bytes or str"
+            raise UnreadableDocument(f"cannot read the stream: {what}")
         if not chunk:
             return
         kind = type(chunk)

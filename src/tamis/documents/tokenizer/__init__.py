@@ -1,1 +1,1 @@
-"""The fast path: a Numba tokenizer of UTF-8."""
+"""The fast way from bytes to a DocumentBatch; README.md says how it works."""

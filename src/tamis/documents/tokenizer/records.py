@@ -11,7 +11,7 @@ from tamis.core.arrays import Bytes, Int64, freeze
 from tamis.core.errors import DocumentError, DocumentLimitError
 from tamis.core.threads import Flush
 from tamis.documents import expat, records
-from tamis.documents.batch import BatchBuilder, interleaved
+from tamis.documents.batch import only
 from tamis.documents.expat_records import SMALL_BYTES, ExpatRecords
 from tamis.documents.offsets import Excerpt
 from tamis.documents.records import RecordBatch, RecordOffsets, RecordParser, StreamPosition
@@ -47,7 +47,6 @@ class TokenizedRecords(RecordParser):
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
     ) -> Generator[RecordBatch | Flush, None, None]:
-
         window = Window(chunks, self.start, self.encoding in ("us-ascii", "iso-8859-1"))
         self.expat = self._libexpat(self.context, self.start)
         rest = 0
@@ -73,7 +72,6 @@ class TokenizedRecords(RecordParser):
         return self._libexpat(context, place)
 
     def log_skipped(self, name: str) -> None:
-
         count, line = self.skipped, self.first_skipped_line
         if self.expat is not None:
             count += self.expat.handlers.skipped
@@ -234,15 +232,11 @@ class TokenizedRecords(RecordParser):
         start = window.place(int(output.record_starts[0]), self.next_record)
         places = RecordOffsets(self.next_record, starts, ends, context, tuple(self.contexts), start)
         self.next_record += count
-        batch = self.scanner.batch()
-        large = np.flatnonzero(ends - starts > self.limits.document_bytes).tolist()
-        if large:
-            empty = BatchBuilder()
-            for _ in large:
-                empty.end_document()
-            batch = interleaved(batch, empty.freeze(), large)
+        is_large = ends - starts > self.limits.document_bytes
+        batch = only(self.scanner.batch(), ~is_large)
         errors: dict[int, DocumentError] = {
-            number: DocumentLimitError(too_large(self.limits)) for number in large
+            number: DocumentLimitError(too_large(self.limits))
+            for number in np.flatnonzero(is_large).tolist()
         }
         excerpt = None
         if self.projection.offsets:
