@@ -15,7 +15,7 @@ from tests.cases.table import Case
 from tests.support.oracles import lxml_xpath
 
 CODEPOINTS = "http://www.w3.org/2005/xpath-functions/collation/codepoint"
-"""The collation of XPath itself. elementpath's default is the locale's, which loading Saxon changes,
+"""The collation of XPath itself. elementpath's default is the locale's: loading Saxon changes that,
 perhaps to one that is not installed.
 """
 
