@@ -37,8 +37,7 @@ class ExpatRecords(RecordParser):
         super().__post_init__()
         self.recent = b"", 0  # what was parsed last, and where it begins
         self.parser = create_parser(self.encoding or ("utf-8" if self.context else None))
-        owner = ExpatParser(self.vocabulary, self.projection, self.limits)
-        self.handlers = _RecordHandlers(self.tag, self.parser, owner, self.context, self.start)
+        self.handlers = _RecordHandlers(self)
 
     def parse(
         self, chunks: Iterable[bytes | memoryview], *, is_all: bool = True
@@ -117,31 +116,21 @@ class _RecordHandlers(Handlers):
     Offsets here are those of the parser, which has read the context first.
     """
 
-    def __init__(
-        self,
-        tag: str,
-        parser: expat.XMLParserType,
-        owner: ExpatParser,
-        context: bytes,
-        start: StreamPosition,
-    ) -> None:
-        self.tag = tag
-        self.base = owner.vocabulary
-        self.stream_start = start
-        self.shift = start.offset - len(context)  # from the parser's offsets to the stream's
+    def __init__(self, stream: ExpatRecords) -> None:
+        self.tag, self.base = stream.tag, stream.vocabulary
+        self.stream_start = start = stream.start
+        self.shift = start.offset - len(stream.context)  # from the parser's offsets to the stream's
         self.context_end = LineCounter()
-        self.context_end.pass_over(context.decode())
+        self.context_end.pass_over(stream.context.decode())
         self.fed = 0
-        self.is_all_read = False
         self.unfinished = 0  # the bytes that expat has of a token that is not complete
-        self.is_inside = False
+        self.is_all_read = self.is_standalone = self.is_inside = False
         self.is_refused = False  # the record that is being read
         self.is_ending = False  # its end tag was read, but where that ends is not known yet
         self.record_start = 0
         self.record_place = (1, 1)  # line and column
         self.lengths: dict[str, int] = {}  # of the builder, before the record
         self.prolog: bytearray | None = bytearray()  # until the root element begins
-        self.is_standalone = False
         self.kept = bytearray()  # what a batch has of the stream, where offsets are projected
         self.kept_from = 0
         self.first_place = start  # of the first record of the batch
@@ -150,10 +139,10 @@ class _RecordHandlers(Handlers):
         self.around: list[tuple[str, tuple[tuple[str | None, str | None], ...]]] = []
         self.declared: list[tuple[str | None, str | None]] = []  # by the next start tag
         self.record_context: bytes | None = None  # of the next record, while it is known
-        self.counted_from = 0
-        self.produced_before = 0
+        self.counted_from = self.produced_before = 0
         self.batches: list[RecordBatch] = []
-        super().__init__(owner, parser, BatchBuilder(), 0)
+        owner = ExpatParser(stream.vocabulary, stream.projection, stream.limits)
+        super().__init__(owner, stream.parser, BatchBuilder(), 0)
         self.next_record = start.record
         self.begin_batch()
         self.set_outside_handlers()
@@ -162,14 +151,11 @@ class _RecordHandlers(Handlers):
 
     def begin_batch(self) -> None:
         self.owner = ExpatParser(self.base.fork(), self.projection, self.limits)
-        self.elements = self.owner.elements
-        self.attributes = self.owner.attributes
+        self.elements, self.attributes = self.owner.elements, self.owner.attributes
         self.builder = BatchBuilder()
         self.errors: dict[int, DocumentError] = {}
-        self.starts = array("q")
-        self.ends = array("q")
+        self.starts, self.ends, self.contexts = array("q"), array("q"), array("i")
         self.context_numbers: dict[bytes, int] = {}
-        self.contexts = array("i")
 
     def cut_batch(self, stream_error: DocumentError | None = None) -> None:
         starts, ends = (np.array(each, np.int64) + self.shift for each in (self.starts, self.ends))
@@ -241,8 +227,7 @@ class _RecordHandlers(Handlers):
         if self.is_inside or self.counting:
             super().set_misc_handlers()
         else:
-            self.parser.CommentHandler = None
-            self.parser.ProcessingInstructionHandler = None
+            self.parser.CommentHandler = self.parser.ProcessingInstructionHandler = None
 
     def declare_namespace(self, prefix: str | None, uri: str | None) -> None:
         self.end_record()

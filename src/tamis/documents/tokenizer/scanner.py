@@ -56,7 +56,6 @@ class Scanner:
 
     def __init__(self, names: NameTable, projection: Projection, limits: Limits) -> None:
         self.names = names
-        self.projection = projection
         depth_max = min(max(limits.depth, 0), DEPTH_MAX)
         stack = np.zeros(2 * depth_max + 8, np.int64)
         self.work = at.Work(stack, np.zeros(INDEX_SIZE, np.int64))
