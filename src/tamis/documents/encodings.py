@@ -240,14 +240,13 @@ def newer_name_problem(data: bytes | memoryview | mmap.mmap, index: int) -> str 
     after = _NAME_BEGIN.match(bytes(data[index : index + _NAME_BYTES]))
     if before is None or after is None:
         return None
-    try:
+    with suppress(UnicodeDecodeError):
         name, rest = (before[1] + after[0]).decode(), after[0].decode()
         start = "" if before[1][-1:] in (b"", b":") else "a"
-        expat.ParserCreate("utf-8").Parse(f"<{start}{rest[0]}/>".encode(), True)
-    except UnicodeDecodeError:
-        return None
-    except expat.ExpatError:
-        return _NEWER_NAME.format(name) if QNAME.fullmatch(name) else None
+        try:
+            expat.ParserCreate("utf-8").Parse(f"<{start}{rest[0]}/>".encode(), True)
+        except expat.ExpatError:
+            return _NEWER_NAME.format(name) if QNAME.fullmatch(name) else None
     return None
 
 

@@ -339,7 +339,7 @@ def tar_members(
             elif left_out is not None and names.leaves_out(info.name):
                 left_out.append(info.name)
     if not count:
-        raise UnreadableDocument(_no_members(names))
+        raise UnreadableDocument(f"an archive without {names.wanted}")
 
 
 def tar_documents(
@@ -367,11 +367,7 @@ def tar_documents(
         yield "", UnreadableDocument(f"cannot read the archive: {reason(error)}")
         return
     if not count:
-        yield "", UnreadableDocument(_no_members(names))
-
-
-def _no_members(names: NameFilter) -> str:
-    return f"an archive without {names.wanted}"
+        yield "", UnreadableDocument(f"an archive without {names.wanted}")
 
 
 def _opened_tar(file: IO[bytes], mode: Any) -> tarfile.TarFile:

@@ -323,7 +323,15 @@ class Window:
     def read(self, start: int, wanted: int) -> None:
         """Forget what is before a place, and read on to have ``wanted`` bytes, or to a pause."""
         self._line = self.place(start).line
-        self._slide(start, wanted)
+        kept = self.data[start : self.end]
+        size = max(wanted, len(kept))
+        room = size + CHUNK_BYTES + at.PADDING
+        if not room <= len(self._memory) <= 4 * room:
+            self._provide(size)
+        self._memory[: len(kept)] = kept
+        self.end = len(kept)
+        self.start += start
+        self._counted -= start
         self.is_paused = False
         while self.end < wanted and not (self.is_final or self.is_stuck or self.is_paused):
             chunk = self._next()
@@ -365,16 +373,6 @@ class Window:
             return b""
         self.is_final, self.is_paused = chunk is None, chunk == b""
         return chunk or b""
-
-    def _slide(self, start: int, wanted: int) -> None:
-        kept = self.data[start : self.end]
-        room = max(wanted, len(kept)) + CHUNK_BYTES + at.PADDING
-        if not room <= len(self._memory) <= 4 * room:
-            self._provide(max(wanted, len(kept)))
-        self._memory[: len(kept)] = kept
-        self.end = len(kept)
-        self.start += start
-        self._counted -= start
 
     def _provide(self, size: int) -> None:
         self._memory = np.empty(size + CHUNK_BYTES + at.PADDING, np.uint8)
