@@ -137,8 +137,7 @@ class Edges:
         """
         starts = batch.document_starts
         deepest = int(np.diff(starts).max(initial=0)) // 2
-        found = np.empty(batch.documents, np.int64)
-        stack = np.empty(deepest + 1, np.int32)
+        found, stack = np.empty(batch.documents, np.int64), np.empty(deepest + 1, np.int32)
         find_violations(batch.tags, starts, numbers, self._allowed, stack, found)
         return found
 
@@ -259,8 +258,7 @@ class SchemaFallback:
         compile_fallback: Callable[[], tuple[Engine, Program]],
     ) -> None:
         self.violations = violations
-        self._engine = engine
-        self._program = program
+        self.conforming = engine, program
         self._compile_fallback = compile_fallback
         self._fallback: tuple[Engine, Program] | None = None
         self._lock = threading.Lock()
@@ -268,33 +266,30 @@ class SchemaFallback:
     @property
     def projection(self) -> Projection:
         """That of all queries, also of what was pruned away."""
-        return self._program.projection
+        return self.conforming[1].projection
 
     def memory_usage(self) -> int:
         """Of both programs, if there are two."""
         fallback = 0 if self._fallback is None else self._fallback[1].memory_usage()
-        return self._program.memory_usage() + fallback
+        return self.conforming[1].memory_usage() + fallback
 
-    def searcher(self, cache_bytes: int, *, conforms: bool) -> Searcher:
-        """What searches in documents that conform, or in those that violate the DTD."""
-        if conforms:
-            return self._engine.searcher(self._program, cache_bytes)
+    def fallback(self) -> tuple[Engine, Program]:
+        """The engine and the program without the DTD."""
         with self._lock:
             if self._fallback is None:
                 self._fallback = self._compile_fallback()
-        engine, program = self._fallback
-        return engine.searcher(program, cache_bytes)
+        return self._fallback
 
 
 class SchemaFallbackSearcher:
     """A pruned program at work, and the other one where documents violate the DTD."""
 
     def __init__(self, program: SchemaFallback, cache_bytes: int) -> None:
-        self._program = program
+        self._program, self._cache_bytes = program, cache_bytes
         self._labels = program.violations.edges.labels()
-        self._conforming = program.searcher(cache_bytes, conforms=True)
+        engine, pruned = program.conforming
+        self._conforming = engine.searcher(pruned, cache_bytes)
         self._violating: Searcher | None = None
-        self._cache_bytes = cache_bytes
 
     def match(
         self,
@@ -308,7 +303,8 @@ class SchemaFallbackSearcher:
         if not violates.any():
             return self._conforming.match(batch, vocabulary, nodes)
         if self._violating is None:
-            self._violating = self._program.searcher(self._cache_bytes, conforms=False)
+            engine, program = self._program.fallback()
+            self._violating = engine.searcher(program, self._cache_bytes)
         conforming = self._conforming.match(only(batch, ~violates), vocabulary)
         violating = self._violating.match(only(batch, violates), vocabulary)
         return joined([(conforming, None), (violating, None)])

@@ -112,7 +112,7 @@ class DocumentMatcher:
         >>> import tamis
         >>> matcher = tamis.compile({"x": "//a"})
         >>> [match.error or list(match) for match in matcher.match_many([b"<a/>", b"<b/>", b"<"])]
-        [['x'], [], MalformedDocument('unclosed token', 1, 1)]
+        [['x'], [], MalformedDocument('unclosed token', 1, 1, 0)]
         """
         check_many(documents, "documents", "match()")
         which, has_values = checked_nodes(nodes, values)
@@ -225,8 +225,8 @@ class CompiledMatcher(DocumentMatcher):
         self.schema = schema
         self.limits = limits
         self.ids = subscriptions.ids
-        self._named_engine = engine
-        self._loaded = loaded
+        self.named_engine = engine  # or "auto"
+        self.loaded_from = loaded  # the file, if it was loaded
         self._violations = None if schema is None else schema.violations()
         if loaded is None:
             queries = subscriptions.queries
@@ -254,16 +254,6 @@ class CompiledMatcher(DocumentMatcher):
     def engine(self) -> str:
         """The name of the chosen engine, or the names of several with "and" between."""
         return " and ".join(assignment.engine.name for assignment, _ in self._batches.assignments)
-
-    @property
-    def loaded_from(self) -> LoadedProgram | None:
-        """The file that it was loaded from, if it was."""
-        return self._loaded
-
-    @property
-    def named_engine(self) -> str:
-        """The engine that was asked for, or "auto"."""
-        return self._named_engine
 
     @property
     def schema_violations(self) -> int:
@@ -320,7 +310,7 @@ class CompiledMatcher(DocumentMatcher):
             raise UsageError(
                 f"what {self.engine} pruned with a DTD cannot be saved: compile without the DTD"
             )
-        asked = self.subscriptions, self._named_engine, self.limits
+        asked = self.subscriptions, self.named_engine, self.limits
         compiled = saved.Compiled(*asked, assignments, self._batches.subscribers)
         saved.save(checked_path(path), compiled, self._batches.searchers() if warm else [])
 
@@ -384,9 +374,9 @@ class CompiledMatcher(DocumentMatcher):
         return self._batches.match(sources).matches
 
     def __reduce__(self) -> tuple[Any, ...]:
-        if self._loaded is not None:
-            return load_again, (self._loaded.path, self._loaded.identity, self.limits)
-        arguments = self.subscriptions, self._named_engine, self.limits, None, self.schema
+        if (loaded := self.loaded_from) is not None:
+            return load_again, (loaded.path, loaded.identity, self.limits)
+        arguments = self.subscriptions, self.named_engine, self.limits, None, self.schema
         return CompiledMatcher, arguments
 
     def __len__(self) -> int:

@@ -226,17 +226,16 @@ def _read_metadata(metadata: Mapping[str, Any]) -> tuple[str, Limits, ParseOptio
     names = {"engine", "limits", "namespaces", "unsupported", "expression_limits"}
     if (
         metadata.keys() != names
-        or metadata["engine"] not in ["auto", *ENGINES.names()]
+        or (engine := metadata["engine"]) not in ["auto", *ENGINES.names()]
         or not isinstance(namespaces := metadata["namespaces"], dict)
         or (unsupported := metadata["unsupported"]) not in ("refuse", "slow")
     ):
         raise _Fault("what it says of itself")
     try:
-        limits = Limits(**metadata["limits"])
-        rules = ParseOptions(namespaces, unsupported, Limits(**metadata["expression_limits"]))
+        limits, bounds = (Limits(**metadata[name]) for name in ("limits", "expression_limits"))
     except (TypeError, UsageError):
         raise _Fault("the limits") from None
-    return metadata["engine"], limits, rules
+    return engine, limits, ParseOptions(namespaces, unsupported, bounds)
 
 
 def _typed(arrays: Mapping[str, NDArray[Any]]) -> _Arrays:

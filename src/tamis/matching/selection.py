@@ -267,10 +267,8 @@ class DocumentNodes:
     def lxml_value(self, id: SubscriptionId) -> QueryValue | None:
         """The value of an expression by lxml; None where the expression selects nodes."""
         number = self._found.query_number(id)
-        for result in self._found.results:
-            if (own := result.own_number(number)) is not None:
-                return result.value(self._document, own)
-        return None
+        owns = ((result, result.own_number(number)) for result in self._found.results)
+        return next((r.value(self._document, own) for r, own in owns if own is not None), None)
 
     # -- which nodes ---------------------------------------------------------------------------
 

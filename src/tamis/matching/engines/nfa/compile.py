@@ -42,30 +42,13 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class Constant:
-    """True of all nodes, or of none."""
+class Combination:
+    """All of some conditions hold ("and"), one of them does ("or"), or the one does not ("not").
 
-    value: bool
+    An empty "and" is always true, an empty "or" never.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Negation:
-    """Another condition does not hold."""
-
-    operand: int
-
-
-@dataclass(frozen=True, slots=True)
-class Conjunction:
-    """All of some conditions hold."""
-
-    operands: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Disjunction:
-    """One of some conditions holds."""
-
+    operator: str
     operands: tuple[int, ...]
 
 
@@ -112,14 +95,14 @@ class FirstIs:
     through: tuple[tuple[int, int], ...]
 
 
-Condition = Constant | Negation | Conjunction | Disjunction | Inside | ValueIs | FirstIs
+Condition = Combination | Inside | ValueIs | FirstIs
 
 Steps = tuple[ast.Step, ...]
 OWN = Source(ast.Axis.SELF, ast.KindTest.NODE)
 TEXTS = Source(ast.Axis.CHILD, ast.KindTest.TEXT)
 DOCUMENT_STATE = 0
 NEVER, ALWAYS = 0, 1
-"""The numbers of the two constants."""
+"""The numbers of the two empty combinations."""
 
 
 class Conditions:
@@ -138,7 +121,7 @@ class Conditions:
 
     def __init__(self, nfa: Nfa, labels: Labels) -> None:
         self._nfa, self._labels = nfa, labels
-        self._rows: list[Condition] = [Constant(False), Constant(True)]
+        self._rows: list[Condition] = [Combination("or", ()), Combination("and", ())]
         self._numbers: dict[Condition, int] = {row: n for n, row in enumerate(self._rows)}
 
     def __getitem__(self, number: int) -> Condition:
@@ -148,10 +131,10 @@ class Conditions:
         """The condition that an expression is true at the nodes of a state."""
         match expression:
             case ast.Exists(paths):
-                return self._any(self._path(path, state, None) for path in paths)
+                return self._combined("or", (self._path(path, state, None) for path in paths))
             case ast.Compare(operator, ast.Nodes(paths), literal):
                 question = Question((), operator, _literal(literal))
-                return self._any(self._path(path, state, question) for path in paths)
+                return self._combined("or", (self._path(path, state, question) for path in paths))
             case ast.Compare(operator, value, literal):
                 return self._first(value, state, operator, literal)
             case ast.Contains(text, literal):
@@ -162,12 +145,13 @@ class Conditions:
                 return ALWAYS if value else NEVER
             case ast.Not(operand):
                 inner = self.add(operand, state)
-                is_constant = inner in (NEVER, ALWAYS)
-                return ALWAYS + NEVER - inner if is_constant else self._number(Negation(inner))
+                if inner in (NEVER, ALWAYS):
+                    return ALWAYS + NEVER - inner
+                return self._number(Combination("not", (inner,)))
             case ast.And(operands):
-                return self._all(self.add(operand, state) for operand in operands)
+                return self._combined("and", (self.add(operand, state) for operand in operands))
             case ast.Or(operands):
-                return self._any(self.add(operand, state) for operand in operands)
+                return self._combined("or", (self.add(operand, state) for operand in operands))
 
     def _number(self, row: Condition) -> int:
         found = self._numbers.get(row)
@@ -176,21 +160,12 @@ class Conditions:
             self._rows.append(row)
         return found
 
-    def _all(self, operands: Iterable[int]) -> int:
-        numbers = tuple(sorted(set(operands) - {ALWAYS}))
-        if NEVER in numbers:
-            return NEVER
-        if len(numbers) < 2:
-            return numbers[0] if numbers else ALWAYS
-        return self._number(Conjunction(numbers))
-
-    def _any(self, operands: Iterable[int]) -> int:
-        numbers = tuple(sorted(set(operands) - {NEVER}))
-        if ALWAYS in numbers:
-            return ALWAYS
-        if len(numbers) < 2:
-            return numbers[0] if numbers else NEVER
-        return self._number(Disjunction(numbers))
+    def _combined(self, operator: str, operands: Iterable[int]) -> int:
+        neutral, decisive = (ALWAYS, NEVER) if operator == "and" else (NEVER, ALWAYS)
+        numbers = tuple(sorted(set(operands) - {neutral}))
+        if decisive in numbers:
+            return decisive
+        return numbers[0] if len(numbers) == 1 else self._number(Combination(operator, numbers))
 
     # -- paths -------------------------------------------------------------------------------------
 
@@ -215,7 +190,7 @@ class Conditions:
             leaf = self._number(ValueIs(source, question))
             if not descends:
                 return leaf
-            return self._any([leaf, self._inside(self._step(state, ANY, True), leaf)])
+            return self._combined("or", [leaf, self._inside(self._step(state, ANY, True), leaf)])
         target = self._step(state, self._label(step), descends)
         return self._inside(target, self._node(step, behind, target, question))
 
@@ -223,7 +198,7 @@ class Conditions:
         """The condition that a step's predicates hold at a node, and the steps behind it too."""
         predicates = (p for p in step.predicates if not isinstance(p, ast.Position))  # refused
         inner = [self.add(predicate, state) for predicate in predicates]
-        return self._all([*inner, self._steps(behind, state, question)])
+        return self._combined("and", [*inner, self._steps(behind, state, question)])
 
     def _inside(self, state: int, condition: int) -> int:
         """The condition that one holds for a node further down, which reached a state."""

@@ -155,17 +155,21 @@ class Evaluation:
     def _computed(self, condition: int, state: int) -> Mask | None:
         count = len(self._of(state))
         match self._conditions[condition]:
-            case given.Constant(value):
-                return np.full(count, value)
-            case given.Negation(operand):
+            case given.Combination("not", (operand,)):
                 mask = self.where(operand, state)
                 return np.ones(count, np.bool_) if mask is None else ~mask
-            case given.Conjunction(operands):
-                return self._all(operands, state)
-            case given.Disjunction(operands):
+            case given.Combination("or", operands):
                 masks = [self.where(operand, state) for operand in operands]
                 found = [mask for mask in masks if mask is not None]
                 return np.logical_or.reduce(found) if found else None
+            case given.Combination(_, operands):
+                result = np.ones(count, np.bool_)
+                for operand in operands:
+                    mask = self.where(operand, state)
+                    if mask is None:
+                        return None
+                    result &= mask
+                return result
             case given.Inside(inner, descends, asked):
                 return self._inside(state, inner, descends, asked)
             case given.ValueIs(source, question):
@@ -194,15 +198,6 @@ class Evaluation:
         empty_passes = len(Strings([b""]).find(condition.question)) > 0
         result = np.full(len(self._of(state)), empty_passes)
         result[self._indices[nodes[counts][firsts]]] = passes[counts][firsts]
-        return result
-
-    def _all(self, operands: tuple[int, ...], state: int) -> Mask | None:
-        result: Mask | None = None
-        for operand in operands:
-            mask = self.where(operand, state)
-            if mask is None:
-                return None
-            result = mask if result is None else result & mask
         return result
 
     def _inside(self, state: int, inner: int, descends: bool, condition: int) -> Mask | None:

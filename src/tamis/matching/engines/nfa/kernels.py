@@ -296,7 +296,7 @@ def full_array(state: Int64) -> int:
 
 @called
 def begin(state: Int64, event: int) -> int:
-    """The start of a document, where the start state is active; or the field of a full array."""
+    """The start of a document, in the start state; or the field of a full array."""
     if state[at.FOUND_USED] + state[at.SETS] > len(int32s(state, at.WORK.found)):
         return at.WORK.found
     occurrences = state[at.OCCURRENCES_USED] + 1

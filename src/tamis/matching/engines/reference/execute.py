@@ -72,9 +72,14 @@ class Evaluator:
         self.nodes = build_nodes(batch)
         self.vocabulary = vocabulary
         self.none = len(self.nodes.kind)  # the row that stands for "no node"
-        self.text_values = batch.text_values.tobytes()
-        self.attribute_values = batch.attribute_values.tobytes()
-        self.misc_values = batch.misc_values.tobytes()
+        self._text_values = batch.text_values.tobytes()
+        values, misc = batch.attribute_values.tobytes(), batch.misc_values.tobytes()
+        # By kind: the bytes of all values, and where each begins and ends.
+        self._leaves = {
+            ATTRIBUTE: (values, batch.value_start, batch.value_end),
+            TEXT: (self._text_values, batch.text_start, batch.text_end),
+            MISC: (misc, batch.misc_start, batch.misc_end),
+        }
 
     def value(self, operand: Operand, document: int) -> bool | float | str:
         """The string, number or boolean that an expression is, at the row of a document node."""
@@ -180,18 +185,14 @@ class Evaluator:
     def string_value(self, row: int) -> bytes:
         """XPath's string value of a node, in UTF-8."""
         batch, nodes = self.batch, self.nodes
-        source = nodes.source[row]
-        kind = nodes.kind[row]
-        if kind == ATTRIBUTE:
-            return self.attribute_values[batch.value_start[source] : batch.value_end[source]]
-        if kind == TEXT:
-            return self.text_values[batch.text_start[source] : batch.text_end[source]]
-        if kind == MISC:
-            return self.misc_values[batch.misc_start[source] : batch.misc_end[source]]
+        leaves = self._leaves.get(int(nodes.kind[row]))
+        if leaves is not None:
+            values, starts, ends = leaves
+            return values[starts[nodes.source[row]] : ends[nodes.source[row]]]
         first, last = nodes.texts_before[row], nodes.texts_before[nodes.end[row]] - 1
         if first > last:
             return b""
-        return self.text_values[batch.text_start[first] : batch.text_end[last]]
+        return self._text_values[batch.text_start[first] : batch.text_end[last]]
 
     def _local_name(self, row: int) -> bytes:
         name = self.nodes.name[row]
@@ -199,28 +200,21 @@ class Evaluator:
 
     def _qualified_name(self, row: int) -> bytes:
         """name() of a node, with the prefix that the document wrote."""
-        source = self.nodes.source[row]
-        prefix = -1
-        if self.nodes.kind[row] == ELEMENT:
-            prefix = self.batch.prefixes[source]
-        elif self.nodes.kind[row] == ATTRIBUTE:
-            prefix = self.batch.attribute_prefixes[source]
+        batch, kind = self.batch, int(self.nodes.kind[row])
+        prefixes = {ELEMENT: batch.prefixes, ATTRIBUTE: batch.attribute_prefixes}.get(kind)
+        prefix = -1 if prefixes is None else prefixes[self.nodes.source[row]]
         local = self._local_name(row)
         return self.vocabulary.prefix(prefix).encode() + b":" + local if prefix >= 0 else local
 
     def line(self, row: int) -> int:
         """The line of a node's start; of text, comments and PIs that of the tag before them."""
-        batch, source = self.batch, self.nodes.source[row]
-        kind = self.nodes.kind[row]
+        batch, event, kind = self.batch, self.nodes.source[row], int(self.nodes.kind[row])
         if kind == DOCUMENT:
             return 1
-        if kind == ATTRIBUTE:
-            source = batch.attribute_event[source]
-        elif kind == TEXT:
-            source = batch.text_event[source]
-        elif kind == MISC:
-            source = max(batch.misc_event[source], 0)
-        return int(batch.lines[source])
+        if kind != ELEMENT:
+            leaves = {ATTRIBUTE: batch.attribute_event, TEXT: batch.text_event}
+            event = max(leaves.get(kind, batch.misc_event)[event], 0)
+        return int(batch.lines[event])
 
     def _counts(self, path: ast.Path, contexts: Rows) -> Rows:
         """At each context the number of nodes that a path selects.
