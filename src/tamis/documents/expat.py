@@ -317,11 +317,8 @@ class Handlers:
 
     def read_declaration(self, version: str | None, _encoding: str | None, _alone: int) -> None:
         if version is not None and not VERSION.fullmatch(version):
-            raise MalformedDocument(
-                f"the version of XML is declared as {version!r}, and is 1.0, or 1.x at most",
-                *self.place(),
-                self.offset(self.parser.CurrentByteIndex),
-            )
+            message = f"the version of XML is declared as {version!r}, and is 1.0, or 1.x at most"
+            raise MalformedDocument(message, *self.here())
 
     # -- DTD and entities ----------------------------------------------------------------------
 
@@ -390,7 +387,11 @@ class Handlers:
         self.give_up(message)
 
     def give_up(self, message: str) -> NoReturn:
-        raise DocumentLimitError(message, *self.place(), self.offset(self.parser.CurrentByteIndex))
+        raise DocumentLimitError(message, *self.here())
+
+    def here(self) -> tuple[int, int, int | None]:
+        """Line, column and offset of what expat is reading."""
+        return *self.place(), self.offset(self.parser.CurrentByteIndex)
 
     def failure(
         self,

@@ -317,8 +317,7 @@ class _RecordHandlers(Handlers):
             self.cut_batch()
 
     def refuse(self, message: str) -> None:
-        offset = self.offset(self.parser.CurrentByteIndex)
-        self.drop_record(DocumentLimitError(message, *self.place(), offset))
+        self.drop_record(DocumentLimitError(message, *self.here()))
 
     def drop_record(self, error: DocumentError) -> None:
         """The record that is being read is in error; it is read to its end, for the others."""

@@ -26,8 +26,7 @@ from tamis.documents.vocabulary import Vocabulary
 
 Range = tuple[int, int]
 """The place of the first byte, and the one behind the last."""
-KEPT_RANGES = 1 << 16
-"""Ranges that a document's :class:`Markup` remembers, of what it looked at last."""
+KEPT_RANGES = 1 << 16  # ranges that a ``Markup`` remembers, of what it looked at last
 
 _AMP, _SLASH = b"&/"
 _TAG = lazy_pattern(rb"""<[^"'>]*+(?:(?:"[^"]*+"|'[^']*+')[^"'>]*+)*+>""")
@@ -177,9 +176,9 @@ class Markup:
         if by_expat is not None:
             assert len(by_expat.misc_start) == len(events), "expat tells the same each time"
             return int(by_expat.misc_start[row]), int(by_expat.misc_end[row])
-        event = int(events[row])
-        _, miscs = self._gap(event)
-        return self._placed(*miscs[row - int(np.searchsorted(events, event))])
+        first, _ = _rows_of(events, int(events[row]))
+        _, miscs = self._gap(int(events[row]))
+        return self._placed(*miscs[row - first])
 
     @cached_property
     def _partners(self) -> Int64:

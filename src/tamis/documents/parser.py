@@ -21,12 +21,10 @@ from tamis.documents.tokenizer.kernels.scan import begin_document
 from tamis.documents.tokenizer.scanner import PADDING, NameTable, Scanner, declaration_of
 from tamis.documents.vocabulary import Projection, Vocabulary
 
-NAMES_MAX = 1 << 15
-"""Names that a parser's documents may bring, before it is better to begin anew."""
-JOINED_BYTES = 1 << 18
-"""Documents up to this size are read together, from one buffer; others where they are."""
+NAMES_MAX = 1 << 15  # names that a parser's documents may bring, before it is better to begin anew
+JOINED_BYTES = 1 << 18  # up to this size, documents are read together; others where they are
+# What is joined at a time: it should still be in the processor's cache when it is read.
 BUFFER_BYTES = 1 << 19
-"""What is joined at a time: it should still be in the processor's cache when it is read."""
 
 Errors = dict[int, DocumentError]
 
