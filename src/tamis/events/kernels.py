@@ -1,8 +1,8 @@
 """Kernels that compare values, put columns into rows, and join lines.
 
-``order_of_numbers``, ``order_of_strings``, ``is_so`` and ``has_part`` compare values as all engines
-do; see ``model``. They are plain functions of integers and arrays, which engines compile for
-processors (``inlined``, ``called``) and for GPUs. Kinds and values are int64.
+``order_of_numbers``, ``order_of_strings``, ``satisfies`` and ``has_part`` compare values as all
+engines do; see ``model``. They are plain functions of integers and arrays, which engines compile
+for processors (``inlined``, ``called``) and for GPUs. Kinds and values are int64.
 """
 
 from __future__ import annotations

@@ -223,16 +223,8 @@ def intern_filters(merged: Merged, slots: Int32, firsts: Int32, numbers: Int32) 
 def has_signature(known: tuple[Merged, Groups], group: int, filter: int) -> bool:
     """Whether a filter has the signature of a group."""
     merged, groups = known
-    starts, keys = merged.column_starts, merged.column_keys
-    first = groups.filters[groups.firsts[group]]
-    a, b = starts[filter], starts[first]
-    size = starts[filter + 1] - a
-    if starts[first + 1] - b != size:
-        return False
-    i = 0
-    while i < size and keys[a + i] == keys[b + i]:
-        i += 1
-    return i == size
+    first, keys = groups.filters[groups.firsts[group]], merged.column_keys
+    return same_rows(filter, first, merged.column_starts, keys, keys, keys)
 
 
 find_group = slot_finder(has_signature)
