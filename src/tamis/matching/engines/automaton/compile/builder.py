@@ -193,7 +193,7 @@ class Builder:
         self.chains: list[list[tuple[int, int, int]]] = []
         self._chains: dict[tuple[tuple[int, int], ...], int] = {}
         self._counters: dict[tuple[int, int, int | None, int], int] = {}
-        at.add_node(self.tables.step(), -1, False, self._test((at.DOCUMENT, None, None)))
+        at.add_node(self.tables.step(), -1, 0, self._test((at.DOCUMENT, None, None)))
 
     # -- tests ----------------------------------------------------------------------------------
 
@@ -250,7 +250,7 @@ class Builder:
 
     def edge(self, node: int, is_below: bool, test: int) -> int:
         """The node behind a step from another one, to children or (``is_below``) descendants."""
-        return int(at.add_node(self.tables.step(), node, is_below, test))
+        return int(at.add_node(self.tables.step(), node, int(is_below), test))
 
     def _of(self, node: int, column: int) -> int:
         return int(self.tables["nodes"][node * at.NODE_ROW + column])
@@ -302,7 +302,7 @@ class Builder:
 
     def derived(self, node: int, is_below: bool, formula: int) -> int:
         """The formula, around a node, of: it is reached and a formula holds there."""
-        return int(at.add_derived(self.tables.step(), node, is_below, formula))
+        return int(at.add_derived(self.tables.step(), node, int(is_below), formula))
 
     def chain(self, node: int, stages: list[tuple[int, int]], last: int) -> int:
         """The formula of: the n-th of the children that get to a stage, stage after stage.
