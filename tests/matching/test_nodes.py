@@ -385,7 +385,7 @@ def test_documents_in_error_have_no_nodes() -> None:
         bad.nodes("x")
 
 
-def test_live_subscriptions_and_joined_lanes() -> None:
+def test_live_subscriptions_of_several_engines() -> None:
     live = tamis.Matcher()
     live.add("a", "//a")
     live.add(7, "//*[local-name() = 'a']")  # the reference engine's

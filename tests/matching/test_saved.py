@@ -61,7 +61,7 @@ def said(matcher: tamis.CompiledMatcher, threads: int = 1) -> list[Any]:
 # -- round trips -----------------------------------------------------------------------------------
 
 
-def test_all_lanes_come_back(matcher: tamis.CompiledMatcher, path: Path) -> None:
+def test_programs_of_all_engines_come_back(matcher: tamis.CompiledMatcher, path: Path) -> None:
     loaded = tamis.load(path)
     expected = said(matcher)
     assert said(loaded) == expected == said(loaded, threads=3)
@@ -107,7 +107,7 @@ def test_it_is_saved_again_as_it_was(path: Path, tmp_path: Path) -> None:
     [{}, {"x": "//a"}, {"x": "name(/*) = 'a'"}, {"x": "//a", "y": "name(/*) = 'a'"}],
     ids=str,
 )
-def test_lanes_without_queries(tmp_path: Path, items: dict[str, str], engine: str) -> None:
+def test_engines_without_queries(tmp_path: Path, items: dict[str, str], engine: str) -> None:
     matcher = tamis.compile(items, engine=engine)
     matcher.save(tmp_path / "it", warm=True)
     loaded = tamis.load(tmp_path / "it")

@@ -115,12 +115,9 @@ reference, nfa, pma
     given = Queries.of(queries)
     unstreamed = unstreamed_of(given)
     left = np.delete(np.arange(len(given.others)), unstreamed.numbers - len(given.plain))
-    if is_one_of(engine, ("auto",)):
-        assignments = [*_divided(given, left)]
-    else:
-        assignments = [_named(ENGINES.named(engine), given, left)]
-    found = [part for part in (*assignments, unstreamed) if len(part.numbers)]
-    return found or assignments[:1]
+    is_auto = is_one_of(engine, ("auto",))
+    streamed = [*_divided(given, left)] if is_auto else [_named(ENGINES.named(engine), given, left)]
+    return [part for part in (*streamed, unstreamed) if len(part.numbers)] or streamed[:1]
 
 
 def unstreamed_of(queries: Queries) -> Assignment:
@@ -146,8 +143,7 @@ def reason_of(query: Query) -> str:
     """
     refusals = []
     for engine in AUTOMATIC:
-        reason = engine.refuses(query)
-        if reason is None:
+        if (reason := engine.refuses(query)) is None:
             break
         refusals.append(f"not {engine.name}: {reason}")
     return f"{engine.name} ({'; '.join(refusals)})" if refusals else engine.name

@@ -140,13 +140,10 @@ class Evaluation:
     def where(self, condition: int, state: int) -> Mask | None:
         """At which nodes of a state a condition holds; None for nowhere."""
         key = condition, state
-        if key in self._masks:
-            return self._masks[key]
-        mask = self._computed(condition, state) if len(self._of(state)) else None
-        if mask is not None and not mask.any():
-            mask = None
-        self._masks[key] = mask
-        return mask
+        if key not in self._masks:
+            mask = self._computed(condition, state) if len(self._of(state)) else None
+            self._masks[key] = mask if mask is not None and mask.any() else None
+        return self._masks[key]
 
     def _of(self, state: int) -> Int64:
         """The occurrences of a state: their rows, ascending."""

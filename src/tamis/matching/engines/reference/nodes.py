@@ -47,18 +47,12 @@ class NodeTable(NamedTuple):
 def build_nodes(batch: DocumentBatch) -> NodeTable:
     """Walk the events once, with a stack of open elements."""
     walk = _TreeWalk(batch)
-    for document in range(batch.documents):
-        if batch.document_starts[document] < batch.document_starts[document + 1]:
-            walk.document(document)
+    for document in np.flatnonzero(np.diff(batch.document_starts)).tolist():  # others are in error
+        walk.document(document)
     walk.texts_before.append(walk.next_text)
-    return NodeTable(
-        kind=np.array(walk.kind, dtype=np.int8),
-        name=np.array(walk.name, dtype=np.int32),
-        **{name: np.array(getattr(walk, name), dtype=np.int64) for name in _INT64_COLUMNS},
-    )
-
-
-_INT64_COLUMNS = ("parent", "end", "source", "texts_before", "documents", "numbers")
+    columns = (walk.parent, walk.end, walk.source, walk.texts_before, walk.documents, walk.numbers)
+    wide = (np.array(column, np.int64) for column in columns)
+    return NodeTable(np.array(walk.kind, np.int8), np.array(walk.name, np.int32), *wide)
 
 
 class _TreeWalk:
@@ -71,8 +65,8 @@ class _TreeWalk:
         self.attribute_name = batch.attribute_name.tolist()
         self.text_event = _with_sentinel(batch.text_event)
         self.misc_starts = batch.misc_starts.tolist()
-        self.misc_event = batch.misc_event.tolist()
-        self.misc_text = batch.misc_text.tolist()
+        places = batch.misc_event.tolist(), batch.misc_text.tolist()
+        self.misc_places = list(zip(*places, strict=True))
         self.misc_name = batch.misc_name.tolist()
         self.next_attribute = self.next_text = self.next_misc = self.misc_end = 0
         self.kind, self.name = array("b"), array("i")
@@ -104,12 +98,8 @@ class _TreeWalk:
     def leaves(self, event: int, parent: int) -> None:
         """The text nodes, comments and PIs that follow an event directly."""
         while True:
-            misc = self.next_misc
-            if (
-                misc < self.misc_end
-                and self.misc_event[misc] == event
-                and self.misc_text[misc] == self.next_text
-            ):
+            misc, place = self.next_misc, (event, self.next_text)
+            if misc < self.misc_end and self.misc_places[misc] == place:
                 self.add(MISC, self.misc_name[misc], parent, misc)
                 self.next_misc += 1
             elif self.text_event[self.next_text] == event:
