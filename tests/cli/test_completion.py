@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tamis.cli import completion
+from tamis.cli.options import COMPLETIONS
 from tests.support.running import run
 
 SHELLS = ("bash", "zsh", "fish")
@@ -18,7 +18,7 @@ def test_the_files_are_made_of_the_commands(tmp_path: Path) -> None:
     subprocess.run([sys.executable, SCRIPT, tmp_path], check=True)
     for shell in SHELLS:
         made = (tmp_path / f"tamis.{shell}").read_text()
-        there = (completion.FOLDER / f"tamis.{shell}").read_text()
+        there = (COMPLETIONS / f"tamis.{shell}").read_text()
         assert made == there, "commands have changed: run scripts/make-completions"
         assert "--subscriptions" in made.replace("-l ", "--")
 
@@ -50,7 +50,7 @@ def test_they_are_printed_and_a_shell_can_read_them(shell: str, tmp_path: Path) 
 def test_bash_completes(line: list[str], expected: set[str]) -> None:
     words = ["tamis", *line]
     code = f"""
-        source {completion.FOLDER}/tamis.bash
+        source {COMPLETIONS}/tamis.bash
         COMP_WORDS=("$@") COMP_CWORD={len(words) - 1}
         _tamis
         printf '%s\\n' "${{COMPREPLY[@]}}"
@@ -71,6 +71,6 @@ def test_bash_completes(line: list[str], expected: set[str]) -> None:
     ],
 )
 def test_fish_completes(line: str, expected: set[str]) -> None:
-    code = f"source {completion.FOLDER}/tamis.fish; complete -C '{line}'"
+    code = f"source {COMPLETIONS}/tamis.fish; complete -C '{line}'"
     done = subprocess.run(["fish", "-c", code], capture_output=True, check=True, text=True)
     assert {found.split("\t")[0] for found in done.stdout.splitlines()} == expected

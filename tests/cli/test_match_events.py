@@ -12,7 +12,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from tamis.cli.console import encode
+from tamis.cli.console import to_json
 from tests.support.running import run, run_process, start
 
 Write = Callable[[dict[str, str | bytes]], None]
@@ -56,7 +56,7 @@ def test_answers_in_order() -> None:
 
 def test_lines_are_those_of_the_other_commands() -> None:
     for line in ANSWERS.splitlines(keepends=True):
-        assert encode(json.loads(line)).decode() == line
+        assert to_json(json.loads(line)) + "\n" == line
 
 
 @pytest.mark.parametrize("threads", [1, 3])

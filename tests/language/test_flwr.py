@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, TamisError
 from tamis.core.limits import Limits
-from tamis.language.flwr import parse_transformation
-from tamis.language.flwr.files import read_transformations
+from tamis.language.flwr import parse_transformation, read_transformations
 from tamis.language.flwr.model import Constructor, Enclosed, ReturnPath
 
 GOLDEN = Path(__file__).with_name("flwr_errors.txt")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple, TypedDict, TypeVar
 
 from click.exceptions import Exit
 
@@ -121,6 +121,11 @@ DtdTrust = Annotated[
 DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
 
 
+class _Declared(TypedDict):
+    namespaces: dict[str, str]
+    default_namespace: str | None
+
+
 class Namespaces(NamedTuple):
     """The namespaces that are declared for expressions."""
 
@@ -150,8 +155,8 @@ class Namespaces(NamedTuple):
         ),
     ] = None
 
-    def read(self) -> tuple[dict[str, str], str | None]:
-        """Prefix → URI, and the default namespace of elements."""
+    def read(self) -> _Declared:
+        """The arguments of the library that declare them."""
         from tamis.language.subscriptions import read_namespaces  # noqa: PLC0415 - keeps --help fast
 
         if self.file is not None and "=" in str(self.file) and not self.file.exists():
@@ -169,13 +174,13 @@ class Namespaces(NamedTuple):
                 )
         if self.default == "":
             raise UsageError("--default-ns: expected a URI")
-        return found, self.default
+        return {"namespaces": found, "default_namespace": self.default}
 
     def declared(self) -> dict[str, str]:
         """Prefix → URI; the default namespace has the prefix ``""``."""
         from tamis.language.subscriptions import declared_namespaces  # noqa: PLC0415
 
-        return declared_namespaces(*self.read())
+        return declared_namespaces(**self.read())
 
 
 class SchemaOptions(NamedTuple):
@@ -203,12 +208,7 @@ class SchemaOptions(NamedTuple):
     catalog: CatalogFolders = None
 
     def graph(self, limits: Limits = DEFAULT_LIMITS, trust: bool = False) -> SchemaGraph | None:
-        """The DTD, if there is one.
-
-        Raises:
-            SchemaError: it cannot be read.
-            UsageError: there is none, and something that is about it; or it has not this root.
-        """
+        """The DTD, if there is one."""
         if self.dtd is not None:
             return read_graph(self.dtd, self.catalog, self.root and [self.root], limits)
         if self.root is not None or self.catalog or trust:
@@ -247,18 +247,10 @@ class ParseOptions(NamedTuple):
     limits: Sequence[str] | None = None
 
 
-def read_subscriptions(file: Path, options: ParseOptions) -> Subscriptions:
-    """The subscriptions of a file; those that cannot be used are listed on standard error.
-
-    Raises:
-        Exit: some cannot be used, and ``skip_bad`` is false.
-    """
-    limits = read_limits(options.limits)
-    found = parse_subscriptions(file, options.namespaces, options.unsupported, limits)
-    return usable(found, file, options.skip_bad)
-
-
 Set = TypeVar("Set", "Subscriptions", "EventSubscriptions")
+Teller = Callable[[str], None]
+_SHOWN_MIN = 5_000
+"""So many subscriptions at least have their progress shown."""
 
 
 def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
@@ -268,11 +260,16 @@ def usable(subscriptions: Set, file: Path, skip_bad: bool) -> Set:
         Exit: some cannot be used, and ``skip_bad`` is false.
     """
     list_bad(subscriptions, file, warn if skip_bad else say)
-    if subscriptions.errors and not skip_bad:
-        raise Exit(Status.USAGE)
-    if len(subscriptions) == 0:
-        warn(f"{file} has no subscriptions{' that can be used' if subscriptions.errors else ''}")
+    check_usable(len(subscriptions.errors), len(subscriptions), file, skip_bad)
     return subscriptions
+
+
+def check_usable(bad: int, good: int, where: object, skip_bad: bool) -> None:
+    """End the command if some subscriptions are bad, unless these are skipped; warn of none."""
+    if bad and not skip_bad:
+        raise Exit(Status.USAGE)
+    if not good:
+        warn(f"{where} has no subscriptions{' that can be used' if bad else ''}")
 
 
 def parse_subscriptions(
@@ -281,16 +278,14 @@ def parse_subscriptions(
     """The subscriptions of a file, with the errors of those that cannot be used."""
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415 - keeps --help fast
 
-    prefixes, default = namespaces.read()
-    with ExitStack() as stack:
+    with _reading_shown() as shown:
         return Subscriptions.from_file(
             file,
-            namespaces=prefixes,
-            default_namespace=default,
+            **namespaces.read(),
             unsupported=unsupported,
             skip_bad=True,
             limits=limits,
-            progress=_ReadingShown(stack),
+            progress=shown,
         )
 
 
@@ -304,19 +299,17 @@ def read_matcher(
 ) -> CompiledMatcher:
     """The subscriptions of a file, compiled, or those that a program was compiled of.
 
-    Raises:
-        Exit: some cannot be used.
-        UsageError: neither is given, or both are, or an option that programs have no use for; or a
-            file cannot be read.
-        ProgramError: the program cannot be used.
+    Subscriptions that cannot be used are listed, and end the command unless they are skipped.
     """
     if (subscriptions is None) == (program is None):
         raise UsageError("give either --subscriptions or --program")
     from tamis.matching.matcher import compile_subscriptions, load_matcher  # noqa: PLC0415
 
     if subscriptions is not None:
-        graph = schema.graph(read_limits(options.limits), dtd_trust)
-        read = read_subscriptions(subscriptions, options)
+        limits = read_limits(options.limits)
+        graph = schema.graph(limits, dtd_trust)
+        found = parse_subscriptions(subscriptions, options.namespaces, options.unsupported, limits)
+        read = usable(found, subscriptions, options.skip_bad)
         return compile_subscriptions(read, engine=engine, dtd=graph, dtd_trust=dtd_trust)
     assert program is not None
     names = ("--namespaces", "--ns", "--default-ns", "--unsupported", "--skip-bad")
@@ -335,48 +328,44 @@ def read_matcher(
     return matcher.with_limits(read_limits(options.limits, matcher.limits))
 
 
-def parse_event_subscriptions(
-    file: Path, limits: Limits, interfaces: dict[Any, Any] | None = None
-) -> EventSubscriptions:
-    """The subscriptions of events in a file, with the errors of those that cannot be used."""
-    from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415 - keeps --help fast
+@contextmanager
+def _reading_shown() -> Iterator[Callable[[int, int], None]]:
+    """Show how many subscriptions were read, where they are so many that one waits for them."""
+    advance: Callable[[int], None] | None = None
+    before = 0
 
-    return EventSubscriptions.from_file(file, interfaces=interfaces, skip_bad=True, limits=limits)
-
-
-class _ReadingShown:
-    """Shows how many subscriptions were read, where they are so many that one waits for them."""
-
-    AT_LEAST = 5_000
-
-    def __init__(self, stack: ExitStack) -> None:
-        self.stack = stack
-        self.advance: Callable[[int], None] | None = None
-        self.done = 0
-
-    def __call__(self, done: int, total: int) -> None:
-        if total < self.AT_LEAST:
+    def shown(done: int, total: int) -> None:
+        nonlocal advance, before
+        if total < _SHOWN_MIN:
             return
-        if self.advance is None:
-            self.advance = self.stack.enter_context(progress(total, False, "subscriptions"))
-        self.advance(done - self.done)
-        self.done = done
+        if advance is None:
+            advance = stack.enter_context(progress(total, False, "subscriptions"))
+        advance(done - before)
+        before = done
+
+    with ExitStack() as stack:
+        yield shown
 
 
-def list_bad(
-    subscriptions: Subscriptions | EventSubscriptions, file: Path, tell: Callable[[str], None]
-) -> None:
+def list_errors(errors: Sequence[str], good: int, where: object, tell: Teller) -> None:
+    """Tell all that is wrong with subscriptions, and how many are concerned, if any is."""
+    for error in errors:
+        tell(in_options(error))
+    bad, total = len(errors), len(errors) + good
+    if bad:
+        are = f"subscription{'' if total == 1 else 's'}"
+        tell(f"{where}: {bad:,} of {total:,} {are} cannot be used")
+
+
+def list_bad(subscriptions: Subscriptions | EventSubscriptions, file: Path, tell: Teller) -> None:
     """Tell all that is wrong with the subscriptions of a file, and how many are concerned."""
-    bad = len(subscriptions.errors)
-    if bad == 0:
+    if not subscriptions.errors:
         return
     from tamis.language.queries import lxml_would_help  # noqa: PLC0415 - for messages
     from tamis.language.subscriptions import Subscriptions  # noqa: PLC0415
 
-    for error in subscriptions.errors:
-        tell(in_options(f"{file}, {error}"))
-    total = bad + len(subscriptions)
-    tell(f"{file}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used")
+    errors = [f"{file}, {error}" for error in subscriptions.errors]
+    list_errors(errors, len(subscriptions), file, tell)
     if isinstance(subscriptions, Subscriptions) and lxml_would_help(
         subscriptions.errors, subscriptions.options
     ):

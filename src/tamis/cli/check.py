@@ -117,8 +117,9 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
 
 def _check_events(file: Path, limits: Limits) -> int:
     from tamis.events.explain import contradictions  # noqa: PLC0415 - keeps --help fast
+    from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
 
-    found = args.parse_event_subscriptions(file, limits=limits)
+    found = EventSubscriptions.from_file(file, skip_bad=True, limits=limits)
     args.list_bad(found, file, say)
     total = len(found) + len(found.errors)
     never = contradictions(found.table)
@@ -192,9 +193,6 @@ class AgainstLxml:
 
     A warning names each that lxml refuses to compile, such as one with names that came with the
     fifth edition of XML 1.0; it is not compared.
-
-    Raises:
-        MissingExtra: lxml is not installed.
     """
 
     def __init__(self, subscriptions: Subscriptions) -> None:
@@ -223,11 +221,7 @@ class AgainstLxml:
     def compare(
         self, document: Document | DocumentError, declared: DeclaredEncoding = "check"
     ) -> Compared:
-        """Match a document with both.
-
-        Raises:
-            DocumentError: Tamis cannot answer it.
-        """
+        """Match a document with both; a ``DocumentError`` where Tamis cannot answer it."""
         from tamis.documents.source import read  # noqa: PLC0415
         from tamis.matching.engines.lxml.execute import answer  # noqa: PLC0415
 

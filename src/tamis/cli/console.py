@@ -11,7 +11,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -67,12 +67,7 @@ class _WarningHandler(logging.Handler):
 
 @contextmanager
 def writing(name: str) -> Iterator[None]:
-    """End the command with a message if something cannot be written.
-
-    Raises:
-        Exit: it cannot.
-        BrokenPipeError: nobody reads it.
-    """
+    """End the command with a message if something cannot be written."""
     try:
         yield
     except BrokenPipeError:
@@ -155,32 +150,25 @@ def progress(
 
     Not where the results come out on a terminal too: they show the progress themselves.
 
-    Yields:
-        A function to call after each document, or with how many were done since the last call.
+    Yields a function to call after each document, or with how many were done since the last call.
     """
     if sys.stderr is None or not sys.stderr.isatty() or output_is_terminal:
         yield lambda _count=1: None
         return
-    from rich.console import Console  # noqa: PLC0415 - takes long to import
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
+    from rich import console, progress  # noqa: PLC0415 - takes long to import
 
     in_bytes = of == "bytes"
     columns = (
-        BarColumn(),
-        DownloadColumn() if in_bytes else MofNCompleteColumn(),
-        TextColumn("," if in_bytes else f"{of},"),
-        TimeRemainingColumn(compact=True),
-        TextColumn("left"),
+        progress.BarColumn(),
+        progress.DownloadColumn() if in_bytes else progress.MofNCompleteColumn(),
+        progress.TextColumn("," if in_bytes else f"{of},"),
+        progress.TimeRemainingColumn(compact=True),
+        progress.TextColumn("left"),
     )
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
+    terminal = console.Console(stderr=True)
+    with progress.Progress(
+        *columns, console=terminal, transient=True, redirect_stdout=False
+    ) as bar:
         task = bar.add_task("", total=total)
         yield lambda count=1: bar.advance(task, count)
 
@@ -188,28 +176,26 @@ def progress(
 # -- results, on standard output or in a file ------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class Results:
     """Where results go.
 
-    Args:
-        stream: what they are written to.
+    Attributes:
         name: what messages call it.
         at_once: pass each result on at once, for a reader who waits for it.
     """
 
-    def __init__(self, stream: IO[bytes], name: str, at_once: bool) -> None:
-        self.stream = stream
-        self.name = name
-        self.at_once = at_once
+    stream: IO[bytes]
+    name: str
+    at_once: bool
 
     @property
     def is_terminal(self) -> bool:
-        """Whether they come out on a terminal."""
         return self.stream.isatty()
 
     def write(self, result: Mapping[str, object]) -> None:
         """Write one object."""
-        self.write_bytes(encode(result))
+        self.write_bytes(to_json(result).encode() + b"\n")
 
     def write_text(self, text: str, end: str = "\n") -> None:
         """Write text for human readers, whatever the encoding of their terminal."""
@@ -222,28 +208,27 @@ class Results:
             self.stream.close()
 
     def write_bytes(self, data: bytes) -> None:
-        """Write bytes as they are."""
         with writing(self.name):
             self.stream.write(data)
             if self.at_once:
                 self.stream.flush()
 
 
-def encode(result: Mapping[str, object]) -> bytes:
-    r"""One line of JSON, in UTF-8.
+def to_json(value: object) -> str:
+    r"""A value as JSON that UTF-8 can hold.
 
     The bytes of a file name that is not UTF-8 are escaped as Python escapes them: the line is valid
     JSON, and ``os.fsencode`` gives the name back.
 
-    >>> encode({"document": "né.xml"}).decode()
-    '{"document": "né.xml"}\n'
-    >>> encode({"document": "n\udce9.xml"}).decode()
-    '{"document": "n\\udce9.xml"}\n'
+    >>> to_json({"document": "né.xml"}), to_json({"document": "n\udce9.xml"})
+    ('{"document": "né.xml"}', '{"document": "n\\udce9.xml"}')
     """
+    text = json.dumps(value, ensure_ascii=False)
     try:
-        return json.dumps(result, ensure_ascii=False).encode() + b"\n"
+        text.encode()
     except UnicodeEncodeError:
-        return json.dumps(result).encode() + b"\n"
+        return json.dumps(value)
+    return text
 
 
 def of_document(target: Target, record: int | None = None) -> dict[str, object]:

@@ -17,20 +17,8 @@ from tamis.cli.console import Status, progress, say, warn
 from tamis.cli.options import Option
 from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.core.limits import DEFAULT_LIMITS, Limits
-from tamis.core.threads import Flush
-from tamis.documents.files import (
-    NO_SUCH_NAME,
-    NameFilter,
-    expanded,
-    is_packed_tar,
-    is_tar,
-    is_zip,
-    list_folder,
-    reason,
-    tar_documents,
-    tar_members,
-    zip_members,
-)
+from tamis.core.threads import Flush, usable_cores
+from tamis.documents import files
 
 if TYPE_CHECKING:
     from tamis.documents.source import Document
@@ -80,18 +68,16 @@ class DocumentChoice(NamedTuple):
         ),
     ] = None
 
-    def names(self) -> NameFilter:
+    def names(self) -> files.NameFilter:
         """Which files of folders are read."""
-        return NameFilter(tuple(self.globs or ()), self.recursive)
+        return files.NameFilter(tuple(self.globs or ()), self.recursive)
 
 
 class Target(NamedTuple):
-    """A document that was asked for.
+    """A document that was asked for: where to read it, or why it cannot even be tried.
 
-    Attributes:
-        name: what the results call it.
-        document: where to read it, or why it cannot even be tried.
-        number: its number among those that stand one after the other, from 0, or None.
+    ``name`` is what the results call it; ``number`` counts documents that stand one after the
+    other, from 0.
     """
 
     name: str
@@ -110,9 +96,7 @@ Result = TypeVar("Result")
 class Documents:
     """The documents that DOCUMENT arguments stand for, which are found before any is read.
 
-    Args:
-        limits: bounds on each of them.
-        as_streams: documents may be of any size, and each is done with before the next is taken.
+    With ``as_streams`` they may be of any size, and each is done with before the next is taken.
     """
 
     def __init__(
@@ -158,20 +142,15 @@ class Documents:
         matcher: CompiledMatcher,
         record: str | None,
         advance: Callable[[], object],
+        threads: int | None,
         **options: Any,
     ) -> Iterator[tuple[Target, Match]]:
-        """Each document, or each record of each document, with its match.
+        """Each document, or each element ``record`` of each document, with its match.
 
-        Documents without any records are told of.
-
-        Args:
-            record: the tag of records; None to match whole documents.
-            advance: what :meth:`shown` yields.
-            options: as for :meth:`CompiledMatcher.match_many`.
-
-        Raises:
-            Exit: no document has any record.
+        Documents without any records are told of; if none has any, the command ends. ``advance`` is
+        what :meth:`shown` yields; ``options`` are those of :meth:`CompiledMatcher.match_many`.
         """
+        options["threads"] = threads or usable_cores()
         if record is None:
             for found in self.answered(partial(matcher.match_many, **options)):
                 yield found
@@ -194,11 +173,7 @@ class Documents:
 
     @contextmanager
     def shown(self, output_is_terminal: bool) -> Iterator[Callable[[], object]]:
-        """Show the progress on a terminal, in documents or bytes.
-
-        Yields:
-            A function to call after each document.
-        """
+        """Show the progress; yields a function to call after each document."""
         sizes = [_size(target.document) for target in self._targets]
         if self._as_streams or self._by or any(map(_has_stream, self._targets)):
             with progress(sum(sizes) or None, output_is_terminal, "bytes") as advance:
@@ -213,42 +188,42 @@ class Documents:
     def _found(self, argument: str) -> list[Target]:
         if argument == "-":
             return [find_document(argument)]
-        paths = expanded(argument)
+        paths = files.expanded(argument)
         if not paths:
-            raise UsageError(f"{argument}: {NO_SUCH_NAME}")
+            raise UsageError(f"{argument}: {files.NO_SUCH_NAME}")
         return [target for path in paths for target in self._of_path(path)]
 
     def _of_path(self, path: str) -> list[Target]:
         if not os.path.isdir(path):
             return self._of_file(path)
-        listing = list_folder(path, self._names)
+        listing = files.list_folder(path, self._names)
         self._tell_left_out(path, listing.left_out)
-        return [
-            target
-            for file, problem in listing.files
-            for target in (
-                self._of_file(file)
-                if problem is None
-                else [Target(file, UnreadableDocument(problem))]
-            )
-        ]
+        found: list[Target] = []
+        for file, problem in listing.files:
+            if problem is None:
+                found += self._of_file(file)
+            else:
+                found.append(Target(file, UnreadableDocument(problem)))
+        return found
 
     def _of_file(self, path: str) -> list[Target]:
         left_out: list[str] = []
         members: Sequence[Any]
         try:
-            if is_tar(path) and not is_packed_tar(path):
+            if files.is_tar(path) and not files.is_packed_tar(path):
                 with open(path, "rb") as file:
-                    members = list(tar_members(file, path, self._names, left_out))
-            elif is_zip(path):
-                members = zip_members(path, self._names, left_out)
+                    members = list(files.tar_members(file, path, self._names, left_out))
+            elif files.is_zip(path):
+                members = files.zip_members(path, self._names, left_out)
             else:
                 return [_file(path)]
         except UnreadableDocument as error:
             return [Target(path, error)]
         except Exception as error:  # whatever damaged archives make tarfile raise
             return [
-                Target(path, UnreadableDocument(f"cannot read the tar archive: {reason(error)}"))
+                Target(
+                    path, UnreadableDocument(f"cannot read the tar archive: {files.reason(error)}")
+                )
             ]
         self._tell_left_out(path, left_out)
         return [Target(f"{path}/{member.name}", member) for member in members]
@@ -298,7 +273,7 @@ class Documents:
             if isinstance(file, DocumentError):
                 yield target._replace(document=file)
                 return
-            for name, found in tar_documents(file, self._names, left_out):  # type: ignore[arg-type]
+            for name, found in files.tar_documents(file, self._names, left_out):  # type: ignore[arg-type]
                 member = Target(f"{target.name}/{name}" if name else target.name, found)
                 if isinstance(found, DocumentError) or self._as_streams:
                     yield member
@@ -309,11 +284,10 @@ class Documents:
         self._tell_left_out(target.name, left_out)
 
     def _data(self, file: Any) -> bytes | DocumentError:
-        """What is in a member of an archive that may end inside of it."""
         try:
             data: bytes = file.read(self.limits.document_bytes + 1)
         except Exception as error:  # whatever damaged archives make tarfile raise
-            return UnreadableDocument(f"cannot read it from the archive: {reason(error)}")
+            return UnreadableDocument(f"cannot read it from the archive: {files.reason(error)}")
         return data
 
 
@@ -342,7 +316,7 @@ def _size(document: object) -> int:
 
 def _has_stream(target: Target) -> bool:
     path = str(target.document) if isinstance(target.document, Path) else ""
-    return is_tar(path) and is_packed_tar(path)
+    return files.is_tar(path) and files.is_packed_tar(path)
 
 
 @contextmanager
@@ -361,9 +335,8 @@ def _opened(
     try:
         file = document.open("rb")
     except (OSError, ValueError) as error:
-        yield UnreadableDocument(
-            f"cannot read {document}: {getattr(error, 'strerror', None) or error}"
-        )
+        problem = getattr(error, "strerror", None) or error
+        yield UnreadableDocument(f"cannot read {document}: {problem}")
         return
     with file:
         yield file if count_bytes is None else _Counted(file, count_bytes)  # type: ignore[misc]

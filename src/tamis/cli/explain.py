@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -111,10 +111,7 @@ def _of_documents(
         return "\n".join(outline(query))
     from tamis.matching.matcher import compile_subscriptions  # noqa: PLC0415
 
-    prefixes, default = declared.read()
-    matcher = compile_subscriptions(
-        [("expression", expression)], namespaces=prefixes, default_namespace=default, limits=limits
-    )
+    matcher = compile_subscriptions([("expression", expression)], **declared.read(), limits=limits)
     found = find_document(document).document
     try:
         if isinstance(found, DocumentError):
@@ -135,14 +132,8 @@ def _of_transformation(
 ) -> str:
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 
-    prefixes, default = declared.read()
     transformer = Transformer(
-        namespaces=prefixes,
-        default_namespace=default,
-        strategy=strategy,
-        dtd=dtd,
-        root=root,
-        limits=limits,
+        **declared.read(), strategy=strategy, dtd=dtd, root=root, limits=limits
     )
     transformer.add("expression", text)
     return transformer.explain("expression")
@@ -184,8 +175,6 @@ _WIDTH = 60  # longer expressions are cut, but for the first line
 
 
 class _Part(NamedTuple):
-    """A part of a query: its text, what it means, and its own parts."""
-
     text: str
     meaning: str
     parts: tuple[_Part, ...] = ()
@@ -208,6 +197,7 @@ def outline(query: model.Query) -> Iterator[str]:
     engine: automaton
     """
     from tamis.matching.planner import reason_of  # noqa: PLC0415 - keeps --help fast
+    from tamis.matching.projection import projection_of  # noqa: PLC0415
 
     whole = _of_expression(query.expression)
     yield whole.text
@@ -216,7 +206,15 @@ def outline(query: model.Query) -> Iterator[str]:
     yield from _branches(whole.parts, "")
     for prefix, uri in query.namespaces:
         yield f"{prefix or 'default namespace'}: {uri}"
-    yield f"reads: {', '.join(_read(query))}"
+    projection = projection_of(query.expression)
+    reads = {
+        "elements": True,
+        "attributes": projection.attributes,
+        "text": projection.text,
+        "comments and processing instructions": projection.misc,
+        "the prefixes of names": projection.prefixes,
+    }
+    yield f"reads: {', '.join(what for what, is_read in reads.items() if is_read)}"
     yield f"engine: {reason_of(query)}"
 
 
@@ -227,21 +225,6 @@ def _branches(parts: tuple[_Part, ...], indent: str) -> Iterator[str]:
         meaning = f": {part.meaning}" if part.meaning else ""
         yield f"{indent}{'└─' if is_last else '├─'} {text}{meaning}"
         yield from _branches(part.parts, indent + ("   " if is_last else "│  "))
-
-
-def _read(query: model.Query) -> Iterator[str]:
-    from tamis.matching.projection import projection_of  # noqa: PLC0415 - keeps --help fast
-
-    projection = projection_of(query.expression)
-    yield "elements"
-    if projection.attributes:
-        yield "attributes"
-    if projection.text:
-        yield "text"
-    if projection.misc:
-        yield "comments and processing instructions"
-    if projection.prefixes:
-        yield "the prefixes of names"
 
 
 def _of_expression(expression: model.Expression) -> _Part:
@@ -260,15 +243,11 @@ def _of_expression(expression: model.Expression) -> _Part:
         case model.Not(operand):
             return _Part(text, "this is false", (_of_expression(operand),))
         case model.And(operands):
-            return _Part(text, "all of these are true", _of_all(operands))
+            return _Part(text, "all of these are true", tuple(map(_of_expression, operands)))
         case model.Or(operands):
-            return _Part(text, "some of these is true", _of_all(operands))
+            return _Part(text, "some of these is true", tuple(map(_of_expression, operands)))
         case model.Constant():
             return _Part(text, "")
-
-
-def _of_all(expressions: Iterable[model.Expression]) -> tuple[_Part, ...]:
-    return tuple(map(_of_expression, expressions))
 
 
 def _of_value(value: model.Value) -> tuple[_Part, ...]:
@@ -295,12 +274,14 @@ def _of_paths(paths: tuple[model.Path, ...]) -> tuple[_Part, ...]:
 
 
 def _of_path(path: model.Path) -> tuple[_Part, ...]:
-    return tuple(_of_step(step) for step in path.steps) or (_Part("/", "the document node"),)
-
-
-def _of_step(step: model.Step) -> _Part:
-    text = f"{step.axis.value}::{print_test(step.test)}"
-    return _Part(text, "", tuple(map(_of_predicate, step.predicates)))
+    return tuple(
+        _Part(
+            f"{step.axis.value}::{print_test(step.test)}",
+            "",
+            tuple(map(_of_predicate, step.predicates)),
+        )
+        for step in path.steps
+    ) or (_Part("/", "the document node"),)
 
 
 def _of_predicate(predicate: model.Predicate) -> _Part:

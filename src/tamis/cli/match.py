@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from click.exceptions import Exit
@@ -11,7 +12,6 @@ from tamis.cli.console import Results, Status, of_document, of_error, open_resul
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
-from tamis.core.threads import usable_cores
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Which
@@ -117,7 +117,7 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
             matcher,
             record,
             advance,
-            threads=threads or usable_cores(),
+            threads=threads,
             nodes=which,
             values=values,
             declared_encoding=declared_encoding,
@@ -135,18 +135,16 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         raise Exit(Status.DOCUMENTS)
 
 
+@dataclass
 class _Answers:
     """Writes what was found, and counts the errors."""
 
-    def __init__(
-        self, results: Results, matching_only: bool, with_nodes: bool, with_values: bool
-    ) -> None:
-        self.results = results
-        self.matching_only = matching_only
-        self.with_nodes = with_nodes
-        self.with_values = with_values
-        self.errors = 0
-        self.matched = False
+    results: Results
+    matching_only: bool
+    with_nodes: bool
+    with_values: bool
+    errors: int = 0
+    matched: bool = False
 
     def write(self, target: Target, found: Match) -> None:
         if found.error is not None:

@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import Status, in_options, open_results, progress
+from tamis.cli.console import Status, in_options, open_results, progress, to_json
 from tamis.cli.options import Argument, FileName, Option
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores
 
 if TYPE_CHECKING:
     from tamis.core.errors import SubscriptionId
-    from tamis.core.limits import Limits
     from tamis.events.answers import EventAnswers
     from tamis.events.matcher import EventMatcher
-    from tamis.events.subscriptions import EventSubscriptions
 
 EXAMPLES = """\b
 Examples:
@@ -102,11 +100,16 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     before more is waited for.
     """
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
+    from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415
 
     if events.count(FileName("-")) > 1:
         raise UsageError("standard input can be read only once: give - once")
     limits = args.read_limits(limit)
-    read = _read_subscriptions(subscriptions, interfaces, skip_bad, limits)
+    belonging = None if interfaces is None else _read_interfaces(interfaces)
+    found = EventSubscriptions.from_file(
+        subscriptions, interfaces=belonging, skip_bad=True, limits=limits
+    )
+    read = args.usable(found, subscriptions, skip_bad)
     if by == "interface" and read.interface_ids is read.ids:
         raise UsageError(
             "--by interface needs to know which subscriptions belong to each: give --interfaces, "
@@ -125,7 +128,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     ):
         lines = _Lines(ids[by], matching_only)
         for name in events:
-            file = f'"file": {_json(name)}, ' if len(events) > 1 else ""
+            file = f'"file": {to_json(name)}, ' if len(events) > 1 else ""
             place = "row" if name.endswith(_PARQUET) else "line"
             try:
                 for answers in _answers(matcher, name, by, threads or usable_cores()):
@@ -134,7 +137,7 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
             except UsageError as error:  # a column that filters name is of a type that none can be
                 if not name.endswith(_PARQUET):
                     raise
-                results.write_bytes(f'{{{file}"error": {_json(f"{name}: {error}")}}}\n'.encode())
+                results.write_bytes(f'{{{file}"error": {to_json(f"{name}: {error}")}}}\n'.encode())
                 errors += 1
             advance()
     if errors:
@@ -153,18 +156,6 @@ def _answers(
     if sys.stdin is None:  # as it is after <&-
         raise UsageError("standard input is closed")
     return matcher.ndjson_answers(sys.stdin.buffer, by, threads)
-
-
-def _read_subscriptions(
-    file: Path, interfaces: Path | None, skip_bad: bool, limits: Limits
-) -> EventSubscriptions:
-    """The subscriptions of events in a file; those that cannot be used are listed.
-
-    Raises:
-        Exit: some cannot be used, and ``skip_bad`` is false.
-    """
-    belonging = None if interfaces is None else _read_interfaces(interfaces)
-    return args.usable(args.parse_event_subscriptions(file, limits, belonging), file, skip_bad)
 
 
 def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
@@ -204,12 +195,7 @@ def _json_interface(line: str) -> tuple[SubscriptionId, SubscriptionId] | None:
 
 
 class _Lines:
-    """Makes lines of answers, many at a time, as ``results.encode`` would of each.
-
-    Args:
-        ids: of what matches.
-        matching_only: leave out what matched nothing.
-    """
+    """Makes lines of answers, many at a time, as ``Results.write`` would of each."""
 
     def __init__(self, ids: Sequence[SubscriptionId], matching_only: bool) -> None:
         self.ids = ids
@@ -217,11 +203,7 @@ class _Lines:
         self._written: dict[int, str] = {}
 
     def of(self, answers: EventAnswers, beginning: str) -> bytes:
-        """The lines of some events.
-
-        Args:
-            beginning: of each, up to the line or row.
-        """
+        """The lines of some events; ``beginning`` is of each, up to the line or row."""
         assert answers.lines is not None
         lines = []
         every = zip(answers.lines.tolist(), answers.lists(), strict=True)
@@ -230,7 +212,7 @@ class _Lines:
                 ids = ", ".join(map(self._id, matches))
                 lines.append(f'{beginning}{line}, "matches": [{ids}]}}\n')
             elif number in answers.errors:
-                error = _json(in_options(answers.errors[number].message))
+                error = to_json(in_options(answers.errors[number].message))
                 lines.append(f'{beginning}{line}, "error": {error}}}\n')
             elif not self.matching_only:
                 lines.append(f'{beginning}{line}, "matches": []}}\n')
@@ -239,15 +221,5 @@ class _Lines:
     def _id(self, number: int) -> str:
         written = self._written.get(number)
         if written is None:
-            written = self._written[number] = _json(self.ids[number])
+            written = self._written[number] = to_json(self.ids[number])
         return written
-
-
-def _json(value: object) -> str:
-    """A value as JSON, which UTF-8 can hold."""
-    text = json.dumps(value, ensure_ascii=False)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return json.dumps(value)
-    return text

@@ -27,7 +27,7 @@ from typing import (
 
 import click
 
-from tamis.cli.console import reported, writing
+from tamis.cli.console import open_results, reported, writing
 from tamis.core.errors import UsageError
 from tamis.core.lazy import registered
 
@@ -37,34 +37,33 @@ FileName = NewType("FileName", str)
 _NAMES_OF_HELP = {"help_option_names": ["--help", "-h"]}
 _SHORT = {"--subscriptions": "-s"}
 
+COMPLETIONS = Path(__file__).parent / "completions"
+"""The completions of shells, which scripts/make-completions writes."""
+EXAMPLES = {
+    "completion": """\b
+Examples:
+  source <(tamis completion bash)       # in ~/.bashrc
+  source <(tamis completion zsh)        # in ~/.zshrc, below compinit
+  tamis completion fish > ~/.config/fish/completions/tamis.fish
+"""
+}
+
 
 class Option:
     """An option.
 
     Args:
         names: without any, that of the parameter.
-        show_default: what the help says instead of the default.
         min: the least number.
+        settings: of ``click.Option``. ``show_default`` replaces the default in the help.
     """
 
-    def __init__(
-        self,
-        *names: str,
-        metavar: str | None = None,
-        help: str = "",
-        show_default: str | None = None,
-        min: int | None = None,
-        hidden: bool = False,
-    ) -> None:
+    def __init__(self, *names: str, min: int | None = None, **settings: Any) -> None:
         self.names = [name for long in names for name in (_SHORT.get(long), long) if name]
-        self.metavar = metavar
-        self.help = help
-        self.show_default = show_default
         self.min = min
-        self.hidden = hidden
+        self.settings = {"show_default": True, "help": "", **settings}
 
     def parameter(self, key: str, name: str, kind: Any, default: Any) -> click.Parameter:
-        """The option of click, whose value is given under a key."""
         item, is_many = _item_of(kind)
         is_required = default is inspect.Parameter.empty
         return click.Option(
@@ -75,10 +74,7 @@ class Option:
             required=is_required,
             # To click from 8.3 on, None is a default, and what is required has been given.
             **({} if is_required else {"default": default}),
-            show_default=self.show_default or True,
-            metavar=self.metavar,
-            help=self.help,
-            hidden=self.hidden,
+            **self.settings,
         )
 
 
@@ -89,7 +85,6 @@ class Argument(NamedTuple):
     help: str
 
     def parameter(self, key: str, _name: str, kind: Any, default: Any) -> click.Parameter:
-        """The argument of click, whose value is given under a key."""
         item, is_many = _item_of(kind)
         made = _Argument(
             [key],
@@ -138,13 +133,15 @@ def command(function: Callable[..., None], name: str, examples: str) -> click.Co
     """The command that calls a function."""
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     params = [made for one in parameters for made in _click_parameters(one)]
+    groups = {one.name: one.annotation for one in parameters if _is_group(one)}
 
     def call(**given: Any) -> None:
-        values = {key: _as_declared(value) for key, value in given.items()}
-        for one in parameters:
-            if (group := _group_of(one)) is not None:
-                fields = {field: values.pop(_key(one, field)) for field in group._fields}
-                values[one.name] = group(**fields)
+        values = {
+            key: (list(value) or None) if isinstance(value, tuple) else value
+            for key, value in given.items()
+        }
+        for key, group in groups.items():
+            values[key] = group(*[values.pop(f"{key}_{field}") for field in group._fields])
         function(**values)
 
     return _Command(
@@ -158,27 +155,19 @@ def command(function: Callable[..., None], name: str, examples: str) -> click.Co
 
 
 def _click_parameters(parameter: inspect.Parameter) -> Iterator[click.Parameter]:
-    group = _group_of(parameter)
-    if group is None:
-        kind, how = get_args(parameter.annotation)
-        yield how.parameter(parameter.name, parameter.name, kind, parameter.default)
+    name, declared = parameter.name, parameter.annotation
+    if not _is_group(parameter):
+        kind, how = get_args(declared)
+        yield how.parameter(name, name, kind, parameter.default)
         return
-    for field, annotation in get_type_hints(group, include_extras=True).items():
+    for field, annotation in get_type_hints(declared, include_extras=True).items():
         kind, how = get_args(annotation)
-        yield how.parameter(_key(parameter, field), field, kind, group._field_defaults[field])
+        yield how.parameter(f"{name}_{field}", field, kind, declared._field_defaults[field])
 
 
-def _group_of(parameter: inspect.Parameter) -> Any:
-    """The class of a group of options; None if the parameter is a single one."""
-    return parameter.annotation if hasattr(parameter.annotation, "_fields") else None
-
-
-def _key(parameter: inspect.Parameter, field: str) -> str:
-    return f"{parameter.name}_{field}"
-
-
-def _as_declared(value: Any) -> Any:
-    return (list(value) or None) if isinstance(value, tuple) else value
+def _is_group(parameter: inspect.Parameter) -> bool:
+    """Whether the parameter is a group of options, and not a single one."""
+    return hasattr(parameter.annotation, "_fields")
 
 
 def _item_of(kind: Any) -> tuple[Any, bool]:
@@ -254,8 +243,7 @@ class Commands(_Command, click.Group):
         self.modules = modules or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """In their order, not in that of the alphabet."""
-        return list(self.commands)
+        return list(self.commands)  # in their order, not in that of the alphabet
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Give the option whose value may be left out its default."""
@@ -263,14 +251,12 @@ class Commands(_Command, click.Group):
         return super().parse_args(ctx, whole)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command that is asked for."""
         with reported():
             return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that is called, imported."""
         name, found, rest = super().resolve_command(ctx, args)
         return name, None if found is None else self.imported(str(found.name)), rest
 
@@ -291,3 +277,13 @@ class Commands(_Command, click.Group):
             return group
         examples = module.EXAMPLES if isinstance(module.EXAMPLES, str) else module.EXAMPLES[name]
         return command(getattr(module, called), name, examples)
+
+
+def completion(
+    shell: Annotated[
+        Literal["bash", "zsh", "fish"], Argument(metavar="SHELL", help="bash, zsh or fish.")
+    ],
+) -> None:
+    """Print the completion of commands and options for a shell."""
+    with open_results() as results:
+        results.write_bytes((COMPLETIONS / f"tamis.{shell}").read_bytes())

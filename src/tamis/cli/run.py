@@ -196,9 +196,7 @@ def _stream(
 ) -> None:
     """Match what comes into folders, until the stream ends or a signal comes.
 
-    Args:
-        read: makes a program of the file of subscriptions.
-        wanted: the arguments of ``tamis.spark.stream`` about documents.
+    ``wanted`` are the arguments of ``tamis.spark.stream`` about documents.
     """
     from tamis import spark  # noqa: PLC0415
     from tamis.spark.postgres import is_postgres  # noqa: PLC0415
@@ -307,8 +305,10 @@ def _properties(settings: Sequence[str]) -> dict[str, str]:
     >>> _properties(["spark.executor.memory=4g"])
     {'spark.executor.memory': '4g'}
     """
+    found: dict[str, str] = {}
     for setting in settings:
-        if "=" not in setting:
+        key, equals, value = setting.partition("=")
+        if not equals:
             raise UsageError(f"--conf {setting}: expected KEY=VALUE")
-    pairs = (setting.partition("=") for setting in settings)
-    return {key.strip(): value for key, _, value in pairs}
+        found[key.strip()] = value
+    return found

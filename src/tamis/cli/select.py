@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Results,
-    Status,
-    about,
-    in_options,
-    of_document,
-    of_error,
-    open_results,
-    say,
-    warn,
-)
+from tamis.cli import console
+from tamis.cli.console import Results, Status, open_results, say
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UnsupportedExpression, UsageError
-from tamis.core.threads import usable_cores
 from tamis.language.model import Nodes
 from tamis.language.values import number_string, value_string
 from tamis.language.xpath import Operand, parse_value
@@ -122,7 +113,6 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
 
     if null and as_json:
         raise UsageError("--null is for text: with --json each result is one line")
-    prefixes, default = namespaces.read()
     operand: Operand | None = None
     try:
         parsed = parse_value(expression, namespaces.declared())
@@ -133,10 +123,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
             raise
     if operand is None:
         matcher = compile_subscriptions(
-            {_ID: expression},
-            namespaces=prefixes,
-            default_namespace=default,
-            unsupported=unsupported,
+            {_ID: expression}, **namespaces.read(), unsupported=unsupported
         )
     else:
         matcher = value_matcher(operand)
@@ -144,14 +131,14 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     given = Documents(documents, choice, matcher.limits, as_streams=record is not None)
     is_one = given.is_one and choice.concatenated is None
     with open_results(output) as results, given.shown(results.is_terminal) as advance:
-        spec = _OutputSpec(as_json, value, not is_one, "\0" if null else "\n")
-        printer = _Printer(results, operand, spec)
+        end = "\0" if null else "\n"
+        printer = _Printer(results, operand, as_json, value, has_names=not is_one, end=end)
         which: Which = "first" if first else "all"
         for target, found in given.matched(
             matcher,
             record,
             advance,
-            threads=threads or usable_cores(),
+            threads=threads,
             nodes=which,
             values=value or as_json,
             declared_encoding=declared_encoding,
@@ -163,44 +150,35 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         raise Exit(Status.DOCUMENTS)
 
 
-class _OutputSpec(NamedTuple):
-    """How results are written.
+@dataclass
+class _Printer:
+    """Prints what was selected, and counts the errors.
 
     Attributes:
+        operand: what to evaluate instead, if the expression selects no nodes.
         as_json: one object each.
         values: as text, print values instead of markup.
         has_names: as text, print the document's name and the line before each.
         end: as text, what ends each.
     """
 
+    results: Results
+    operand: Operand | None
     as_json: bool
     values: bool
     has_names: bool
     end: str
-
-
-class _Printer:
-    """Prints what was selected, and counts the errors.
-
-    Args:
-        operand: what to evaluate instead, if the expression selects no nodes.
-    """
-
-    def __init__(self, results: Results, operand: Operand | None, spec: _OutputSpec) -> None:
-        self.results = results
-        self.operand = operand
-        self.spec = spec
-        self.errors = 0
-        self.found = False
+    errors: int = 0
+    found: bool = False
 
     def write(self, target: Target, found: Match) -> None:
         error = found.error or found.failed.get(_ID)
         if error is not None:
             self.errors += 1
-            if self.spec.as_json:
-                self.results.write(of_error(target, error, found.record))
+            if self.as_json:
+                self.results.write(console.of_error(target, error, found.record))
             else:
-                say(about(target.label, error))
+                say(console.about(target.label, error))
         elif self.operand is not None:
             self.write_value(target, found.document_nodes.value(self.operand), found.record)
         elif (value := found.document_nodes.lxml_value(_ID)) is not None:
@@ -210,29 +188,29 @@ class _Printer:
 
     def write_value(self, target: Target, value: bool | float | str, record: int | None) -> None:
         self.found = True
-        if self.spec.as_json:
-            self.results.write({**of_document(target, record), "value": _json_value(value)})
+        if self.as_json:
+            self.results.write({**console.of_document(target, record), "value": _json_value(value)})
         else:
-            where = f"{target.label}:" if self.spec.has_names else ""
-            self.results.write_text(where + value_string(value), self.spec.end)
+            where = f"{target.label}:" if self.has_names else ""
+            self.results.write_text(where + value_string(value), self.end)
 
     def write_nodes(self, target: Target, found: Match) -> None:
         self.found = True
         selection = found.nodes(_ID)
-        if self.spec.as_json:
-            document = of_document(target, found.record)
+        if self.as_json:
+            document = console.of_document(target, found.record)
             for node, text, value in zip(
                 selection, selection.fragments(), selection.values(), strict=True
             ):
                 self.results.write({**document, **node._asdict(), "text": text, "value": value})
         else:
-            texts = selection.values() if self.spec.values else selection.fragments()
+            texts = selection.values() if self.values else selection.fragments()
             for node, text in zip(selection, texts, strict=True):
-                where = f"{target.label}:{node.line}:" if self.spec.has_names else ""
-                self.results.write_text(where + text, self.spec.end)
+                where = f"{target.label}:{node.line}:" if self.has_names else ""
+                self.results.write_text(where + text, self.end)
         if selection.is_cut:
             only = f"only the first {len(selection):,} nodes: the limit {selection.cut_by}"
-            warn(in_options(f"{target.label}: {only}"))
+            console.warn(console.in_options(f"{target.label}: {only}"))
 
 
 def _json_value(value: bool | float | str) -> bool | int | float | str:

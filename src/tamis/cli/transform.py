@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import (
-    Results,
-    Status,
-    in_options,
-    of_document,
-    of_error,
-    open_results,
-    say,
-    warn,
-)
+from tamis.cli import console
+from tamis.cli.console import Results, Status, open_results
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
@@ -97,42 +89,32 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
 def _read(
     files: list[Path], prefixes: Mapping[str, str], skip_bad: bool, limits: Limits
 ) -> Mapping[SubscriptionId, Transformation]:
-    """The subscriptions that can be used; the others are listed on standard error.
-
-    Raises:
-        Exit: there are others, and ``skip_bad`` is false.
-    """
-    from tamis.language.flwr.files import read_transformations  # noqa: PLC0415
+    """The subscriptions that can be used; the others are listed, and end the command."""
+    from tamis.language.flwr import read_transformations  # noqa: PLC0415
 
     found = read_transformations(files, prefixes, limits)
-    tell = warn if skip_bad else say
-    for refused in found.refused:
-        tell(in_options(f"{refused.file}, {refused.error}"))
-    where = ", ".join(map(str, files))
-    if found.refused:
-        bad, total = len(found.refused), len(found.refused) + len(found.transformations)
-        tell(
-            f"{where}: {bad:,} of {total:,} subscription{'' if total == 1 else 's'} cannot be used"
-        )
-        if not skip_bad:
-            raise Exit(Status.USAGE)
-    if not found.transformations:
-        warn(f"{where} has no subscriptions{' that can be used' if found.refused else ''}")
+    good, where = len(found.transformations), ", ".join(map(str, files))
+    errors = [f"{refused.file}, {refused.error}" for refused in found.refused]
+    args.list_errors(errors, good, where, console.warn if skip_bad else console.say)
+    args.check_usable(len(errors), good, where, skip_bad)
     return found.transformations
 
 
 def _write(results: Results, target: Target, messages: Messages) -> int:
     """Write the messages of a document, and say how many errors there are."""
     if messages.error is not None:
-        results.write(of_error(target, messages.error))
+        results.write(console.of_error(target, messages.error))
         return 1
     errors = 0
     for message in messages:
-        line: dict[str, object] = {**of_document(target), "subscription": message.subscription}
+        line: dict[str, object] = {
+            **console.of_document(target),
+            "subscription": message.subscription,
+        }
         if message.error is None:
             line["message"] = message.text
         else:
-            line["error"] = in_options(str(message.error))
+            line["error"] = console.in_options(str(message.error))
             errors += 1
         results.write(line)
     return errors

@@ -79,9 +79,8 @@ class Analyzer:
     ) -> T:
         """Read an expression by a method of this object; a refusal has a hint.
 
-        Args:
-            as_boolean: nothing but the truth of it matters, and the nodes of a path.
-            with_hint: look for a supported expression that means the same.
+        ``as_boolean``: nothing but the truth of it matters, and the nodes of a path. With
+        ``with_hint``, look for a supported expression that means the same.
         """
         try:
             with tree.bounded_recursion():
@@ -89,17 +88,8 @@ class Analyzer:
         except UnsupportedExpression as error:
             refusal = error
         self.check(syntax)  # what is not XPath at all is said first
-        if with_hint:
-            refusal = self._with_hint(refusal, syntax, read, as_boolean)
-        raise refusal from None
-
-    def _with_hint(
-        self,
-        refusal: UnsupportedExpression,
-        syntax: Syntax,
-        read: Callable[[Syntax], T],
-        as_boolean: bool,
-    ) -> UnsupportedExpression:
+        if not with_hint:
+            raise refusal from None
         # Only refusals need these, and they take 8 ms.
         from tamis.language.constraints import is_filter  # noqa: PLC0415
         from tamis.language.equivalents import equivalent  # noqa: PLC0415
@@ -112,7 +102,7 @@ class Analyzer:
             hint = f"write {found.text}"
             if not found.selects:
                 hint += ", which matches the same documents, but selects nothing"
-        return UnsupportedExpression(refusal.message, self.text, refusal.position, hint)
+        raise UnsupportedExpression(refusal.message, self.text, refusal.position, hint) from None
 
     @contextmanager
     def in_predicate(self) -> Iterator[None]:

@@ -99,9 +99,8 @@ class Column(Sequence[T]):
 
     def __iter__(self) -> Iterator[T]:
         for first in range(0, len(self), _CHUNK):
-            yield from self._read(
-                self.starts[first : first + _CHUNK], self.ends[first : first + _CHUNK]
-            )
+            some = slice(first, first + _CHUNK)
+            yield from self._read(self.starts[some], self.ends[some])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Column | tuple | list):

@@ -30,6 +30,7 @@ from typing import NamedTuple, NoReturn
 from tamis.core.errors import SubscriptionError, SubscriptionLimitError, SubscriptionSyntaxError
 from tamis.core.lazy import lazy_pattern
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.language.grammar import Token
 
 Constant = str | int | float | bool
 """What a constraint compares with."""
@@ -98,22 +99,11 @@ _HINTS = {
 }
 
 
-class _Token(NamedTuple):
-    """A word, and where it is; ``kind`` is the name of the group that it matched."""
-
-    kind: str
-    text: str
-    start: int
-
-
 def parse_filters(expression: str, limits: Limits = DEFAULT_LIMITS) -> tuple[Filter, ...]:
     """The filters that an expression is a disjunction of, each once; so with their constraints.
 
-    ``in`` with values of several kinds becomes one for each kind.
-
-    Raises:
-        SubscriptionSyntaxError: it is no expression; with the place, and what is expected there.
-        SubscriptionLimitError: it reaches a limit.
+    ``in`` with values of several kinds becomes one for each kind. A ``SubscriptionSyntaxError``
+    tells the place, and what is expected there; a ``SubscriptionLimitError`` the limit.
 
     >>> for filter in parse_filters('area = "a1" and (temp > 30 or wind > 20.5)'):
     ...     print(filter[0], filter[1][1:])
@@ -168,7 +158,7 @@ class _Parser:
         self.count = 0  # of constraints, as they are written
         self.codes: dict[tuple[object, ...], int] = {}
         self.constraints: list[Constraint] = []
-        self.token = _Token("end", "", 0)
+        self.token = Token("end", "", 0)
         self._position = 0
         self._next()
 
@@ -182,7 +172,7 @@ class _Parser:
         return tuple(tuple(self.constraints[code] for code in filter) for filter in filters)
 
     def _disjunction(self, depth: int) -> Sequence[_Codes]:
-        start = self.token.start
+        start = self.token.position
         found = dict.fromkeys(self._conjunction(depth))
         self._check_filters(len(found), start)  # one `in` may already be several
         while self._takes("word", "or"):
@@ -191,7 +181,7 @@ class _Parser:
         return tuple(found)
 
     def _conjunction(self, depth: int) -> Iterable[_Codes]:
-        start = self.token.start
+        start = self.token.position
         terms = [self._term(depth)]
         count = len(terms[0])
         while self._takes("word", "and"):
@@ -203,7 +193,7 @@ class _Parser:
         return (tuple(dict.fromkeys(chain(*chosen))) for chosen in product(*terms))
 
     def _term(self, depth: int) -> Sequence[_Codes]:
-        start = self.token.start
+        start = self.token.position
         if not self._takes("symbol", "("):
             return [(self._code(each),) for each in self._constraint()]
         if depth == self.limits.subscription_nesting:
@@ -281,7 +271,7 @@ class _Parser:
         self._next()
         return token.text
 
-    def _value(self, expected: str) -> tuple[Constant, _Token]:
+    def _value(self, expected: str) -> tuple[Constant, Token]:
         token = self.token
         value: Constant
         if token.kind == "string":
@@ -290,16 +280,15 @@ class _Parser:
             value = self._number(token)
         elif token.kind == "word" and token.text in ("true", "false"):
             value = token.text == "true"
+        elif token.kind == "word" and token.text not in _HINTS:
+            hint = f'a string is written in quotes: "{_cut(token.text)}"; attributes are not '
+            self._expected(expected, hint + "compared with each other")
         else:
-            hint = None
-            if token.kind == "word" and token.text not in _HINTS:
-                hint = f'a string is written in quotes: "{_cut(token.text)}"; attributes are not '
-                hint += "compared with each other"
-            self._expected(expected, hint)
+            self._expected(expected)
         self._next()
         return value, token
 
-    def _string(self, token: _Token) -> str:
+    def _string(self, token: Token) -> str:
         inner = token.text[1:-1]
         if token.text[0] == "'":  # as JSON has it
             inner = re.sub(r"\\.|\"", _double_quoted, inner, flags=re.DOTALL)
@@ -313,14 +302,14 @@ class _Parser:
             )
         return self._encodable(value, token)
 
-    def _encodable(self, text: str, token: _Token) -> str:
+    def _encodable(self, text: str, token: Token) -> str:
         try:
             text.encode()
         except UnicodeEncodeError:
             self._fail("half of a surrogate pair is no character", token)
         return text
 
-    def _number(self, token: _Token) -> int | float:
+    def _number(self, token: Token) -> int | float:
         if any(character in token.text for character in ".eE"):
             value = float(token.text)
             if math.isinf(value):
@@ -343,14 +332,14 @@ class _Parser:
         if match is None:
             self._fail_at_character()
         kind = match.lastgroup or "end"
-        self.token = _Token(kind, match[kind], match.start(kind))
+        self.token = Token(kind, match[kind], match.start(kind))
         self._position = match.end()
 
     def _fail_at_character(self) -> NoReturn:
         start = self._position
         while self.text[start] in " \t\r\n":
             start += 1
-        found = _Token("character", self.text[start], start)
+        found = Token("character", self.text[start], start)
         if found.text in "\"'`":
             self._fail(f"there is no {found.text} at the end of this", found)
         word = re.compile(r"[\w.+-]+").match(self.text, start)
@@ -369,8 +358,8 @@ class _Parser:
                 hint = f"write {lower}"
         self._fail(f"expected {what}, found {found}", token, hint)
 
-    def _fail(self, message: str, token: _Token, hint: str | None = None) -> NoReturn:
-        raise SubscriptionSyntaxError(message, self.text, token.start, hint)
+    def _fail(self, message: str, token: Token, hint: str | None = None) -> NoReturn:
+        raise SubscriptionSyntaxError(message, self.text, token.position, hint)
 
     def _check_filters(self, count: int, start: int) -> None:
         most = self.limits.subscription_filters
@@ -382,7 +371,7 @@ class _Parser:
             )
 
     def _reached(self, message: str, start: int | None = None) -> NoReturn:
-        at = self.token.start if start is None else start
+        at = self.token.position if start is None else start
         raise SubscriptionLimitError(message, self.text, at)
 
 

@@ -45,10 +45,8 @@ without them, and 500 take 12 to 25.
 class Entries(NamedTuple):
     """Subscriptions that are still to be read.
 
-    Attributes:
-        lines: the lines of a file that they are in, from 1; or None.
-        refused: errors of other lines.
-        interfaces: of events, what lines of JSON say of interfaces, by id.
+    ``lines`` are those of a file that they are in, from 1; ``refused`` has the errors of others.
+    ``interfaces``, of events, is what lines of JSON say of interfaces, by id.
     """
 
     ids: Ids
@@ -116,27 +114,25 @@ def file_bytes(path: Path) -> bytes:
         raise UsageError(f"cannot read {str(path)!r}: {error}") from None
 
 
-class _Entry(NamedTuple):
-    id: SubscriptionId
-    expression: str | SubscriptionError
-    interface: object = None
+_Entry = tuple[SubscriptionId, str, object]
+"""An id, its expression, and what a line of JSON says of its interface, or None."""
 
 
 def _line_by_line(data: bytes, read: Callable[[int, bytes], _Entry | None]) -> Entries:
-    given = enumerate(data.split(b"\n"), start=1)
-    read_lines = ((number, read(number, line.removesuffix(b"\r"))) for number, line in given)
     refused: list[SubscriptionError] = []
     good: list[tuple[int, SubscriptionId, str]] = []
     interfaces: dict[SubscriptionId, object] = {}
-    for number, entry in read_lines:
-        if entry is None:
+    for number, line in enumerate(data.split(b"\n"), start=1):
+        try:
+            entry = read(number, line.removesuffix(b"\r"))
+        except SubscriptionError as error:
+            refused.append(error.located(str(number), number))
             continue
-        if isinstance(entry.expression, SubscriptionError):
-            refused.append(entry.expression.located(entry.id, number))
-            continue
-        good.append((number, entry.id, entry.expression))
-        if entry.interface is not None:
-            interfaces[entry.id] = entry.interface
+        if entry is not None:
+            id, expression, interface = entry
+            good.append((number, id, expression))
+            if interface is not None:
+                interfaces[id] = interface
     lines, ids, expressions = zip(*good, strict=True) if good else ((), (), ())
     numbers = np.array(lines, np.int64)
     return Entries(Ids.of(ids), Texts.of(expressions), numbers, refused, interfaces)
@@ -153,12 +149,11 @@ def _text_entries(data: bytes) -> Entries:
     for number in np.flatnonzero(found.tabs == ODD).tolist():
         line = int(found.lines[number])
         start, end = int(found.starts[number]), int(found.ends[number])
-        entry = _read_text_line(line, data[start:end])
-        if entry is None or isinstance(entry.expression, SubscriptionError):
+        try:
+            kept[number] = _read_text_line(line, data[start:end]) is not None
+        except SubscriptionError as error:
             kept[number] = False
-            if entry is not None and isinstance(entry.expression, SubscriptionError):
-                refused.append(entry.expression.located(entry.id, line))
-            continue
+            refused.append(error.located(str(line), line))
         tab = data.find(b"\t", start, end)
         found.tabs[number] = tab if tab >= 0 else NUMBERED
     if not kept.all():
@@ -189,37 +184,35 @@ def _read_text_line(number: int, line: bytes) -> _Entry | None:
     try:
         text = line.decode()
     except UnicodeDecodeError as error:
-        return _Entry(str(number), SubscriptionSyntaxError(f"the line is not UTF-8: {error}"))
+        raise SubscriptionSyntaxError(f"the line is not UTF-8: {error}") from None
     id, tab, expression = text.partition("\t")
     if tab:
-        return _Entry(id, expression)
+        return id, expression, None
     spaced = _SPACED.match(text)
     if spaced is None:
-        return _Entry(str(number), text)
+        return str(number), text, None
     # As XPath it would be a path that begins with the id, and never be true.
-    return _Entry(
-        str(number),
-        SubscriptionSyntaxError(
-            "an id and its expression are divided by a tab, and this line has none",
-            text,
-            spaced.end(1),
-            hint="put a tab here; or, if it is all one path, take the space away",
-        ),
+    raise SubscriptionSyntaxError(
+        "an id and its expression are divided by a tab, and this line has none",
+        text,
+        spaced.end(1),
+        hint="put a tab here; or, if it is all one path, take the space away",
     )
 
 
-def _read_json_line(number: int, line: bytes) -> _Entry | None:
-    if not line.strip():
-        return None
+def _read_json_line(_number: int, line: bytes) -> _Entry | None:
+    return read_json(line, "expression") if line.strip() else None
+
+
+def read_json(line: bytes, key: str) -> _Entry:
+    """An entry of a line of NDJSON whose text stands under a key; a ``SubscriptionSyntaxError``."""
     try:
         given = json.loads(line)
-        id, expression = _checked_pair((given["id"], given["expression"]))
-        return _Entry(id, expression, given.get("interface"))
+        return *_checked_pair((given["id"], given[key])), given.get("interface")
     except (ValueError, RecursionError) as error:
-        return _Entry(str(number), SubscriptionSyntaxError(f"the line is not JSON: {error}"))
+        raise SubscriptionSyntaxError(f"the line is not JSON: {error}") from None
     except (KeyError, TypeError, UsageError):
-        expected = 'expected an object {"id": …, "expression": "…"}'
-        return _Entry(str(number), SubscriptionSyntaxError(expected))
+        raise SubscriptionSyntaxError(f'expected an object {{"id": …, "{key}": "…"}}') from None
 
 
 def bad_ids(entries: Entries) -> Iterator[tuple[int, SubscriptionIdError]]:

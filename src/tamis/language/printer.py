@@ -7,12 +7,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from tamis.language import grammar as tree
 from tamis.language import model
 from tamis.language.grammar import PRECEDENCE, UNION, StepSyntax, Syntax
 from tamis.language.model import Axis, Expression, Path, Step
+
+T = TypeVar("T")
 
 
 def print_query(query: model.Query) -> str:
@@ -58,27 +61,31 @@ def print_path(path: Path) -> str:
 
     ``//`` stands for ``/descendant-or-self::node()/`` wherever that is a whole step in the middle.
     """
-    pieces = ["/"] if path.absolute else []
-    last = len(path.steps) - 1
+    steps = _joined(path.steps, path.absolute, model.DESCEND.__eq__, print_step)
+    return "/" + steps if path.absolute else steps
+
+
+def _joined(
+    steps: Sequence[T],
+    is_behind_slash: bool,
+    is_descend: Callable[[T], bool],
+    printed: Callable[[T], str],
+) -> str:
+    pieces: list[str] = []
     abbreviated = False
-    for index, step in enumerate(path.steps):
-        in_the_middle = index < last and (index > 0 or path.absolute)
-        abbreviated = in_the_middle and step == model.DESCEND and not abbreviated
-        if abbreviated:
-            pieces.append("/")  # with the separator before it this makes "//"
-            continue
-        pieces.append(print_step(step))
-        if index < last:
-            pieces.append("/")
-    return "".join(pieces)
+    for index, step in enumerate(steps):
+        in_the_middle = index < len(steps) - 1 and (index > 0 or is_behind_slash)
+        abbreviated = in_the_middle and is_descend(step) and not abbreviated
+        pieces.append("" if abbreviated else printed(step))  # between separators: "//"
+    return "/".join(pieces)
 
 
 def print_step(step: Step) -> str:
     """One step with its predicates."""
-    if step == Step(Axis.SELF, model.KindTest.NODE):
+    if step == model.HERE:
         return "."
     axis = {Axis.CHILD: "", Axis.ATTRIBUTE: "@"}.get(step.axis, f"{step.axis.value}::")
-    predicates = "".join(print_predicate(predicate) for predicate in step.predicates)
+    predicates = "".join(map(print_predicate, step.predicates))
     return f"{axis}{print_test(step.test)}{predicates}"
 
 
@@ -138,8 +145,7 @@ class TooLongError(Exception):
 def print_syntax(syntax: Syntax, parts_max: int) -> str:
     """Any XPath 1.0 expression, in abbreviated syntax.
 
-    Raises:
-        TooLongError: it has more than so many parts: trees may share some.
+    A ``TooLongError`` where it has more than so many parts: trees may share some.
 
     >>> from tamis.language.grammar import parse_syntax
     >>> from tamis.core.limits import Limits
@@ -185,13 +191,7 @@ class _SyntaxPrinter:
         return f"({text})" if level < weakest else text
 
     def steps(self, steps: Sequence[StepSyntax], is_behind_slash: bool) -> str:
-        pieces: list[str] = []
-        abbreviated = False
-        for index, step in enumerate(steps):
-            in_the_middle = index < len(steps) - 1 and (index > 0 or is_behind_slash)
-            abbreviated = in_the_middle and is_descend(step) and not abbreviated
-            pieces.append("" if abbreviated else self.step(step))
-        return "/".join(pieces)
+        return _joined(steps, is_behind_slash, is_descend, self.step)
 
     def step(self, step: StepSyntax) -> str:
         if step.test == "node()" and not step.predicates and step.axis in ("self", "parent"):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -26,7 +26,6 @@ Progress = Callable[[int, int], object]
 """Is told now and then how many expressions were read, and of how many."""
 
 _CHUNK = 1 << 16
-_NONE = np.zeros(0, np.int32)
 
 
 class ParseOptions(NamedTuple):
@@ -37,15 +36,17 @@ class ParseOptions(NamedTuple):
     limits: Limits
 
 
+_DEFAULTS = ParseOptions({}, "refuse", DEFAULT_LIMITS)
+
+
+@dataclass(eq=False, repr=False)
 class Queries(Sequence[Query]):
     """Queries; those that are plain have the first numbers, and become objects when asked for.
 
-    Args:
-        plain: the plain ones, as arrays.
-        others: the others.
+    Attributes:
         texts: expressions, all of the set.
         examples: for each plain query, which of the texts says it.
-        namespaces, limits: what these are read with.
+        options: how these are read.
 
     >>> from tamis.language.xpath import parse
     >>> queries = Queries.of([parse("//a"), parse("//b")])
@@ -53,49 +54,29 @@ class Queries(Sequence[Query]):
     (2, 0, True)
     """
 
-    def __init__(
-        self,
-        plain: PlainQueries,
-        others: Sequence[Query],
-        texts: Sequence[str],
-        examples: Int32,
-        namespaces: Mapping[str, str],
-        limits: Limits,
-        unsupported: Unsupported = "refuse",
-    ) -> None:
-        assert len(plain) == len(examples)
-        self.plain = plain
-        self.others = others
-        self.texts = texts
-        self._examples = examples
-        self._namespaces = namespaces
-        self._limits = limits
-        self._unsupported: Unsupported = unsupported
+    plain: PlainQueries
+    others: Sequence[Query]
+    texts: Sequence[str] = ()
+    examples: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
+    options: ParseOptions = _DEFAULTS
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> Queries:
         """Queries that were parsed; others than these of one's own stay as they are."""
         if isinstance(queries, Queries):
             return queries
-        return cls(NO_PLAIN_QUERIES, tuple(queries), (), _NONE, {}, DEFAULT_LIMITS)
+        return cls(NO_PLAIN_QUERIES, tuple(queries))
 
     @classmethod
-    def written(
-        cls,
-        texts: Sequence[str],
-        examples: Int32,
-        namespaces: Mapping[str, str],
-        limits: Limits,
-        unsupported: Unsupported = "refuse",
-    ) -> Queries:
+    def written(cls, texts: Sequence[str], examples: Int32, options: ParseOptions) -> Queries:
         """Queries of which only texts are known, and an example of each: parsed when asked for.
 
         >>> from tamis.language.xpath import parse
-        >>> queries = Queries.written(["//a", "//b", "//a"], np.array([0, 1]), {}, DEFAULT_LIMITS)
+        >>> queries = Queries.written(["//a", "//b", "//a"], np.array([0, 1]), _DEFAULTS)
         >>> len(queries), queries[1] == parse("//b")
         (2, True)
         """
-        result = cls(NO_PLAIN_QUERIES, (), texts, _NONE, namespaces, limits, unsupported)
+        result = cls(NO_PLAIN_QUERIES, (), texts, options=options)
         result.others = _Written(result, examples)
         return result
 
@@ -107,10 +88,8 @@ class Queries(Sequence[Query]):
         else:
             chosen = [self.others[number] for number in others.tolist()]
         if not with_plain:
-            return Queries(NO_PLAIN_QUERIES, chosen, (), _NONE, {}, DEFAULT_LIMITS)
-        result = copy.copy(self)
-        result.others = chosen
-        return result
+            return Queries(NO_PLAIN_QUERIES, chosen)
+        return replace(self, others=chosen)
 
     def __len__(self) -> int:
         return len(self.plain) + len(self.others)
@@ -143,20 +122,17 @@ class Queries(Sequence[Query]):
         return bool(np.argmax(words >> KIND_BITS & ANCHOR != 0) == len(words) - 2)
 
     def _plain(self, number: int) -> Query:
-        return self.parse(self.texts[self._examples[number]])
+        return self.parse(self.texts[self.examples[number]])
 
     def parse(self, text: str) -> Query:
         """The meaning of one of the texts."""
-        return parse_any(text, self._namespaces, self._limits, self._unsupported)
+        namespaces, unsupported, limits = self.options
+        return parse_any(text, namespaces, limits, unsupported)
 
     def unstreamed(self) -> list[int]:
         """The numbers of the queries outside the streamed fragment; plain ones are all inside."""
-        first = len(self.plain)
-        return [
-            number
-            for number, query in enumerate(self.others, start=first)
-            if query.unstreamed is not None
-        ]
+        others = enumerate(self.others, start=len(self.plain))
+        return [number for number, query in others if query.unstreamed is not None]
 
     def __repr__(self) -> str:
         return f"<Queries: {len(self):,}>"
@@ -183,13 +159,9 @@ class _Written(Sequence[Query]):
 
 
 class Read(NamedTuple):
-    """What entries are.
+    """What entries are: the numbers of those that can be used, and the query of each of these.
 
-    Attributes:
-        kept: the numbers of the entries that can be used.
-        queries: the queries of these.
-        query_numbers: int32[kept]; the query of each.
-        errors: of the others, in their order.
+    ``errors`` are those of the others, in their order.
     """
 
     kept: Int64
@@ -250,9 +222,7 @@ def read_entries(
         list(rest.queries),
         entries.expressions.part(kept).compact(),
         _examples(query_numbers, len(plain)),
-        options.namespaces,
-        options.limits,
-        options.unsupported,
+        options,
     )
     refused.sort(key=lambda pair: pair[0])
     return Read(kept, queries, query_numbers, tuple(error for _, error in refused))

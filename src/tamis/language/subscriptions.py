@@ -26,15 +26,7 @@ from tamis.language.model import Query
 from tamis.language.queries import ParseOptions, Progress, Queries, read_entries
 from tamis.language.xpath import Unsupported
 
-__all__ = [
-    "Columns",
-    "Subscription",
-    "SubscriptionItems",
-    "Subscriptions",
-    "Unsupported",
-    "as_subscriptions",
-    "read_namespaces",
-]
+__all__ = ["Subscription", "SubscriptionItems", "Subscriptions", "Unsupported", "as_subscriptions"]
 
 
 class Subscription:
@@ -98,6 +90,13 @@ class Subscriptions:
             ``"slow"`` sends those, and only those, through lxml, document by document.
         skip_bad: leave bad subscriptions out and keep their errors in ``errors``.
         limits: bounds on each expression.
+
+    Attributes:
+        ids: the ids, in order.
+        queries: the distinct queries.
+        query_numbers: the number of each subscription's query.
+        options: how the expressions were read.
+        errors: of those that were left out.
 
     Raises:
         BadSubscriptions: some cannot be used; it lists all of them.
@@ -163,7 +162,7 @@ class Subscriptions:
     ) -> None:
         if not is_one_of(options.unsupported, ("refuse", "slow")):
             raise UsageError(f"unsupported={options.unsupported!r}: write 'refuse' or 'slow'")
-        self._options = options._replace(limits=checked_limits(options.limits))
+        self.options = options._replace(limits=checked_limits(options.limits))
         self._read(entries, {}, progress)
         if self.errors and not skip_bad:
             raise BadSubscriptions(self.errors)
@@ -171,10 +170,10 @@ class Subscriptions:
     def _read(
         self, entries: Entries, known: Mapping[str, Query], progress: Progress | None = None
     ) -> None:
-        read = read_entries(entries, self._options, known, progress)
-        self._ids: Ids = entries.ids.part(read.kept).compact()
-        self._queries = read.queries
-        self._query_numbers = read.query_numbers
+        read = read_entries(entries, self.options, known, progress)
+        self.ids: Ids = entries.ids.part(read.kept).compact()
+        self.queries = read.queries
+        self.query_numbers = read.query_numbers
         self.errors = read.errors
 
     def with_entries(self, entries: Sequence[Subscription]) -> Subscriptions:
@@ -197,83 +196,61 @@ class Subscriptions:
         default = prefixes.pop("", None)
         options = options._replace(namespaces=declared_namespaces(prefixes, default))
         result = cls.__new__(cls)
-        result._options = options
-        result._ids, texts, result._query_numbers = columns
-        result._queries = Queries.written(
-            texts, examples, options.namespaces, options.limits, options.unsupported
-        )
+        result.options = options
+        result.ids, texts, result.query_numbers = columns
+        result.queries = Queries.written(texts, examples, options)
         result.errors = ()
         return result
 
     @property
     def columns(self) -> Columns:
         """What ``of_columns`` makes the same set of."""
-        texts = self._queries.texts
+        texts = self.queries.texts
         assert isinstance(texts, Texts)
-        return Columns(self._ids, texts, self._query_numbers)
-
-    @property
-    def options(self) -> ParseOptions:
-        """How the expressions were read."""
-        return self._options
+        return Columns(self.ids, texts, self.query_numbers)
 
     @property
     def namespaces(self) -> Mapping[str, str]:
         """Prefix → URI, as they were given."""
-        return {prefix: uri for prefix, uri in self._options.namespaces.items() if prefix}
+        return {prefix: uri for prefix, uri in self.options.namespaces.items() if prefix}
 
     @property
     def default_namespace(self) -> str | None:
         """The namespace of elements that expressions name without a prefix; None for none."""
-        return self._options.namespaces.get("")
+        return self.options.namespaces.get("")
 
     @property
     def limits(self) -> Limits:
         """The bounds on each expression."""
-        return self._options.limits
-
-    @property
-    def ids(self) -> Ids:
-        """The ids, in order."""
-        return self._ids
-
-    @property
-    def queries(self) -> Queries:
-        """The distinct queries."""
-        return self._queries
-
-    @property
-    def query_numbers(self) -> Int32:
-        """The number of each subscription's query."""
-        return self._query_numbers
+        return self.options.limits
 
     @property
     def slow(self) -> list[Subscription]:
         """Those outside the streamed fragment, which lxml evaluates."""
-        is_slow = np.isin(self._query_numbers, self._queries.unstreamed())
+        is_slow = np.isin(self.query_numbers, self.queries.unstreamed())
         return [self._subscription(number) for number in np.flatnonzero(is_slow).tolist()]
 
     def find(self, id: SubscriptionId) -> Subscription | None:
         """The subscription with an id, or None."""
-        number = self._ids.find(id)
+        number = self.ids.find(id)
         return None if number < 0 else self._subscription(number)
 
     def _subscription(self, number: int) -> Subscription:
-        return self._made(number, self._ids[number], self._queries.texts[number])
+        return self._made(number, self.ids[number], self.queries.texts[number])
 
     def _made(self, number: int, id: SubscriptionId, expression: str) -> Subscription:
-        queries = self._queries
-        known = queries.known(int(self._query_numbers[number]))
+        queries = self.queries
+        known = queries.known(int(self.query_numbers[number]))
         return Subscription(id, expression, known or (lambda: queries.parse(expression)))
 
     def __len__(self) -> int:
-        return len(self._ids)
+        return len(self.ids)
 
     def __contains__(self, id: object) -> bool:
-        return id in self._ids
+        return id in self.ids
 
     def __iter__(self) -> Iterator[Subscription]:
-        return map(self._made, range(len(self)), self._ids, self._queries.texts)
+        return map(self._made, range(len(self)), self.ids, self.queries.texts)
 
     def __repr__(self) -> str:
         return f"<Subscriptions: {len(self):,}>"

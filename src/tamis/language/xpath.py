@@ -17,16 +17,7 @@ from tamis.language.analyzer import FOR_EVENTS, NOT_ELEMENTS, Analyzer, Operand,
 from tamis.language.grammar import StepSyntax, Syntax, parse_syntax, walk
 from tamis.language.model import Constant, NameTest, Query
 
-__all__ = [
-    "Operand",
-    "Unsupported",
-    "absolute_text",
-    "absolute_xpath",
-    "element_tests",
-    "parse",
-    "parse_any",
-    "parse_value",
-]
+__all__ = ["Operand", "absolute_text", "absolute_xpath", "element_tests", "parse", "parse_value"]
 
 Unsupported = Literal["refuse", "slow"]
 """What becomes of XPath outside the streamed fragment: it is an error, or lxml evaluates it."""
@@ -42,9 +33,7 @@ def parse(
     """Read one subscription; its context is the document node.
 
     Args:
-        text: an XPath 1.0 expression.
         namespaces: prefix → URI; ``xml`` is always declared, and ``""`` is of elements without one.
-        limits: bounds on length, nesting and number of predicates.
         with_hint: a refusal says what to write instead; to find that takes longer than to refuse.
 
     Raises:
@@ -203,12 +192,9 @@ def _changes(analyzer: Analyzer, syntax: Syntax) -> Iterator[Change]:
 
 
 def _as_predicates(test: NameTest) -> str:
-    conditions = []
-    if test.local is not None:
-        conditions.append(f"local-name() = '{test.local}'")
-    if test.namespace is not None:
-        conditions.append(f"namespace-uri() = {_quoted(test.namespace)}")
-    return f"*[{' and '.join(conditions)}]"
+    local = [] if test.local is None else [f"local-name() = '{test.local}'"]
+    uri = [] if test.namespace is None else [f"namespace-uri() = {_quoted(test.namespace)}"]
+    return f"*[{' and '.join(local + uri)}]"
 
 
 def _quoted(text: str) -> str:

@@ -26,7 +26,7 @@ from tamis.core.errors import (
 )
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
-from tamis.language.flwr.files import read_transformations
+from tamis.language.flwr import read_transformations
 from tamis.language.subscriptions import declared_namespaces
 from tamis.spark.artifacts import Artifact, new_path
 from tamis.spark.frames import column_values

@@ -18,7 +18,7 @@ from tamis.documents.vocabulary import ALL_NAMES, Projection, Vocabulary
 from tamis.language.model import Query
 from tamis.language.plain.reader import PlainReader
 from tamis.language.printer import print_query
-from tamis.language.queries import Queries
+from tamis.language.queries import ParseOptions, Queries
 from tamis.language.xpath import parse
 from tamis.matching.engine import Searcher
 from tamis.matching.engines import reference
@@ -183,7 +183,8 @@ def in_bulk(queries: Sequence[Query]) -> tuple[Queries, list[int]]:
     examples = np.array([read.index(number) for number in range(len(plain))], np.int32)
     behind = count(len(plain))
     numbers = [next(behind) if number < 0 else number for number in read]
-    return Queries(plain, others, texts, examples, namespaces, DEFAULT_LIMITS), numbers
+    options = ParseOptions(namespaces, "refuse", DEFAULT_LIMITS)
+    return Queries(plain, others, texts, examples, options), numbers
 
 
 def supported(texts: Sequence[str], namespaces: Mapping[str, str]) -> dict[str, Query]:

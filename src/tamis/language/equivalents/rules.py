@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import add, mul, sub, truediv
 from typing import Literal, TypeGuard
 
@@ -222,10 +223,8 @@ def _of_text(operator: str, nodes: Syntax, literal: String) -> Syntax | None:
     if first is not None:
         found = operation("=", first, literal)
     else:
-        starts = call("starts-with", nodes, literal)
-        found = operation(
-            "and", starts, operation("=", length, Number(0, float(len(literal.value))))
-        )
+        is_as_long = operation("=", length, Number(0, float(len(literal.value))))
+        found = operation("and", call("starts-with", nodes, literal), is_as_long)
     return found if operator == "=" else call("not", found)
 
 
@@ -318,13 +317,9 @@ def _about_parent(syntax: Syntax) -> Syntax | None:
         case Operation(operands=parts) | Call(arguments=parts) if parts:
             if isinstance(syntax, Call) and syntax.name in OF_CONTEXT:
                 return None
-            are_literal = [isinstance(part, Number | String) for part in parts]
-            found = [
-                part if is_literal else _about_parent(part)
-                for part, is_literal in zip(parts, are_literal, strict=True)
-            ]
+            found = [part if is_literal(part) else _about_parent(part) for part in parts]
             inner = tuple(part for part in found if part is not None)
-            if all(are_literal) or len(inner) < len(parts):
+            if all(map(is_literal, parts)) or len(inner) < len(parts):
                 return None
             if isinstance(syntax, Call):
                 return replace(syntax, arguments=inner)
@@ -339,7 +334,8 @@ def abbreviated(path: LocationPath | FilterExpression) -> Syntax:
     start, *rest = path.steps
     if is_descend(start) and rest and rest[0].axis == "child":
         below, *rest = rest
-        found, predicates = divided(below.predicates, _as_ancestor)
+        axes = ("ancestor", "ancestor-or-self")
+        found, predicates = divided(below.predicates, partial(_as_step, axes=axes))
         below = replace(below, predicates=predicates)
         if len(found) == 1:
             step = _only_step(found[0])
@@ -349,7 +345,7 @@ def abbreviated(path: LocationPath | FilterExpression) -> Syntax:
                 rest = [replace(below, axis="descendant-or-self"), *rest]
             return replace(path, steps=(start, replace(step, axis="child"), *rest))
     elif start.axis == "descendant-or-self" and start.test == "node()":
-        found, predicates = divided(start.predicates, _as_self)
+        found, predicates = divided(start.predicates, partial(_as_step, axes=("self",)))
         if len(found) == 1:
             step = _only_step(found[0])
             step = replace(step, axis="child", predicates=(*step.predicates, *predicates))
@@ -361,14 +357,6 @@ def _only_step(path: Syntax) -> StepSyntax:
     assert isinstance(path, LocationPath)
     (step,) = path.steps
     return step
-
-
-def _as_self(syntax: Syntax) -> LocationPath | None:
-    return _as_step(syntax, ("self",))
-
-
-def _as_ancestor(syntax: Syntax) -> LocationPath | None:
-    return _as_step(syntax, ("ancestor", "ancestor-or-self"))
 
 
 def _as_step(syntax: Syntax, axes: tuple[str, ...]) -> LocationPath | None:
@@ -438,13 +426,11 @@ def _without_closed(syntax: Syntax) -> tuple[Syntax, list[Syntax]]:
     match syntax:
         case LocationPath(steps=steps):
             found: list[Syntax] = []
-
-            def taken(condition: Syntax) -> Syntax | None:
-                return condition if _is_closed(condition) else None
-
             kept_steps = []
             for step in steps:
-                conditions, predicates = divided(step.predicates, taken)
+                conditions, predicates = divided(
+                    step.predicates, lambda condition: condition if _is_closed(condition) else None
+                )
                 found += conditions
                 inner = [_without_closed(each) for each in predicates]
                 found += [condition for _, more in inner for condition in more]

@@ -25,9 +25,20 @@ XQuery has is refused, and said to be.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
 
+from tamis.core.errors import (
+    SubscriptionError,
+    SubscriptionId,
+    SubscriptionIdError,
+    SubscriptionSyntaxError,
+    UsageError,
+)
 from tamis.core.limits import DEFAULT_LIMITS, Limits
+from tamis.language.entries import TRANSFORMATIONS, file_bytes, read_json
 from tamis.language.flwr.model import (
     Aggregate,
     Constructor,
@@ -41,7 +52,7 @@ from tamis.language.flwr.model import (
 from tamis.language.flwr.paths import EXPRESSION_HINTS, EmbeddedPaths, is_of_attributes
 from tamis.language.grammar import bounded_recursion, check_text
 
-__all__ = ["Transformation", "parse_transformation"]
+__all__ = ["Transformation", "parse_transformation", "read_transformations"]
 
 AGGREGATES = ("count", "sum", "min", "max", "avg")
 
@@ -52,12 +63,7 @@ def parse_transformation(
     """Read one transforming subscription: a FLWR expression within constant elements.
 
     ``namespaces`` are those of prefixes that the text does not declare; ``""`` is of elements
-    without one.
-
-    Raises:
-        SubscriptionSyntaxError: ``text`` is not XQuery, or uses an undeclared prefix.
-        UnsupportedExpression: it is, but more than is supported.
-        SubscriptionLimitError: it reaches a limit.
+    without one. Errors are those of :func:`tamis.language.xpath.parse`.
 
     >>> found = parse_transformation('<r>{ for $b in //book return <b>{ $b/title }</b> }</r>')
     >>> found.element.name, found.flwr.variable, len(found.flwr.paths)
@@ -305,3 +311,80 @@ class _Reader(EmbeddedPaths):
         if self.word() == "collation":
             self.refuse_word("strings are ordered by their characters")
         return OrderKey(path, is_number, is_descending, is_greatest)
+
+
+# -- files -----------------------------------------------------------------------------------------
+
+
+class Refused(NamedTuple):
+    """A subscription that cannot be used, and the file that it is in."""
+
+    file: Path
+    error: SubscriptionError
+
+
+class TransformationSet(NamedTuple):
+    """Subscriptions that were read, in their order, and those that cannot be used."""
+
+    transformations: Mapping[SubscriptionId, Transformation]
+    refused: tuple[Refused, ...]
+
+
+_Source = tuple[Path, int | None, bytes]
+"""A file, a line of it, and what is read: the line, or if that is None the whole file."""
+
+
+def read_transformations(
+    paths: Iterable[str | Path],
+    namespaces: Mapping[str, str] | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> TransformationSet:
+    """Read transforming subscriptions from files; ``namespaces`` as for one of them.
+
+    Paths are folders, of which each ``ID.xq`` (or ``ID.xquery``) is one, sorted by name; such
+    files; or ``*.ndjson``, with an object ``{"id": …, "query": "…"}`` a line.
+    """
+    found: dict[SubscriptionId, Transformation] = {}
+    refused: list[Refused] = []
+    for file, line, data in chain.from_iterable(_sources(Path(path)) for path in paths):
+        id: SubscriptionId | None = None if line else file.stem
+        try:
+            if line:
+                id, text, _ = read_json(data, "query")
+            else:
+                text = _text(data)
+            assert id is not None
+            if id in found:
+                raise SubscriptionIdError("the id is used twice: ids must be unique")
+            found[id] = parse_transformation(text, namespaces, limits)
+        except SubscriptionError as error:
+            refused.append(Refused(file, error.located(id, line)))
+    return TransformationSet(found, tuple(refused))
+
+
+def _sources(path: Path) -> Iterator[_Source]:
+    if path.is_dir():
+        try:
+            files = [file for file in path.iterdir() if file.suffix in TRANSFORMATIONS]
+        except OSError as error:
+            raise UsageError(f"cannot read {path}: {error.strerror}") from None
+        files = sorted(file for file in files if not file.is_dir())
+        if not files:
+            raise UsageError(f"there is no *.xq in {path}: each of them is a subscription")
+        yield from ((file, None, file_bytes(file)) for file in files)
+        return
+    data = file_bytes(path)
+    if path.suffix in ("", *TRANSFORMATIONS):
+        yield path, None, data
+    elif path.suffix != ".ndjson":
+        raise UsageError(f"{path}: transformations are in *.xq, or in *.ndjson")
+    else:
+        lines = enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1)
+        yield from ((path, number, line) for number, line in lines if line.strip())
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        raise SubscriptionSyntaxError(f"the file is not UTF-8: {error}") from None

@@ -26,12 +26,7 @@ _TEXT = lazy_pattern(r"[^<{}&]+")
 
 
 class Characters:
-    """A text, and how far it was read.
-
-    Attributes:
-        at: the index of what comes next.
-        nesting: how many elements, braces and parentheses are open.
-    """
+    """A text, read up to index ``at``; ``nesting`` elements, braces and parentheses are open."""
 
     def __init__(self, text: str, limits: Limits) -> None:
         self.text = text
@@ -80,8 +75,7 @@ class Characters:
 
     def after_blank(self, at: int) -> int:
         found = _SPACE.match(self.text, at)
-        assert found is not None
-        return found.end()
+        return found.end() if found else at
 
     def skip_blank(self) -> None:
         self.at = self.after_blank(self.at)

@@ -70,9 +70,7 @@ class Constructor:
 class OrderKey:
     """``order by $s/title descending``: the string, or the number, of the first node of a path.
 
-    Attributes:
-        is_number: it was written ``number(…)``.
-        is_greatest: no node, or no number, is more than any (``empty greatest``), not less.
+    ``is_greatest``: no node, or no number, is more than any (``empty greatest``), not less.
     """
 
     path: Path

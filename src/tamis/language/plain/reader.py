@@ -60,8 +60,8 @@ class PlainReader:
             if status == at.NEW_NAME:
                 self._add_name()
             else:
-                length = ends[state[at.EXPRESSION]] - starts[state[at.EXPRESSION]]
-                self._grow(int(length))
+                number = state[at.EXPRESSION]
+                self._grow(int(ends[number] - starts[number]))
                 self._register(task)
         return task.queries
 
@@ -97,10 +97,11 @@ class PlainReader:
         names = self._tables[at.NAMES]
         number = int(names.counts[0]) - 1
         name = names.data[names.starts[number] : names.starts[number + 1]].tobytes()
-        test = self._test(name.removeprefix(b"@"), name.startswith(b"@"))
+        is_attribute = name.startswith(b"@")
+        test = self._test(name.removeprefix(b"@"), is_attribute)
         new = at.DECLINED
         if test is not None:
-            new = self._tests.setdefault((name.startswith(b"@"), test), len(self._tests))
+            new = self._tests.setdefault((is_attribute, test), len(self._tests))
         self._tests_of_names[number] = new
 
     def _test(self, name: bytes, is_attribute: bool) -> NodeTest | None:
@@ -126,8 +127,7 @@ class PlainReader:
     def _grow(self, length: int) -> None:
         """Give each table room for what the next expression may need at least."""
         for field, (size, count) in _ROOM.items():
-            table = self._tables[field]
-            self._tables[field] = _grown(table, size or length, count)
+            self._tables[field] = _grown(self._tables[field], size or length, count)
         missing = len(self._tables[at.NAMES].starts) - len(self._tests_of_names)
         if missing > 0:
             new = np.full(missing, at.UNKNOWN, np.int32)
