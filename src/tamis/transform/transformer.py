@@ -25,8 +25,7 @@ from tamis.documents.parser import Parser
 from tamis.documents.source import Document, Source, read
 from tamis.documents.vocabulary import Vocabulary
 from tamis.language.entries import given_pairs
-from tamis.language.flwr import Transformation, parse_transformation
-from tamis.language.flwr import read_transformations
+from tamis.language.flwr import Transformation, parse_transformation, read_transformations
 from tamis.language.subscriptions import declared_namespaces
 from tamis.transform.factory import Template, make_message, template_of
 from tamis.transform.fragments import Fragments
