@@ -176,18 +176,20 @@ def progress(
 # -- results, on standard output or in a file ------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@dataclass
 class Results:
     """Where results go.
 
     Attributes:
         name: what messages call it.
         at_once: pass each result on at once, for a reader who waits for it.
+        errors: how many documents, events or messages are in error.
     """
 
     stream: IO[bytes]
     name: str
     at_once: bool
+    errors: int = 0
 
     @property
     def is_terminal(self) -> bool:
@@ -196,6 +198,11 @@ class Results:
     def write(self, result: Mapping[str, object]) -> None:
         """Write one object."""
         self.write_bytes(to_json(result).encode() + b"\n")
+
+    def write_error(self, target: Target, error: DocumentError, record: int | None = None) -> None:
+        """Write and count a document, or a record of it, that is in error."""
+        self.errors += 1
+        self.write(of_error(target, error, record))
 
     def write_text(self, text: str, end: str = "\n") -> None:
         """Write text for human readers, whatever the encoding of their terminal."""
@@ -253,11 +260,19 @@ def of_error(target: Target, error: DocumentError, record: int | None = None) ->
 
 @contextmanager
 def open_results(output: Path | None = None) -> Iterator[Results]:
-    """Standard output (also for ``-``), or a file.
+    """Standard output (also for ``-``), or a file; errors make the exit status 3.
 
     A file appears, or is replaced, when all results are in it; a command that is stopped leaves
     what was there. What is not a regular file (a device, a pipe) is written to as it is.
     """
+    with _written(output) as results:
+        yield results
+    if results.errors:
+        raise Exit(Status.DOCUMENTS)
+
+
+@contextmanager
+def _written(output: Path | None) -> Iterator[Results]:
     if output is None or str(output) == "-":
         if sys.stdout is None:  # as it is after >&-
             raise UsageError("standard output is closed")

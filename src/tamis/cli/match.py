@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from click.exceptions import Exit
-
 from tamis.cli import arguments as args
-from tamis.cli.console import Results, Status, of_document, of_error, open_results, warn
+from tamis.cli.console import Results, of_document, open_results, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
@@ -111,49 +109,46 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
         raise UsageError("with --nodes no id may be a number and another one the same as a string")
     which: Which | None = "all" if nodes else None
     found = Documents(documents, choice, matcher.limits, as_streams=record is not None)
-    with open_results(output) as results, found.shown(results.is_terminal) as advance:
+    with open_results(output) as results:
         answers = _Answers(results, matching_only, nodes, values)
-        for target, match in found.matched(
-            matcher,
-            record,
-            advance,
-            threads=threads,
-            nodes=which,
-            values=values,
-            declared_encoding=declared_encoding,
-        ):
-            answers.write(target, match)
-    if not answers.matched:
-        args.warn_of_namespace(matcher)
-    if matcher.schema_violations:
-        what = "documents" if record is None else "records"
-        warn(
-            f"{what} that left the DTD: {matcher.schema_violations:,}, the first by "
-            f"{matcher.first_violation}; they were answered without it"
-        )
-    if answers.errors:
-        raise Exit(Status.DOCUMENTS)
+        with found.shown(results.is_terminal) as advance:
+            for target, match in found.matched(
+                matcher,
+                record,
+                advance,
+                threads,
+                nodes=which,
+                values=values,
+                declared_encoding=declared_encoding,
+            ):
+                answers.write(target, match)
+        if not answers.matched:
+            args.warn_of_namespace(matcher)
+        if matcher.schema_violations:
+            what = "documents" if record is None else "records"
+            warn(
+                f"{what} that left the DTD: {matcher.schema_violations:,}, the first by "
+                f"{matcher.first_violation}; they were answered without it"
+            )
 
 
 @dataclass
 class _Answers:
-    """Writes what was found, and counts the errors."""
+    """Writes what was found."""
 
     results: Results
     matching_only: bool
     with_nodes: bool
     with_values: bool
-    errors: int = 0
     matched: bool = False
 
     def write(self, target: Target, found: Match) -> None:
         if found.error is not None:
-            self.errors += 1
-            self.results.write(of_error(target, found.error, found.record))
+            self.results.write_error(target, found.error, found.record)
             return
         self.matched |= bool(found)
         failed = {str(id): str(error) for id, error in found.failed.items()}
-        self.errors += bool(failed)
+        self.results.errors += bool(failed)
         if found or failed or not self.matching_only:
             matches = {**of_document(target, found.record), "matches": list(found)}
             nodes = _nodes_of(found, self.with_values) if self.with_nodes else {}

@@ -8,10 +8,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from click.exceptions import Exit
-
 from tamis.cli import arguments as args
-from tamis.cli.console import Status, in_options, open_results, progress, to_json
+from tamis.cli.console import in_options, open_results, progress, to_json
 from tamis.cli.options import Argument, FileName, Option
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores
@@ -121,7 +119,6 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
         "filter": range(matcher.table.filters),
         "interface": matcher.interface_ids,
     }
-    errors = 0
     with (
         open_results(output) as results,
         progress(len(events), results.is_terminal, "files") as advance,
@@ -133,15 +130,13 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
             try:
                 for answers in _answers(matcher, name, by, threads or usable_cores()):
                     results.write_bytes(lines.of(answers, f'{{{file}"{place}": '))
-                    errors += len(answers.errors)
+                    results.errors += len(answers.errors)
             except UsageError as error:  # a column that filters name is of a type that none can be
                 if not name.endswith(_PARQUET):
                     raise
                 results.write_bytes(f'{{{file}"error": {to_json(f"{name}: {error}")}}}\n'.encode())
-                errors += 1
+                results.errors += 1
             advance()
-    if errors:
-        raise Exit(Status.DOCUMENTS)
 
 
 def _answers(

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated
 
-from click.exceptions import Exit
-
 from tamis.cli import arguments as args
 from tamis.cli import console
-from tamis.cli.console import Results, Status, open_results, say
+from tamis.cli.console import Results, open_results
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UnsupportedExpression, UsageError
@@ -19,7 +17,6 @@ from tamis.language.values import number_string, value_string
 from tamis.language.xpath import Operand, parse_value
 
 if TYPE_CHECKING:
-    from tamis.core.index.matchset import Which
     from tamis.matching.match import Match
 
 EXAMPLES = """\b
@@ -119,7 +116,7 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
         operand = None if isinstance(parsed, Nodes) else parsed
     except UnsupportedExpression:
         if unsupported == "refuse":
-            say("what is not supported, --unsupported slow answers through lxml")
+            console.say("what is not supported, --unsupported slow answers through lxml")
             raise
     if operand is None:
         matcher = compile_subscriptions(
@@ -130,29 +127,27 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
     matcher = matcher.with_limits(args.read_limits(limit, matcher.limits))
     given = Documents(documents, choice, matcher.limits, as_streams=record is not None)
     is_one = given.is_one and choice.concatenated is None
-    with open_results(output) as results, given.shown(results.is_terminal) as advance:
-        end = "\0" if null else "\n"
+    end, which = "\0" if null else "\n", "first" if first else "all"
+    with open_results(output) as results:
         printer = _Printer(results, operand, as_json, value, has_names=not is_one, end=end)
-        which: Which = "first" if first else "all"
-        for target, found in given.matched(
-            matcher,
-            record,
-            advance,
-            threads=threads,
-            nodes=which,
-            values=value or as_json,
-            declared_encoding=declared_encoding,
-        ):
-            printer.write(target, found)
-    if not printer.found:
-        args.warn_of_namespace(matcher)
-    if printer.errors:
-        raise Exit(Status.DOCUMENTS)
+        with given.shown(results.is_terminal) as advance:
+            for target, found in given.matched(
+                matcher,
+                record,
+                advance,
+                threads,
+                nodes=which,
+                values=value or as_json,
+                declared_encoding=declared_encoding,
+            ):
+                printer.write(target, found)
+        if not printer.found:
+            args.warn_of_namespace(matcher)
 
 
 @dataclass
 class _Printer:
-    """Prints what was selected, and counts the errors.
+    """Prints what was selected.
 
     Attributes:
         operand: what to evaluate instead, if the expression selects no nodes.
@@ -168,17 +163,16 @@ class _Printer:
     values: bool
     has_names: bool
     end: str
-    errors: int = 0
     found: bool = False
 
     def write(self, target: Target, found: Match) -> None:
         error = found.error or found.failed.get(_ID)
         if error is not None:
-            self.errors += 1
             if self.as_json:
-                self.results.write(console.of_error(target, error, found.record))
+                self.results.write_error(target, error, found.record)
             else:
-                say(console.about(target.label, error))
+                self.results.errors += 1
+                console.say(console.about(target.label, error))
         elif self.operand is not None:
             self.write_value(target, found.document_nodes.value(self.operand), found.record)
         elif (value := found.document_nodes.lxml_value(_ID)) is not None:

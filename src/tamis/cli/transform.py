@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from click.exceptions import Exit
-
 from tamis.cli import arguments as args
 from tamis.cli import console
-from tamis.cli.console import Results, Status, open_results
+from tamis.cli.console import Results, open_results
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, Target
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
@@ -74,16 +72,13 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
     given = Documents(documents, choice, limits)
     read = _read(subscriptions, namespaces.declared(), skip_bad, limits)
     transformer = Transformer(read, limits=limits)
-    errors = 0
     with open_results(output) as results, given.shown(results.is_terminal) as advance:
         for target in given:
             (messages,) = transformer.transform_many(
                 [target.document], declared_encoding=declared_encoding
             )
-            errors += _write(results, target, messages)
+            _write(results, target, messages)
             advance()
-    if errors:
-        raise Exit(Status.DOCUMENTS)
 
 
 def _read(
@@ -100,21 +95,16 @@ def _read(
     return found.transformations
 
 
-def _write(results: Results, target: Target, messages: Messages) -> int:
-    """Write the messages of a document, and say how many errors there are."""
+def _write(results: Results, target: Target, messages: Messages) -> None:
+    """Write the messages of a document."""
     if messages.error is not None:
-        results.write(console.of_error(target, messages.error))
-        return 1
-    errors = 0
+        results.write_error(target, messages.error)
+        return
     for message in messages:
-        line: dict[str, object] = {
-            **console.of_document(target),
-            "subscription": message.subscription,
-        }
+        line = console.of_document(target) | {"subscription": message.subscription}
         if message.error is None:
             line["message"] = message.text
         else:
             line["error"] = console.in_options(str(message.error))
-            errors += 1
+            results.errors += 1
         results.write(line)
-    return errors

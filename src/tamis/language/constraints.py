@@ -24,6 +24,7 @@ import json
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain, product
 from typing import NamedTuple, NoReturn
 
@@ -412,10 +413,8 @@ def _printed(constraint: Constraint) -> str:
     if operator == "exists":
         return f"{name} exists"
     if isinstance(constant, tuple):
-        return f"{name} in ({', '.join(map(_printed_constant, constant))})"
-    assert constant is not None
-    return f"{name} {operator} {_printed_constant(constant)}"
+        return f"{name} in ({', '.join(map(_to_json, constant))})"
+    return f"{name} {operator} {_to_json(constant)}"
 
 
-def _printed_constant(constant: Constant) -> str:
-    return json.dumps(constant, ensure_ascii=False)
+_to_json = partial(json.dumps, ensure_ascii=False)

@@ -116,18 +116,19 @@ class Characters:
         self.expect(")")
 
     def string(self, what: str) -> str:
-        token = self.token()
+        token = self.token(self.at)
         if token.kind != "string":
             self.fail(f"expected {what} as a string, found {self.found()}")
         self.at = token.end
         self.skip()
         return token.text[1:-1]
 
-    def token(self) -> Token:
+    def token(self, at: int) -> Token:
+        """The token of XPath at an index; what cannot be one is the end."""
         try:
-            return read_token(self.text, self.at)
-        except SubscriptionSyntaxError:
-            return Token("end", self.text[self.at : self.at + 1], self.at)
+            return read_token(self.text, at)
+        except SubscriptionSyntaxError as error:
+            return Token("end", self.text[at : at + 1], error.position or at)
 
     def is_call(self, word: str) -> bool:
         return self.text.startswith("(", self.after_space(self.at + len(word)))

@@ -8,20 +8,11 @@ from typing import NoReturn
 from tamis.core.errors import SubscriptionError, SubscriptionSyntaxError
 from tamis.core.limits import Limits
 from tamis.language import grammar as tree
+from tamis.language import model
 from tamis.language.analyzer import Analyzer
 from tamis.language.flwr.constructors import Constructors
-from tamis.language.grammar import Parser, Syntax, Token, read_token
-from tamis.language.model import (
-    HERE,
-    Axis,
-    Expression,
-    KindTest,
-    NameTest,
-    Nodes,
-    Path,
-    Step,
-    without_here,
-)
+from tamis.language.grammar import Parser, Syntax, Token
+from tamis.language.model import Axis, Expression, KindTest, NameTest, Nodes, Path, Step
 
 _DOCUMENTS = ("doc", "document")
 
@@ -123,7 +114,7 @@ class EmbeddedPaths(Constructors):
             start = self.at
         syntax = self.embedded(Parser.union)
         path = self.one_path(syntax, start)
-        last = path.steps[-1] if path.steps else HERE
+        last = path.steps[-1] if path.steps else model.HERE
         if last.axis is Axis.ATTRIBUTE or not isinstance(last.test, NameTest):
             self.unsupported("a for clause binds elements, named or *", start)
         return interned(Path(True, path.steps))
@@ -147,7 +138,7 @@ class EmbeddedPaths(Constructors):
                     "a union is not supported here", position, "write a subscription for each path"
                 )
             (path,) = nodes.paths
-            return interned(Path(path.absolute, without_here(path.steps)))
+            return interned(Path(path.absolute, model.without_here(path.steps)))
 
         return analyzer.analyzed(syntax, read, as_boolean=False)
 
@@ -178,19 +169,11 @@ class EmbeddedPaths(Constructors):
         return syntax
 
     def tokens(self) -> list[Token]:
-        """The tokens from here on; what cannot be one is the end."""
-        found: list[Token] = []
-        at = self.at
-        while True:
-            at = self.after_space(at)
-            try:
-                token = read_token(self.text, at)
-            except SubscriptionSyntaxError as error:
-                token = Token("end", self.text[at : at + 1], error.position or at)
-            found.append(token)
-            if token.kind == "end":
-                return found
-            at = token.end
+        """The tokens from here on, with comments between them."""
+        found = [self.token(self.after_space(self.at))]
+        while found[-1].kind != "end":
+            found.append(self.token(self.after_space(found[-1].end)))
+        return found
 
     def refuse_expression(self) -> str:
         """Refuse what is an expression of XQuery that is not supported; else say what it is."""
@@ -220,7 +203,7 @@ class EmbeddedPaths(Constructors):
             self.at = start
         if in_attribute:
             return f"write {written}"
-        last = path.steps[-1] if path.steps else HERE
+        last = path.steps[-1] if path.steps else model.HERE
         is_of_elements = not path.steps or isinstance(last.test, NameTest)
         if (word == "data" and path.steps) or last.axis is Axis.ATTRIBUTE or not is_of_elements:
             return None
