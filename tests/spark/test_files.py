@@ -16,7 +16,8 @@ import tamis
 from tamis.core.limits import Limits
 from tamis.documents import records
 from tamis.spark import match_files, program, run, splits
-from tamis.spark.listing import list_files
+from tamis.spark.answers import SplitReader
+from tamis.spark.splits import list_files
 
 SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
 FILES: dict[str, str | bytes] = {
@@ -307,7 +308,7 @@ def test_a_tar_that_is_damaged_ends_in_an_error(tmp_path: Path) -> None:
         for name, packed in (("t.tar", data), ("t.tar.gz", gzip.compress(data))):
             (tmp_path / name).write_bytes(packed)
             listed = splits.splits_of(list_files([str(tmp_path / name)]), "/", None, Limits())
-            reader = splits.SplitReader(Limits(), as_streams=False)
+            reader = SplitReader(Limits(), as_streams=False)
             found = [document for piece in listed for _, document in reader.documents(piece)]
             wrong = [each for each in found if isinstance(each, tamis.DocumentError)]
             is_linked = name == "t.tar.gz" and data is whole
@@ -323,7 +324,7 @@ def test_a_zip_that_changed_is_an_error(tmp_path: Path) -> None:
     packed("a.xml", "b.xml")
     listed = splits.splits_of(list_files([str(tmp_path / "z.zip")]), "/", None, Limits())
     packed("b.xml", "a.xml")
-    reader = splits.SplitReader(Limits(), as_streams=False)
+    reader = SplitReader(Limits(), as_streams=False)
     for piece in listed:
         ((_, document),) = reader.documents(piece)
         assert "was changed since" in str(document)

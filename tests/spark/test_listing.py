@@ -9,8 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import tamis
-from tamis.spark.listing import Listed, check_paths, list_files, opened
-from tamis.spark.splits import OPENING_BYTES, TASK_BYTES, assign_splits
+from tamis.spark.splits import (
+    OPENING_BYTES,
+    TASK_BYTES,
+    Listed,
+    assign_splits,
+    check_paths,
+    list_files,
+    opened,
+)
 
 
 @pytest.fixture

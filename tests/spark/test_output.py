@@ -15,10 +15,9 @@ import tamis
 from tamis.spark import parquet, program, rows
 from tamis.spark.answers import AnswerSplits, MatchSpec
 from tamis.spark.job import WriteTask
-from tamis.spark.listing import Listed, list_files
 from tamis.spark.parquet import ParquetSink, ParquetStore
 from tamis.spark.results import MANIFEST, RESULTS, Run, rows_about, schemas
-from tamis.spark.splits import splits_of
+from tamis.spark.splits import Listed, list_files, splits_of
 
 MADE = program({"a": "//a", "all": "/*"})
 ANSWER = AnswerSplits(MADE, MatchSpec.of(MADE))

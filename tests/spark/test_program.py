@@ -18,9 +18,8 @@ from tamis.language.subscriptions import Subscriptions
 from tamis.matching.matcher import load_matcher
 from tamis.spark import match, program
 from tamis.spark.answers import MatchSpec
-from tamis.spark.artifacts import _loaded
 from tamis.spark.frames import AnswerColumn
-from tamis.spark.program import ProgramArtifact, compiled
+from tamis.spark.program import ProgramArtifact, _loaded, compiled
 
 SUBSCRIPTIONS = {"a": "//a", "big": "//a[@n > 1]", "none": "//z"}
 

@@ -9,9 +9,8 @@ import pytest
 from tamis.core.limits import Limits
 from tamis.documents.records import RecordRange, record_ranges
 from tamis.spark import splits
-from tamis.spark.artifacts import cache_folder, keep_newest
-from tamis.spark.listing import Listed, list_files
-from tamis.spark.splits import indexed_ranges
+from tamis.spark.program import cache_folder, keep_newest
+from tamis.spark.splits import Listed, indexed_ranges, list_files
 
 RECORDS = "<all>" + "".join(f"\n<r n='{n}'>é</r>" for n in range(9000)) + "</all>"
 

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 import tamis
 from tamis.spark import job, program, run
-from tamis.spark.listing import list_files
+from tamis.spark.splits import list_files
 from tests.spark.test_output import as_before
 from tests.support.running import COMMAND, Outcome
 from tests.support.running import run as run_here

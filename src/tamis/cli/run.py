@@ -154,7 +154,7 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     rows count where tamis_runs has their run (batch) as done.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
-    from tamis.spark.listing import check_paths  # noqa: PLC0415
+    from tamis.spark.splits import check_paths  # noqa: PLC0415
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])

@@ -1,12 +1,16 @@
-"""Answers to documents, in Spark's workers: matches become rows."""
+"""Answers to documents, in Spark's workers: splits are read, and matches become rows."""
 
 from __future__ import annotations
 
+import io
 import logging
+import zipfile
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +20,15 @@ from pyspark.sql import types as sql
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError, LxmlEvaluationError, UnreadableDocument, UsageError
 from tamis.core.index.matchset import Which, checked_nodes
+from tamis.core.limits import Limits
 from tamis.documents.encodings import DeclaredEncoding, checked_declared_encoding
+from tamis.documents.files import reason, tar_documents
 from tamis.documents.records import check_tag
-from tamis.documents.source import Document, read
+from tamis.documents.source import Document, Source, read
 from tamis.matching.batches import Answers
 from tamis.matching.match import Match
 from tamis.matching.matcher import CompiledMatcher
 from tamis.matching.selection import Node
-from tamis.spark.artifacts import PROGRAMS_KEPT
 from tamis.spark.program import ProgramArtifact
 from tamis.spark.rows import (
     ERROR,
@@ -31,20 +36,19 @@ from tamis.spark.rows import (
     OutputSpec,
     PassthroughColumns,
     combined,
-    error_column,
     id_array,
     id_lists,
     in_steps,
     printable,
     with_errors,
 )
-from tamis.spark.splits import InputSplit, SplitReader
+from tamis.spark.splits import NAMES, InputSplit, opened
 
 log = logging.getLogger("tamis.spark")
 
 T = TypeVar("T")
 Failed = Mapping[int, LxmlEvaluationError]
-"""By the numbers of subscriptions."""
+"""The errors of subscriptions, by their numbers."""
 
 FAILED = sql.MapType(sql.StringType(), sql.StringType())
 """The subscriptions that could not be answered, with the messages."""
@@ -53,15 +57,7 @@ _NODE = sql.StructType([sql.StructField(name, sql.LongType()) for name in Node._
 
 @dataclass(frozen=True)
 class MatchSpec(OutputSpec):
-    """What is wanted of each document.
-
-    Attributes:
-        record: the tag of the elements that are records, each of which is answered by itself.
-        as_array: one row a document, with an array of ids, instead of one row a match.
-        nodes: which of the nodes that were selected are told.
-        values: whether the values of nodes are told too.
-        declared_encoding: whether the encodings that documents declare count.
-    """
+    """What is wanted of each document; for the fields see :func:`tamis.spark.match`."""
 
     record: str | None = None
     as_array: bool = False
@@ -77,10 +73,10 @@ class MatchSpec(OutputSpec):
         record: str | None = None,
         **more: Any,
     ) -> MatchSpec:
-        """What is wanted of the answers of a program, if it can be had.
+        """What is wanted of the answers of a program, if it can be had; ``more`` are other fields.
 
-        Args:
-            more: the other attributes.
+        Raises:
+            UsageError: it cannot be had.
         """
         found = cls(program.id_type, program.set_version, errors, record, **more)
         if found.as_array and program.parts:
@@ -95,7 +91,6 @@ class MatchSpec(OutputSpec):
         return found
 
     def answer_columns(self) -> dict[str, sql.DataType]:
-        """The record's number, the ids, and the nodes if they are asked for."""
         id = self.type_of_ids
         value = [sql.StructField("value", sql.StringType())] if self.values else []
         nodes: sql.DataType = sql.ArrayType(sql.StructType([*_NODE, *value]))
@@ -105,7 +100,6 @@ class MatchSpec(OutputSpec):
         return found if self.nodes is None else {**found, "nodes": nodes}
 
     def error_columns(self) -> dict[str, sql.DataType]:
-        """The subscriptions that failed, and the error."""
         return {"failed": FAILED, "error": ERROR}
 
     def options(self) -> dict[str, Any]:
@@ -114,47 +108,53 @@ class MatchSpec(OutputSpec):
 
 
 class MatchRows:
-    """Makes rows of answers, and batches of rows.
+    """Makes rows of answers.
 
-    Args:
-        matcher: what answers.
-        spec: what is wanted.
-        tells_errors: whether there are rows of them; of all tasks that read a document, one has.
+    Of all tasks that read a document, one ``tells_errors``: it has the row of the document's error.
     """
 
     def __init__(
         self, matcher: CompiledMatcher, spec: MatchSpec, tells_errors: bool = True
     ) -> None:
         self.matcher = matcher
-        self.ids = _ids_of(matcher, spec.id_type)
+        self.ids = id_array(matcher, spec.id_type)
         self.spec = spec
         self.tells_errors = tells_errors
         self.schema = spec.arrow_schema()
 
-    def of(
-        self, columns: PassthroughColumns, found: Answers, rows: Int64
-    ) -> Iterator[pa.RecordBatch]:
+    def of(self, kept: PassthroughColumns, found: Answers, rows: Int64) -> Iterator[pa.RecordBatch]:
         """The rows about some documents, or records if the specification has a tag of them.
 
         Args:
-            columns: what rows repeat.
+            kept: what rows repeat.
             rows: for each document its row there.
         """
-        matches = found.matches
-        firsts = found.offsets.first if self.spec.record is not None else None
+        spec, matches = self.spec, found.matches
+        first_record = found.offsets.first if spec.record is not None else None
         for first, end, pairs in in_steps(matches):
             documents, numbers = pairs
             errors = _within(matches.errors, first, end)
             failed = _within(matches.failed, first, end)
-            self._report(columns, rows, errors, failed, firsts)
+            self._report(kept, rows, errors, failed, first_record)
             if errors:  # what is true of a document without anything is not said of these
                 is_right = ~np.isin(documents, list(errors))
                 documents, numbers = documents[is_right], numbers[is_right]
                 errors = errors if self.tells_errors else {}
-            if self.spec.errors != "column":
+            if spec.errors != "column":
                 failed = {}
-            block = _Block(first, end, documents, numbers, errors, failed, found)
-            yield from self._batches(columns, rows, block, firsts)
+            if spec.as_array:
+                shown, answers = self._lists(
+                    np.arange(first, end), documents, numbers, errors, found
+                )
+            else:
+                wrong = [*errors, *failed] if spec.errors == "column" else []
+                shown, answers = self._flat(*with_errors(documents, numbers, wrong), found)
+            record = pa.nulls(len(shown), pa.int64())
+            if first_record is not None:
+                record = pa.array(shown + first_record, pa.int64())
+            said = [errors.get(document) for document in shown.tolist()] if errors else []
+            told = [self._failed(shown, answers[0], failed)]
+            yield from spec.batches(kept, rows[shown], [record, *answers], said, told)
 
     def _report(
         self,
@@ -162,7 +162,7 @@ class MatchRows:
         rows: Int64,
         errors: Mapping[int, DocumentError],
         failed: Mapping[int, Failed],
-        firsts: int | None,
+        first_record: int | None,
     ) -> None:
         found = [(number, "", error) for number, error in errors.items()]
         found += [
@@ -172,100 +172,68 @@ class MatchRows:
         ]
         for number, subscription, error in found:
             name = kept.name(int(rows[number]))
-            if firsts is not None:
-                name = f"{name}, record {firsts + number}"
+            if first_record is not None:
+                name = f"{name}, record {first_record + number}"
             if self.spec.errors == "fail":
-                said = f"{name}{subscription}: {error.message}"
-                raise type(error)(said, error.line, error.column, error.offset)
+                raise replace(error, message=f"{name}{subscription}: {error.message}")
             log.info("%s%s: %s", name, subscription, error)
 
-    def _batches(
-        self, kept: PassthroughColumns, rows: Int64, block: _Block, firsts: int | None
-    ) -> Iterator[pa.RecordBatch]:
-        is_shown = self.spec.errors == "column"
-        documents, columns = self._arrays(block) if self.spec.as_array else self._flat(block)
-        if not is_shown and block.errors:
-            is_right = pa.array(~np.isin(documents, list(block.errors)))
-            documents = documents[is_right.to_numpy(zero_copy_only=False)]
-            columns = [column.filter(is_right) for column in columns]
-        if not len(documents):
-            return
-        failed = self._failed(block, documents, columns[0])
-        if firsts is None:
-            columns.insert(0, pa.nulls(len(documents), pa.int64()))
-        else:
-            columns.insert(0, pa.array(documents + firsts, pa.int64()))
-        columns += [*self.spec.versions(len(documents)), failed]
-        if is_shown:
-            columns.append(error_column(self.schema, documents, block.errors))
-        yield from kept.joined(rows[documents], columns, self.schema)
-
-    def _failed(self, block: _Block, documents: Int64, ids: pa.Array) -> pa.Array:
-        """The column of subscriptions that failed: told by the row of the document."""
-        if not block.failed:
-            return pa.nulls(len(documents), self.schema.field("failed").type)
-        told = {
-            number: [
-                (str(self.ids[query].as_py()), printable(error.message))
-                for query, error in failed.items()
-            ]
-            for number, failed in block.failed.items()
-        }
-        is_match = pc.and_(ids.is_valid(), not self.spec.as_array).to_pylist()
-        rows = zip(documents.tolist(), is_match, strict=True)
-        found = [None if match else told.get(number) for number, match in rows]
-        return pa.array(found, self.schema.field("failed").type)
-
-    def _flat(self, block: _Block) -> tuple[Int64, list[pa.Array]]:
-        """One row a match or an error: the document's number, and the columns of the match.
-
-        A document of which subscriptions failed has one more row, as one in error has.
-        """
-        documents, numbers = block.documents, block.numbers
-        if block.errors or block.failed:
-            wrong = np.array([*block.errors, *block.failed], np.int64)
-            documents, numbers = with_errors(documents, numbers, wrong)
+    def _flat(
+        self, documents: Int64, numbers: Int32, found: Answers
+    ) -> tuple[Int64, list[pa.Array]]:
+        """One row a match or an error: the document's number, and the columns of the match."""
         columns = [self.ids.take(pa.array(numbers, mask=numbers < 0))]
         if self.spec.nodes is not None:
             pairs = zip(documents.tolist(), numbers.tolist(), strict=True)
-            nodes = [self._nodes(block, document, number) for document, number in pairs]
+            nodes = [None if pair[1] < 0 else self._nodes(found, *pair) for pair in pairs]
             columns.append(pa.array(nodes, self.schema.field("nodes").type))
         return documents, columns
 
-    def _arrays(self, block: _Block) -> tuple[Int64, list[pa.Array]]:
-        documents = np.arange(block.first, block.end)
-        is_wrong = np.isin(documents, list(block.errors))
-        type = self.schema.field("subscriptions").type
-        values = self.ids.take(pa.array(block.numbers))
-        columns = [id_lists(documents, block.documents, values, type, is_wrong)]
-        if self.spec.nodes is not None:
-            nodes: list[Any] = [
-                None if is_wrong[row] else [] for row in range(block.end - block.first)
-            ]
-            pairs = zip(block.documents.tolist(), block.numbers.tolist(), strict=True)
-            for document, number in pairs:
-                nodes[document - block.first].append(self._nodes(block, document, number))
-            columns.append(pa.array(nodes, self.schema.field("nodes").type))
-        return documents, columns
+    def _lists(
+        self,
+        rows: Int64,
+        documents: Int64,
+        numbers: Int32,
+        errors: Mapping[int, DocumentError],
+        found: Answers,
+    ) -> tuple[Int64, list[pa.Array]]:
+        """One row a document: its number, and the columns of lists."""
+        shown, lists = id_lists(
+            self.spec, rows, documents, self.ids.take(pa.array(numbers)), errors
+        )
+        if self.spec.nodes is None:
+            return shown, [lists]
+        nodes: dict[int, list[Any]] = {row: [] for row in shown.tolist()}
+        for document, number in zip(documents.tolist(), numbers.tolist(), strict=True):
+            nodes[document].append(self._nodes(found, document, number))
+        told = [None if row in errors else of_row for row, of_row in nodes.items()]
+        return shown, [lists, pa.array(told, self.schema.field("nodes").type)]
 
-    def _nodes(self, block: _Block, document: int, number: int) -> list[Any] | None:
-        """The nodes that a subscription selects; None for that of an error."""
-        if number < 0:
-            return None
-        match = block.match(self.matcher, document)
-        (id,) = self.matcher.ids.take(np.array([number]))
-        nodes = match.nodes(id)
-        found = [node._asdict() for node in nodes]
+    def _nodes(self, found: Answers, document: int, number: int) -> list[Any]:
+        """The nodes that a subscription selects."""
+        match = Match(self.matcher.ids, found.matches, document, nodes=found.nodes)
+        nodes = match.nodes(self.matcher.ids[number])
+        rows = [node._asdict() for node in nodes]
         if self.spec.values:
-            for node, value in zip(found, nodes.values(), strict=True):
-                node["value"] = value
-        return found
+            for row, value in zip(rows, nodes.values(), strict=True):
+                row["value"] = value
+        return rows
 
-
-@lru_cache(maxsize=PROGRAMS_KEPT)
-def _ids_of(matcher: CompiledMatcher, id_type: str) -> pa.Array:
-    """The ids of all subscriptions, made once for all tasks of a worker."""
-    return id_array(matcher.ids, id_type)
+    def _failed(self, documents: Int64, ids: pa.Array, failed: Mapping[int, Failed]) -> pa.Array:
+        """The column of subscriptions that failed: told by the row of the document."""
+        type = self.schema.field("failed").type
+        if not failed:
+            return pa.nulls(len(documents), type)
+        told = {
+            number: [
+                (str(self.ids[query].as_py()), printable(error.message))
+                for query, error in of_document.items()
+            ]
+            for number, of_document in failed.items()
+        }
+        is_match = pc.and_(ids.is_valid(), not self.spec.as_array).to_pylist()
+        rows = zip(documents.tolist(), is_match, strict=True)
+        return pa.array([None if match else told.get(number) for number, match in rows], type)
 
 
 def _within(found: Mapping[int, T], first: int, end: int) -> dict[int, T]:
@@ -273,29 +241,97 @@ def _within(found: Mapping[int, T], first: int, end: int) -> dict[int, T]:
     return {number: value for number, value in found.items() if first <= number < end}
 
 
-class _Block(NamedTuple):
-    """Some documents of a batch.
+# -- files -----------------------------------------------------------------------------------------
 
-    Attributes:
-        first, end: their numbers.
-        documents, numbers: what matched; see ``MatchSet.pairs``.
-        errors: by number.
-        failed: the subscriptions that failed, by number.
-        found: the whole batch.
+
+class SplitReader:
+    """Reads splits, one after the other.
+
+    With ``as_streams``, documents may be of any size, and each is read before the next is asked
+    for. ``left_out`` has messages that members of compressed archives are no documents by their
+    names.
     """
 
-    first: int
-    end: int
-    documents: Int64
-    numbers: Int32
-    errors: dict[int, DocumentError]
-    failed: dict[int, Failed]
-    found: Answers
+    def __init__(self, limits: Limits, as_streams: bool) -> None:
+        self.bytes_max = None if as_streams else limits.document_bytes + 1
+        self.left_out: list[str] = []
+        self._archive: tuple[str, zipfile.ZipFile] | None = None
 
-    def match(self, matcher: CompiledMatcher, document: int) -> Match:
-        """What matched one of them."""
-        matches, nodes, _ = self.found
-        return Match(matcher.ids, matches, document, nodes=nodes)
+    def documents(self, split: InputSplit) -> Iterator[tuple[str, Document | DocumentError]]:
+        """The documents of a split, with their names; what cannot be read, as its error."""
+        if split.problem is not None:
+            yield split.name, UnreadableDocument(split.problem)
+        elif split.kind == "stream":
+            yield from self._members(split)
+        elif split.kind == "file" and split.part is None and "://" not in split.path:
+            yield split.name, Path(split.path)
+        else:
+            try:
+                with self._content(split) as content:
+                    yield split.name, self._document(content)
+            except Exception as error:  # whatever file systems and decompressors raise
+                yield split.name, UnreadableDocument(f"cannot read it: {reason(error)}")
+
+    def _document(self, content: IO[bytes]) -> Document:
+        """A document, of which there are not many more bytes than the limit."""
+        return content if self.bytes_max is None else bytes(content.read(self.bytes_max))
+
+    @contextmanager
+    def _content(self, split: InputSplit) -> Iterator[IO[bytes]]:
+        if split.kind == "zip":
+            archive = self._opened_archive(split.path)
+            info = archive.infolist()[split.at]
+            if not split.name.endswith(f"/{printable(info.filename)}"):
+                raise zipfile.BadZipFile("the archive was changed since it was listed")
+            with archive.open(info) as member:
+                yield member
+            return
+        start, size = split.at, split.size if split.kind == "tar" else None
+        if split.part is not None:
+            start = split.part.start.offset
+            size = None if split.part.end is None else split.part.end - start
+        with opened(split.path) as file:
+            file.seek(start)
+            yield file if size is None else io.BufferedReader(_FileRange(file, size))
+
+    def _members(self, split: InputSplit) -> Iterator[tuple[str, Document | DocumentError]]:
+        """The documents of a compressed tar, up to where it cannot be read any further."""
+        left_out: list[str] = []
+        try:
+            with opened(split.path) as file:
+                for name, member in tar_documents(file, NAMES, left_out):
+                    whole = f"{split.name}/{printable(name)}" if name else split.name
+                    if isinstance(member, DocumentError):
+                        yield whole, member
+                    else:
+                        yield whole, self._document(member)
+        except Exception as error:  # whatever file systems and decompressors raise
+            yield split.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
+        if left_out:
+            self.left_out.append(NAMES.left_out(split.name, left_out))
+
+    def _opened_archive(self, path: str) -> zipfile.ZipFile:
+        if self._archive is None or self._archive[0] != path:
+            file = opened(path) if "://" in path else path
+            self._archive = path, zipfile.ZipFile(file)
+        return self._archive[1]
+
+
+class _FileRange(io.RawIOBase):
+    """Some bytes of a file, from where it is."""
+
+    def __init__(self, file: IO[bytes], size: int) -> None:
+        self._file = file
+        self._left = size
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self._file.read(min(len(buffer), self._left))
+        buffer[: len(data)] = data
+        self._left -= len(data)
+        return len(data)
 
 
 @dataclass(slots=True)
@@ -326,13 +362,9 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class AnswerSplits:
-    """Answers what tasks read.
+    """Answers what tasks read; with ``xml``, the rows have the documents too.
 
-    Attributes:
-        program: the subscriptions.
-        spec: what is wanted.
-        xml: whether the documents are wanted too.
-        tells_errors: see :class:`MatchRows`.
+    For ``tells_errors`` see :class:`MatchRows`.
     """
 
     program: ProgramArtifact
@@ -341,7 +373,6 @@ class AnswerSplits:
     tells_errors: bool = True
 
     def schema(self) -> sql.StructType:
-        """The columns of the rows."""
         xml = [sql.StructField("xml", sql.BinaryType())] if self.xml else []
         document = sql.StructField("document", sql.StringType())
         return sql.StructType([document, *xml, *self.spec.fields()])
@@ -359,44 +390,38 @@ class AnswerSplits:
     def _of_documents(
         self, rows: MatchRows, reader: SplitReader, splits: Iterable[InputSplit], counts: Counts
     ) -> Iterator[pa.RecordBatch]:
-        names: list[str] = []  # of documents that were taken and are not answered
-        taken: list[InputSplit] = []  # what they are of
-        contents: list[bytes | None] = []
+        taken: deque[tuple[str, bytes | None, InputSplit]] = deque()  # and not answered yet
 
-        def documents() -> Iterator[Document | DocumentError]:
+        def documents() -> Iterator[Any]:
             for split in splits:
                 for name, document in reader.documents(split):
-                    names.append(name)
-                    taken.append(split)
                     counts.documents += 1
-                    if not self.xml:
-                        yield document
-                        continue
-                    source, content = self._with_content(rows, document)
-                    contents.append(content)
+                    source, content = self._read(rows, document) if self.xml else (document, None)
+                    taken.append((name, content, split))
                     yield source
 
         for found in rows.matcher.answers(documents(), 1, **self.spec.options()):
             count = found.matches.documents
-            columns = {"document": pa.array(names[:count], pa.string())}
-            if self.xml:
-                columns["xml"] = pa.array(contents[:count], pa.binary())
-            kept = PassthroughColumns(pa.RecordBatch.from_pydict(columns), count)
-            for number, split in enumerate(taken[:count]):
+            done = [taken.popleft() for _ in range(count)]
+            for number, (_, _, split) in enumerate(done):
                 counts.add(split, found.matches.errors.get(number))
-            del names[:count], taken[:count], contents[:count]
+            columns = {"document": pa.array([name for name, _, _ in done], pa.string())}
+            if self.xml:
+                columns["xml"] = pa.array([content for _, content, _ in done], pa.binary())
+            kept = PassthroughColumns(pa.RecordBatch.from_pydict(columns))
             yield from rows.of(kept, found, np.arange(count))
 
-    def _with_content(
+    def _read(
         self, rows: MatchRows, document: Document | DocumentError
-    ) -> tuple[Document | DocumentError, bytes | None]:
-        if isinstance(document, DocumentError):
-            return document, None
+    ) -> tuple[Source | DocumentError, bytes | None]:
+        """A document that is read before it is matched, and its content."""
         try:
+            if isinstance(document, DocumentError):
+                raise document
             source = read(document, rows.matcher.limits, self.spec.declared_encoding)
         except DocumentError as error:
             return error, None
-        return source, bytes(source.data)  # type: ignore[return-value]
+        return source, bytes(source.data)
 
     def _of_records(
         self, rows: MatchRows, reader: SplitReader, splits: Iterable[InputSplit], counts: Counts
@@ -406,13 +431,13 @@ class AnswerSplits:
         for split in splits:
             for name, document in reader.documents(split):
                 counts.documents += split.part is None or not split.part.start.offset
-                kept = PassthroughColumns(pa.RecordBatch.from_pydict({"document": [name]}), 1)
+                kept = PassthroughColumns(pa.RecordBatch.from_pydict({"document": [name]}))
                 is_first = True
                 for found in rows.matcher.record_answers(
                     document, record, part=split.part, **self.spec.options()
                 ):
-                    errors = found.matches.errors
-                    is_all = is_first and found.matches.documents == 1
-                    counts.add(split, errors.get(0) if is_all else None)
+                    count = found.matches.documents
+                    is_all = is_first and count == 1
+                    counts.add(split, found.matches.errors.get(0) if is_all else None)
                     is_first = False
-                    yield from rows.of(kept, found, np.zeros(found.matches.documents, np.int64))
+                    yield from rows.of(kept, found, np.zeros(count, np.int64))

@@ -21,10 +21,9 @@ from tamis.core.index.matchset import Which
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.language.subscriptions import Unsupported
 from tamis.spark.answers import AnswerSplits, MatchSpec
-from tamis.spark.listing import check_paths, list_files
 from tamis.spark.program import ProgramArtifact, SubscriptionSet, program, shared_program
 from tamis.spark.rows import Errors
-from tamis.spark.splits import InputSplit, partitions, splits_of
+from tamis.spark.splits import InputSplit, check_paths, list_files, partitions, splits_of
 
 Paths = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
@@ -47,11 +46,11 @@ def match_files(  # noqa: PLR0913 - what may be asked
 ) -> DataFrame:
     """Match files; the result has one row for each match.
 
-    Spark's tasks get paths, about equal in bytes. Its Python workers read, parse and match: XML
-    does not enter the JVM. All of them, and the driver, must see the files under the same paths.
-    Works through Spark Connect, where the driver is the server. Where the JVM does little else, let
-    it not compile itself for speed, which takes the cores of short jobs, as ``tamis run`` does:
-    ``spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1``, and so for executors.
+    Spark's tasks get paths, about equal in bytes, and its Python workers read and match the files.
+    All of them, and the driver, must see the files under the same paths. Works through Spark
+    Connect, where the driver is the server. In short jobs the JVM should not spend the cores on
+    compiling itself: set ``spark.driver.extraJavaOptions=-XX:TieredStopAtLevel=1``, and so for
+    executors, as ``tamis run`` does.
 
     Args:
         spark: any session.
@@ -81,20 +80,14 @@ def match_files(  # noqa: PLR0913 - what may be asked
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    wanted: dict[str, Any] = {
-        "record": record,
-        "as_array": as_array,
-        "nodes": nodes,
-        "values": values,
-        "errors": errors,
-        "declared_encoding": declared_encoding,
-    }
+    wanted: dict[str, Any] = {"record": record, "as_array": as_array, "nodes": nodes}
+    wanted |= {"values": values, "errors": errors, "declared_encoding": declared_encoding}
     MatchSpec.of(made, **wanted)
     check_xml(xml, record)
     spark.dataSource.register(TamisSource)
     made.send(spark)
-    options = {**wanted, "xml": xml, "paths": json.dumps(path_list(paths)), "folder": os.getcwd()}
-    given = {name: value for name, value in options.items() if value is not None}
+    wanted |= {"xml": xml, "paths": json.dumps(path_list(paths)), "folder": os.getcwd()}
+    given = {name: value for name, value in wanted.items() if value is not None}
     reader = spark.read.format(TamisSource.name()).options(**given)
     frames = (
         reader.options(program=part.to_json(), tells_errors=number == 0).load()
@@ -144,10 +137,8 @@ class TamisSource(DataSource):
     Spark finds it by the package ``pyspark_tamis`` where that is installed. Options:
     ``subscriptions``, a file of them or a saved program; for the former ``namespaces`` (a file),
     ``default_namespace`` (a URI) and ``unsupported``; ``record``, ``as_array``, ``nodes``,
-    ``errors`` and ``xml`` as for :func:`tamis.spark.match_files`.
-
-    On a cluster, a saved program has to be in a folder that all machines see; ``match_files`` sends
-    it to them.
+    ``errors`` and ``xml`` as for :func:`tamis.spark.match_files`. On a cluster, a saved program has
+    to be in a folder that all machines see; ``match_files`` sends it to them.
     """
 
     @classmethod
@@ -159,7 +150,9 @@ class TamisSource(DataSource):
         schema = _answer(options).schema()
         check_paths(_paths(options), options.get("folder", ""))
         if self._is_new_table:
-            schema.fields[0].metadata = {_OF_TABLE: _from_anywhere(options)}
+            files = {name: os.path.abspath(options[name]) for name in _FILES if name in options}
+            anywhere = {"folder": os.getcwd(), **options, **files}
+            schema.fields[0].metadata = {_OF_TABLE: anywhere}
         return schema
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -190,12 +183,6 @@ class TamisSource(DataSource):
 _OF_TABLE = "tamis"
 """The metadata of a table's first column that has the options. When a table is read, Spark gives a
 source in Python the columns and not the options."""
-
-
-def _from_anywhere(options: Mapping[str, str]) -> dict[str, str]:
-    """Options that mean the same in another folder."""
-    files = {name: os.path.abspath(options[name]) for name in _FILES if name in options}
-    return {"folder": os.getcwd(), **options, **files}
 
 
 def _paths(options: Mapping[str, str]) -> list[str]:

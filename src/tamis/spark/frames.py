@@ -18,14 +18,7 @@ from tamis.documents.source import Document
 from tamis.language.subscriptions import Unsupported
 from tamis.spark.answers import MatchRows, MatchSpec
 from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
-from tamis.spark.rows import (
-    Errors,
-    PassthroughColumns,
-    by_number,
-    combined,
-    document_columns,
-    joined_schema,
-)
+from tamis.spark.rows import ColumnTask, Errors, PassthroughColumns, kept_columns
 
 
 def match(  # noqa: PLR0913 - what may be asked
@@ -47,11 +40,9 @@ def match(  # noqa: PLR0913 - what may be asked
     """Match a column of XML; the result has one row for each match.
 
     A document that matches nothing has no row. One in error has a single row, without a
-    subscription; so has a null. Works on batch and streaming DataFrames, and through Spark Connect;
-    needs no more of Spark than the DataFrame, and computes nothing by itself.
-
-    Spark hands the workers Arrow batches of at most so many documents as
-    ``spark.sql.execution.arrow.maxRecordsPerBatch`` says: lower that where they are large.
+    subscription; so has a null. Works on batch and streaming DataFrames, and through Spark Connect,
+    and computes nothing by itself. Spark hands the workers Arrow batches of at most
+    ``spark.sql.execution.arrow.maxRecordsPerBatch`` documents: lower that where they are large.
 
     Args:
         df: has the documents, and whatever identifies them.
@@ -82,9 +73,8 @@ def match(  # noqa: PLR0913 - what may be asked
           with ``as_array``, an array of these, one for each subscription;
         * ``set_version string``: a hash of the subscriptions; ``tamis_version string``;
         * ``failed map<string, string>``: the subscriptions that could not be answered for a
-          document whose others were, with the message; null where none failed. Such a document has
-          a row for ``failed``, without a subscription, beside those of its matches; with
-          ``as_array`` its one row has it. Only subscriptions that go through lxml can fail;
+          document whose others were, with the message; null where none failed. Without
+          ``as_array``, a row of its own has it. Only subscriptions that go through lxml can fail;
         * ``error struct<code string, message string, line long, column long, offset long>``, with
           ``errors="column"``.
 
@@ -94,73 +84,44 @@ def match(  # noqa: PLR0913 - what may be asked
     """
     if not isinstance(column, str):
         raise UsageError(f"column is the name of one, not {type(column).__name__}")
-    kept = document_columns(df, column, keep)
-    names = tuple(field.name for field in kept)
+    kept = kept_columns(df, column, keep)
     made = program(
         subscriptions,
         namespaces=namespaces,
         default_namespace=default_namespace,
         unsupported=unsupported,
     )
-    spec = MatchSpec.of(
-        made,
-        errors,
-        record,
-        as_array=as_array,
-        nodes=nodes,
-        values=values,
-        declared_encoding=declared_encoding,
-    )
-    schema = joined_schema(kept, spec.fields())
-    made.send(df.sparkSession)
-    given = df.select(by_number([*names, column]))
+    wanted = {"as_array": as_array, "nodes": nodes, "values": values}
+    spec = MatchSpec.of(made, errors, record, **wanted, declared_encoding=declared_encoding)
     tasks = (
-        AnswerColumn(part, spec, names, column, tells_errors=number == 0)
+        AnswerColumn(part, spec, kept, column, tells_errors=number == 0)
         for number, part in enumerate(made.partitions)
     )
-    frames = (given.mapInArrow(task, schema) for task in tasks)
-    return reduce(DataFrame.unionAll, frames)
+    return reduce(DataFrame.unionAll, (task.applied(df, [column]) for task in tasks))
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerColumn:
-    """The function that ``mapInArrow`` calls for each partition of a DataFrame.
+class AnswerColumn(ColumnTask[ProgramArtifact, MatchSpec]):
+    """Answers the column of XML, which is the last one; for ``tells_errors`` see ``MatchRows``."""
 
-    The input has the columns that each row of the output repeats, and then one of XML.
-
-    Attributes:
-        program: the subscriptions.
-        spec: what is wanted.
-        kept: the names of the columns that are repeated.
-        column: what messages call the column of XML.
-        tells_errors: see :class:`MatchRows`.
-    """
-
-    program: ProgramArtifact
-    spec: MatchSpec
-    kept: tuple[str, ...]
     column: str
     tells_errors: bool = True
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return combined(self._answers(batches))
-
-    def _answers(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def answers(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         rows = MatchRows(self.program.loaded(), self.spec, self.tells_errors)
         record, options = self.spec.record, self.spec.options()
-        for batch in batches:
-            kept = PassthroughColumns.first_of(batch, self.kept)
-            documents = column_values(self.column, batch.columns[-1], self.spec.declared_encoding)
-            if record is None:
-                first = 0
-                for found in rows.matcher.answers(documents, **options):
-                    end = first + found.matches.documents
-                    yield from rows.of(kept, found, np.arange(first, end))
-                    first = end
-                continue
+        kept = PassthroughColumns.first_of(batch, self.kept)
+        documents = column_values(self.column, batch.columns[-1], self.spec.declared_encoding)
+        if record is not None:
             for row, document in enumerate(documents):
                 for found in rows.matcher.record_answers(document, record, **options):
                     yield from rows.of(kept, found, np.full(found.matches.documents, row))
+            return
+        first = 0
+        for found in rows.matcher.answers(documents, **options):
+            end = first + found.matches.documents
+            yield from rows.of(kept, found, np.arange(first, end))
+            first = end
 
 
 def column_values(
@@ -176,14 +137,12 @@ def column_values(
     for row, (start, end) in enumerate(pairwise(bounds)):
         if not is_there[row]:
             yield UnreadableDocument(f"there is no document: the column {name!r} is null here")
-        elif is_text:
-            yield _text(content[start:end], declared)
         else:
-            yield content[start:end]
+            yield _text(content[start:end], declared) if is_text else content[start:end]
 
 
 def _text(data: memoryview, declared: DeclaredEncoding) -> Document | DocumentError:
-    """A document that is text: what it declares has to be so, if that counts."""
+    """A document that is text: what it declares has to be right, if that counts."""
     head = bytes(data[:HEAD_BYTES])
     if b"<" not in head or b"\0" in head:
         return str(data, "utf-8")  # which is looked at more closely

@@ -1,7 +1,7 @@
 """Jobs: files in, results out, as ``tamis run`` makes them.
 
-Answers go from Spark's Python workers into a store, where they are published. Neither documents nor
-answers enter the JVM: tasks get paths, and return one row about what they wrote.
+Spark's Python workers write answers into a store, where the driver publishes them. Neither
+documents nor answers enter the JVM: tasks get paths, and return one row about what they wrote.
 """
 
 from __future__ import annotations
@@ -21,11 +21,10 @@ from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, LongType, StringType, StructType
 
-from tamis.core.errors import DocumentError, SubscriptionError, UnreadableDocument
+from tamis.core.errors import DocumentError, UnreadableDocument
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.spark.answers import AnswerSplits, Counts, MatchSpec
 from tamis.spark.files import Paths, path_list
-from tamis.spark.listing import Listed, check_paths, list_files
 from tamis.spark.parquet import ParquetStore
 from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
 from tamis.spark.results import (
@@ -40,12 +39,12 @@ from tamis.spark.results import (
     rows_about,
 )
 from tamis.spark.rows import Errors
-from tamis.spark.splits import InputSplit, partitions, splits_of
+from tamis.spark.splits import InputSplit, Listed, check_paths, list_files, partitions, splits_of
 
 log = logging.getLogger("tamis.spark")
 
-# What a task tells of what it wrote: a file, or ""; with which part of
-# the program; and the numbers of files, and messages, see ``Counts``.
+# What a task tells of what it wrote: a file, or ""; with which part of the program; and the numbers
+# of files, and messages, see ``Counts``.
 _DONE = (
     StructType()
     .add("file", StringType())
@@ -110,9 +109,8 @@ def run(  # noqa: PLR0913 - what may be asked
 ) -> Summary:
     """Match files, and write what matched and what was in error as Parquet.
 
-    Spark's tasks get paths, about equal in bytes. Its Python workers read, parse and match the
-    files and write the results: neither XML nor matches enter the JVM. All workers must see the
-    files and the output under the same paths as this process.
+    Spark's tasks get paths, about equal in bytes, and its Python workers read, match and write. All
+    of them must see the files and the output under the same paths as this process.
 
     The output has
 
@@ -125,21 +123,19 @@ def run(  # noqa: PLR0913 - what may be asked
       read, by absolute paths, and with which subscriptions. A file that could not be read at all is
       in ``errors`` alone.
 
-    They appear when the job is done, whatever is wrong with single documents: file by file, at last
-    that of the manifest, whose runs are those that are whole. A job that failed, or whose driver
-    died, leaves nothing that the next one does not remove. One job at a time writes into a folder.
+    They appear when the job is done, whatever is wrong with single documents: file by file, and
+    last of all the manifest's, whose runs are whole. A job that failed, or whose driver died,
+    leaves nothing that the next one does not remove. One job at a time writes into a folder.
 
     Args:
         spark: any session.
         subscriptions: whatever :func:`tamis.spark.program` takes, or what it makes.
-        paths, record: as for :func:`tamis.spark.match_files`.
+        paths, record, declared_encoding: as for :func:`tamis.spark.match_files`.
         output: the folder to hold the folders ``matches``, ``errors`` and ``manifest``.
-        declared_encoding: as for :func:`tamis.spark.match`.
         errors: "column" to write them, "drop" not to, "fail" to end with the first.
         overwrite: replace these folders, if they exist; nothing else in ``output`` is touched.
-        only_new: match what is not in the manifest as it is now (by path, size and time), and add
-            the answers to those that are there. To do so again does nothing, but try once more what
-            could not be read (and say so again, where it cannot).
+        only_new: match the files whose path, size and time are not in the manifest, and add to the
+            answers that are there. A file that could not be read is tried again each time.
 
     Raises:
         BadSubscriptions: some cannot be used.
@@ -154,7 +150,6 @@ def run(  # noqa: PLR0913 - what may be asked
     made = program(subscriptions)
     made.send(spark)
     spec = MatchSpec.of(made, errors, record, declared_encoding=declared_encoding)
-    answer = AnswerSplits(replace(made, refused=()), spec)
     start = time.monotonic()
     with store.turn():
         if must_be_new:  # still, after the subscriptions were compiled
@@ -165,7 +160,7 @@ def run(  # noqa: PLR0913 - what may be asked
             files = store.not_in_manifest(files)
             if not files and store.existing:
                 return Summary(0, 0, 0, 0, time.monotonic() - start)
-        done = write_run(spark, store, new_run(), answer, files, refused=made.refused)
+        done = write_run(spark, store, new_run(), made, spec, files)
     return done._replace(seconds=time.monotonic() - start)
 
 
@@ -173,25 +168,25 @@ def write_run(
     spark: SparkSession,
     store: ResultStore[S],
     name: str,
-    answer: AnswerSplits,
+    made: ProgramArtifact,
+    spec: MatchSpec,
     files: Sequence[Listed],
-    refused: Sequence[SubscriptionError] = (),
 ) -> Summary:
-    """Match files, and publish the answers as one run."""
+    """Match files, and publish the answers, and what is wrong with subscriptions, as one run."""
     start = time.monotonic()
-    made, spec = answer.program, answer.spec
     splits = splits_of(files, os.getcwd(), spec.record, made.limits)
     assigned = product(partitions(splits), range(len(made.partitions)))
     tasks = [(task, part, of_task) for task, (of_task, part) in enumerate(assigned)]
     plan = planned(made, len(tasks) // len(made.partitions))
     log.info("%s: %s", name, plan)
     with store.sink(name, made.id_type) as sink:
+        answer = AnswerSplits(replace(made, refused=()), spec)
         parts = on_workers(spark, tasks, WriteTask(answer, sink))
         for said in {said: None for part in parts for said in part["left_out"]}:
             log.warning("%s", said)
         counted = {kind: [part["file"] for part in parts if part[kind]] for kind in RESULTS}
         read, incomplete = _read_by_all(files, parts, len(made.partitions))
-        wrong = rows_about(refused, incomplete, made.id_type)
+        wrong = rows_about(made.refused, incomplete, made.id_type)
         store.publish(sink, Run(name, made.id_type, spec.set_version, counted, read, wrong))
     return Summary(
         documents=sum(part["documents"] for part in parts),
@@ -207,13 +202,11 @@ def _read_by_all(
     files: Sequence[Listed], done: Sequence[Mapping[str, Any]], parts: int
 ) -> tuple[list[Listed], dict[str, DocumentError]]:
     """The files that were read; and those that could not be by each part of a divided program."""
-    missed: list[set[int]] = []
-    for part in range(parts):
-        tasks = [task for task in done if task["part"] == part]
-        unreadable, read = (
-            {number for task in tasks for number in task[name]} for name in ("unreadable", "read")
-        )
-        missed.append(unreadable - read)
+
+    def numbers(part: int, name: str) -> set[int]:
+        return {number for task in done if task["part"] == part for number in task[name]}
+
+    missed = [numbers(part, "unreadable") - numbers(part, "read") for part in range(parts)]
     unread = set.intersection(*missed)
     error = UnreadableDocument("some tasks could not read it: not all matches are there")
     partly = sorted(set.union(*missed) - unread)
@@ -222,11 +215,7 @@ def _read_by_all(
 
 
 def planned(made: ProgramArtifact, tasks: int) -> str:
-    """How work is divided, in words.
-
-    Args:
-        tasks: among which documents are divided.
-    """
+    """How work is divided, in words; ``tasks`` share the documents."""
     parts = len(made.partitions)
     size = f"a program of {made.size / 1e6:,.0f} MB"
     if parts == 1:
@@ -239,12 +228,9 @@ def on_workers(
     spark: SparkSession, tasks: Sequence[tuple[int, int, Sequence[InputSplit]]], task: WriteTask
 ) -> list[dict[str, Any]]:
     """Have tasks do their splits, each by its number and with its part of the program."""
-    table = pa.table(
-        {
-            "task": pa.array(range(len(tasks)), pa.int32()),
-            "splits": pa.array([pickle.dumps(found) for found in tasks], pa.binary()),
-        }
-    )
+    numbers = pa.array(range(len(tasks)), pa.int32())
+    pickled = pa.array([pickle.dumps(found) for found in tasks], pa.binary())
+    table = pa.table({"task": numbers, "splits": pickled})
     rows = spark.createDataFrame(table).repartitionById(max(1, len(tasks)), F.col("task"))
     done = rows.select("splits").mapInArrow(task, _DONE)
     sums = [F.sum(name).alias(name) for name in ("documents", MATCHES, ERRORS)]
@@ -253,12 +239,7 @@ def on_workers(
 
 @dataclass(frozen=True, slots=True)
 class WriteTask:
-    """The function that ``mapInArrow`` calls to write answers; it returns one row about them.
-
-    Attributes:
-        answer: what answers documents.
-        sink: what writes the rows.
-    """
+    """The function that ``mapInArrow`` calls to write answers; it returns one row about them."""
 
     answer: AnswerSplits
     sink: Sink
@@ -273,13 +254,11 @@ class WriteTask:
         program = self.answer.program.partitions[part]
         answer = replace(self.answer, program=program, tells_errors=part == 0)
         written = self.sink.write(task, answer(splits, counts))
-        return {
-            "file": written["file"],
+        is_first = written.pop("is_first")
+        return written | {
             "documents": 0 if part else counts.documents,
-            MATCHES: written[MATCHES],
-            ERRORS: written[ERRORS],
             "part": part,
-            "unreadable": sorted(counts.unreadable) if written["is_first"] else [],
-            "read": sorted(counts.read) if written["is_first"] else [],
+            "unreadable": sorted(counts.unreadable) if is_first else [],
+            "read": sorted(counts.read) if is_first else [],
             "left_out": counts.left_out,
         }

@@ -5,12 +5,10 @@ them in between: three times the work for the JVM, which here never sees the row
 commit of our own. Each attempt of a task writes files of new names in a folder that no reader
 knows; the driver keeps those of the attempts that Spark counted, and moves them into place.
 
-A *run* is what is committed at once: a job, or a micro-batch of a stream. All its files begin with
-its name. They are moved one after the other, and last of all that of the manifest: so a run is done
-when its manifest is there. What there is of a run without one was left by a driver that died, and
-is removed by the next, which also puts back what that run was to replace; readers who cannot wait
-for that take the runs that the manifest has. It says what was read, and with which version of the
-subscriptions. One driver at a time writes.
+All files of a run begin with its name. They are moved one after the other, the manifest last: a run
+is done when its manifest is there. What there is of a run without one was left by a driver that
+died. The next driver removes it, and puts back what that run was to replace; readers who cannot
+wait for that take the runs that the manifest has. One driver at a time writes.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tamis.core.errors import UsageError
-from tamis.spark.listing import Listed
 from tamis.spark.results import (
     ERRORS,
     MANIFEST,
@@ -44,10 +41,18 @@ from tamis.spark.results import (
     divided,
     schemas,
 )
+from tamis.spark.splits import Listed
 
 log = logging.getLogger("tamis.spark")
 
 _FOLDERS = (MATCHES, ERRORS, MANIFEST)
+_LOCK = ".tamis-lock"
+_REPLACED = ".tamis-replaced-by-"
+_STAGING = re.compile(r"\.tamis-.+-[0-9a-f]{32}")
+_OURS = re.compile(r"(.+)\.(?:[0-9a-f]{32}|driver|empty)\.parquet")
+"""Names of files of results, with their run; others may be there, and stay."""
+_RUN = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}|stream-[0-9a-f]{12}-\d{8,}")
+"""Names of runs, see ``new_run`` and the batches of streams."""
 
 # A file's row groups end at one of these bounds, and are in memory until then.
 GROUP_ROWS = 1 << 20
@@ -55,11 +60,9 @@ GROUP_BYTES = 64 << 20
 
 
 class ParquetStore:
-    """A folder of results.
+    """A folder of results, made if it is new; all workers must see it under the same path.
 
-    Args:
-        folder: is made if it is new; all workers must see it under the same path.
-        overwrite: what is published replaces the results that are there.
+    With ``overwrite``, what is published replaces the results that are there.
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, overwrite: bool = False) -> None:
@@ -150,7 +153,6 @@ class ParquetStore:
         return pa.concat_tables([MANIFEST_SCHEMA.empty_table(), *tables])
 
     def is_done(self, run: str) -> bool:
-        """Whether a run was published."""
         return self._manifest_of(run).exists() or run in self._compacted()
 
     def _compacted(self) -> set[str]:
@@ -218,7 +220,7 @@ class ParquetStore:
                 raise
             to_disk(self.folder / MANIFEST)
             if self.overwrite:
-                self._remove(self._replaced_by(written.name))
+                self._remove(self.folder / f"{_REPLACED}{written.name}")
 
     def _complete(self, folder: Path, written: Run) -> list[str]:
         """The names of the files to publish, of those in a folder, and of some more."""
@@ -235,12 +237,9 @@ class ParquetStore:
             _write(schemas(written.id_type)[name].empty_table(), folder / files[-1])
         return files
 
-    def _replaced_by(self, run: str) -> Path:
-        return self.folder / f"{_REPLACED}{run}"
-
     def _put_aside(self, run: str) -> None:
         """Move the results away: the manifest first, so that it never has more than there is."""
-        aside = self._replaced_by(run)
+        aside = self.folder / f"{_REPLACED}{run}"
         aside.mkdir()
         for name in (MANIFEST, *RESULTS):
             with suppress(FileNotFoundError):
@@ -279,12 +278,9 @@ class ParquetStore:
             compacted = self._compacted()
             for name in RESULTS:
                 for file in (self.folder / name).glob("*.parquet"):
-                    ours = _OURS.fullmatch(file.name)
-                    if (
-                        ours
-                        and ours[1] not in compacted
-                        and not self._manifest_of(ours[1]).exists()
-                    ):
+                    found = _OURS.fullmatch(file.name)
+                    run = found[1] if found else None
+                    if run and run not in compacted and not self._manifest_of(run).exists():
                         file.unlink(missing_ok=True)
 
     def _manifest_of(self, run: str) -> Path:
@@ -298,15 +294,6 @@ class ParquetStore:
             raise UsageError(f"cannot write {self.given}: {error.strerror or error}") from None
 
 
-_LOCK = ".tamis-lock"
-_REPLACED = ".tamis-replaced-by-"
-_STAGING = re.compile(r"\.tamis-.+-[0-9a-f]{32}")
-_OURS = re.compile(r"(.+)\.(?:[0-9a-f]{32}|driver|empty)\.parquet")
-"""Names of files of results, with their run; others may be there, and stay."""
-_RUN = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}|stream-[0-9a-f]{12}-\d{8,}")
-"""Names of runs, see ``new_run`` and the batches of streams."""
-
-
 def _has_entries(folder: Path) -> bool:
     """Whether a path leads to something other than an empty folder."""
     try:
@@ -316,13 +303,7 @@ def _has_entries(folder: Path) -> bool:
 
 
 class ParquetSink(NamedTuple):
-    """Where tasks write the rows of a run, matches and errors apart.
-
-    Attributes:
-        staging: the folder.
-        run: what files are called after.
-        id_type: see :class:`ProgramArtifact`.
-    """
+    """Where tasks write the rows of a run, matches and errors apart: a folder."""
 
     staging: str
     run: str
@@ -361,10 +342,8 @@ class _File:
             return
         self.rows += batch.num_rows
         self._waiting.append(batch.select(self.schema.names))
-        if (
-            sum(batch.num_rows for batch in self._waiting) >= GROUP_ROWS
-            or sum(batch.nbytes for batch in self._waiting) >= GROUP_BYTES
-        ):
+        rows = sum(batch.num_rows for batch in self._waiting)
+        if rows >= GROUP_ROWS or sum(batch.nbytes for batch in self._waiting) >= GROUP_BYTES:
             self._write_group()
 
     def _write_group(self) -> None:

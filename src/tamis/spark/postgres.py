@@ -25,12 +25,8 @@ from tamis.spark.results import ERRORS, MATCHES, Run, divided, schemas
 _TABLES = (
     """
     CREATE TABLE IF NOT EXISTS tamis_matches (
-        batch text NOT NULL,
-        document text NOT NULL,
-        record bigint,
-        subscription {ids} NOT NULL,
-        set_version text NOT NULL,
-        tamis_version text NOT NULL
+        batch text NOT NULL, document text NOT NULL, record bigint, subscription {ids} NOT NULL,
+        set_version text NOT NULL, tamis_version text NOT NULL
     )
     """,
     """
@@ -39,15 +35,8 @@ _TABLES = (
     """,
     """
     CREATE TABLE IF NOT EXISTS tamis_errors (
-        batch text NOT NULL,
-        document text,
-        record bigint,
-        code text NOT NULL,
-        message text NOT NULL,
-        line bigint,
-        "column" bigint,
-        "offset" bigint,
-        subscription {ids}
+        batch text NOT NULL, document text, record bigint, code text NOT NULL,
+        message text NOT NULL, line bigint, "column" bigint, "offset" bigint, subscription {ids}
     )
     """,
     "ALTER TABLE tamis_errors ADD COLUMN IF NOT EXISTS subscription {ids}",
@@ -60,28 +49,19 @@ _TABLES = (
     """,
     """
     CREATE TABLE IF NOT EXISTS tamis_manifest (
-        file text NOT NULL,
-        size bigint NOT NULL,
-        modified timestamptz NOT NULL,
-        set_version text NOT NULL,
-        tamis_version text NOT NULL,
-        run text NOT NULL,
+        file text NOT NULL, size bigint NOT NULL, modified timestamptz NOT NULL,
+        set_version text NOT NULL, tamis_version text NOT NULL, run text NOT NULL,
         read timestamptz NOT NULL
     )
     """,
     """
     CREATE TABLE IF NOT EXISTS tamis_runs (
-        run text PRIMARY KEY,
-        driver text NOT NULL,
-        is_done boolean NOT NULL DEFAULT false
+        run text PRIMARY KEY, driver text NOT NULL, is_done boolean NOT NULL DEFAULT false
     )
     """,
     """
     CREATE TABLE IF NOT EXISTS tamis_tasks (
-        run text,
-        task integer,
-        matches bigint NOT NULL,
-        errors bigint NOT NULL,
+        run text, task integer, matches bigint NOT NULL, errors bigint NOT NULL,
         PRIMARY KEY (run, task)
     )
     """,
@@ -95,12 +75,7 @@ def is_postgres(output: str | os.PathLike[str]) -> bool:
 
 @contextmanager
 def _connected(url: str) -> Iterator[Any]:
-    """A transaction.
-
-    Raises:
-        MissingExtra: psycopg is not installed.
-        UsageError: the database cannot be used.
-    """
+    """A transaction; a UsageError if the database cannot be used."""
     try:
         import psycopg  # noqa: PLC0415 - only who has a database needs it
     except ImportError:
@@ -116,8 +91,7 @@ def _connected(url: str) -> Iterator[Any]:
 class PostgresStore:
     """A database of results, version 15 or newer.
 
-    Args:
-        url: ``postgresql://user@host:port/name``; all workers must reach it under that.
+    All workers must reach it under its URL, ``postgresql://user@host:port/name``.
     """
 
     def __init__(self, url: str) -> None:
@@ -147,7 +121,6 @@ class PostgresStore:
                 )
 
     def is_done(self, run: str) -> bool:
-        """Whether a run was published."""
         with _connected(self.url) as connection:
             query = "SELECT 1 FROM tamis_runs WHERE run = %s AND is_done"
             return connection.execute(query, (run,)).fetchone() is not None
@@ -183,14 +156,7 @@ class PostgresStore:
 
 
 class PostgresSink(NamedTuple):
-    """Where tasks write the rows of a run.
-
-    Attributes:
-        url: of the database.
-        run: the name of the run.
-        driver: who is at it.
-        id_type: see :class:`ProgramArtifact`.
-    """
+    """Where tasks write the rows of a run, which ``driver`` is at."""
 
     url: str
     run: str

@@ -3,19 +3,28 @@
 The driver compiles subscriptions into a saved program, which Spark sends to every machine once.
 Tasks carry only its name and identity. A worker process maps the program for its first task and
 keeps it for the next ones; the workers of one machine share its memory.
+
+Such a file is an *artifact*: its name contains a hash of its content. Spark brings artifacts to the
+workers on all clusters, and through Spark Connect. Other files are kept in the user's cache.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import hashlib
 import json
 import os
+import pickle
 import shutil
+import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -40,14 +49,140 @@ from tamis.language.subscriptions import (
 )
 from tamis.matching.matcher import CompiledMatcher, compile_subscriptions, load_matcher
 from tamis.matching.saved import cache_path
-from tamis.spark.artifacts import Artifact, artifacts_folder, cache_folder, keep_newest, new_path
 
-_COLUMNS = ["id", "expression"]
+T = TypeVar("T")
 
+PROGRAMS_KEPT = 4
+"""How many programs a worker keeps. One job has one; a few may take turns in one application."""
 PROGRAM_BYTES_MAX = 4 << 30
 """How much of a machine's memory a program takes at most, by default; its workers share it."""
 CACHED_PROGRAMS_MAX = 8
 """How many programs the user's cache keeps, for the processes that plan and match."""
+
+_COLUMNS = ["id", "expression"]
+_sending = threading.Lock()
+"""When two threads send the same file, Spark takes what it has of the first for another file."""
+
+
+@dataclass(frozen=True)
+class Artifact(Generic[T]):
+    """A file that workers load a ``T`` from; its ``identity`` is a hash of its content.
+
+    The path is that of this process, or of all machines.
+    """
+
+    path: str = field(compare=False)
+    identity: str
+
+    suffix: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        """The file's name on every machine."""
+        return f"tamis-{self.identity[:32]}.{self.suffix}"
+
+    def moved(self, written: Path) -> Self:
+        """The artifact of a file that was just written, moved to where its name says."""
+        return replace(self, path=str(written.rename(artifacts_folder() / self.name)))
+
+    def load(self, path: Path) -> T:
+        """Read the file; a ProgramError if its content is not that of this artifact."""
+        raise NotImplementedError
+
+    def check_identity(self, identity: str, path: Path) -> None:
+        """Raise OtherVersion if this is the identity of another file."""
+        if identity != self.identity:
+            raise OtherVersion("it is not what the driver sent", str(path.absolute()))
+
+    def loaded(self) -> T:
+        """What :meth:`load` gives, in a worker or in the driver; read once in each process."""
+        found: T = _loaded(self)
+        return found
+
+    def send(self, spark: SparkSession, *others: Path) -> None:
+        """Have Spark bring the file, and others, to the workers; a repetition costs nothing."""
+        with _sending:
+            for path in (self.path, *others):
+                spark.addArtifacts(str(path), file=True)
+
+
+@dataclass(frozen=True)
+class PickledArtifact(Artifact[T]):
+    """Subscriptions as a pickle, which each worker compiles; ``set_version`` is a hash of them."""
+
+    set_version: str = field(compare=False)
+
+    @classmethod
+    def pickled(cls, parts: object, set_version: str) -> Self:
+        """The artifact of a new file with these parts."""
+        data = pickle.dumps(parts)
+        path = new_path()
+        path.write_bytes(data)
+        return cls("", hashlib.sha256(data).hexdigest(), set_version[:16]).moved(path)
+
+    def parts(self, path: Path) -> Any:
+        """The parts that are in the file."""
+        data = path.read_bytes()
+        self.check_identity(hashlib.sha256(data).hexdigest(), path)
+        return pickle.loads(data)
+
+
+@lru_cache(maxsize=PROGRAMS_KEPT)
+def _loaded(artifact: Artifact[Any]) -> Any:
+    files = _worker_files()
+    sent = None if files is None else files.get(artifact.name)
+    path = artifact.path if sent is None or not os.path.exists(sent) else sent
+    value = artifact.load(Path(path))
+    if files is not None:
+        gc.freeze()  # Spark collects garbage after each task, and none of this is garbage
+    return value
+
+
+def _worker_files() -> Any:
+    """The files that Spark brought to this process; None if the process runs no tasks."""
+    try:
+        from pyspark import SparkFiles  # noqa: PLC0415
+    except ImportError:  # the client of Spark Connect alone
+        return None
+    return SparkFiles if SparkFiles._is_running_on_worker else None
+
+
+def new_path() -> Path:
+    """The path of a new file among this process's artifacts, to be renamed when it is written."""
+    return artifacts_folder() / f"{os.urandom(8).hex()}.new"
+
+
+@cache
+def artifacts_folder() -> Path:
+    """The folder of this process's artifacts; it is removed when the process ends."""
+    return _temporary_folder("tamis-programs-")
+
+
+def _temporary_folder(prefix: str) -> Path:
+    folder = tempfile.mkdtemp(prefix=prefix)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+@cache
+def cache_folder(kind: str) -> Path:
+    """The user's cache for one kind of files, or a temporary folder if there can be no cache."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = Path(base) / "tamis" / kind
+    with suppress(OSError):  # no home, or nothing can be written there
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK):
+            return folder
+    return _temporary_folder("tamis-")
+
+
+def keep_newest(folder: Path, pattern: str, count: int) -> None:
+    """Remove all but the newest files of a cache; processes that have an old one open keep it."""
+    with suppress(FileNotFoundError):  # another process may do the same
+        found = folder.glob(pattern)
+        newest = sorted(found, key=lambda path: path.stat().st_mtime, reverse=True)
+        for old in newest[count:]:
+            old.unlink()
 
 
 @dataclass(frozen=True)
@@ -79,19 +214,19 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
 
         The file is not loaded here: processes that need the matcher load and check it, once.
         """
+        errors = matcher.subscriptions.errors
         saved = matcher.loaded_from
-        if saved is not None:
-            made = cls._in_file(saved.path, saved.identity, matcher)
-            path = artifacts_folder() / made.name
-            for source, target in ((saved.path, path), (cache_path(saved.path), cache_path(path))):
-                if source.exists() and not target.exists():
-                    _link(source, target)
-        else:
+        if saved is None:
             written = new_path()
             matcher.save(written)
-            made = cls._in_file(written, file_identity(written), matcher)
-            path = written.rename(artifacts_folder() / made.name)
-        return replace(made, path=str(path), refused=matcher.subscriptions.errors)
+            made = cls._in_file(written, file_identity(written), matcher).moved(written)
+            return replace(made, refused=errors)
+        made = cls._in_file(saved.path, saved.identity, matcher)
+        path = artifacts_folder() / made.name
+        for source, target in ((saved.path, path), (cache_path(saved.path), cache_path(path))):
+            if source.exists() and not target.exists():
+                _link(source, target)
+        return replace(made, path=str(path), refused=errors)
 
     @classmethod
     def of_file(cls, path: Path) -> ProgramArtifact:
@@ -106,14 +241,12 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
         return cls(os.path.abspath(path), identity, version, type, len(matcher), matcher.limits)
 
     def to_json(self) -> str:
-        """What a worker has to know."""
         names = ("path", "identity", "set_version", "id_type", "count")
         known = {name: getattr(self, name) for name in names}
         return json.dumps({**known, "limits": asdict(self.limits)})
 
     @classmethod
     def from_json(cls, text: str) -> ProgramArtifact:
-        """The program that :meth:`to_json` describes."""
         known = json.loads(text)
         return cls(**{**known, "limits": Limits(**known["limits"])})
 
@@ -138,11 +271,9 @@ class ProgramArtifact(Artifact[CompiledMatcher]):
             super().send(spark, *([cache] if cache.exists() else []), *others)
 
     def load(self, path: Path) -> CompiledMatcher:
-        """Map the file."""
         matcher = load_matcher(path)
         assert matcher.loaded_from is not None
-        if matcher.loaded_from.identity != self.identity:
-            raise OtherVersion("it is not what the driver sent", str(path.absolute()))
+        self.check_identity(matcher.loaded_from.identity, path)
         return matcher if matcher.limits == self.limits else matcher.with_limits(self.limits)
 
 
@@ -167,8 +298,12 @@ def id_type(ids: Iterable[SubscriptionId]) -> str:
     found = list(ids)
     if len(set(map(str, found))) < len(found):
         raise UsageError("ids that only their type tells apart, as 1 and '1', are one in a column")
-    whole = found and all(isinstance(id, int) and -(2**63) <= id < 2**63 for id in found)
-    return "bigint" if whole else "string"
+    return "bigint" if found and all(map(is_bigint, found)) else "string"
+
+
+def is_bigint(id: object) -> bool:
+    """Whether an id is an integer of 64 bits."""
+    return isinstance(id, int) and -(2**63) <= id < 2**63
 
 
 def _link(source: Path, target: Path) -> None:
@@ -209,9 +344,7 @@ def program(
     skip_bad: bool = False,
     bytes_max: int = PROGRAM_BYTES_MAX,
 ) -> ProgramArtifact:
-    """Compile subscriptions for Spark's workers, once for all that is done with them.
-
-    Everything that takes subscriptions does it by itself; this is for who wants to do it once.
+    """Compile subscriptions once, for several functions that would each do it by themselves.
 
     Args:
         subscriptions: one of
@@ -226,9 +359,8 @@ def program(
         namespaces, default_namespace, unsupported, skip_bad: as for :class:`tamis.Subscriptions`,
             where one has to be made. Jobs that write results write what is wrong with those that
             were skipped, too.
-        bytes_max: what the program may take of a worker's memory (those of one machine share it). A
-            larger one is divided, and each task matches with one of its parts: documents are then
-            read once for each.
+        bytes_max: what the program may take of a machine's memory. A larger one is divided, and
+            each task matches with one of its parts: documents are then read once for each.
 
     Raises:
         BadSubscriptions: some cannot be used.
@@ -243,9 +375,7 @@ def program(
     if isinstance(subscriptions, ProgramArtifact):
         check_not_given(namespaces, default_namespace, unsupported)
         return subscriptions
-    matcher = compiled(
-        subscriptions, namespaces, unsupported, skip_bad, default_namespace=default_namespace
-    )
+    matcher = compiled(subscriptions, namespaces, default_namespace, unsupported, skip_bad)
     made = ProgramArtifact.of(matcher)
     count = min(-(-made.size // max(1, bytes_max)), made.count)
     if count <= 1:
@@ -276,59 +406,50 @@ def _divided(matcher: CompiledMatcher, count: int) -> Iterator[CompiledMatcher]:
 def compiled(
     subscriptions: SubscriptionSet,
     namespaces: Mapping[str, str] | None = None,
+    default_namespace: str | None = None,
     unsupported: Unsupported = "refuse",
     skip_bad: bool = False,
-    *,
-    default_namespace: str | None = None,
 ) -> CompiledMatcher:
     """Subscriptions of any kind, compiled; for the arguments see :func:`program`."""
-    if isinstance(subscriptions, str | os.PathLike):
-        path = Path(subscriptions)
-        if is_program(path):
-            subscriptions = load_matcher(path)
-        else:
-            subscriptions = table_items(path) if is_table(path) else path
-    elif isinstance(subscriptions, ProgramArtifact):
+    if isinstance(subscriptions, ProgramArtifact):
         subscriptions = subscriptions.loaded()
-    # Not isinstance(): the DataFrames of Spark Connect are of a class of their own.
-    elif hasattr(subscriptions, "toArrow"):
-        subscriptions = frame_items(subscriptions)
+    elif isinstance(subscriptions, str | os.PathLike) and is_program(Path(subscriptions)):
+        subscriptions = load_matcher(subscriptions)
     if isinstance(subscriptions, CompiledMatcher):
         check_not_given(namespaces, default_namespace, unsupported)
         return subscriptions
-    return compile_subscriptions(
-        as_subscriptions(
-            subscriptions,
-            namespaces=namespaces,
-            default_namespace=default_namespace,
-            unsupported=unsupported,
-            skip_bad=skip_bad,
-        )
+    parsed = as_subscriptions(
+        given_items(subscriptions),
+        namespaces=namespaces,
+        default_namespace=default_namespace,
+        unsupported=unsupported,
+        skip_bad=skip_bad,
     )
+    return compile_subscriptions(parsed)
 
 
-def is_table(path: Path) -> bool:
-    """Whether a path is one of Parquet: a file or a folder."""
-    return path.is_dir() or path.suffix == ".parquet"
+def given_items(subscriptions: Any, folders: bool = True) -> Any:
+    """The ids and expressions of a DataFrame or of Parquet; other paths as a ``Path``, or the same.
 
-
-def table_items(path: Path) -> list[tuple[Any, Any]]:
-    """The ids and expressions of Parquet."""
-    try:
-        table = pq.read_table(path, columns=_COLUMNS)
-    except (OSError, pa.ArrowException) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
-    return _pairs(table, str(path))
-
-
-def frame_items(df: Any) -> list[tuple[Any, Any]]:
-    """The ids and expressions of a DataFrame."""
-    if not {*_COLUMNS} <= {*df.columns}:
+    ``folders`` says whether a folder is one of Parquet.
+    """
+    if isinstance(subscriptions, str | os.PathLike):
+        path = Path(subscriptions)
+        if not (path.suffix == ".parquet" or (folders and path.is_dir())):
+            return path
+        try:
+            return _pairs(pq.read_table(path, columns=_COLUMNS), str(path))
+        except (OSError, pa.ArrowException) as error:
+            raise UsageError(f"cannot read {path}: {error}") from None
+    # Not isinstance(): the DataFrames of Spark Connect are of a class of their own.
+    if not hasattr(subscriptions, "toArrow"):
+        return subscriptions
+    if not {*_COLUMNS} <= {*subscriptions.columns}:
         raise UsageError(
-            f"a DataFrame of subscriptions has the columns id and expression, and not only "
-            f"{', '.join(df.columns)}"
+            "a DataFrame of subscriptions has the columns id and expression, and not only "
+            f"{', '.join(subscriptions.columns)}"
         )
-    return _pairs(df.select(*_COLUMNS).toArrow(), "the DataFrame")
+    return _pairs(subscriptions.select(*_COLUMNS).toArrow(), "the DataFrame")
 
 
 def _pairs(table: pa.Table, name: str) -> list[tuple[Any, Any]]:
@@ -345,9 +466,7 @@ def shared_program(
     """A saved program; or one that is compiled from a file of subscriptions, in the user's cache.
 
     Spark has processes of its own that ask for the columns, plan and match: the first one compiles.
-
-    Args:
-        namespaces: a file of them, or None.
+    ``namespaces`` is a file of them.
     """
     if is_program(Path(path)):
         return ProgramArtifact.of_file(Path(path))
@@ -356,11 +475,10 @@ def shared_program(
         content = Path(path).read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from None
-    key = hashlib.sha256(
-        content + json.dumps([prefixes, default_namespace, unsupported]).encode()
-    ).hexdigest()
+    key = hashlib.sha256(content)
+    key.update(json.dumps([prefixes, default_namespace, unsupported]).encode())
     folder = cache_folder("programs")
-    kept = folder / f"{key}{Path(path).suffix}.program"
+    kept = folder / f"{key.hexdigest()}{Path(path).suffix}.program"
     if kept.exists():
         kept.touch()  # the oldest go
         with suppress(ProgramError):  # another version of Tamis made it

@@ -20,22 +20,20 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 import tamis
 from tamis.core.errors import DocumentError, LxmlEvaluationError, SubscriptionError, SubscriptionId
-from tamis.spark.listing import Listed
+from tamis.spark.program import is_bigint
 from tamis.spark.rows import ERROR, ERROR_FIELDS, concatenated, printable
+from tamis.spark.splits import Listed
 
 MATCHES, ERRORS, MANIFEST = "matches", "errors", "manifest"
 RESULTS = (MATCHES, ERRORS)
 
 ERROR_SCHEMA = to_arrow_schema(ERROR, timezone="UTC")
+_TIME = pa.timestamp("us", "UTC")  # Spark reads no nanoseconds
 MANIFEST_SCHEMA = pa.schema(
     [
-        ("file", pa.string()),
-        ("size", pa.int64()),
-        ("modified", pa.timestamp("us", "UTC")),  # Spark reads no nanoseconds
-        ("set_version", pa.string()),
-        ("tamis_version", pa.string()),
-        ("run", pa.string()),
-        ("read", pa.timestamp("us", "UTC")),
+        *(("file", pa.string()), ("size", pa.int64()), ("modified", _TIME)),
+        *((name, pa.string()) for name in ("set_version", "tamis_version", "run")),
+        ("read", _TIME),
     ]
 )
 
@@ -61,11 +59,9 @@ class Sink(Protocol):
     def write(self, task: int, batches: Iterator[pa.RecordBatch]) -> dict[str, Any]:
         """Write what one attempt of a task has.
 
-        Returns:
-            ``file``, its name or ""; how many rows of ``matches`` and ``errors``; and ``is_first``:
-            whether these are of this attempt, and not of another one that was faster.
+        Returns ``file``, its name or ""; how many rows of ``matches`` and ``errors``; and
+        ``is_first``: whether these are of this attempt, and not of another one that was faster.
         """
-        ...
 
 
 S = TypeVar("S", bound=Sink)
@@ -76,33 +72,25 @@ class ResultStore(Protocol[S]):
 
     def turn(self, *, waits: bool = False) -> AbstractContextManager[None]:
         """Be the only driver that writes, where two would harm each other."""
-        ...
 
     def prepare(self, id_type: str) -> None:
         """Make ready what was not used yet, or not since a driver died."""
-        ...
 
     def is_done(self, run: str) -> bool:
         """Whether a run was published."""
-        ...
 
     def sink(self, run: str, id_type: str) -> AbstractContextManager[S]:
         """Where the tasks of a run write."""
-        ...
 
     def publish(self, sink: S, written: Run) -> None:
         """Make what the tasks wrote a result."""
-        ...
 
 
 class Run(NamedTuple):
     """What a job did.
 
     Attributes:
-        name: of the run.
-        id_type, set_version: see :class:`ProgramArtifact`.
         files: the names of the files that count, by the name of their folder.
-        read: what was read.
         wrong: errors that the driver adds to those of the tasks.
     """
 
@@ -114,7 +102,7 @@ class Run(NamedTuple):
     wrong: pa.Table
 
     def manifest(self) -> pa.Table:
-        """What there is to say of the run."""
+        """The run's rows of the manifest."""
         table = as_in_manifest(self.read)
         same = [self.set_version, tamis.__version__, self.name, datetime.now(UTC)]
         for value, field in zip(same, list(MANIFEST_SCHEMA)[3:], strict=True):
@@ -148,9 +136,9 @@ def rows_about(
 
 def _in_column(id: SubscriptionId | None, id_type: str) -> SubscriptionId | None:
     """An id as a column of ids has it, or None where it cannot: others may all be integers."""
-    if id is None or id_type == "string":
-        return None if id is None else printable(str(id))
-    return id if isinstance(id, int) and -(2**63) <= id < 2**63 else None
+    if id_type == "bigint":
+        return id if is_bigint(id) else None
+    return None if id is None else printable(str(id))
 
 
 def new_run() -> str:
@@ -158,17 +146,15 @@ def new_run() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid4().hex[:8]}"
 
 
-def _in_manifest(path: str) -> str:
-    """What the manifest calls a file, however it was given: no two have the same name."""
-    whole = path if "://" in path else os.path.abspath(path)
-    return whole.encode(errors="backslashreplace").decode()
-
-
 def as_in_manifest(files: Sequence[Listed]) -> pa.Table:
-    """The columns of the manifest that tell files, as they are now, apart."""
+    """The columns of the manifest that tell files, as they are now, apart.
+
+    However a file was given, it has the same name there, and no other file has it.
+    """
+    whole = [file.path if "://" in file.path else os.path.abspath(file.path) for file in files]
     modified = pa.array([file.modified for file in files], pa.timestamp("ns", "UTC"))
     columns = [
-        pa.array([_in_manifest(file.path) for file in files], pa.string()),
+        pa.array([path.encode(errors="backslashreplace").decode() for path in whole], pa.string()),
         pa.array([file.size for file in files], pa.int64()),
         modified.cast(MANIFEST_SCHEMA.field("modified").type, safe=False),
     ]
@@ -193,15 +179,9 @@ def _failures(batch: pa.RecordBatch) -> pa.RecordBatch:
     failed = batch["failed"]
     counts = np.diff(failed.offsets.to_numpy())
     rows = pa.array(np.repeat(np.arange(len(failed)), counts))
+    start = {name: batch[name].take(rows) for name in ("document", "record")}
+    ids = failed.keys.cast(batch["subscription"].type)
     said = {name: pa.nulls(len(rows), ERROR_SCHEMA.field(name).type) for name in ERROR_FIELDS}
-    code = pa.repeat(pa.scalar(LxmlEvaluationError.code, pa.string()), len(rows))
-    return pa.RecordBatch.from_pydict(
-        {
-            "document": batch["document"].take(rows),
-            "record": batch["record"].take(rows),
-            "subscription": failed.keys.cast(batch["subscription"].type),
-            **said,
-            "code": code,
-            "message": failed.items,
-        }
-    )
+    said["code"] = pa.repeat(pa.scalar(LxmlEvaluationError.code, pa.string()), len(rows))
+    said["message"] = failed.items
+    return pa.RecordBatch.from_pydict({**start, "subscription": ids, **said})

@@ -1,21 +1,22 @@
-"""Rows of answers: their columns, and Arrow batches of bounded size.
+"""Rows of answers: what the answers about documents, events and messages have in common.
 
-What the answers about documents, events and messages have in common.
+An ``OutputSpec`` says which columns rows have, a ``ColumnTask`` makes them of the rows of a
+DataFrame, and ``PassthroughColumns`` puts kept columns beside them, in batches of bounded size.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Literal, get_args
+from functools import cached_property, lru_cache
+from typing import Any, Generic, Literal, TypeVar, get_args
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - everybody's name for it
 from pyspark.sql import types as sql
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -24,6 +25,7 @@ import tamis
 from tamis.core.arrays import Int32, Int64
 from tamis.core.errors import DocumentError, EventError, MessageError, SubscriptionId, UsageError
 from tamis.core.index.matchset import MatchSet
+from tamis.spark.program import PROGRAMS_KEPT, Artifact
 
 log = logging.getLogger("tamis.spark")
 
@@ -35,26 +37,21 @@ OUTPUT_BYTES = 16 << 20
 
 Errors = Literal["column", "drop", "fail"]
 """What becomes of documents in error: rows with a column of them, nothing, or the job fails."""
+AnyError = DocumentError | EventError | MessageError
 
-ERROR_FIELDS = {
-    "code": sql.StringType(),
-    "message": sql.StringType(),
-    "line": sql.LongType(),
-    "column": sql.LongType(),
-    "offset": sql.LongType(),
+ERROR_FIELDS: dict[str, sql.DataType] = {
+    **dict.fromkeys(("code", "message"), sql.StringType()),
+    **dict.fromkeys(("line", "column", "offset"), sql.LongType()),
 }
 ERROR = sql.StructType([sql.StructField(name, type) for name, type in ERROR_FIELDS.items()])
-EVENT_ERROR = sql.StructType(ERROR.fields[:2])
 
 
 @dataclass(frozen=True)
 class OutputSpec:
-    """What is wanted of each document or event.
+    """The columns of the answers, and what becomes of errors.
 
     Attributes:
-        id_type: of the ids: ``bigint`` or ``string``; see :class:`ProgramArtifact`.
-        set_version: of the subscriptions.
-        errors: what becomes of documents in error.
+        id_type: ``bigint`` or ``string``; see :class:`ProgramArtifact`.
     """
 
     id_type: str
@@ -62,10 +59,10 @@ class OutputSpec:
     errors: Errors
 
     def __post_init__(self) -> None:
-        check_errors(self.errors)
+        if self.errors not in get_args(Errors):
+            raise UsageError(f"errors={self.errors!r}: write 'column', 'drop' or 'fail'")
 
     def answer_columns(self) -> dict[str, sql.DataType]:
-        """The columns of the answers, by name."""
         raise NotImplementedError
 
     def error_columns(self) -> dict[str, sql.DataType]:
@@ -82,27 +79,82 @@ class OutputSpec:
         return [sql.StructField(name, type) for name, type in found.items()]
 
     def arrow_schema(self) -> pa.Schema:
-        """The same for Arrow."""
         return to_arrow_schema(sql.StructType(self.fields()), timezone="UTC")
 
     @property
     def type_of_ids(self) -> sql.DataType:
-        """The type of a column of ids."""
         return sql.LongType() if self.id_type == "bigint" else sql.StringType()
 
-    def versions(self, count: int) -> list[pa.Array]:
-        """The columns of versions, of so many rows."""
+    def report(self, name: str, error: Exception) -> None:
+        """Raise the error of a document, or an event, if the job is to fail; else log it."""
+        if self.errors == "fail":
+            said = f"{name}: {error}"
+            raise type(error)(said)
+        log.info("%s: %s", name, error)
+
+    def batches(
+        self,
+        kept: PassthroughColumns,
+        rows: Int64,
+        answers: Sequence[pa.Array],
+        errors: Sequence[AnyError | None] = (),
+        failed: Sequence[pa.Array] = (),
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of answers in batches of bounded size.
+
+        Args:
+            rows: for each row of the answers, the row of ``kept`` that goes with it.
+            errors: of each row; or empty, if there are none.
+            failed: the other columns of errors.
+        """
+        if not len(rows):
+            return
+        schema = self.arrow_schema()
         texts = (self.set_version, tamis.__version__)
-        return [pa.repeat(pa.scalar(text, pa.string()), count) for text in texts]
-
-
-def check_errors(errors: Errors) -> None:
-    """Raise UsageError unless this says what becomes of errors."""
-    if errors not in get_args(Errors):
-        raise UsageError(f"errors={errors!r}: write 'column', 'drop' or 'fail'")
+        versions = (pa.repeat(pa.scalar(text, pa.string()), len(rows)) for text in texts)
+        columns = [*answers, *versions, *failed]
+        if self.errors == "column":
+            type = schema.field("error").type
+            said = [error_row(error) for error in errors]
+            columns.append(pa.array(said, type) if said else pa.nulls(len(rows), type))
+        yield from kept.joined(rows, columns, schema)
 
 
 # -- columns of a DataFrame ------------------------------------------------------------------------
+
+A = TypeVar("A", bound=Artifact[Any])
+S = TypeVar("S", bound=OutputSpec)
+
+
+@dataclass(frozen=True)
+class ColumnTask(Generic[A, S]):
+    """The function that ``mapInArrow`` calls for each partition of a DataFrame.
+
+    The input has the columns ``kept``, which each row of the output repeats, and then others.
+    """
+
+    program: A
+    spec: S
+    kept: tuple[str, ...]
+
+    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return combined(answers for batch in batches for answers in self.answers(batch))
+
+    def answers(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """The rows about one batch of the input."""
+        raise NotImplementedError
+
+    def applied(self, df: DataFrame, others: Sequence[str]) -> DataFrame:
+        """The answers to a DataFrame, of which the kept and these other columns are read."""
+        fields = fields_of(df)
+        schema = joined_schema([fields[name] for name in self.kept], self.spec.fields())
+        self.program.send(df.sparkSession)
+        # Columns are called by number, since mapInArrow() cannot deal with every name. Spark takes
+        # a name apart at its dots unless it is quoted.
+        quoted = ["`" + name.replace("`", "``") + "`" for name in (*self.kept, *others)]
+        columns = [F.col(name).alias(str(number)) for number, name in enumerate(quoted)]
+        # Without any column Spark would not tell how many rows there are.
+        return df.select(columns or F.lit(True).alias("0")).mapInArrow(self, schema)
 
 
 def fields_of(df: DataFrame) -> dict[str, sql.StructField]:
@@ -125,9 +177,7 @@ def check_columns(
             raise UsageError(f"the column {name!r} is kept twice")
 
 
-def document_columns(
-    df: DataFrame, column: str, keep: Sequence[str] | None
-) -> list[sql.StructField]:
+def kept_columns(df: DataFrame, column: str, keep: Sequence[str] | None) -> tuple[str, ...]:
     """The columns that rows repeat beside one of documents, by default all others."""
     fields = fields_of(df)
     kept = [name for name in fields if name != column] if keep is None else list(keep)
@@ -135,7 +185,7 @@ def document_columns(
     if not isinstance(fields[column].dataType, sql.BinaryType | sql.StringType):
         kind = fields[column].dataType.simpleString()
         raise UsageError(f"the column {column!r} is of type {kind}, not string or binary")
-    return [fields[name] for name in kept]
+    return tuple(kept)
 
 
 def joined_schema(
@@ -151,25 +201,11 @@ def joined_schema(
     return sql.StructType([*kept, *own])
 
 
-def by_number(names: Sequence[str]) -> list[Column]:
-    """Columns that are called by number, since mapInArrow() itself cannot deal with every name."""
-    # Spark takes a name apart at its dots unless it is quoted.
-    quoted = ["`" + name.replace("`", "``") + "`" for name in names]
-    return [F.col(name).alias(str(number)) for number, name in enumerate(quoted)]
-
-
 class PassthroughColumns:
-    """Columns that rows repeat, and how messages name documents.
+    """Columns that rows repeat: a row for each document, or event, as ``what`` says."""
 
-    Args:
-        batch: for each document a row.
-        count: of the documents, which a batch without columns does not know.
-        what: "document" or "event".
-    """
-
-    def __init__(self, batch: pa.RecordBatch, count: int, what: str = "document") -> None:
+    def __init__(self, batch: pa.RecordBatch, what: str = "document") -> None:
         self.batch = batch
-        self.count = count
         self.what = what
 
     @classmethod
@@ -177,8 +213,7 @@ class PassthroughColumns:
         cls, batch: pa.RecordBatch, names: Sequence[str], what: str = "document"
     ) -> PassthroughColumns:
         """The first columns of a batch, under these names."""
-        columns = pa.RecordBatch.from_arrays(batch.columns[: len(names)], list(names))
-        return cls(columns, batch.num_rows, what)
+        return cls(batch.select(range(len(names))).rename_columns(list(names)), what)
 
     def name(self, row: int) -> str:
         """What messages call a document: its name, or what is kept of it."""
@@ -192,7 +227,7 @@ class PassthroughColumns:
     @cached_property
     def sizes(self) -> NDArray[np.float64]:
         """About how many bytes each row takes."""
-        total = np.zeros(self.count)
+        total = np.zeros(self.batch.num_rows)
         for column in self.batch.columns:
             if pa.types.is_binary(column.type) or pa.types.is_string(column.type):
                 total += pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False)
@@ -201,9 +236,9 @@ class PassthroughColumns:
         return total
 
     def joined(
-        self, rows: Int64, columns: list[pa.Array], schema: pa.Schema
+        self, rows: Int64, columns: Sequence[pa.Array], schema: pa.Schema
     ) -> Iterator[pa.RecordBatch]:
-        """Kept columns with others beside them, in batches of bounded size."""
+        """These rows with columns of answers beside them, in batches of bounded size."""
         own = sum(column.nbytes for column in columns) / len(rows)
         sums = np.cumsum(self.sizes[rows] + own)
         whole = pa.schema([*self.batch.schema, *schema])
@@ -213,14 +248,12 @@ class PassthroughColumns:
             within = int(np.searchsorted(sums, before + OUTPUT_BYTES, "right"))
             end = min(first + OUTPUT_ROWS, max(within, first + 1))
             taken = pa.array(rows[first:end])
-            yield pa.RecordBatch.from_arrays(
-                [column.take(taken) for column in self.batch.columns]
-                + [
-                    column.slice(first, end - first).cast(field.type)
-                    for column, field in zip(columns, schema, strict=True)
-                ],
-                schema=whole,
-            )
+            repeated = [column.take(taken) for column in self.batch.columns]
+            answers = [
+                column.slice(first, end - first).cast(field.type)
+                for column, field in zip(columns, schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays([*repeated, *answers], schema=whole)
             first = end
 
 
@@ -251,56 +284,58 @@ def concatenated(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 # -- columns of answers ----------------------------------------------------------------------------
 
 
-def id_array(ids: Sequence[SubscriptionId], id_type: str) -> pa.Array:
-    """Ids in their order, as a column has them."""
+@lru_cache(maxsize=PROGRAMS_KEPT)
+def id_array(matcher: Any, id_type: str, name: str = "ids") -> pa.Array:
+    """The ids of a matcher, in the attribute ``name``: made once for all tasks of a worker."""
+    ids: Sequence[SubscriptionId] = getattr(matcher, name)
     if id_type == "bigint":
         return pa.array(list(ids), pa.int64())
     return pa.array([str(id) for id in ids], pa.string())
 
 
-def with_errors(rows: Int64, numbers: Int32, wrong: Int64) -> tuple[Int64, Int32]:
+def with_errors(rows: Int64, numbers: Int32, wrong: Collection[int]) -> tuple[Int64, Int32]:
     """Pairs of a row and a subscription, with one more pair for each error, of number -1."""
-    if not len(wrong):
+    if not wrong:
         return rows, numbers
-    rows = np.concatenate([rows, wrong])
+    rows = np.concatenate([rows, np.array([*wrong], np.int64)])
     numbers = np.concatenate([numbers, np.full(len(wrong), -1, np.int32)])
     order = np.argsort(rows, kind="stable")
     return rows[order], numbers[order]
 
 
 def id_lists(
-    rows: Int64, matching: Int64, ids: pa.Array, type: pa.DataType, is_wrong: NDArray[np.bool_]
-) -> pa.Array:
-    """A list of ids for each row, which is null where the row is in error.
+    spec: OutputSpec, rows: Int64, matching: Int64, ids: pa.Array, wrong: Collection[int]
+) -> tuple[Int64, pa.Array]:
+    """One row a document or event, with a list of ids: null where it is in error, if it is there.
 
     Args:
         rows: consecutive numbers.
         matching: for each of the ids its row, ascending.
+        wrong: rows in error.
     """
+    type = pa.list_(ids.type)
     starts = np.searchsorted(matching, np.append(rows, rows[-1] + 1))
-    mask = pa.array(is_wrong) if is_wrong.any() else None
-    return pa.ListArray.from_arrays(pa.array(starts, pa.int32()), ids, type, mask=mask)
+    if not wrong:
+        return rows, pa.ListArray.from_arrays(pa.array(starts, pa.int32()), ids, type)
+    is_wrong = np.isin(rows, [*wrong])
+    mask = pa.array(is_wrong)
+    lists = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), ids, type, mask=mask)
+    return (
+        (rows, lists)
+        if spec.errors == "column"
+        else (rows[~is_wrong], lists.filter(pc.invert(mask)))
+    )
 
 
-def error_column(
-    schema: pa.Schema, rows: Int64, errors: Mapping[int, DocumentError] | Mapping[int, EventError]
-) -> pa.Array:
-    """The column of errors of some rows."""
-    type = schema.field("error").type
-    if not errors:
-        return pa.nulls(len(rows), type)
-    return pa.array([error_row(errors.get(row)) for row in rows.tolist()], type)
-
-
-def error_row(error: DocumentError | EventError | MessageError | None) -> dict[str, object] | None:
-    """An error as a row of ``ERROR`` or ``EVENT_ERROR``."""
+def error_row(error: AnyError | None) -> dict[str, object] | None:
+    """An error as a row of ``ERROR``; one without a place as its first two columns."""
     if error is None:
         return None
+    message = str(error) if isinstance(error, MessageError) else error.message
+    found: dict[str, object] = {"code": error.code, "message": printable(message)}
     if isinstance(error, DocumentError):
-        where = {"line": error.line, "column": error.column, "offset": error.offset}
-        return {"code": error.code, "message": printable(error.message), **where}
-    message = error.message if isinstance(error, EventError) else str(error)
-    return {"code": error.code, "message": printable(message)}
+        found |= {"line": error.line, "column": error.column, "offset": error.offset}
+    return found
 
 
 def in_steps(matches: MatchSet) -> Iterator[tuple[int, int, tuple[Int64, Int32]]]:

@@ -38,11 +38,11 @@ def start_spark(
     Finds Java, has the workers use this Python, and shows Spark's progress bar on terminals only.
     Where Spark runs here it is otherwise silent, since what goes wrong is raised; on a cluster it
     warns. What ``conf``, ``PYSPARK_PYTHON`` and ``SPARK_LOCAL_IP`` say is kept. Where Spark runs
-    already, as in notebooks, this is not needed: all that Tamis does takes any session.
+    already, as in notebooks, this is not needed: Tamis takes any session.
 
     Args:
-        master: ``local[*]``: this machine, with all its cores; or the URL of a cluster. By default
-            what ``spark-submit`` was told, if that runs this program; else this machine.
+        master: ``local[*]``, which is this machine, or the URL of a cluster. By default what
+            ``spark-submit`` was told, if that runs this program; else this machine.
         conf: properties of Spark.
 
     Raises:
@@ -53,16 +53,16 @@ def start_spark(
         raise MissingExtra("spark", "pyspark.core")
     given = dict(conf or {})
     os.environ["JAVA_HOME"] = find_java()
-    python = given.get("spark.pyspark.python", sys.executable)
-    os.environ.setdefault("PYSPARK_PYTHON", python)
+    os.environ.setdefault("PYSPARK_PYTHON", given.get("spark.pyspark.python", sys.executable))
     if master is None and "PYSPARK_GATEWAY_PORT" not in os.environ:  # as spark-submit sets it
         master = "local[*]"
     with tempfile.TemporaryDirectory(prefix="tamis-spark-") as scratch, _quiet_py4j():
+        on_terminal = sys.stderr is not None and sys.stderr.isatty()
         settings = {
             "spark.app.name": "tamis",
             "spark.log.level": "WARN",
             "spark.sql.warehouse.dir": scratch,  # else a folder where the user happens to be
-            "spark.ui.showConsoleProgress": str(_on_terminal()).lower(),
+            "spark.ui.showConsoleProgress": str(on_terminal).lower(),
         }
         if master is not None:
             settings["spark.master"] = master
@@ -120,20 +120,16 @@ def _home_of(java: str) -> str | None:
 @contextmanager
 def _quiet_py4j() -> Iterator[None]:
     """Keep Py4J from logging, as errors of nobody's, the interruptions that it raises anyway."""
+    root = logging.getLogger()
 
     def is_from_elsewhere(record: logging.LogRecord) -> bool:
         return record.module != "java_gateway"
 
-    root = logging.getLogger()
     root.addFilter(is_from_elsewhere)
     try:
         yield
     finally:
         root.removeFilter(is_from_elsewhere)
-
-
-def _on_terminal() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def _start(settings: Mapping[str, str]) -> SparkSession:
@@ -185,10 +181,8 @@ class _MessagesHeldBack:
     def reason(self, error: Exception) -> str:
         """What the JVM complained of, in a few lines; else what Python did."""
         said = b"".join(self._held).decode(errors="replace")
-        complaints = [line for line in said.splitlines() if not line.startswith(_NO_COMPLAINT)]
+        # Not warnings, greetings and stack traces.
+        others = ("WARNING: ", "Using Spark's", "Setting ", "To adjust", "\t", "    ")
+        complaints = [line for line in said.splitlines() if not line.startswith(others)]
         complaints = [line for line in complaints if " WARN " not in line and " INFO " not in line]
         return "\n".join((complaints or str(error).splitlines())[:3])
-
-
-# Warnings, greetings and stack traces.
-_NO_COMPLAINT = ("WARNING: ", "Using Spark's", "Setting ", "To adjust", "\t", "    ")

@@ -1,8 +1,8 @@
-"""Input splits: the files, members of archives and ranges of records that tasks read.
+"""What the tasks of a job read: paths → files → input splits → tasks.
 
-The driver finds the splits and assigns them to tasks, about equal in bytes. It reads no more than
-the directories of archives, and all of a large file of records to find where records begin. An
-index of these is kept for the next job.
+The driver finds the files, divides them into splits and assigns these to tasks, about equal in
+bytes. It reads no more than the directories of archives, and all of a large file of records to find
+where records begin. An index of these is kept for the next job.
 """
 
 from __future__ import annotations
@@ -11,26 +11,47 @@ import hashlib
 import heapq
 import io
 import json
+import logging
 import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import asdict
-from pathlib import Path
+from fnmatch import fnmatchcase
+from glob import has_magic
 from typing import IO, Any, Literal, NamedTuple
+from urllib.parse import quote
 from uuid import uuid4
 
+import pyarrow as pa
+from pyarrow import fs
+
 import tamis
-from tamis.core.errors import DocumentError, UnreadableDocument
+from tamis.core.errors import DocumentError, UnreadableDocument, UsageError
 from tamis.core.limits import Limits
 from tamis.core.threads import usable_cores
-from tamis.documents.files import is_packed_tar, is_tar, is_zip, reason, tar_documents, tar_members
+from tamis.documents.files import (
+    NO_DOCUMENTS,
+    NO_SUCH_NAME,
+    NameFilter,
+    expanded,
+    file_problem,
+    is_packed_tar,
+    is_tar,
+    is_zip,
+    list_folder,
+    reason,
+    tar_members,
+)
 from tamis.documents.records import RecordRange, StreamPosition, record_ranges
-from tamis.documents.source import Document
-from tamis.spark.artifacts import cache_folder, keep_newest
-from tamis.spark.listing import NAMES, Listed, opened, tell_left_out
+from tamis.spark.program import cache_folder, keep_newest
 from tamis.spark.rows import printable
+
+log = logging.getLogger("tamis.spark")
+
+NAMES = NameFilter()
+"""Which files of folders, and members of archives, are documents."""
 
 # What opening a document costs, as the number of bytes that could be matched in that time.
 OPENING_BYTES = 4096
@@ -47,16 +68,183 @@ RANGE_BYTES = 64 << 20
 SHARED_BYTES = 2 * RANGE_BYTES
 
 
+class Listed(NamedTuple):
+    """A file to read; path, size in bytes and time in ns tell one version of it from another.
+
+    Attributes:
+        path: as it was given, or the folder that was given and the name in it; perhaps a URI.
+        problem: why it cannot even be tried, or None.
+    """
+
+    path: str
+    size: int = 0
+    modified: int = 0
+    problem: str | None = None
+
+
+def list_files(paths: Iterable[str], folder: str = "") -> list[Listed]:
+    """The files that paths stand for, each once.
+
+    A path is a file, a folder (its ``*.xml`` and ``*.xml.gz``, not those in folders below) or,
+    where there is neither, a pattern with ``*``, ``?``, ``[…]`` or ``**``. It may be the URI of one
+    of these in a file system of pyarrow's, with a pattern in the last part alone. Relative paths
+    begin in ``folder``, by default the current one. A file of a folder that cannot be tried is
+    listed with its problem. A warning says which files are no documents by their names.
+    """
+    files: dict[str, Listed] = {}
+    for path in paths:
+        for file in _expanded_uri(path) if "://" in path else _expanded(folder, path):
+            whole = file.path if "://" in path else os.path.abspath(os.path.join(folder, file.path))
+            files.setdefault(whole, file)
+    return list(files.values())
+
+
+def check_paths(paths: Iterable[str], folder: str = "") -> None:
+    """See that paths lead somewhere; nothing is listed. For the arguments see ``list_files``."""
+    for path in paths:
+        if "://" not in path:
+            _named(folder, path)
+        elif not has_magic(path.rpartition("/")[2]):
+            _info_of(path)
+
+
+def _expanded(folder: str, path: str) -> Iterator[Listed]:
+    """What a path of this machine stands for, called as it was given."""
+    is_relative = folder and not os.path.isabs(path)
+    for name in _named(folder, path):
+        for file in list_path(name):
+            yield file._replace(path=file.path[len(folder) :].lstrip("/")) if is_relative else file
+
+
+def _named(folder: str, path: str) -> list[str]:
+    """The files and folders that a path names, which is itself or a pattern."""
+    names = expanded(path, folder)
+    if not names:
+        raise UsageError(f"{path}: {NO_SUCH_NAME}")
+    found = [os.path.join(folder, name) for name in names]
+    if names == [path] and not os.path.lexists(found[0]):
+        raise UsageError(f"{path}: there is no such file or folder")
+    return found
+
+
+def list_path(path: str, tells: bool = True) -> Iterator[Listed]:
+    """A file, or the documents of a folder; where it ``tells``, a warning says what others are."""
+    if not os.path.isdir(path):
+        yield listed(path, file_problem(path))
+        return
+    found = list_folder(path)
+    if tells:
+        tell_left_out(path, found.left_out)
+    for name, problem in found.files:
+        yield listed(name, problem)
+
+
+def tell_left_out(place: str, names: Sequence[str]) -> None:
+    """Warn of files, or members of an archive, that are no documents by their names."""
+    if names:
+        log.warning("%s", NAMES.left_out(place, names))
+
+
+def listed(path: str, problem: str | None = None) -> Listed:
+    """A file of this machine, as it is now."""
+    try:
+        found = os.stat(path) if problem is None else None
+    except (OSError, ValueError):  # the task that reads it will say what is the matter
+        found = None
+    if found is None:
+        return Listed(path, problem=problem)
+    return Listed(path, found.st_size, min(found.st_mtime_ns, 2**63 - 1))
+
+
+# -- file systems of pyarrow -----------------------------------------------------------------------
+
+
+def opened(path: str) -> IO[bytes]:
+    """A file to be read from any place.
+
+    Raises:
+        OSError: it cannot be opened, or it is none.
+    """
+    if "://" not in path:
+        return open(path, "rb")
+    try:
+        system, inside = fs.FileSystem.from_uri(path)
+    except (pa.ArrowException, ValueError) as error:
+        raise OSError(str(error)) from None
+    found: Any = system.open_input_file(inside)
+    return io.BufferedReader(found)
+
+
+def _expanded_uri(uri: str) -> Iterator[Listed]:
+    uri, options = _without_options(uri)
+    folder, _, pattern = uri.rstrip("/").rpartition("/")
+    if has_magic(pattern):
+        found = [i for i in _children(folder + options) if fnmatchcase(i.base_name, pattern)]
+        if not found:
+            raise UsageError(f"{uri}: {NO_SUCH_NAME}")
+    else:
+        info = _info_of(uri + options)
+        if info.type != fs.FileType.Directory:
+            yield _of_info(uri + options, info)
+            return
+        folder = uri.rstrip("/")
+        children = _children(folder + options)
+        found = [info for info in children if NAMES.takes(info.base_name)]
+        files = [info.base_name for info in children if info.type == fs.FileType.File]
+        tell_left_out(folder, [name for name in files if NAMES.leaves_out(name)])
+        if not found:
+            yield Listed(uri + options, problem=f"{NO_DOCUMENTS} {NAMES.wanted}")
+    for info in found:
+        yield _of_info(f"{folder}/{quote(info.base_name)}{options}", info)
+
+
+def _info_of(uri: str) -> fs.FileInfo:
+    info = _listed_at(uri, lambda path: path)
+    if info.type == fs.FileType.NotFound:
+        raise UsageError(f"{uri}: there is no such file or folder")
+    return info
+
+
+def _children(uri: str) -> list[fs.FileInfo]:
+    return sorted(_listed_at(uri, fs.FileSelector), key=lambda info: str(info.path))
+
+
+def _listed_at(uri: str, select: Callable[[str], Any]) -> Any:
+    """What the file system of a URI says of its path, or of what is selected by it."""
+    try:
+        system, path = fs.FileSystem.from_uri(uri)
+        return system.get_file_info(select(path))
+    except (OSError, ValueError, pa.ArrowException) as error:  # also of names that are not UTF-8
+        raise UsageError(f"{uri}: cannot list it: {error}") from None
+
+
+def _without_options(uri: str) -> tuple[str, str]:
+    """A URI, and the options of its file system: what follows a ``?`` that is no pattern.
+
+    >>> _without_options("s3://b/?.xml?region=eu"), _without_options("s3://b/1?.xml")
+    (('s3://b/?.xml', '?region=eu'), ('s3://b/1?.xml', ''))
+    """
+    place, mark, options = uri.rpartition("?")
+    return (place, mark + options) if "=" in options and "/" not in options else (uri, "")
+
+
+def _of_info(uri: str, info: fs.FileInfo) -> Listed:
+    if info.type == fs.FileType.File:
+        return Listed(uri, info.size or 0, info.mtime_ns or 0)
+    return Listed(uri, problem="not a regular file")
+
+
+# -- splits ----------------------------------------------------------------------------------------
+
+
 class InputSplit(NamedTuple):
     """Something that one task reads.
 
     Attributes:
         name: what the document is called.
-        path: the file.
         size: in bytes, about.
-        kind: a "file" is a document; so is a "zip" member, by its number, and the part of a "tar"
-            from ``at`` on, of ``size`` bytes; a "stream" is a compressed tar, with many documents.
-        at: see ``kind``.
+        kind: a "file" is a document; so is a "zip" member, whose number is ``at``, and the part of
+            a "tar" from ``at`` on, of ``size`` bytes; a "stream" is a compressed tar, with many.
         part: which of the records, or None for all of them.
         problem: why it cannot even be tried, or None.
         file: the number of its file among those that were listed.
@@ -77,19 +265,10 @@ class InputSplit(NamedTuple):
         return self.kind != "file" or self.part is not None
 
 
-# -- in the driver ---------------------------------------------------------------------------------
-
-
 def splits_of(
     files: Sequence[Listed], folder: str, record: str | None, limits: Limits
 ) -> list[InputSplit]:
-    """What has to be read, each split by one task.
-
-    Args:
-        folder: where relative paths begin.
-        record: the tag of the elements that are records, or None.
-        limits: the bounds on each document.
-    """
+    """What has to be read, each split by one task; relative paths begin in ``folder``."""
     splits = [
         split for number, file in enumerate(files) for split in _members(number, file, folder)
     ]
@@ -122,68 +301,51 @@ def _ranges(
         return [split]
     if len(ranges) == 1:
         return [split]
-    return [
-        split._replace(size=(part.end or split.size) - part.start.offset, part=part)
-        for part in ranges
-    ]
+    return [split._replace(size=(r.end or split.size) - r.start.offset, part=r) for r in ranges]
 
 
 def _members(number: int, file: Listed, folder: str) -> Iterator[InputSplit]:
-    """A file, or the documents of an archive."""
+    """A file, or the documents of an archive; of a damaged one those that come before the fault."""
     name = file.path
-    path = name if "://" in name else os.path.join(folder, name)
+    is_uri = "://" in name
+    path = name if is_uri else os.path.join(folder, name)
     whole = InputSplit(printable(name), path, file.size, problem=file.problem, file=number)
     try:
-        if file.problem is not None:
+        is_archive = is_tar(name) or (
+            name.endswith(".zip") if is_uri else not NAMES.takes_member(name) and is_zip(path)
+        )
+        if file.problem is not None or not is_archive:
             yield whole
-        elif is_tar(name):
-            yield from _tar_members(whole)
-        elif (
-            name.endswith(".zip")
-            if "://" in name
-            else not NAMES.takes_member(name) and is_zip(path)
-        ):
-            yield from _zip_members(whole)
+        elif is_tar(name) and is_packed_tar(name):  # which is read from its beginning
+            yield whole._replace(kind="stream")
         else:
-            yield whole
+            yield from _archived(whole)
     except UnreadableDocument as error:
         yield whole._replace(problem=error.message)
     except Exception as error:  # whatever damaged archives make their readers raise
         yield whole._replace(problem=f"cannot read the archive: {reason(error)}")
 
 
-def _zip_members(whole: InputSplit) -> Iterator[InputSplit]:
-    with opened(whole.path) as file, zipfile.ZipFile(file) as archive:
-        names = archive.namelist()
-        tell_left_out(whole.name, [name for name in names if NAMES.leaves_out(name)])
-        members = [
-            whole._replace(
-                name=f"{whole.name}/{printable(info.filename)}",
-                size=info.compress_size,
-                kind="zip",
-                at=number,
-            )
-            for number, info in enumerate(archive.infolist())
-            if NAMES.takes_member(info.filename)
-        ]
-    yield from members or [whole._replace(problem=f"an archive without {NAMES.wanted}")]
-
-
-def _tar_members(whole: InputSplit) -> Iterator[InputSplit]:
-    if is_packed_tar(whole.path):
-        yield whole._replace(kind="stream")
-        return
-    left_out: list[str] = []
+def _archived(whole: InputSplit) -> Iterator[InputSplit]:
     with opened(whole.path) as file:
-        for member in tar_members(file, whole.path, NAMES, left_out):
-            yield whole._replace(
-                name=f"{whole.name}/{printable(member.name)}",
-                size=member.size,
-                kind="tar",
-                at=member.start,
-                problem=member.problem,
-            )
-    tell_left_out(whole.name, left_out)
+        if is_tar(whole.path):
+            left_out: list[str] = []
+            for tar in tar_members(file, whole.path, NAMES, left_out):
+                split = whole._replace(kind="tar", size=tar.size, at=tar.start, problem=tar.problem)
+                yield split._replace(name=f"{whole.name}/{printable(tar.name)}")
+            tell_left_out(whole.name, left_out)
+        else:
+            yield from _zip_members(whole, zipfile.ZipFile(file))
+
+
+def _zip_members(whole: InputSplit, archive: zipfile.ZipFile) -> Iterator[InputSplit]:
+    tell_left_out(whole.name, [name for name in archive.namelist() if NAMES.leaves_out(name)])
+    found = [(at, i) for at, i in enumerate(archive.infolist()) if NAMES.takes_member(i.filename)]
+    if not found:
+        raise UnreadableDocument(f"an archive without {NAMES.wanted}")
+    for number, info in found:
+        name = f"{whole.name}/{printable(info.filename)}"
+        yield whole._replace(name=name, size=info.compress_size, kind="zip", at=number)
 
 
 def assign_splits(sizes: Sequence[int]) -> list[int]:
@@ -195,18 +357,15 @@ def assign_splits(sizes: Sequence[int]) -> list[int]:
     [0, 1, 1, 1]
     """
     costs = [size + OPENING_BYTES for size in sizes]
-    loads = [(0, task) for task in range(_tasks(sum(costs), len(costs)))]
+    cost = sum(costs)
+    count = max(min(cost // SMALL_TASK_BYTES, SMALL_TASKS), cost // TASK_BYTES, 1)
+    loads = [(0, task) for task in range(min(count, max(1, len(costs))))]
     tasks = [0] * len(costs)
     for split in sorted(range(len(costs)), key=lambda split: -costs[split]):
         load, task = loads[0]
         heapq.heapreplace(loads, (load + costs[split], task))
         tasks[split] = task
     return tasks
-
-
-def _tasks(cost: int, splits: int) -> int:
-    tasks = max(min(cost // SMALL_TASK_BYTES, SMALL_TASKS), cost // TASK_BYTES, 1)
-    return min(tasks, max(splits, 1))
 
 
 def partitions(splits: Sequence[InputSplit]) -> list[list[InputSplit]]:
@@ -228,16 +387,8 @@ def indexed_ranges(
 ) -> list[RecordRange]:
     """The ranges of a file's records: from its index, or by reading all of it, once.
 
-    An index is that of a file by its path, size and time.
-
-    Args:
-        path: from the root, or a URI.
-        file: how large and how old it is.
-        tag, size, limits, threads: see :func:`record_ranges`.
-
-    Raises:
-        DocumentError: nothing of it can be read.
-        OSError: the same.
+    An index is that of a file by its path, from the root or a URI, size and time. For the other
+    arguments, and the errors, see :func:`record_ranges`.
     """
     said = [path, file.size, file.modified, tag, size, asdict(limits), tamis.__version__]
     key = _digest(json.dumps(said))
@@ -246,12 +397,13 @@ def indexed_ranges(
     with suppress(OSError, ValueError):
         digest, text = kept.read_text().split("\n")
         if digest == _digest(text):
-            return [_range(*row) for row in json.loads(text)]
+            rows = json.loads(text)
+            return [RecordRange(StreamPosition(*r[:4]), r[4], r[5].encode()) for r in rows]
     found = record_ranges(lambda: opened(path), tag, size, limits, threads)
     if file.modified:  # else nobody can tell that it has changed
         with suppress(OSError):
             beside = folder / f".{uuid4().hex}"
-            text = json.dumps([_row(part) for part in found])
+            text = json.dumps([[*part.start, part.end, part.context.decode()] for part in found])
             beside.write_text(f"{_digest(text)}\n{text}")
             beside.rename(kept)
             keep_newest(folder, "*.json", INDEXES_MAX)
@@ -260,109 +412,3 @@ def indexed_ranges(
 
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _row(part: RecordRange) -> list[object]:
-    return [*part.start, part.end, part.context.decode()]
-
-
-def _range(
-    record: int, offset: int, line: int, column: int, end: int | None, context: str
-) -> RecordRange:
-    return RecordRange(StreamPosition(record, offset, line, column), end, context.encode())
-
-
-# -- in the workers --------------------------------------------------------------------------------
-
-
-class SplitReader:
-    """Reads splits, one after the other.
-
-    Args:
-        limits: bounds on each document.
-        as_streams: documents may be of any size, and each is read before the next is asked for.
-
-    Attributes:
-        left_out: messages that members of compressed archives are no documents by their names.
-    """
-
-    def __init__(self, limits: Limits, as_streams: bool) -> None:
-        self.bytes_max = None if as_streams else limits.document_bytes + 1
-        self.left_out: list[str] = []
-        self._archive: tuple[str, zipfile.ZipFile] | None = None
-
-    def documents(self, split: InputSplit) -> Iterator[tuple[str, Document | DocumentError]]:
-        """The documents of a split, with their names; what cannot be read, as its error."""
-        if split.problem is not None:
-            yield split.name, UnreadableDocument(split.problem)
-        elif split.kind == "stream":
-            yield from self._members(split)
-        elif split.kind == "file" and split.part is None and "://" not in split.path:
-            yield split.name, Path(split.path)
-        else:
-            try:
-                with self._content(split) as content:
-                    yield split.name, self._document(content)
-            except Exception as error:  # whatever file systems and decompressors raise
-                yield split.name, UnreadableDocument(f"cannot read it: {reason(error)}")
-
-    def _document(self, content: IO[bytes]) -> Document:
-        """A document, of which there are not many more bytes than the limit."""
-        return content if self.bytes_max is None else bytes(content.read(self.bytes_max))
-
-    @contextmanager
-    def _content(self, split: InputSplit) -> Iterator[IO[bytes]]:
-        if split.kind == "zip":
-            archive = self._opened_archive(split.path)
-            info = archive.infolist()[split.at]
-            if not split.name.endswith(f"/{printable(info.filename)}"):
-                raise zipfile.BadZipFile("the archive was changed since it was listed")
-            with archive.open(info) as member:
-                yield member
-            return
-        start, size = split.at, split.size if split.kind == "tar" else None
-        if split.part is not None:
-            start = split.part.start.offset
-            size = None if split.part.end is None else split.part.end - start
-        with opened(split.path) as file:
-            file.seek(start)
-            yield file if size is None else io.BufferedReader(_FileRange(file, size))
-
-    def _members(self, split: InputSplit) -> Iterator[tuple[str, Document | DocumentError]]:
-        """The documents of a compressed tar, up to where it cannot be read any further."""
-        left_out: list[str] = []
-        try:
-            with opened(split.path) as file:
-                for name, member in tar_documents(file, NAMES, left_out):
-                    whole = f"{split.name}/{printable(name)}" if name else split.name
-                    if isinstance(member, DocumentError):
-                        yield whole, member
-                    else:
-                        yield whole, self._document(member)
-        except Exception as error:  # whatever file systems and decompressors raise
-            yield split.name, UnreadableDocument(f"cannot read the archive: {reason(error)}")
-        if left_out:
-            self.left_out.append(NAMES.left_out(split.name, left_out))
-
-    def _opened_archive(self, path: str) -> zipfile.ZipFile:
-        if self._archive is None or self._archive[0] != path:
-            file = opened(path) if "://" in path else path
-            self._archive = path, zipfile.ZipFile(file)
-        return self._archive[1]
-
-
-class _FileRange(io.RawIOBase):
-    """Some bytes of a file, from where it is."""
-
-    def __init__(self, file: IO[bytes], size: int) -> None:
-        self._file = file
-        self._left = size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        data = self._file.read(min(len(buffer), self._left))
-        buffer[: len(data)] = data
-        self._left -= len(data)
-        return len(data)

@@ -31,15 +31,15 @@ from pyspark.sql.types import StructType
 from tamis.core.errors import TamisError, UsageError
 from tamis.documents.encodings import DeclaredEncoding
 from tamis.documents.files import NO_DOCUMENTS, list_folder
-from tamis.spark.answers import AnswerSplits, MatchSpec
+from tamis.spark.answers import MatchSpec
 from tamis.spark.files import Paths, path_list
 from tamis.spark.job import Summary, write_run
-from tamis.spark.listing import Listed, list_path, listed, tell_left_out
 from tamis.spark.parquet import ParquetStore, to_disk
 from tamis.spark.postgres import PostgresStore, is_postgres
 from tamis.spark.program import ProgramArtifact, SubscriptionSet, program
 from tamis.spark.results import ResultStore
 from tamis.spark.rows import Errors
+from tamis.spark.splits import Listed, list_path, listed, tell_left_out
 
 if TYPE_CHECKING:  # it needs Py4J, which who has only the client of Spark Connect has not
     from pyspark.sql.streaming.query import StreamingQuery as StreamingQuery  # noqa: PLC0414
@@ -49,25 +49,25 @@ log = logging.getLogger("tamis.spark")
 LOG = "tamis-files.ndjson"
 """The log's name in the checkpoint: ``[batch, path, size, modified, problem]``, a line a file."""
 
-# To look takes the more time the more files there are. Where nothing is new, a pause follows which
-# is so many times as long, so that who waits leaves the processor to others.
+# Where a look finds nothing new, a pause follows that is so many times as long as the look, which
+# takes the more time the more files there are.
 PAUSE = 4
 PAUSE_SECONDS_MAX = 1.0
 
 OnBatch = Callable[[str, str, Summary], None]
 """Is told of each batch: its name, the version of the set, and what was done."""
+NO_CHECKPOINT = "a stream into a database needs a folder of its own: name one (--checkpoint)"
+_INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
 
 
 class Reloading:
     """Subscriptions of a file, read again when it was changed or replaced.
 
-    Args:
-        path: the file.
-        read: makes a program of it; by default :func:`tamis.spark.program` does.
+    ``read`` makes a program of the file; by default :func:`tamis.spark.program` does. If a later
+    version cannot be used, a warning says so, and the one before stays.
 
     Raises:
-        TamisError: they cannot be used. Of a later version that cannot be, that is logged, and the
-            one before stays.
+        TamisError: the subscriptions cannot be used.
     """
 
     def __init__(
@@ -115,21 +115,20 @@ def stream(  # noqa: PLR0913 - what may be asked
 ) -> StreamingQuery:
     """Match files that come into folders, and add the answers to Parquet or a database.
 
-    Each micro-batch of Spark's is one run: it is published once, and so are its files noted in the
-    manifest: into Parquet as a whole; the rows of a database count where ``tamis_runs`` has the run
-    as done. What other runs have read is not looked at. Whatever dies, the query goes on from its
-    checkpoint when it is started again: no match is lost, and none is there twice. Files have to be
-    complete when they come (move them into the folder).
+    Each micro-batch of Spark's is one run, and is published once, with its files in the manifest:
+    into Parquet as a whole; the rows of a database count where ``tamis_runs`` has the run as done.
+    Other runs' manifests are not looked at. Whatever dies, the query goes on from its checkpoint
+    when it is started again: no match is lost, and none is there twice.
 
     Args:
         spark: a session; not one of Spark Connect.
         subscriptions: as for :func:`tamis.spark.run`. A file of them is read again when it was
             changed, before the next micro-batch; ``set_version`` says which ones matched. (Spark
             keeps each version, as a file, until it stops.)
-        folders: where ``*.xml`` and ``*.xml.gz`` come, as :func:`tamis.spark.run` finds them. A
-            name that begins with ``.`` is passed over: give such a name to a file that is being
-            written. A file whose size or time changes is answered again, as it is then. All names
-            are kept in the memory of a process of the driver's: move away what is done.
+        folders: where ``*.xml`` and ``*.xml.gz`` come, as :func:`tamis.spark.run` finds them. Move
+            complete files there; a file that is being written may have a name that begins with
+            ``.``. A file whose size or time changes is answered again. A process of the driver's
+            keeps all names in memory: move away what is done.
         output: a folder, as for :func:`tamis.spark.run`, or the URL of a PostgreSQL database
             (``postgresql://…``), which gets the tables ``tamis_matches``, ``tamis_errors`` and
             ``tamis_manifest``; the first two are keyed by batch, document and record, and
@@ -167,7 +166,11 @@ def stream(  # noqa: PLR0913 - what may be asked
     kept = Path(checkpoint or Path(output, ".checkpoint")).absolute()
     batches = _Batches(source, store, _name_of(kept), record, errors, declared_encoding, on_batch)
     batches.prepare()
-    writer = arriving(spark, within, kept, files_max).writeStream.foreachBatch(batches)
+    spark.dataSource.register(ArrivalsSource)
+    reader = spark.readStream.format(ArrivalsSource.name()).option("files_max", files_max)
+    found = reader.options(folders=json.dumps(within), log=str(kept / LOG)).load()
+    sums = F.count("path").alias("files"), F.sum("size").alias("bytes")
+    writer = found.observe("tamis", *sums).writeStream.foreachBatch(batches)
     writer = writer.option("checkpointLocation", f"file://{kept}").queryName("tamis")
     if trigger == "now":
         writer = writer.trigger(availableNow=True)
@@ -186,23 +189,6 @@ def stream_folders(folders: Paths, trigger: str | None) -> list[str]:
         if not os.path.isdir(folder):
             raise UsageError(f"{folder} is no folder: a stream is of files that come into folders")
     return list(dict.fromkeys(os.path.abspath(folder) for folder in path_list(folders)))
-
-
-_INTERVAL = re.compile(r"\d+ *(millisecond|second|minute|hour|day)s?")
-
-
-def arriving(
-    spark: SparkSession, folders: Sequence[str], checkpoint: Path, files_max: int
-) -> DataFrame:
-    """The files that come into folders: paths, sizes, times; nothing of what is in them."""
-    spark.dataSource.register(ArrivalsSource)
-    reader = spark.readStream.format(ArrivalsSource.name())
-    reader = reader.option("folders", json.dumps(folders)).option("log", str(checkpoint / LOG))
-    found = reader.option("files_max", files_max).load()
-    return found.observe("tamis", F.count("path").alias("files"), F.sum("size").alias("bytes"))
-
-
-NO_CHECKPOINT = "a stream into a database needs a folder of its own: name one (--checkpoint)"
 
 
 @dataclass
@@ -246,9 +232,8 @@ class _Batches:
         return self.made
 
     def _spec(self, made: ProgramArtifact) -> MatchSpec:
-        return MatchSpec.of(
-            made, self.errors, self.record, declared_encoding=self.declared_encoding
-        )
+        encoding = self.declared_encoding
+        return MatchSpec.of(made, self.errors, self.record, declared_encoding=encoding)
 
     def __call__(self, batch: DataFrame, number: int) -> None:
         run = f"{self.name}-{number:08d}"
@@ -258,20 +243,14 @@ class _Batches:
             made = self._newest()
             made.send(batch.sparkSession)
             found = [Listed(os.fsdecode(bytes(path)), *more) for path, *more in batch.collect()]
-            files = [file for file in found if not _is_replaced(file)]
-            refused = made.refused if self.reported != made.identity else ()
-            answer = AnswerSplits(replace(made, refused=()), self._spec(made))
-            done = write_run(batch.sparkSession, self.store, run, answer, files, refused=refused)
+            # A file that was replaced comes with a later batch; what is gone is an error.
+            files = [f for f in found if listed(f.path, f.problem) in (f, Listed(f.path))]
+            told = replace(made, refused=()) if self.reported == made.identity else made
+            done = write_run(batch.sparkSession, self.store, run, told, self._spec(made), files)
         self.reported = made.identity
         log.info("%s: %s", run, done)
         if self.on_batch is not None:
             self.on_batch(run, made.set_version, done)
-
-
-def _is_replaced(file: Listed) -> bool:
-    """Whether there is a newer version, which comes with a later batch and is answered there."""
-    now = listed(file.path, file.problem)
-    return now != file and now != Listed(file.path)  # what is gone is an error
 
 
 def _name_of(checkpoint: Path) -> str:
@@ -294,11 +273,14 @@ def _name_of(checkpoint: Path) -> str:
         raise UsageError(f"cannot write {checkpoint}: {error.strerror}") from None
 
 
-# -- the source of files --------------------------------------------------------------------------
+# -- the source of files ---------------------------------------------------------------------------
 
 
 class ArrivalsSource(DataSource):
-    """Files that come into folders. Options: ``folders`` (JSON), ``log``, ``files_max``."""
+    """Files that come into folders: paths, sizes, times, and nothing of what is in them.
+
+    Options: ``folders`` (JSON), ``log``, ``files_max``.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -316,10 +298,7 @@ class ArrivalsSource(DataSource):
 class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Finds files that are new, or changed; an offset is the number of batches so far.
 
-    Args:
-        folders: where files come.
-        log: a file, see ``LOG``.
-        files_max: of a batch.
+    For ``log`` see ``LOG``; ``files_max`` are those of a batch.
     """
 
     def __init__(self, folders: Sequence[str], log: Path, files_max: int) -> None:
@@ -391,18 +370,10 @@ class ArrivalsReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return [InputPartition([file for number in numbers for file in self.waiting[number]])]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        files = partition.value
-        yield pa.RecordBatch.from_arrays(
-            [
-                pa.array([os.fsencode(file.path) for file in files], pa.binary()),
-                pa.array([file.size for file in files], pa.int64()),
-                pa.array([file.modified for file in files], pa.int64()),
-                pa.array([file.problem for file in files], pa.string()),
-            ],
-            names=Listed._fields,
-        )
+        types = pa.binary(), pa.int64(), pa.int64(), pa.string()
+        schema = pa.schema(list(zip(Listed._fields, types, strict=True)))
+        rows = [{**f._asdict(), "path": os.fsencode(f.path)} for f in partition.value]
+        yield pa.RecordBatch.from_pylist(rows, schema)
 
     def commit(self, end: dict[str, int]) -> None:
-        self.waiting = {
-            number: self.waiting[number] for number in self.waiting if number > end["batch"]
-        }
+        self.waiting = {n: files for n, files in self.waiting.items() if n > end["batch"]}
