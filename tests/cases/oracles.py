@@ -11,7 +11,7 @@ from lxml import etree
 from tamis.documents.source import Source
 from tamis.language.xpath import absolute_xpath
 from tamis.matching.engines.lxml.execute import lxml_tree
-from tests.cases.table import Case
+from tests.support.case_table import Case
 from tests.support.oracles import lxml_xpath
 
 CODEPOINTS = "http://www.w3.org/2005/xpath-functions/collation/codepoint"

@@ -15,7 +15,7 @@ from tamis.documents.source import read
 from tamis.documents.vocabulary import EVERYTHING, Vocabulary
 from tamis.language.xpath import parse
 from tamis.matching.engine import Engine
-from tests.cases.table import Case, cases
+from tests.support.case_table import Case, cases
 from tests.support.engines import ENGINES
 
 CASES = cases()

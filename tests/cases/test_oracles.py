@@ -10,8 +10,8 @@ import pytest
 
 import tamis
 from tests.cases.oracles import ORACLES, lxml
-from tests.cases.table import SECTIONS, Case, cases
 from tests.language.test_hints import DOCUMENTS
+from tests.support.case_table import SECTIONS, Case, cases
 
 FAULTS = tomllib.loads(Path(__file__).with_name("faults.toml").read_text(encoding="utf-8"))
 CASES = [case for case in cases() if isinstance(case.expected, bool)]

@@ -16,7 +16,7 @@ from tamis.documents.vocabulary import (
     Projection,
     Vocabulary,
 )
-from tests.cases.table import cases
+from tests.support.case_table import cases
 from tests.support.parsing import batch_of, texts, values
 
 DTYPES = {

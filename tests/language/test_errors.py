@@ -15,7 +15,7 @@ import pytest
 
 from tamis.core.errors import SubscriptionError, SubscriptionSyntaxError, UnsupportedExpression
 from tamis.language.xpath import absolute_xpath, parse
-from tests.cases.table import cases
+from tests.support.case_table import cases
 
 GOLDEN = Path(__file__).with_name("errors.txt")
 NAMESPACES = {"p": "urn:p"}

@@ -15,7 +15,7 @@ from tamis.core.errors import UnsupportedExpression
 from tamis.documents.source import Source
 from tamis.language.xpath import absolute_xpath, parse
 from tamis.matching.engines.lxml.execute import lxml_tree
-from tests.cases.table import cases
+from tests.support.case_table import cases
 from tests.support.oracles import lxml_xpath
 
 NAMESPACES = {"p": "urn:p"}

@@ -27,9 +27,9 @@ from tamis_workload import (
     queries_from_dtd,
     twigs_from_dtd,
 )
-from tests.cases.table import cases
 from tests.language.plain_forms import decoded, form, read_plain
 from tests.language.strategies import NAMESPACES, QUERIES, Speller
+from tests.support.case_table import cases
 
 PLAIN = """
 /a

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tamis.language.model import Query
 from tamis.language.printer import print_query
 from tamis.language.xpath import parse
-from tests.cases.table import cases
 from tests.language.strategies import NAMESPACES, QUERIES, Speller
+from tests.support.case_table import cases
 
 
 @settings(max_examples=100, deadline=None)

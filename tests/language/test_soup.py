@@ -15,7 +15,7 @@ from tamis.core.errors import SubscriptionSyntaxError, TamisError
 from tamis.core.limits import Limits
 from tamis.language.grammar import AXES, parse_syntax
 from tamis.language.xpath import absolute_xpath, parse
-from tests.cases.table import cases
+from tests.support.case_table import cases
 
 NAMESPACES = {"p": "urn:p"}
 FUNCTIONS = """last position count id local-name namespace-uri name string concat starts-with

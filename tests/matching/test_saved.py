@@ -20,7 +20,7 @@ from tamis.core.limits import Limits
 from tamis.matching import saved
 from tamis.matching.engines.automaton.layout import COUNT
 from tamis.matching.engines.automaton.save import PROGRAM_VERSION
-from tests.cases.table import cases
+from tests.support.case_table import cases
 from tests.support.processes import output, start
 
 SUBSCRIPTIONS: dict[str | int, str] = {

@@ -75,7 +75,7 @@ _CASE_KEYS = frozenset(
 def groups() -> Iterator[Group]:
     """The whole table."""
     for section in SECTIONS:
-        path = Path(__file__).with_name(f"{section}.toml")
+        path = Path(__file__).parents[1] / "cases" / f"{section}.toml"
         for group in tomllib.loads(path.read_text(encoding="utf-8"))["group"]:
             shared = {key: value for key, value in group.items() if key not in _GROUP_KEYS}
             yield Group(
