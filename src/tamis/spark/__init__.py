@@ -10,9 +10,11 @@
 are attributes; :func:`transform` makes messages of a column of XML. :func:`match_files` answers
 files, and so does the format ``tamis`` of ``spark.read``. :func:`run` writes the answers of files
 as Parquet, and :func:`stream` those of files that come into folders: this is what ``tamis run``
-does. :func:`program` compiles subscriptions of XML once for several of these. Documents and events
-are read and answered inside Spark's Python workers, batch by batch through Arrow, so Tamis must be
-installed where they run.
+does. :func:`program` compiles subscriptions of XML once for several of these. Spark's Python
+workers read and answer, batch by batch through Arrow, so Tamis must be installed where they run.
+
+Start reading at ``program.py``, what workers load, and ``rows.py``, the tasks that answer columns.
+Files are found in ``splits.py`` and answered in ``answers.py``; ``job.py`` writes the results.
 """
 
 from __future__ import annotations

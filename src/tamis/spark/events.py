@@ -194,7 +194,7 @@ class EventArtifact(PickledArtifact[EventMatcher]):
         return cls.pickled((*ids.values(), given.table, engine, limits), version.hexdigest())
 
     def load(self, path: Path) -> EventMatcher:
-        return EventMatcher(*self.parts(path))
+        return EventMatcher(*self.unpickled(path))
 
 
 @dataclass(frozen=True)

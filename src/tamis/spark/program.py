@@ -120,7 +120,7 @@ class PickledArtifact(Artifact[T]):
         path.write_bytes(data)
         return cls("", hashlib.sha256(data).hexdigest(), set_version[:16]).moved(path)
 
-    def parts(self, path: Path) -> Any:
+    def unpickled(self, path: Path) -> Any:
         """The parts that are in the file."""
         data = path.read_bytes()
         self.check_identity(hashlib.sha256(data).hexdigest(), path)

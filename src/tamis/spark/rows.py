@@ -320,11 +320,9 @@ def id_lists(
     is_wrong = np.isin(rows, [*wrong])
     mask = pa.array(is_wrong)
     lists = pa.ListArray.from_arrays(pa.array(starts, pa.int32()), ids, type, mask=mask)
-    return (
-        (rows, lists)
-        if spec.errors == "column"
-        else (rows[~is_wrong], lists.filter(pc.invert(mask)))
-    )
+    if spec.errors == "column":
+        return rows, lists
+    return rows[~is_wrong], lists.filter(pc.invert(mask))
 
 
 def error_row(error: AnyError | None) -> dict[str, object] | None:

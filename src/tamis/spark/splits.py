@@ -285,23 +285,18 @@ def splits_of(
 
     def shared(number: int) -> list[InputSplit]:
         split = splits[number]
-        return _ranges(split, files[split.file], record, limits, threads)
+        path, file = split.path, files[split.file]
+        try:
+            ranges = indexed_ranges(path, file, record, RANGE_BYTES, limits, threads)
+        except (DocumentError, OSError):  # whoever reads it will say so
+            return [split]
+        if len(ranges) == 1:
+            return [split]
+        return [split._replace(size=(r.end or split.size) - r.start.offset, part=r) for r in ranges]
 
     with ThreadPoolExecutor(cores) as pool:  # kernels let others run
         parts = dict(zip(large, pool.map(shared, large), strict=True))
     return [part for number, split in enumerate(splits) for part in parts.get(number, [split])]
-
-
-def _ranges(
-    split: InputSplit, file: Listed, record: str, limits: Limits, threads: int
-) -> list[InputSplit]:
-    try:
-        ranges = indexed_ranges(split.path, file, record, RANGE_BYTES, limits, threads)
-    except (DocumentError, OSError):  # whoever reads it will say so
-        return [split]
-    if len(ranges) == 1:
-        return [split]
-    return [split._replace(size=(r.end or split.size) - r.start.offset, part=r) for r in ranges]
 
 
 def _members(number: int, file: Listed, folder: str) -> Iterator[InputSplit]:

@@ -168,7 +168,7 @@ class TransformationArtifact(PickledArtifact[Transformer]):
         return cls.pickled((transformations, transformer.limits), version.hexdigest())
 
     def load(self, path: Path) -> Transformer:
-        transformations, limits = self.parts(path)
+        transformations, limits = self.unpickled(path)
         return Transformer(transformations, limits=limits)
 
 
