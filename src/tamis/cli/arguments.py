@@ -127,33 +127,19 @@ class _Declared(TypedDict):
 
 
 class Namespaces(NamedTuple):
-    """The namespaces that are declared for expressions."""
+    """The namespaces that are declared for expressions.
 
-    file: Annotated[
-        Path | None,
-        Option(
-            "--namespaces",
-            metavar="FILE",
-            help="The prefixes that expressions use: one prefix and its URI a line.",
-        ),
-    ] = None
-    prefixes: Annotated[
-        list[str] | None,
-        Option(
-            "--ns",
-            metavar="PREFIX=URI",
-            help="Declare a prefix that expressions use. May be given several times.",
-        ),
-    ] = None
-    default: Annotated[
-        str | None,
-        Option(
-            "--default-ns",
-            metavar="URI",
-            help="The namespace of elements that expressions name without a prefix.",
-            show_default="none",
-        ),
-    ] = None
+    Options:
+        file: The prefixes that expressions use: one prefix and its URI a line.
+        prefixes: Declare a prefix that expressions use. May be given several times.
+        default: The namespace of elements that expressions name without a prefix.
+    """
+
+    file: Annotated[Path | None, Option("--namespaces")] = None
+    prefixes: Annotated[list[str] | None, Option("--ns", metavar="PREFIX=URI")] = None
+    default: Annotated[str | None, Option("--default-ns", metavar="URI", show_default="none")] = (
+        None
+    )
 
     def read(self) -> _Declared:
         """The arguments of the library that declare them."""
@@ -184,27 +170,18 @@ class Namespaces(NamedTuple):
 
 
 class SchemaOptions(NamedTuple):
-    """The DTD of the documents."""
+    """The DTD of the documents.
 
-    dtd: Annotated[
-        Path | None,
-        Option(
-            "--dtd",
-            metavar="FILE",
-            help="The DTD of the documents (*.dtd), or a document with a DOCTYPE: subscriptions "
-            "are pruned with it. It never changes an answer: documents that leave it are answered "
-            "without it.",
-        ),
-    ] = None
-    root: Annotated[
-        str | None,
-        Option(
-            "--root",
-            metavar="NAME",
-            help="The element that documents begin with. Without it: that of --record; or the one "
-            "in the DTD's DOCTYPE, or else those that no other element names as its content.",
-        ),
-    ] = None
+    Options:
+        dtd: The DTD of the documents (*.dtd), or a document with a DOCTYPE: subscriptions are
+            pruned with it. It never changes an answer: documents that leave it are answered without
+            it.
+        root: The element that documents begin with. Without it: that of --record; or the one in the
+            DTD's DOCTYPE, or else those that no other element names as its content.
+    """
+
+    dtd: Path | None = None
+    root: Annotated[str | None, Option(metavar="NAME")] = None
     catalog: CatalogFolders = None
 
     def graph(self, limits: Limits = DEFAULT_LIMITS, trust: bool = False) -> SchemaGraph | None:

@@ -10,7 +10,7 @@ from click.exceptions import Exit
 from tamis.cli import arguments as args
 from tamis.cli.console import Results, Status, of_document, of_error, open_results, say, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents
-from tamis.cli.options import Argument, Option
+from tamis.cli.options import Argument
 from tamis.core.errors import DocumentError, UsageError
 
 if TYPE_CHECKING:
@@ -48,15 +48,10 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
     declared_encoding: args.EncodingRule = "check",
     unsupported: args.Unsupported = "refuse",
     schema: args.SchemaOptions = args.SchemaOptions(),
-    against: Annotated[
-        Literal["lxml"] | None,
-        Option("--against", help="Match the documents with this too, and tell where it differs."),
-    ] = None,
+    against: Literal["lxml"] | None = None,
     choice: DocumentChoice = DocumentChoice(),
     limit: args.LimitSettings = None,
-    events: Annotated[
-        bool, Option("--events", help="The subscriptions are those of tamis match-events.")
-    ] = False,
+    events: bool = False,
 ) -> None:
     """Check that subscriptions can be used.
 
@@ -77,6 +72,10 @@ def check(  # noqa: PLR0913, PLR0917 - one for each option
 
     Exit status: 2 if a subscription is bad; else 1 if there are differences; else 3 if a document
     was in error, or lxml could not answer it; else 0.
+
+    Options:
+        against: Match the documents with this too, and tell where it differs.
+        events: The subscriptions are those of tamis match-events.
     """
     if events:
         others = (documents, *namespaces, *schema, against, choice.concatenated)

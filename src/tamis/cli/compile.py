@@ -25,14 +25,7 @@ Examples:
 
 def compile(
     subscriptions: args.SubscriptionsFile,
-    output: Annotated[
-        Path,
-        Option(
-            metavar="FILE",
-            help="Where to save the program. A file that is there is replaced when all is written; "
-            "who matches with the old one keeps it.",
-        ),
-    ],
+    output: Path,
     namespaces: args.Namespaces = args.Namespaces(),
     unsupported: args.Unsupported = "refuse",
     skip_bad: args.SkipBad = False,
@@ -53,6 +46,10 @@ def compile(
     A program is loaded at once, whatever the number of subscriptions, and processes that match with
     the same one share its memory. It is of this version of Tamis: another one says that it has to
     be made again.
+
+    Options:
+        output: Where to save the program. A file that is there is replaced when all is written; who
+            matches with the old one keeps it.
     """
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     matcher = args.read_matcher(subscriptions, None, options, "auto")

@@ -42,30 +42,23 @@ DOCUMENT_HELP = (
 
 
 class DocumentChoice(NamedTuple):
-    """How documents are found."""
+    """How documents are found.
 
-    recursive: Annotated[
-        bool, Option("--recursive", help="Read the folders in a folder too, at any depth.")
-    ] = False
+    Options:
+        recursive: Read the folders in a folder too, at any depth.
+        globs: Read the files of folders, and the members of archives, with such a name: '*.rss'.
+            May be given several times.
+        concatenated: Each file, or standard input, has documents one after the other; results have
+            the "number" of the document, from 0. With =lines one document a line, with =nul NUL
+            bytes between documents.
+    """
+
+    recursive: bool = False
     globs: Annotated[
-        list[str] | None,
-        Option(
-            "--glob",
-            metavar="PATTERN",
-            help="Read the files of folders, and the members of archives, with such a name: "
-            "'*.rss'. May be given several times.",
-            show_default="*.xml and *.xml.gz",
-        ),
+        list[str] | None, Option("--glob", metavar="PATTERN", show_default="*.xml and *.xml.gz")
     ] = None
     concatenated: Annotated[
-        Literal["xml", "lines", "nul"] | None,
-        Option(
-            "--concatenated",
-            metavar="[=lines|nul]",
-            help="Each file, or standard input, has documents one after the other; results have "
-            'the "number" of the document, from 0. With =lines one document a line, with =nul NUL '
-            "bytes between documents.",
-        ),
+        Literal["xml", "lines", "nul"] | None, Option(metavar="[=lines|nul]")
     ] = None
 
     def names(self) -> files.NameFilter:

@@ -32,41 +32,16 @@ Examples:
 
 
 def explain(  # noqa: PLR0913, PLR0917 - one for each option
-    expression: Annotated[
-        str,
-        Argument(
-            metavar="EXPRESSION",
-            help="An XPath expression; with --events, one of tamis match-events; with "
-            "--transformation, a FLWR expression.",
-        ),
-    ],
-    document: Annotated[
-        str | None, Argument(metavar="DOCUMENT", help="A file, or - for standard input.")
-    ] = None,
+    expression: Annotated[str, Argument(metavar="EXPRESSION")],
+    document: Annotated[str | None, Argument(metavar="DOCUMENT")] = None,
     namespaces: args.Namespaces = args.Namespaces(),
     declared_encoding: args.EncodingRule = "check",
     limit: args.LimitSettings = None,
-    events: Annotated[
-        bool, Option("--events", help="It is of events, and the document is one: a JSON object.")
-    ] = False,
-    transformation: Annotated[
-        bool, Option("--transformation", help="It is one of tamis transform.")
-    ] = False,
-    strategy: Annotated[
-        str,
-        Option(
-            help="With --transformation: whose plan is printed: relative, path-sharing-f, "
-            "path-sharing-fw, path-sharing-fwr, plan-sharing or reference."
-        ),
-    ] = "auto",
-    dtd: Annotated[
-        Path | None,
-        Option(metavar="FILE", help="With --transformation: a DTD that the plan relies on."),
-    ] = None,
-    root: Annotated[
-        str | None,
-        Option(metavar="NAME", help="With --dtd: the element that documents begin with."),
-    ] = None,
+    events: bool = False,
+    transformation: bool = False,
+    strategy: str = "auto",
+    dtd: Path | None = None,
+    root: Annotated[str | None, Option(metavar="NAME")] = None,
 ) -> None:
     """Explain an expression, or its answer to a document.
 
@@ -77,6 +52,17 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     plan, with the claims that it relies on.
 
     Exit status 0, whether the document matches or not.
+
+    Options:
+        expression: An XPath expression; with --events, one of tamis match-events; with
+            --transformation, a FLWR expression.
+        document: A file, or - for standard input.
+        events: It is of events, and the document is one: a JSON object.
+        transformation: It is one of tamis transform.
+        strategy: With --transformation: whose plan is printed: relative, path-sharing-f,
+            path-sharing-fw, path-sharing-fwr, plan-sharing or reference.
+        dtd: With --transformation: a DTD that the plan relies on.
+        root: With --dtd: the element that documents begin with.
     """
     limits = args.read_limits(limit)
     if transformation:

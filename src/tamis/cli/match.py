@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 from tamis.cli import arguments as args
 from tamis.cli.console import Results, of_document, open_results, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
-from tamis.cli.options import Argument, Option
+from tamis.cli.options import Argument
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -57,29 +57,9 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
     choice: DocumentChoice = DocumentChoice(),
     limit: args.LimitSettings = None,
     threads: args.Threads = None,
-    matching_only: Annotated[
-        bool,
-        Option(
-            "--matching-only",
-            help="Leave out documents and records that matched nothing; errors and failures stay.",
-        ),
-    ] = False,
-    nodes: Annotated[
-        bool,
-        Option(
-            "--nodes",
-            help="Say which elements, attributes or text nodes each expression selects: where they "
-            "begin and end, in bytes, and the line.",
-        ),
-    ] = False,
-    values: Annotated[
-        bool,
-        Option(
-            "--values",
-            help="The same as --nodes, and the value of each node: of an element all text in it, "
-            "of an attribute its value.",
-        ),
-    ] = False,
+    matching_only: bool = False,
+    nodes: bool = False,
+    values: bool = False,
     output: args.Output = None,
 ) -> None:
     """Match documents against subscriptions, or the program that tamis compile made of them.
@@ -99,6 +79,14 @@ def match(  # noqa: PLR0913, PLR0917 - one for each option
 
     With --concatenated, one object for each document of a file, with its number, from 0. What a
     pipe has is answered before more is waited for; so it is with --record.
+
+    Options:
+        matching_only: Leave out documents and records that matched nothing; errors and failures
+            stay.
+        nodes: Say which elements, attributes or text nodes each expression selects: where they
+            begin and end, in bytes, and the line.
+        values: The same as --nodes, and the value of each node: of an element all text in it, of an
+            attribute its value.
     """
     options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
     if schema.dtd and not schema.root:

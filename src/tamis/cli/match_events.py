@@ -37,49 +37,13 @@ _PARQUET = ".parquet"
 
 
 def match_events(  # noqa: PLR0913, PLR0917 - one for each option
-    events: Annotated[
-        list[FileName],
-        Argument(
-            metavar="EVENTS",
-            help="Files of events, a JSON object a line; *.parquet, whose columns are attributes "
-            "(needs pyarrow); or - for standard input. What is gzip is decompressed.",
-        ),
-    ],
-    subscriptions: Annotated[
-        Path,
-        Option(
-            "--subscriptions",
-            metavar="FILE",
-            help="One subscription a line: id, tab, and what it asks of an event's attributes, "
-            'such as area = "area1" and temp > 30; a line without a tab is an expression whose id '
-            "is its line number. Lines that begin with # are comments, blank lines are skipped. "
-            'In *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".',
-        ),
-    ],
-    engine: Annotated[
-        str, Option("--engine", metavar="NAME", help="Use this engine, as signature or reference.")
-    ] = "auto",
-    interfaces: Annotated[
-        Path | None,
-        Option(
-            "--interfaces",
-            metavar="FILE",
-            help="What subscriptions belong to, for --by interface: the id of one, tab, and the id "
-            'of its interface a line. In *.ndjson: one {"id": …, "interface": …} a line.',
-        ),
-    ] = None,
-    by: Annotated[
-        Literal["subscription", "filter", "interface"],
-        Option(
-            help="What matches are: ids of subscriptions; or the numbers of filters, from 0: the "
-            "conjunctions that subscriptions come to, in their order; or interfaces that have a "
-            "subscription that matches."
-        ),
-    ] = "subscription",
+    events: Annotated[list[FileName], Argument(metavar="EVENTS")],
+    subscriptions: Path,
+    engine: Annotated[str, Option(metavar="NAME")] = "auto",
+    interfaces: Path | None = None,
+    by: Literal["subscription", "filter", "interface"] = "subscription",
     skip_bad: args.SkipBad = False,
-    matching_only: Annotated[
-        bool, Option("--matching-only", help="Leave out events that matched nothing; errors stay.")
-    ] = False,
+    matching_only: bool = False,
     threads: args.Threads = None,
     limit: args.LimitSettings = None,
     output: args.Output = None,
@@ -96,6 +60,21 @@ def match_events(  # noqa: PLR0913, PLR0917 - one for each option
     exists, joined with and, or and parentheses; docs/events.md has all of it.
     Files and streams of any size are read while they are matched; what a pipe has is answered
     before more is waited for.
+
+    Options:
+        events: Files of events, a JSON object a line; *.parquet, whose columns are attributes
+            (needs pyarrow); or - for standard input. What is gzip is decompressed.
+        subscriptions: One subscription a line: id, tab, and what it asks of an event's attributes,
+            such as area = "area1" and temp > 30; a line without a tab is an expression whose id is
+            its line number. Lines that begin with # are comments, blank lines are skipped. In
+            *.ndjson: one {"id": …, "expression": "…"} a line, also with an "interface".
+        engine: Use this engine, as signature or reference.
+        interfaces: What subscriptions belong to, for --by interface: the id of one, tab, and the id
+            of its interface a line. In *.ndjson: one {"id": …, "interface": …} a line.
+        by: What matches are: ids of subscriptions; or the numbers of filters, from 0: the
+            conjunctions that subscriptions come to, in their order; or interfaces that have a
+            subscription that matches.
+        matching_only: Leave out events that matched nothing; errors stay.
     """
     from tamis.events.matcher import compile_events  # noqa: PLC0415 - keeps --help fast
     from tamis.events.subscriptions import EventSubscriptions  # noqa: PLC0415

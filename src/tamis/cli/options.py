@@ -1,8 +1,9 @@
 """Commands are functions: their parameters are options and arguments, their docstring is the help.
 
-A parameter's annotation says its type, and how it is asked for: ``Annotated[T, Option(…)]``. A
-named tuple whose fields are annotated in this way is a group of options, which the function gets
-as one value.
+The docstring's last section, ``Options:``, describes each parameter; the text above it is the help
+of the command. A parameter is an option of its name, unless its annotation says more:
+``Annotated[T, Option(…)]``. A named tuple is a group of options, which the function gets as one
+value; its docstring has the same section. Options of several commands have their text in ``help``.
 """
 
 from __future__ import annotations
@@ -55,26 +56,29 @@ class Option:
     Args:
         names: without any, that of the parameter.
         min: the least number.
-        settings: of ``click.Option``. ``show_default`` replaces the default in the help.
+        settings: of ``click.Option``. ``show_default`` replaces the default in the help; a path
+            without a ``metavar`` is a FILE.
     """
 
     def __init__(self, *names: str, min: int | None = None, **settings: Any) -> None:
-        self.names = [name for long in names for name in (_SHORT.get(long), long) if name]
+        self.names = names
         self.min = min
-        self.settings = {"show_default": True, "help": "", **settings}
+        self.settings = {"show_default": True, **settings}
 
-    def parameter(self, key: str, name: str, kind: Any, default: Any) -> click.Parameter:
+    def parameter(self, key: str, name: str, kind: Any, default: Any, text: str) -> click.Parameter:
         item, is_many = _item_of(kind)
         is_required = default is inspect.Parameter.empty
+        names = self.names or ["--" + name.replace("_", "-")]
+        metavar = {"metavar": "FILE"} if item is Path else {}
         return click.Option(
-            [key, *(self.names or ["--" + name.replace("_", "-")])],
+            [key, *(_SHORT[long] for long in names if long in _SHORT), *names],
             type=_type_of(item, self.min),
             is_flag=item is bool,
             multiple=is_many,
             required=is_required,
             # To click from 8.3 on, None is a default, and what is required has been given.
             **({} if is_required else {"default": default}),
-            **self.settings,
+            **{"help": text, **metavar, **self.settings},
         )
 
 
@@ -82,9 +86,11 @@ class Argument(NamedTuple):
     """What is given without the name of an option."""
 
     metavar: str
-    help: str
+    help: str = ""
 
-    def parameter(self, key: str, _name: str, kind: Any, default: Any) -> click.Parameter:
+    def parameter(
+        self, key: str, _name: str, kind: Any, default: Any, text: str
+    ) -> click.Parameter:
         item, is_many = _item_of(kind)
         made = _Argument(
             [key],
@@ -93,7 +99,7 @@ class Argument(NamedTuple):
             required=default is inspect.Parameter.empty,
             metavar=self.metavar,
         )
-        made.text = self.help
+        made.text = self.help or text
         return made
 
 
@@ -131,8 +137,9 @@ class _Command(click.Command):
 
 def command(function: Callable[..., None], name: str, examples: str) -> click.Command:
     """The command that calls a function."""
+    text, described = _described(function)
     parameters = inspect.signature(function, eval_str=True).parameters.values()
-    params = [made for one in parameters for made in _click_parameters(one)]
+    params = [made for one in parameters for made in _click_parameters(one, described)]
     groups = {one.name: one.annotation for one in parameters if _is_group(one)}
 
     def call(**given: Any) -> None:
@@ -149,20 +156,38 @@ def command(function: Callable[..., None], name: str, examples: str) -> click.Co
         context_settings=_NAMES_OF_HELP,
         callback=call,
         params=params,
-        help=inspect.getdoc(function),
+        help=text,
         epilog=examples,
     )
 
 
-def _click_parameters(parameter: inspect.Parameter) -> Iterator[click.Parameter]:
+def _described(documented: object) -> tuple[str, dict[str, str]]:
+    """The text of a docstring, and what its section ``Options:`` says of each parameter."""
+    text, _, section = (inspect.getdoc(documented) or "").partition("\nOptions:\n")
+    found = re.findall(r"^    (\w+): (.*(?:\n {8}.*)*)", section, re.MULTILINE)
+    return text, {name: " ".join(said.split()) for name, said in found}
+
+
+def _click_parameters(
+    parameter: inspect.Parameter, described: Mapping[str, str]
+) -> Iterator[click.Parameter]:
     name, declared = parameter.name, parameter.annotation
     if not _is_group(parameter):
-        kind, how = get_args(declared)
-        yield how.parameter(name, name, kind, parameter.default)
+        yield _click_parameter(name, name, declared, parameter.default, described)
         return
+    _, described = _described(declared)
     for field, annotation in get_type_hints(declared, include_extras=True).items():
-        kind, how = get_args(annotation)
-        yield how.parameter(f"{name}_{field}", field, kind, declared._field_defaults[field])
+        default = declared._field_defaults[field]
+        yield _click_parameter(f"{name}_{field}", field, annotation, default, described)
+
+
+def _click_parameter(
+    key: str, name: str, annotation: Any, default: Any, described: Mapping[str, str]
+) -> click.Parameter:
+    is_annotated = get_origin(annotation) is Annotated
+    kind, how = get_args(annotation) if is_annotated else (annotation, Option())
+    made: click.Parameter = how.parameter(key, name, kind, default, described.get(name, ""))
+    return made
 
 
 def _is_group(parameter: inspect.Parameter) -> bool:
@@ -279,11 +304,11 @@ class Commands(_Command, click.Group):
         return command(getattr(module, called), name, examples)
 
 
-def completion(
-    shell: Annotated[
-        Literal["bash", "zsh", "fish"], Argument(metavar="SHELL", help="bash, zsh or fish.")
-    ],
-) -> None:
-    """Print the completion of commands and options for a shell."""
+def completion(shell: Annotated[Literal["bash", "zsh", "fish"], Argument(metavar="SHELL")]) -> None:
+    """Print the completion of commands and options for a shell.
+
+    Options:
+        shell: bash, zsh or fish.
+    """
     with open_results() as results:
         results.write_bytes((COMPLETIONS / f"tamis.{shell}").read_bytes())

@@ -45,62 +45,32 @@ JVM_SETTINGS = dict.fromkeys(
 
 
 class StreamOptions(NamedTuple):
-    """How a stream goes on: what only ``--stream`` takes."""
+    """How a stream goes on: what only ``--stream`` takes.
+
+    Options:
+        checkpoint: With --stream: where to remember how far it is, to go on from there when it is
+            started again.
+        trigger: With --stream: how often to look, as "10 seconds"; or "now": match what is there
+            and was not matched before, and end.
+        max_files: With --stream: so many files at a time at most.
+    """
 
     checkpoint: Annotated[
-        Path | None,
-        Option(
-            metavar="DIR",
-            help="With --stream: where to remember how far it is, to go on from there when it is "
-            "started again.",
-            show_default="a folder in that of the output",
-        ),
+        Path | None, Option(metavar="DIR", show_default="a folder in that of the output")
     ] = None
-    trigger: Annotated[
-        str | None,
-        Option(
-            metavar="TIME",
-            help='With --stream: how often to look, as "10 seconds"; or "now": match what is there '
-            "and was not matched before, and end.",
-            show_default="all the time",
-        ),
-    ] = None
-    max_files: Annotated[
-        int | None,
-        Option(
-            metavar="N",
-            min=1,
-            help="With --stream: so many files at a time at most.",
-            show_default="1000",
-        ),
-    ] = None
+    trigger: Annotated[str | None, Option(metavar="TIME", show_default="all the time")] = None
+    max_files: Annotated[int | None, Option(metavar="N", min=1, show_default="1000")] = None
 
 
 def run(  # noqa: PLR0913, PLR0917 - one for each option
-    inputs: Annotated[
-        list[str],
-        Option(
-            "--input",
-            metavar="PATH",
-            help="A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz: the "
-            "same, of its members), a quoted pattern, or the URI of one of these (s3://…); or "
-            "several of these.",
-        ),
-    ],
-    output: Annotated[str, Option(metavar="DIR", help="The folder for the folders of results.")],
-    more_inputs: Annotated[
-        list[str] | None, Argument(metavar="PATH", help="More of these: --input takes several.")
-    ] = None,
+    inputs: Annotated[list[str], Option("--input", metavar="PATH")],
+    output: Annotated[str, Option(metavar="DIR")],
+    more_inputs: Annotated[list[str] | None, Argument(metavar="PATH")] = None,
     subscriptions: args.SubscriptionsOrProgram = None,
     program: args.ProgramFile = None,
     record: RecordTag = None,
     master: Annotated[
-        str | None,
-        Option(
-            metavar="URL",
-            help="Where Spark runs: here, or on the cluster of this URL.",
-            show_default="local[*], or what spark-submit says",
-        ),
+        str | None, Option(metavar="URL", show_default="local[*], or what spark-submit says")
     ] = None,
     engine: args.EngineName = "auto",
     namespaces: args.Namespaces = args.Namespaces(),
@@ -108,39 +78,12 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     skip_bad: args.SkipBad = False,
     declared_encoding: args.EncodingRule = "check",
     limit: args.LimitSettings = None,
-    overwrite: Annotated[
-        bool, Option("--overwrite", help="Replace the results in DIR, if there are any.")
-    ] = False,
-    only_new: Annotated[
-        bool,
-        Option(
-            "--only-new",
-            help="Match the files that are not in DIR/manifest as they are now (their size, and "
-            "when they were changed), whatever subscriptions they were matched with, and add the "
-            "answers to those in DIR. What could not be read is tried again.",
-        ),
-    ] = False,
-    program_memory: Annotated[
-        int,
-        Option(
-            metavar="MB",
-            min=1,
-            help="What the compiled subscriptions may take of each machine's memory. More of them "
-            "are divided among tasks, which then read the documents as often.",
-        ),
-    ] = 4096,
-    is_stream: Annotated[
-        bool,
-        Option(
-            "--stream",
-            help="Go on: match what comes into these folders, until the command is interrupted.",
-        ),
-    ] = False,
+    overwrite: bool = False,
+    only_new: bool = False,
+    program_memory: Annotated[int, Option(metavar="MB", min=1)] = 4096,
+    is_stream: Annotated[bool, Option("--stream")] = False,
     of_stream: StreamOptions = StreamOptions(),
-    conf: Annotated[
-        list[str] | None,
-        Option(metavar="KEY=VALUE", help="A property of Spark. May be given several times."),
-    ] = None,
+    conf: Annotated[list[str] | None, Option(metavar="KEY=VALUE")] = None,
 ) -> None:
     """Match files against subscriptions on Spark, and write the answers as Parquet.
 
@@ -152,6 +95,22 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
     as a whole, once, whatever dies and is started again. A new version of the subscriptions takes
     effect with the next one. --output may then be a database: postgresql://user@host/name, whose
     rows count where tamis_runs has their run (batch) as done.
+
+    Options:
+        inputs: A file, a folder (its *.xml and *.xml.gz), an archive (zip, tar, tar.gz: the same,
+            of its members), a quoted pattern, or the URI of one of these (s3://…); or several of
+            these.
+        output: The folder for the folders of results.
+        more_inputs: More of these: --input takes several.
+        master: Where Spark runs: here, or on the cluster of this URL.
+        overwrite: Replace the results in DIR, if there are any.
+        only_new: Match the files that are not in DIR/manifest as they are now (their size, and when
+            they were changed), whatever subscriptions they were matched with, and add the answers
+            to those in DIR. What could not be read is tried again.
+        program_memory: What the compiled subscriptions may take of each machine's memory. More of
+            them are divided among tasks, which then read the documents as often.
+        is_stream: Go on: match what comes into these folders, until the command is interrupted.
+        conf: A property of Spark. May be given several times.
     """
     from tamis import spark  # noqa: PLC0415 - keeps --help fast
     from tamis.spark.splits import check_paths  # noqa: PLC0415

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from tamis.cli import arguments as args
 from tamis.cli.console import open_results
-from tamis.cli.options import Argument, Option
+from tamis.cli.options import Argument
 
 EXAMPLES = """\b
 Examples:
@@ -24,23 +24,19 @@ def schema(
     root: args.RootNames = None,
     catalog: args.CatalogFolders = None,
     limit: args.LimitSettings = None,
-    format: Annotated[
-        Literal["text", "json", "paths", "dot", "svg"],
-        Option(
-            "--format",
-            help="text: a summary, and a tree of the elements. json: one object with that and the "
-            "declarations. paths: those from a root to an element, one a line, 10,000 at most. "
-            "dot: a drawing in the language of Graphviz. svg: as Graphviz draws it.",
-        ),
-    ] = "text",
-    output: Annotated[
-        Path | None, Option(metavar="FILE", help="Write to this file instead of standard output.")
-    ] = None,
+    format: Literal["text", "json", "paths", "dot", "svg"] = "text",
+    output: Path | None = None,
 ) -> None:
     """Show what a DTD permits: which elements may stand in which, how deep, and on which cycles.
 
     In the drawing, roots have a double border, cycles are red, and what no document can have is
     grey. Elements whose content is ANY are dashed, without the edges to all others.
+
+    Options:
+        format: text: a summary, and a tree of the elements. json: one object with that and the
+            declarations. paths: those from a root to an element, one a line, 10,000 at most. dot: a
+            drawing in the language of Graphviz. svg: as Graphviz draws it.
+        output: Write to this file instead of standard output.
     """
     from tamis.schema import describe as shown  # noqa: PLC0415 - keeps --help fast
 

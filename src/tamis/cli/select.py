@@ -46,42 +46,12 @@ _ID = "expression"
 
 
 def select(  # noqa: PLR0913, PLR0917 - one for each option
-    expression: Annotated[
-        str,
-        Argument(
-            metavar="EXPRESSION",
-            help="An XPath expression: a path, a union of paths, a string, a number or a boolean.",
-        ),
-    ],
+    expression: Annotated[str, Argument(metavar="EXPRESSION")],
     documents: Annotated[list[str], Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
-    first: Annotated[
-        bool, Option("--first", help="Only the first node of each document, or record.")
-    ] = False,
-    value: Annotated[
-        bool,
-        Option(
-            "--value",
-            help="Print the value of each node instead of its markup: of an element all text in "
-            "it, of an attribute its value, with entities and CDATA replaced by what they stand "
-            "for.",
-        ),
-    ] = False,
-    null: Annotated[
-        bool,
-        Option(
-            "--null",
-            "-0",
-            help="End each result with a NUL byte, not with a line end, for xargs -0: what is "
-            "printed may have line ends inside.",
-        ),
-    ] = False,
-    as_json: Annotated[
-        bool,
-        Option(
-            "--json",
-            help="One JSON object a node, with its value and its place: byte offsets and line.",
-        ),
-    ] = False,
+    first: bool = False,
+    value: bool = False,
+    null: Annotated[bool, Option("--null", "-0")] = False,
+    as_json: Annotated[bool, Option("--json")] = False,
     namespaces: args.Namespaces = args.Namespaces(),
     declared_encoding: args.EncodingRule = "check",
     unsupported: args.Unsupported = "refuse",
@@ -105,6 +75,15 @@ def select(  # noqa: PLR0913, PLR0917 - one for each option
 
     What cannot be read is told on standard error (with --json as a result), and makes the exit
     status 3.
+
+    Options:
+        expression: An XPath expression: a path, a union of paths, a string, a number or a boolean.
+        first: Only the first node of each document, or record.
+        value: Print the value of each node instead of its markup: of an element all text in it, of
+            an attribute its value, with entities and CDATA replaced by what they stand for.
+        null: End each result with a NUL byte, not with a line end, for xargs -0: what is printed
+            may have line ends inside.
+        as_json: One JSON object a node, with its value and its place: byte offsets and line.
     """
     from tamis.matching.matcher import compile_subscriptions, value_matcher  # noqa: PLC0415
 

@@ -36,15 +36,7 @@ Results:
 
 def transform(  # noqa: PLR0913, PLR0917 - one for each option
     documents: Annotated[list[str], Argument(metavar="DOCUMENT", help=DOCUMENT_HELP)],
-    subscriptions: Annotated[
-        list[Path],
-        Option(
-            "--subscriptions",
-            metavar="DIR|FILE",
-            help="A folder of ID.xq, one such file, or *.ndjson with an object "
-            '{"id": …, "query": "…"} a line. May be given several times.',
-        ),
-    ],
+    subscriptions: Annotated[list[Path], Option(metavar="DIR|FILE")],
     namespaces: args.Namespaces = args.Namespaces(),
     declared_encoding: args.EncodingRule = "check",
     skip_bad: args.SkipBad = False,
@@ -61,6 +53,10 @@ def transform(  # noqa: PLR0913, PLR0917 - one for each option
     Prints one JSON object a message, in the order of the documents, and for each in the order of
     the subscriptions. A subscription that a document gives nothing to has no message. A document
     in error, or a message that cannot be made, is reported for itself, and makes the exit status 3.
+
+    Options:
+        subscriptions: A folder of ID.xq, one such file, or *.ndjson with an object {"id": …,
+            "query": "…"} a line. May be given several times.
     """
     from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
 

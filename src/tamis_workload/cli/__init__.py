@@ -85,20 +85,17 @@ class DtdOptions(NamedTuple):
 
 
 class ValueOptions(NamedTuple):
-    """The values of documents, and of what is compared with them."""
+    """The values of documents, and of what is compared with them.
 
-    number: Annotated[
-        int, Option("--values", metavar="N", help="How many different values there are.")
-    ] = 10
-    skew: Annotated[
-        float,
-        Option(
-            "--values-skew", metavar="S", help="Zipf's exponent of the values; 0: all as likely."
-        ),
-    ] = 0.0
-    kind: Annotated[
-        Literal["numbers", "words"], Option("--values-kind", help="Numbers from 1, or words.")
-    ] = "numbers"
+    Options:
+        number: How many different values there are.
+        skew: Zipf's exponent of the values; 0: all as likely.
+        kind: Numbers from 1, or words.
+    """
+
+    number: Annotated[int, Option("--values", metavar="N")] = 10
+    skew: Annotated[float, Option("--values-skew", metavar="S")] = 0.0
+    kind: Annotated[Literal["numbers", "words"], Option("--values-kind")] = "numbers"
 
     def values(self) -> Values:
         """The values that the options describe."""

@@ -39,36 +39,16 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         Path, Option("--dtd", metavar="FILE", help=f"What they are valid by. {DTD_HELP}")
     ],
     count: Count = 1,
-    output: Annotated[
-        Path | None,
-        Option(
-            metavar="PATH",
-            help="A folder for the documents (000000.xml, …); or, for one document, a file (its "
-            "name has a suffix). Without it, one document goes to standard output.",
-        ),
-    ] = None,
+    output: Annotated[Path | None, Option(metavar="PATH")] = None,
     seed: Seed = 0,
     of_dtd: DtdOptions = DtdOptions(),
-    depth: Annotated[int, Option(metavar="N", help="Elements inside each other, at most.")] = 12,
-    size: Annotated[
-        str, Option(metavar="BYTES", help="Of each document, at most: 800, 64KB, 1GB.")
-    ] = "64KB",
-    fill: Annotated[
-        bool,
-        Option("--fill", help="Repeat what is outermost and may repeat until the size is reached."),
-    ] = False,
-    records: Annotated[
-        int, Option(metavar="N", help="Repeat what is outermost and may repeat so many times.")
-    ] = 0,
-    repeats: Annotated[
-        str, Option(metavar="N", help="How often what may repeat does: up to N, or from N..M.")
-    ] = "3",
-    repeat: Annotated[
-        list[str] | None, Option(metavar="NAME=N", help="The same for an element of this name.")
-    ] = None,
-    optional: Annotated[
-        float, Option(metavar="P", help="The probability of what may be left out.")
-    ] = 0.5,
+    depth: Annotated[int, Option(metavar="N")] = 12,
+    size: Annotated[str, Option(metavar="BYTES")] = "64KB",
+    fill: bool = False,
+    records: Annotated[int, Option(metavar="N")] = 0,
+    repeats: Annotated[str, Option(metavar="N")] = "3",
+    repeat: Annotated[list[str] | None, Option(metavar="NAME=N")] = None,
+    optional: Annotated[float, Option(metavar="P")] = 0.5,
     values: ValueOptions = ValueOptions(),
 ) -> None:
     """Generate valid documents, within a depth and a size.
@@ -76,6 +56,17 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
     Each is the same whatever the count is: the seventh of ten is the seventh of a thousand.
     Prefixes are declared as the DTD has them; a default namespace that it fixes is left out, so
     that queries name the elements as the DTD does.
+
+    Options:
+        output: A folder for the documents (000000.xml, …); or, for one document, a file (its name
+            has a suffix). Without it, one document goes to standard output.
+        depth: Elements inside each other, at most.
+        size: Of each document, at most: 800, 64KB, 1GB.
+        fill: Repeat what is outermost and may repeat until the size is reached.
+        records: Repeat what is outermost and may repeat so many times.
+        repeats: How often what may repeat does: up to N, or from N..M.
+        repeat: The same for an element of this name.
+        optional: The probability of what may be left out.
     """
     from tamis_workload.documents.grammar import DocumentOptions, Documents  # noqa: PLC0415 - keeps --help fast
 
@@ -128,12 +119,8 @@ def _make_folder(folder: Path) -> None:
 
 
 def dblp(
-    size: Annotated[
-        str | None, Option(metavar="BYTES", help="Of the document: 24MB, 10GB.")
-    ] = None,
-    records: Annotated[
-        int | None, Option(metavar="N", min=0, help="Publications, instead of a size.")
-    ] = None,
+    size: Annotated[str | None, Option(metavar="BYTES")] = None,
+    records: Annotated[int | None, Option(metavar="N", min=0)] = None,
     seed: Seed = 0,
     output: Output = None,
 ) -> None:
@@ -141,6 +128,10 @@ def dblp(
 
     An event is the start or the end of an element. The document is valid by DBLP's DTD, and written
     as it is made: it takes no more memory if it is larger.
+
+    Options:
+        size: Of the document: 24MB, 10GB.
+        records: Publications, instead of a size.
     """
     from tamis_workload.documents import dblp as bibliography  # noqa: PLC0415 - keeps --help fast
 

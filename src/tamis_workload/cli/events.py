@@ -20,48 +20,39 @@ Examples:
 
 
 def events(  # noqa: PLR0913, PLR0917 - one for each option
-    output: Annotated[
-        Path,
-        Option(
-            metavar="FOLDER",
-            help="Gets subscriptions.tsv, interfaces.tsv (the interface of each subscription) and "
-            "events.ndjson.",
-        ),
-    ],
-    count: Annotated[int, Option("--count", min=0, help="How many events.")] = 1000,
-    interfaces: Annotated[int, Option(metavar="N", help="How many interfaces.")] = 10,
-    filters: Annotated[
-        str, Option(metavar="N", help="Of each interface: N, or from and to, as 10..20.")
-    ] = "22500..27500",
-    constraints: Annotated[str, Option(metavar="N", help="Of each filter; the same.")] = ("3..5"),
-    attributes: Annotated[str, Option(metavar="N", help="Of each event; the same.")] = "3..5",
-    names: Annotated[int, Option(metavar="N", help="How many attribute names.")] = 100,
-    skew: Annotated[
-        float, Option(metavar="S", help="Zipf's exponent of the names; 0: all as likely.")
-    ] = 0.0,
-    values: Annotated[int, Option(metavar="N", help="How many values.")] = 100,
-    strings: Annotated[
-        float, Option(metavar="SHARE", help="Of the names: those that stand for strings.")
-    ] = 0.0,
-    operators: Annotated[
-        str | None,
-        Option(
-            metavar="SHARES",
-            help="Of constraints with numbers; by default '= 0.25, != 0.25, > 0.25, < 0.25'.",
-        ),
-    ] = None,
-    string_operators: Annotated[
-        str | None,
-        Option(
-            metavar="SHARES",
-            help="Of those with strings; by default '= 0.25, != 0.25, prefix 0.25, contains 0.25'.",
-        ),
-    ] = None,
+    output: Annotated[Path, Option(metavar="FOLDER")],
+    count: Annotated[int, Option(min=0)] = 1000,
+    interfaces: Annotated[int, Option(metavar="N")] = 10,
+    filters: Annotated[str, Option(metavar="N")] = "22500..27500",
+    constraints: Annotated[str, Option(metavar="N")] = ("3..5"),
+    attributes: Annotated[str, Option(metavar="N")] = "3..5",
+    names: Annotated[int, Option(metavar="N")] = 100,
+    skew: Annotated[float, Option(metavar="S")] = 0.0,
+    values: Annotated[int, Option(metavar="N")] = 100,
+    strings: Annotated[float, Option(metavar="SHARE")] = 0.0,
+    operators: Annotated[str | None, Option(metavar="SHARES")] = None,
+    string_operators: Annotated[str | None, Option(metavar="SHARES")] = None,
     seed: Seed = 0,
 ) -> None:
     """Generate events, and subscriptions of one filter each: the PCM paper's default scenario.
 
     Options change it as its experiments do.
+
+    Options:
+        output: Gets subscriptions.tsv, interfaces.tsv (the interface of each subscription) and
+            events.ndjson.
+        count: How many events.
+        interfaces: How many interfaces.
+        filters: Of each interface: N, or from and to, as 10..20.
+        constraints: Of each filter; the same.
+        attributes: Of each event; the same.
+        names: How many attribute names.
+        skew: Zipf's exponent of the names; 0: all as likely.
+        values: How many values.
+        strings: Of the names: those that stand for strings.
+        operators: Of constraints with numbers; by default '= 0.25, != 0.25, > 0.25, < 0.25'.
+        string_operators: Of those with strings; by default '= 0.25, != 0.25, prefix 0.25, contains
+            0.25'.
     """
     from tamis_workload.events import (  # noqa: PLC0415 - keeps --help fast  # noqa: PLC0415
         NUMBER_OPERATORS,

@@ -63,44 +63,35 @@ def queries(  # noqa: PLR0913, PLR0917 - one for each option
     count: Count = 1000,
     seed: Seed = 0,
     distinct: Distinct = False,
-    matching: Annotated[
-        float | None,
-        Option(
-            "--matching",
-            metavar="SHARE",
-            help="Of --documents: the share of the queries that are true of some of them, exactly. "
-            "It takes longer, since the documents are matched.",
-        ),
-    ] = None,
+    matching: Annotated[float | None, Option(metavar="SHARE")] = None,
     of_dtd: DtdOptions = DtdOptions(),
-    depth: Annotated[
-        str, Option(metavar="N", help="Steps, at most; or from and to, as 2..4.")
-    ] = "6",
+    depth: Annotated[str, Option(metavar="N")] = "6",
     wildcard: Wildcard = 0.2,
     descendant: Descendant = 0.2,
-    skew: Annotated[
-        float, Option(metavar="S", help="Zipf's exponent of the choice among children.")
-    ] = 0.0,
+    skew: Annotated[float, Option(metavar="S")] = 0.0,
     predicates: PredicateCount = 0,
-    nested: Annotated[int, Option(metavar="N", help="Paths inside brackets, in each query.")] = 0,
-    nested_depth: Annotated[int, Option(metavar="N", help="Steps of these, at most.")] = 2,
-    inconsistent: Annotated[
-        bool, Option("--inconsistent", help="Do not follow the DTD, only use its names.")
-    ] = False,
+    nested: Annotated[int, Option(metavar="N")] = 0,
+    nested_depth: Annotated[int, Option(metavar="N")] = 2,
+    inconsistent: bool = False,
     values: ValueOptions = ValueOptions(),
     selectivity: Selectivity = None,
-    namespaces: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE", help="Write the prefixes that the queries use, for match --namespaces."
-        ),
-    ] = None,
+    namespaces: Path | None = None,
     output: Output = None,
 ) -> None:
     """Generate path queries, as a file of subscriptions.
 
     From a DTD they are drawn as YFilter's generator draws them. The values are those of documents
     that tamis workload documents makes with the same --values options.
+
+    Options:
+        matching: Of --documents: the share of the queries that are true of some of them, exactly.
+            It takes longer, since the documents are matched.
+        depth: Steps, at most; or from and to, as 2..4.
+        skew: Zipf's exponent of the choice among children.
+        nested: Paths inside brackets, in each query.
+        nested_depth: Steps of these, at most.
+        inconsistent: Do not follow the DTD, only use its names.
+        namespaces: Write the prefixes that the queries use, for match --namespaces.
     """
     if (dtd is None) == (not documents):
         raise UsageError("give either --dtd or --documents")
@@ -178,26 +169,27 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
     seed: Seed = 0,
     distinct: Distinct = False,
     of_dtd: DtdOptions = DtdOptions(),
-    nodes: Annotated[int, Option(metavar="N", help="Steps of a twig, all together.")] = 15,
-    splits: Annotated[int, Option(metavar="N", help="Nodes with more than one child.")] = 6,
-    children: Annotated[int, Option(metavar="N", help="Of these nodes, at most.")] = 4,
+    nodes: Annotated[int, Option(metavar="N")] = 15,
+    splits: Annotated[int, Option(metavar="N")] = 6,
+    children: Annotated[int, Option(metavar="N")] = 4,
     wildcard: Wildcard = 0.1,
     descendant: Descendant = 0.1,
     predicates: PredicateCount = 0,
     values: ValueOptions = ValueOptions(),
     selectivity: Selectivity = None,
-    namespaces: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE", help="Write the prefixes that the twigs use, for match --namespaces."
-        ),
-    ] = None,
+    namespaces: Path | None = None,
     output: Output = None,
 ) -> None:
     """Generate twigs (queries with branches), as a file of subscriptions.
 
     Each follows the DTD in what may stand in what; elements of which the DTD permits only one may
     both be asked for, and then no valid document matches.
+
+    Options:
+        nodes: Steps of a twig, all together.
+        splits: Nodes with more than one child.
+        children: Of these nodes, at most.
+        namespaces: Write the prefixes that the twigs use, for match --namespaces.
     """
     from tamis_workload.queries.twigs import TwigOptions, twigs_from_dtd  # noqa: PLC0415
 
@@ -224,24 +216,26 @@ def transformations(  # noqa: PLR0913, PLR0917 - one for each option
     seed: Seed = 0,
     distinct: Distinct = False,
     of_dtd: DtdOptions = DtdOptions(),
-    binding_depth: Annotated[int, Option(metavar="N", help="D1: steps of a binding path.")] = 2,
-    depth: Annotated[int, Option(metavar="N", help="D2: steps of the other paths, at most.")] = 2,
-    predicates: Annotated[int, Option(metavar="N", help="PP: predicate paths, in each.")] = 1,
-    returns: Annotated[int, Option(metavar="N", help="RP: return paths, in each.")] = 2,
+    binding_depth: Annotated[int, Option(metavar="N")] = 2,
+    depth: Annotated[int, Option(metavar="N")] = 2,
+    predicates: Annotated[int, Option(metavar="N")] = 1,
+    returns: Annotated[int, Option(metavar="N")] = 2,
     descendant: Descendant = 0.2,
     values: ValueOptions = ValueOptions(),
-    namespaces: Annotated[
-        Path | None,
-        Option(
-            metavar="FILE", help="Write the prefixes that they use, for transform --namespaces."
-        ),
-    ] = None,
+    namespaces: Path | None = None,
     output: Output = None,
 ) -> None:
     """Generate transforming subscriptions, an object {"id": …, "query": …} a line.
 
     They are drawn with the parameters of the broker paper (Diao and Franklin, VLDB 2003). The
     values are those of documents that tamis workload documents makes with the same options.
+
+    Options:
+        binding_depth: D1: steps of a binding path.
+        depth: D2: steps of the other paths, at most.
+        predicates: PP: predicate paths, in each.
+        returns: RP: return paths, in each.
+        namespaces: Write the prefixes that they use, for transform --namespaces.
     """
     from tamis_workload.queries.transformations import (  # noqa: PLC0415 - keeps --help fast
         TransformationOptions,
