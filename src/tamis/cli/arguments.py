@@ -23,29 +23,19 @@ if TYPE_CHECKING:
     from tamis.schema.graph import SchemaGraph
 
 _SUBSCRIPTIONS = Option(
-    "--subscriptions",
-    metavar="FILE",
     help="One subscription a line: id, tab, expression; a line without a tab is an expression "
     "whose id is its line number. Lines that begin with # are comments, blank lines are skipped. "
-    'In *.ndjson: one {"id": …, "expression": "…"} a line. UTF-8.',
+    'In *.ndjson: one {"id": …, "expression": "…"} a line. UTF-8.'
 )
 SubscriptionsFile = Annotated[Path, _SUBSCRIPTIONS]
 SubscriptionsOrProgram = Annotated[Path | None, _SUBSCRIPTIONS]
 ProgramFile = Annotated[
-    Path | None,
-    Option(
-        "--program",
-        metavar="FILE",
-        help="Instead of subscriptions: what tamis compile has made of them.",
-    ),
+    Path | None, "Instead of subscriptions: what tamis compile has made of them."
 ]
 Unsupported = Annotated[
     Literal["refuse", "slow"],
-    Option(
-        "--unsupported",
-        help="XPath outside the streamed fragment: refuse it, or evaluate it slowly, with lxml, "
-        "document by document.",
-    ),
+    "XPath outside the streamed fragment: refuse it, or evaluate it slowly, with lxml, "
+    "document by document.",
 ]
 LimitSettings = Annotated[
     list[str] | None,
@@ -58,19 +48,13 @@ LimitSettings = Annotated[
 ]
 EncodingRule = Annotated[
     Literal["check", "ignore"],
-    Option(
-        "--declared-encoding",
-        help="The encoding that documents declare: check it, or ignore it, and read documents by "
-        "their byte order mark, or as UTF-8.",
-    ),
+    "The encoding that documents declare: check it, or ignore it, and read documents by "
+    "their byte order mark, or as UTF-8.",
 ]
-SkipBad = Annotated[
-    bool, Option("--skip-bad", help="Go on without the subscriptions that cannot be used.")
-]
+SkipBad = Annotated[bool, "Go on without the subscriptions that cannot be used."]
 EngineName = Annotated[
     str,
     Option(
-        "--engine",
         metavar="NAME",
         help="Use this engine, or refuse where it cannot serve: automaton, reference, nfa or pma.",
     ),
@@ -86,16 +70,12 @@ Threads = Annotated[
 ]
 Output = Annotated[
     Path | None,
-    Option(
-        metavar="FILE",
-        help="Write the results to this file instead of standard output. It is replaced when "
-        "all results are there, so that it is never half written.",
-    ),
+    "Write the results to this file instead of standard output. It is replaced when "
+    "all results are there, so that it is never half written.",
 ]
 RootNames = Annotated[
     list[str] | None,
     Option(
-        "--root",
         metavar="NAME",
         help="An element that documents begin with; or several of these. Without it: the one in "
         "the DOCTYPE, or else those that no other element names as its content.",
@@ -104,7 +84,6 @@ RootNames = Annotated[
 CatalogFolders = Annotated[
     list[Path] | None,
     Option(
-        "--catalog",
         metavar="FOLDER",
         help="Where to look for files that the DTD refers to, after its own folder; or several of "
         "these. Nothing is ever fetched.",
@@ -112,11 +91,8 @@ CatalogFolders = Annotated[
 ]
 DtdTrust = Annotated[
     bool,
-    Option(
-        "--dtd-trust",
-        help="Documents are known to be valid: do not look whether they keep to the DTD. Answers "
-        "about those that do not may be wrong.",
-    ),
+    "Documents are known to be valid: do not look whether they keep to the DTD. Answers "
+    "about those that do not may be wrong.",
 ]
 DTD_HELP = "A DTD (*.dtd, *.mod, *.ent), or a document with a DOCTYPE."
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from click.exceptions import Exit
 
@@ -155,36 +155,20 @@ def _compare(
         for target in documents:
             counts["documents"] += 1
             try:
-                compared = comparison.compare(target.document, declared)
+                differences, failed = comparison.compare(target.document, declared)
             except DocumentError as error:
                 counts["errors"] += 1
                 results.write(of_error(target, error))
             else:
-                counts["differences"] += len(compared.differences)
-                for difference in compared.differences:
-                    results.write({**of_document(target), **difference._asdict()})
-                if compared.failed:
+                counts["differences"] += len(differences)
+                for difference in differences:
+                    results.write({**of_document(target), **difference})
+                if failed:
                     counts["errors"] += 1
-                    failed = {str(id): str(error) for id, error in compared.failed.items()}
-                    results.write({**of_document(target), "failed": failed})
+                    texts = {str(id): str(error) for id, error in failed.items()}
+                    results.write({**of_document(target), "failed": texts})
             advance()
     return counts
-
-
-class Difference(NamedTuple):
-    """A subscription that one of them finds true of a document, and the other false."""
-
-    id: SubscriptionId
-    expression: str
-    tamis: bool
-    lxml: bool
-
-
-class Compared(NamedTuple):
-    """The differences in one document, and the subscriptions that lxml cannot answer."""
-
-    differences: list[Difference]
-    failed: dict[SubscriptionId, LxmlEvaluationError]
 
 
 class AgainstLxml:
@@ -219,8 +203,11 @@ class AgainstLxml:
 
     def compare(
         self, document: Document | DocumentError, declared: DeclaredEncoding = "check"
-    ) -> Compared:
-        """Match a document with both; a ``DocumentError`` where Tamis cannot answer it."""
+    ) -> tuple[list[dict[str, object]], dict[SubscriptionId, LxmlEvaluationError]]:
+        """The differences in a document, and the subscriptions that lxml cannot answer.
+
+        Raises a ``DocumentError`` where Tamis cannot answer the document.
+        """
         from tamis.documents.source import read  # noqa: PLC0415
         from tamis.matching.engines.lxml.execute import answer  # noqa: PLC0415
 
@@ -233,9 +220,14 @@ class AgainstLxml:
         answers = answer(self.lxml, source)
         failed = answers.failed
         by_tamis, by_lxml = set(matches.numbers(0).tolist()), set(answers.found)
-        differences = [
-            Difference(item.id, item.expression, number in by_tamis, number in by_lxml)
+        differences: list[dict[str, object]] = [
+            {
+                "id": item.id,
+                "expression": item.expression,
+                "tamis": number in by_tamis,
+                "lxml": number in by_lxml,
+            }
             for number in sorted((by_tamis ^ by_lxml) - failed.keys())
             for item in [self.items[number]]
         ]
-        return Compared(differences, {self.items[n].id: error for n, error in failed.items()})
+        return differences, {self.items[n].id: error for n, error in failed.items()}

@@ -78,6 +78,22 @@ def writing(name: str) -> Iterator[None]:
         raise Exit(Status.FAILED) from None
 
 
+@contextmanager
+def reading(name: object) -> Iterator[None]:
+    """Make a ``UsageError`` of what keeps a file from being read."""
+    try:
+        yield
+    except (OSError, ValueError) as error:  # a NUL in the path, or no UTF-8
+        raise UsageError(f"cannot read {name}: {getattr(error, 'strerror', error)}") from None
+
+
+def standard_input() -> IO[bytes]:
+    """Its bytes; a ``UsageError`` if it is closed."""
+    if sys.stdin is None:  # as it is after <&-
+        raise UsageError("standard input is closed")
+    return sys.stdin.buffer
+
+
 def discard_output() -> None:
     """Keep Python from complaining, when it ends, that it cannot write what is still to write."""
     nowhere = os.open(os.devnull, os.O_WRONLY)

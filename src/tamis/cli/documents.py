@@ -178,26 +178,24 @@ class Documents:
 
     # -- what arguments stand for ------------------------------------------------------------------
 
-    def _found(self, argument: str) -> list[Target]:
+    def _found(self, argument: str) -> Iterator[Target]:
         if argument == "-":
-            return [find_document(argument)]
+            yield find_document(argument)
+            return
         paths = files.expanded(argument)
         if not paths:
             raise UsageError(f"{argument}: {files.NO_SUCH_NAME}")
-        return [target for path in paths for target in self._of_path(path)]
-
-    def _of_path(self, path: str) -> list[Target]:
-        if not os.path.isdir(path):
-            return self._of_file(path)
-        listing = files.list_folder(path, self._names)
-        self._tell_left_out(path, listing.left_out)
-        found: list[Target] = []
-        for file, problem in listing.files:
-            if problem is None:
-                found += self._of_file(file)
-            else:
-                found.append(Target(file, UnreadableDocument(problem)))
-        return found
+        for path in paths:
+            if not os.path.isdir(path):
+                yield from self._of_file(path)
+                continue
+            listing = files.list_folder(path, self._names)
+            self._tell_left_out(path, listing.left_out)
+            for file, problem in listing.files:
+                if problem is None:
+                    yield from self._of_file(file)
+                else:
+                    yield Target(file, UnreadableDocument(problem))
 
     def _of_file(self, path: str) -> list[Target]:
         left_out: list[str] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from click.exceptions import Exit
 
 from tamis.cli import arguments as args
-from tamis.cli.console import Status, about, open_results, say
+from tamis.cli.console import Status, about, open_results, reading, say, standard_input
 from tamis.cli.documents import find_document
 from tamis.cli.options import Argument, Option
 from tamis.core.errors import DocumentError, EventError, UsageError
@@ -68,7 +67,13 @@ def explain(  # noqa: PLR0913, PLR0917 - one for each option
     if transformation:
         if document is not None or events:
             raise UsageError("--transformation: leave out --events and the document")
-        explanation = _of_transformation(expression, namespaces, limits, strategy, dtd, root)
+        from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
+
+        transformer = Transformer(
+            **namespaces.read(), strategy=strategy, dtd=dtd, root=root, limits=limits
+        )
+        transformer.add("expression", expression)
+        explanation = transformer.explain("expression")
     elif strategy != "auto" or dtd is not None or root is not None:
         raise UsageError(
             "--strategy, --dtd and --root are about transformations: give --transformation too"
@@ -108,23 +113,6 @@ def _of_documents(
         raise Exit(Status.DOCUMENTS) from None
 
 
-def _of_transformation(
-    text: str,
-    declared: args.Namespaces,
-    limits: Limits,
-    strategy: str,
-    dtd: Path | None,
-    root: str | None,
-) -> str:
-    from tamis.transform.transformer import Transformer  # noqa: PLC0415 - keeps --help fast
-
-    transformer = Transformer(
-        **declared.read(), strategy=strategy, dtd=dtd, root=root, limits=limits
-    )
-    transformer.add("expression", text)
-    return transformer.explain("expression")
-
-
 def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
     from tamis.events.explain import explain as explain_event  # noqa: PLC0415
     from tamis.events.kernels import ODD  # noqa: PLC0415
@@ -135,24 +123,15 @@ def _of_events(expression: str, limits: Limits, argument: str | None) -> str:
     filters = parse_filters(expression, limits)
     if argument is None:
         return "\n".join(["any of", *(f"  {print_filters([filter])}" for filter in filters)])
+    with reading(argument):
+        event_text = standard_input().read() if argument == "-" else Path(argument).read_bytes()
     table = EventSubscriptions([("expression", expression)], limits=limits).table
     try:
-        event = read_line(_read_event(argument), ODD, table.names, limits)
+        event = read_line(event_text, ODD, table.names, limits)
     except EventError as error:
         say(about(argument, error))
         raise Exit(Status.DOCUMENTS) from None
     return str(explain_event(table, 0, "expression", event))
-
-
-def _read_event(argument: str) -> bytes:
-    try:
-        if argument != "-":
-            return Path(argument).read_bytes()
-        if sys.stdin is None:  # as it is after <&-
-            raise UsageError("standard input is closed")
-        return sys.stdin.buffer.read()
-    except (OSError, ValueError) as error:  # a NUL in the path
-        raise UsageError(f"cannot read {argument}: {getattr(error, 'strerror', error)}") from None
 
 
 # -- an expression as a tree of its parts, each with its meaning -----------------------------------

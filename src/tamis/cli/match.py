@@ -1,21 +1,25 @@
-"""``tamis match``: which subscriptions match which documents."""
+"""``tamis match`` and ``tamis compile``: which subscriptions match which documents."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from click.exceptions import Exit
+
 from tamis.cli import arguments as args
-from tamis.cli.console import Results, of_document, open_results, warn
+from tamis.cli.console import Results, Status, about, of_document, open_results, warn
 from tamis.cli.documents import DOCUMENT_HELP, DocumentChoice, Documents, RecordTag, Target
-from tamis.cli.options import Argument
+from tamis.cli.options import Argument, Option
 from tamis.core.errors import UsageError
 
 if TYPE_CHECKING:
     from tamis.core.index.matchset import Which
     from tamis.matching.match import Match
 
-EXAMPLES = """\b
+EXAMPLES = {
+    "match": """\b
 Examples:
   tamis match --subscriptions orders.tsv incoming/ > matches.ndjson
   tamis match --subscriptions orders.tsv archive.zip more.xml.gz
@@ -39,7 +43,14 @@ Results:
 \b
 With --values each node has its value:
   {"start": 26, "end": 52, "line": 2, "value": "Smith & Co"}
-"""
+""",
+    "compile": """\b
+Examples:
+  tamis compile --subscriptions orders.tsv --output orders.tamis
+  tamis compile --subscriptions orders.tsv --output orders.tamis --warm yesterday/
+  tamis match --program orders.tamis incoming/
+""",
+}
 
 
 def match(  # noqa: PLR0913, PLR0917 - one for each option
@@ -155,3 +166,47 @@ def _nodes_of(found: Match, with_values: bool) -> dict[str, object]:
             for node, value in zip(nodes[id], selection.values(), strict=True):
                 node["value"] = value
     return {"nodes": nodes, **({"cut": cut} if cut else {})}
+
+
+def compile(
+    subscriptions: args.SubscriptionsFile,
+    output: Path,
+    namespaces: args.Namespaces = args.Namespaces(),
+    unsupported: args.Unsupported = "refuse",
+    skip_bad: args.SkipBad = False,
+    warm: Annotated[
+        list[str] | None,
+        Option(
+            "--warm",
+            metavar="DOCUMENT",
+            help="Match this first, and save the warm cache beside the program, in FILE.cache; "
+            f"or several of these. {DOCUMENT_HELP}",
+        ),
+    ] = None,
+    choice: DocumentChoice = DocumentChoice(),
+    limit: args.LimitSettings = None,
+) -> None:
+    """Compile subscriptions and save them, for tamis match --program.
+
+    A program is loaded at once, whatever the number of subscriptions, and processes that match with
+    the same one share its memory. It is of this version of Tamis: another one says that it has to
+    be made again.
+
+    Options:
+        output: Where to save the program. A file that is there is replaced when all is written; who
+            matches with the old one keeps it.
+    """
+    options = args.ParseOptions(namespaces, unsupported, skip_bad, limit)
+    matcher = args.read_matcher(subscriptions, None, options, "auto")
+    errors = 0
+    documents = Documents(warm or [], choice, matcher.limits)
+    with documents.shown(False) as advance:
+        # With one thread, so that one cache has all.
+        for target, found in documents.answered(matcher.match_many):
+            if found.error is not None:
+                errors += 1
+                warn(f"left out: {about(target.label, found.error)}")
+            advance()
+    matcher.save(output, warm=bool(warm))
+    if errors:
+        raise Exit(Status.DOCUMENTS)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from tamis.cli import arguments as args
-from tamis.cli.console import in_options, open_results, progress, to_json
+from tamis.cli.console import in_options, open_results, progress, reading, standard_input, to_json
 from tamis.cli.options import Argument, FileName, Option
 from tamis.core.errors import UsageError
 from tamis.core.threads import usable_cores
@@ -124,19 +123,15 @@ def _answers(
     by: Literal["subscription", "filter", "interface"],
     threads: int,
 ) -> Iterator[EventAnswers]:
-    if name != "-":
-        read = matcher.arrow_answers if name.endswith(_PARQUET) else matcher.ndjson_answers
-        return read(Path(name), by, threads)
-    if sys.stdin is None:  # as it is after <&-
-        raise UsageError("standard input is closed")
-    return matcher.ndjson_answers(sys.stdin.buffer, by, threads)
+    if name == "-":
+        return matcher.ndjson_answers(standard_input(), by, threads)
+    read = matcher.arrow_answers if name.endswith(_PARQUET) else matcher.ndjson_answers
+    return read(Path(name), by, threads)
 
 
 def _read_interfaces(file: Path) -> dict[SubscriptionId, SubscriptionId]:
-    try:
+    with reading(file):
         lines = file.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {getattr(error, 'strerror', error)}") from None
     is_json = file.suffix == ".ndjson"
     found: dict[SubscriptionId, SubscriptionId] = {}
     for number, line in enumerate(lines, 1):

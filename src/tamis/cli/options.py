@@ -2,8 +2,9 @@
 
 The docstring's last section, ``Options:``, describes each parameter; the text above it is the help
 of the command. A parameter is an option of its name, unless its annotation says more:
-``Annotated[T, Option(…)]``. A named tuple is a group of options, which the function gets as one
-value; its docstring has the same section. Options of several commands have their text in ``help``.
+``Annotated[T, Option(…)]``, or ``Annotated[T, "the text"]``. A named tuple is a group of options,
+which the function gets as one value; its docstring has the same section. Options of several
+commands have their text in the annotation.
 """
 
 from __future__ import annotations
@@ -140,7 +141,7 @@ def command(function: Callable[..., None], name: str, examples: str) -> click.Co
     text, described = _described(function)
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     params = [made for one in parameters for made in _click_parameters(one, described)]
-    groups = {one.name: one.annotation for one in parameters if _is_group(one)}
+    groups = {one.name: one.annotation for one in parameters if hasattr(one.annotation, "_fields")}
 
     def call(**given: Any) -> None:
         values = {
@@ -172,7 +173,7 @@ def _click_parameters(
     parameter: inspect.Parameter, described: Mapping[str, str]
 ) -> Iterator[click.Parameter]:
     name, declared = parameter.name, parameter.annotation
-    if not _is_group(parameter):
+    if not hasattr(declared, "_fields"):
         yield _click_parameter(name, name, declared, parameter.default, described)
         return
     _, described = _described(declared)
@@ -186,13 +187,10 @@ def _click_parameter(
 ) -> click.Parameter:
     is_annotated = get_origin(annotation) is Annotated
     kind, how = get_args(annotation) if is_annotated else (annotation, Option())
+    if isinstance(how, str):
+        how = Option(help=how)
     made: click.Parameter = how.parameter(key, name, kind, default, described.get(name, ""))
     return made
-
-
-def _is_group(parameter: inspect.Parameter) -> bool:
-    """Whether the parameter is a group of options, and not a single one."""
-    return hasattr(parameter.annotation, "_fields")
 
 
 def _item_of(kind: Any) -> tuple[Any, bool]:
@@ -201,8 +199,6 @@ def _item_of(kind: Any) -> tuple[Any, bool]:
     >>> _item_of(list[str] | None), _item_of(int)
     ((<class 'str'>, True), (<class 'int'>, False))
     """
-    if get_origin(kind) is Annotated:
-        kind = get_args(kind)[0]
     if isinstance(kind, UnionType) or type(None) in get_args(kind):
         (kind,) = (one for one in get_args(kind) if one is not type(None))
     return (get_args(kind)[0], True) if get_origin(kind) is list else (kind, False)

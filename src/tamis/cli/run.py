@@ -117,7 +117,11 @@ def run(  # noqa: PLR0913, PLR0917 - one for each option
 
     # What the user may have got wrong is found out before Spark starts, which takes a while.
     properties = JVM_SETTINGS | _properties(conf or [])
-    _check_options(overwrite, only_new, is_stream, of_stream)
+    asked = {"--overwrite": overwrite, "--only-new": only_new, "--stream": is_stream}
+    if sum(asked.values()) > 1:
+        raise UsageError(f"choose one of {' and '.join(name for name in asked if asked[name])}")
+    if not is_stream and of_stream != StreamOptions():
+        raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
     paths = [*inputs, *(more_inputs or [])]
     wanted: dict[str, Any] = {"record": record, "declared_encoding": declared_encoding}
 
@@ -198,16 +202,6 @@ def _stream(
         say("nothing is new")
     if errors:
         raise Exit(Status.DOCUMENTS)
-
-
-def _check_options(
-    overwrite: bool, only_new: bool, is_stream: bool, of_stream: StreamOptions
-) -> None:
-    asked = {"--overwrite": overwrite, "--only-new": only_new, "--stream": is_stream}
-    if sum(asked.values()) > 1:
-        raise UsageError(f"choose one of {' and '.join(name for name in asked if asked[name])}")
-    if not is_stream and of_stream != StreamOptions():
-        raise UsageError("--checkpoint, --trigger and --max-files are for --stream")
 
 
 def _check_output(output: str, may_exist: bool) -> None:

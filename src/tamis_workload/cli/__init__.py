@@ -38,28 +38,16 @@ commands = Commands(
     help="Generate subscriptions, documents and events: for one seed the same bytes everywhere.",
 )
 
-Seed = Annotated[
-    int, Option("--seed", help="Another one makes another workload, the same everywhere.")
-]
-Count = Annotated[int, Option("--count", min=0, help="How many.")]
-Output = Annotated[
-    Path | None,
-    Option("--output", metavar="FILE", help="Write to this file instead of standard output."),
-]
-Wildcard = Annotated[
-    float, Option("--wildcard", metavar="P", help="P(*): of a step to name no element.")
-]
-Descendant = Annotated[
-    float, Option("--descendant", metavar="P", help="P(//): of a step to be written //.")
-]
-Distinct = Annotated[bool, Option("--distinct", help="No two alike.")]
-PredicateCount = Annotated[
-    int, Option("--predicates", metavar="N", help="Comparisons with values, in each.")
-]
+Seed = Annotated[int, "Another one makes another workload, the same everywhere."]
+Count = Annotated[int, Option(min=0, help="How many.")]
+Output = Annotated[Path | None, "Write to this file instead of standard output."]
+Wildcard = Annotated[float, Option(metavar="P", help="P(*): of a step to name no element.")]
+Descendant = Annotated[float, Option(metavar="P", help="P(//): of a step to be written //.")]
+Distinct = Annotated[bool, "No two alike."]
+PredicateCount = Annotated[int, Option(metavar="N", help="Comparisons with values, in each.")]
 Selectivity = Annotated[
     float | None,
     Option(
-        "--selectivity",
         metavar="SHARE",
         help="The share of values that a comparison is true of; by default it is left to chance.",
     ),
@@ -102,6 +90,13 @@ class ValueOptions(NamedTuple):
         from tamis_workload.draws import Values  # noqa: PLC0415 - keeps --help fast
 
         return Values(*self)
+
+
+def make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from None
 
 
 def parse_range(text: str, lowest: int) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from tamis_workload.cli import (
     Output,
     Seed,
     ValueOptions,
+    make_folder,
     parse_bytes,
     parse_range,
 )
@@ -35,9 +36,7 @@ Examples:
 
 
 def documents(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[
-        Path, Option("--dtd", metavar="FILE", help=f"What they are valid by. {DTD_HELP}")
-    ],
+    dtd: Annotated[Path, f"What they are valid by. {DTD_HELP}"],
     count: Count = 1,
     output: Annotated[Path | None, Option(metavar="PATH")] = None,
     seed: Seed = 0,
@@ -90,7 +89,7 @@ def documents(  # noqa: PLR0913, PLR0917 - one for each option
         count != 1 or output.is_dir() or not (output.suffix or output.exists())
     ):
         folder = output
-        _make_folder(folder)
+        make_folder(folder)
         if any(folder.iterdir()):
             warn(f"{folder} is not empty: what has other names stays there")
     elif count != 1:
@@ -109,13 +108,6 @@ def _named_range(text: str) -> tuple[str, tuple[int, int]]:
     if not equals:
         raise UsageError(f"expected NAME=N or NAME=N..M, not {text!r}")
     return name, parse_range(repeats, 0)
-
-
-def _make_folder(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the folder {folder}: {error.strerror}") from None
 
 
 def dblp(

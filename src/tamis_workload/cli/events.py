@@ -9,7 +9,7 @@ from typing import Annotated
 from tamis.cli.console import open_results
 from tamis.cli.options import Option
 from tamis.core.errors import UsageError
-from tamis_workload.cli import Seed, parse_range
+from tamis_workload.cli import Seed, make_folder, parse_range
 
 EXAMPLES = """\b
 Examples:
@@ -54,7 +54,7 @@ def events(  # noqa: PLR0913, PLR0917 - one for each option
         string_operators: Of those with strings; by default '= 0.25, != 0.25, prefix 0.25, contains
             0.25'.
     """
-    from tamis_workload.events import (  # noqa: PLC0415 - keeps --help fast  # noqa: PLC0415
+    from tamis_workload.events import (  # noqa: PLC0415 - keeps --help fast
         NUMBER_OPERATORS,
         STRING_OPERATORS,
         EventWorkload,
@@ -78,10 +78,7 @@ def events(  # noqa: PLR0913, PLR0917 - one for each option
         ),
         seed=seed,
     )
-    try:
-        output.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"cannot make the folder {output}: {error.strerror}") from None
+    make_folder(output)
     table = workload.table()
     _write(output / "subscriptions.tsv", subscription_lines(table))
     _write(output / "interfaces.tsv", interface_lines(table))

@@ -47,13 +47,10 @@ Examples:
 
 
 def queries(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[
-        Path | None, Option("--dtd", metavar="FILE", help=f"Walk over its elements. {DTD_HELP}")
-    ] = None,
+    dtd: Annotated[Path | None, f"Walk over its elements. {DTD_HELP}"] = None,
     documents: Annotated[
         list[str] | None,
         Option(
-            "--documents",
             metavar="DOCUMENT",
             help="Draw from these documents instead: paths that are there and values they have, "
             "with all that subscriptions may say; about half with a fault. "
@@ -162,9 +159,7 @@ def _from_documents(
 
 
 def twigs(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[
-        Path, Option("--dtd", metavar="FILE", help=f"What the twigs grow in. {DTD_HELP}")
-    ],
+    dtd: Annotated[Path, f"What the twigs grow in. {DTD_HELP}"],
     count: Count = 1000,
     seed: Seed = 0,
     distinct: Distinct = False,
@@ -209,9 +204,7 @@ def twigs(  # noqa: PLR0913, PLR0917 - one for each option
 
 
 def transformations(  # noqa: PLR0913, PLR0917 - one for each option
-    dtd: Annotated[
-        Path, Option("--dtd", metavar="FILE", help=f"Whose elements are taken. {DTD_HELP}")
-    ],
+    dtd: Annotated[Path, f"Whose elements are taken. {DTD_HELP}"],
     count: Count = 1000,
     seed: Seed = 0,
     distinct: Distinct = False,
