@@ -10,7 +10,7 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import float64s, int32s, int64s, uint8s
-from tamis.core.kernel.table import GOLDEN, find_pair, mixed
+from tamis.core.kernel.table import GOLDEN, find_pair, mixed, prober
 from tamis.core.kernel.text import hash_bytes, parse_number, same_bytes
 from tamis.transform import layout as at
 from tamis.transform.layout import CONSTANTS, DONE, NODES, NONE, READ
@@ -53,20 +53,25 @@ def put_pair(table: Int64, key: int, value: int) -> int:
 
 
 @inlined
+def _is_stamped(table: tuple[Int64, int], slot: np.uint64, searched: tuple[int, int]) -> bool:
+    (numbers, width), (key, stamp) = table, searched
+    index = np.int64(slot) * width
+    return numbers[index + 1] != stamp or numbers[index] == key
+
+
+_find_stamped = prober(_is_stamped)
+
+
+@inlined
 def find_stamped(table: Int64, width: int, key: int, stamp: int) -> int:
     """The index of a key in a table of ``width`` numbers a slot, or where it would be.
 
     A slot begins with the key and the stamp of who put it; slots with another stamp are empty. So a
     table is emptied by taking a new stamp, whatever its size.
     """
-    mask = U(len(table) // width - 1)
     hash = U(key) * GOLDEN
-    slot = (hash ^ hash >> U(32)) & mask
-    index = np.int64(slot) * width
-    while table[index + 1] == stamp and table[index] != key:
-        slot = (slot + U(1)) & mask
-        index = np.int64(slot) * width
-    return index
+    slot = _find_stamped(len(table) // width, hash ^ hash >> U(32), (table, width), (key, stamp))
+    return np.int64(slot) * width
 
 
 # -- the tree --------------------------------------------------------------------------------------

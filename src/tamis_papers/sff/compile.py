@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tamis.core.arrays import Bytes, Int32, Int64, distinct, freeze
+from tamis.core.kernel.table import slots_for
 from tamis.events.model import (
     BOOLEAN,
     CONTAINS,
@@ -163,10 +164,9 @@ def _values(strings: _Strings, kinds: Bytes, values: Int64) -> Int64:
 def _distinct(groups: Int64, kinds: Bytes, values: Int64) -> tuple[Int32, Int32]:
     """The place of the first of each different triple, and which of these each one is."""
     count = len(groups)
-    slots = np.full(1 << max(2 * count, 2).bit_length(), -1, np.int32)
     firsts, numbers = np.zeros(count, np.int32), np.zeros(count, np.int32)
     freeze(groups, kinds, values)
-    different = number_distinct(groups, kinds, values, slots, firsts, numbers)
+    different = number_distinct(groups, kinds, values, slots_for(count), firsts, numbers)
     return firsts[:different], numbers
 
 

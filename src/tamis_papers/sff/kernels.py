@@ -12,6 +12,7 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.record import int32s, int64s, uint8s
+from tamis.core.kernel.table import GOLDEN, mixed, slot_finder
 from tamis.events import kernels
 from tamis.events.model import BOOLEAN, CONTAINS, EQ, FLOAT, GE, GT, INTEGER, LE, LT, NE, STRING
 from tamis_papers.sff import layout as at
@@ -29,8 +30,18 @@ from tamis_papers.sff.program import (
 # -- building --------------------------------------------------------------------------------------
 
 
-_GOLDEN = U(0x9E3779B97F4A7C15)
-_MIX = U(0xBF58476D1CE4E5B9)
+@inlined
+def _is_triple(known: tuple[Int64, Bytes, Int64, Int32], number: int, place: int) -> bool:
+    groups, kinds, values, firsts = known
+    first = firsts[number]
+    return (
+        groups[first] == groups[place]
+        and values[first] == values[place]
+        and kinds[first] == kinds[place]
+    )
+
+
+find_triple = slot_finder(_is_triple)
 
 
 @kernel
@@ -40,32 +51,22 @@ def number_distinct(
     """Number triples of a group, a kind and a value, equal ones alike, in the order they come in.
 
     Args:
-        slots: of a hash table, -1; their number is a power of two, and twice that of triples.
+        slots: empty ones, for as many triples.
         firsts: gets the place of the first triple of each number.
         numbers: gets the number of each triple.
 
     Returns:
         How many numbers there are.
     """
-    mask = U(len(slots) - 1)
     count = 0
     for place in range(len(groups)):
-        group, kind, value = groups[place], kinds[place], values[place]
-        hash = (U(value) ^ U(value) >> U(32)) * _GOLDEN + U(group) * _MIX + U(kind)
-        hash = (hash ^ hash >> U(31)) * _GOLDEN
-        slot = (hash ^ hash >> U(29)) & mask
-        while True:
-            number = np.int64(slots[slot])
-            if number < 0:
-                slots[slot] = number = count
-                firsts[count] = place
-                count += 1
-                break
-            first = firsts[number]
-            if groups[first] == group and values[first] == value and kinds[first] == kind:
-                break
-            slot = (slot + U(1)) & mask
-        numbers[place] = number
+        hash = mixed(values[place]) + mixed(groups[place] << 1 | kinds[place]) * GOLDEN
+        slot = find_triple(slots, mixed(hash), (groups, kinds, values, firsts), place)
+        if slots[slot] == 0:
+            firsts[count] = place
+            count += 1
+            slots[slot] = count
+        numbers[place] = slots[slot] - 1
     return count
 
 

@@ -10,13 +10,14 @@ import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64, freeze
 from tamis.core.kernel.record import register
+from tamis.core.kernel.table import fill_slots
 from tamis.core.limits import DEFAULT_LIMITS, Limits
 from tamis.core.names import XML_NAMESPACE, is_ncname
 from tamis.language.columns import Ids
 from tamis.language.model import KindTest, NameTest, NodeTest
 from tamis.language.plain import WORDS_MAX, PlainQueries
 from tamis.language.plain import layout as at
-from tamis.language.plain.kernels import expressions, lines, text
+from tamis.language.plain.kernels import expressions, lines
 
 # Of hashes. Random once a process: whoever writes expressions cannot know which collide.
 MULTIPLIER = np.frombuffer(os.urandom(8), np.uint64) | np.uint64(1)
@@ -173,7 +174,7 @@ def _grown(table: at.Interned, size: int, count: int) -> at.Interned:
         table.hashes.resize(more, refcheck=False)
     if 2 * (used_count + count) > len(table.slots):
         slots = np.zeros(2 * len(table.slots), np.int32)
-        text.rehash(table.hashes, used_count, slots)
+        fill_slots(table.hashes, used_count, slots)
         table = table._replace(slots=slots)
     return table
 

@@ -5,23 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel import U, inlined, kernel
+from tamis.core.kernel import U, kernel
+from tamis.core.kernel.table import find_pair
 from tamis_papers.pcm.program import KIND_SHIFT, UInt64
-
-_GOLDEN = U(0x9E3779B97F4A7C15)
-
-
-@inlined
-def slot_of(slots: UInt64, vector: int) -> int:
-    """Where a NameVector stands in the hash table, or would stand."""
-    mask = U((len(slots) >> 1) - 1)
-    hash = vector * _GOLDEN
-    slot = (hash ^ hash >> U(32)) & mask
-    while True:
-        found = slots[slot << U(1)]
-        if found == U(0) or found == vector:
-            return np.int64(slot << U(1))
-        slot = (slot + U(1)) & mask
 
 
 @kernel
@@ -53,7 +39,7 @@ def number_tables(
         blooms[filter] = bloom
         table_of[filter] = -1
         if vector != U(0):
-            slot = slot_of(slots, vector)
+            slot = find_pair(slots, vector)
             if slots[slot] == U(0):
                 slots[slot] = vector
                 slots[slot + 1] = U(tables)
@@ -67,7 +53,7 @@ def number_tables(
 def enter_tables(vectors: UInt64, row_first: Int32, slots: UInt64) -> None:
     """Put the NameVectors of all tables, and their rows, into an empty hash table."""
     for table in range(len(row_first) - 1):
-        slot = slot_of(slots, vectors[table])
+        slot = find_pair(slots, vectors[table])
         slots[slot] = vectors[table]
         slots[slot + 1] = U(row_first[table]) << U(32) | U(row_first[table + 1])
 

@@ -16,10 +16,10 @@ from tamis.core.arrays import Bytes, Int64
 from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.bits import first, ones
 from tamis.core.kernel.record import int32s, int64s, prefetch, uint64s
+from tamis.core.kernel.table import find_pair
 from tamis.events import kernels
 from tamis.events.model import BOOLEAN, EQ, EXISTS, FLOAT, GE, IN, STRING
 from tamis_papers.pcm import layout as at
-from tamis_papers.pcm.kernels.build import slot_of
 from tamis_papers.pcm.kernels.words import covered
 from tamis_papers.pcm.program import KIND_SHIFT, PADDING
 
@@ -108,7 +108,7 @@ def _look_up(state: Int64, vector: int, way: int) -> int:
     slots = uint64s(state, at.TABLES.slots)
     count = np.int64(0)
     while way != U(0) and count < at.CHOSEN:
-        slot = slot_of(slots, way)
+        slot = find_pair(slots, way)
         if slots[slot] != U(0):
             count = _choose(state, way, slots[slot + 1], count)
         way = (way - U(1)) & vector

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel import U, called, kernel
-from tamis.language.plain.kernels.text import LINE_FEED, RETURN, SPACE, TAB, hash_of, is_text
+from tamis.core.kernel import called, inlined, kernel
+from tamis.core.kernel.table import slot_finder
+from tamis.core.kernel.text import hash_bytes, same_bytes
+from tamis.language.plain.kernels.text import LINE_FEED, RETURN, SPACE, TAB, is_text
 from tamis.language.plain.layout import NUMBERED, ODD
 
 _MARK = 0xFF
@@ -73,6 +75,15 @@ def write_ids(
         id_ends[i] = to
 
 
+@inlined
+def _is_id(ids: tuple[Bytes, Int64, Int64], number: int, searched: int) -> bool:
+    data, starts, ends = ids
+    return same_bytes(data, starts[number], ends[number], data, starts[searched], ends[searched])
+
+
+find_id = slot_finder(_is_id)
+
+
 @kernel
 def check_ids(
     data: Bytes,
@@ -90,24 +101,13 @@ def check_ids(
         first: gets -1 where an id is the first of its kind.
         is_odd: gets 1 where an id is empty, or not of ASCII's printable characters alone.
     """
-    mask = U(len(slots) - 1)
     for i in range(len(starts)):
-        start, length = starts[i], ends[i] - starts[i]
-        first[i] = -1
-        slot = hash_of(multiplier, data, start, length) & mask
-        while slots[slot]:
-            other = np.int64(slots[slot] - 1)
-            if ends[other] - starts[other] == length:
-                same = 0
-                while same < length and data[starts[other] + same] == data[start + same]:
-                    same += 1
-                if same == length:
-                    first[i] = other
-                    break
-            slot = (slot + U(1)) & mask
+        hash = hash_bytes(data, starts[i], ends[i], multiplier)
+        slot = find_id(slots, hash, (data, starts, ends), i)
+        first[i] = np.int64(slots[slot]) - 1
         if first[i] < 0:
             slots[slot] = i + 1
-        is_odd[i] = not is_plain_id(data, start, ends[i])
+        is_odd[i] = not is_plain_id(data, starts[i], ends[i])
 
 
 @called

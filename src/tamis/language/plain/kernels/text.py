@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from tamis.core.arrays import Bytes, Int32, Int64
-from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.arrays import Bytes, Int64
+from tamis.core.kernel import U, called, inlined
 from tamis.core.kernel.record import int32s, int64s, uint8s, uint64s
+from tamis.core.kernel.table import slot_finder
+from tamis.core.kernel.text import hash_bytes, same_bytes
 from tamis.language.plain import layout as at
 
 _LETTERS = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_")
@@ -67,7 +69,7 @@ def is_word(state: Int64, start: int, end: int, word: Bytes) -> bool:
     """Whether some bytes are a word."""
     if end - start != len(word):
         return False
-    return are_equal(uint8s(state, at.TASK.data), start, word, 0, len(word))
+    return same_bytes(word, 0, len(word), uint8s(state, at.TASK.data), start, start + len(word))
 
 
 @called
@@ -97,15 +99,6 @@ def is_text(data: Bytes, start: int, end: int) -> bool:
     return True
 
 
-@inlined
-def are_equal(data: Bytes, start: int, others: Bytes, other: int, length: int) -> bool:
-    """Whether so many bytes from a place on are those from another one on."""
-    same = 0
-    while same < length and data[start + same] == others[other + same]:
-        same += 1
-    return same == length
-
-
 # -- strings, each once ----------------------------------------------------------------------------
 
 
@@ -115,6 +108,19 @@ def end_of(state: Int64, table: Any) -> int:
     return int64s(state, table.starts)[int64s(state, table.counts)[0]]
 
 
+@inlined
+def _is_string(
+    known: tuple[Bytes, Int64, at.Words], number: int, string: tuple[int, int, np.uint64]
+) -> bool:
+    (data, starts, hashes), (start, length, hash) = known, string
+    return hashes[number] == hash and same_bytes(
+        data, starts[number], starts[number + 1], data, start, start + length
+    )
+
+
+find_string = slot_finder(_is_string)
+
+
 @called
 def number_of(state: Int64, table: Any, length: int) -> int:
     """The number of the string that was put behind all others: of its equal, or else a new one."""
@@ -122,31 +128,15 @@ def number_of(state: Int64, table: Any, length: int) -> int:
     hashes, slots = uint64s(state, table.hashes), int32s(state, table.slots)
     count = int64s(state, table.counts)[0]
     start = starts[count]
-    hash = hash_of(U(state[at.MULTIPLIER]), data, start, length)
-    mask = U(len(slots) - 1)
-    slot = hash & mask
-    while slots[slot]:
-        other = np.int64(slots[slot] - 1)
-        there = starts[other]
-        is_as_long = starts[other + 1] - there == length
-        if hashes[other] == hash and is_as_long and are_equal(data, there, data, start, length):
-            return other
-        slot = (slot + U(1)) & mask
+    hash = hash_bytes(data, start, start + length, U(state[at.MULTIPLIER]))
+    slot = find_string(slots, hash, (data, starts, hashes), (start, length, hash))
+    if slots[slot] != 0:
+        return np.int64(slots[slot]) - 1
     slots[slot] = count + 1
     hashes[count] = hash
     starts[count + 1] = start + length
     int64s(state, table.counts)[0] = count + 1
     return count
-
-
-@inlined
-def hash_of(multiplier: np.uint64, data: Bytes, start: int, length: int) -> np.uint64:
-    """A hash of bytes; the multiplier is odd."""
-    mixed = U(length)
-    for i in range(start, start + length):
-        mixed = (mixed ^ U(data[i])) * multiplier
-        mixed ^= mixed >> U(32)
-    return mixed
 
 
 @inlined
@@ -158,14 +148,3 @@ def has_room(state: Int64, table: Any, length: int, strings: int) -> bool:
         and count < len(int64s(state, table.starts))
         and 2 * count <= len(int32s(state, table.slots))
     )
-
-
-@kernel
-def rehash(hashes: at.Words, count: int, slots: Int32) -> None:
-    """Fill the empty slots of a table that has grown."""
-    mask = U(len(slots) - 1)
-    for number in range(count):
-        slot = hashes[number] & mask
-        while slots[slot]:
-            slot = (slot + U(1)) & mask
-        slots[slot] = number + 1
