@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int64
-from tamis.core.kernel import U, called, inlined, kernel
+from tamis.core.kernel import U, called, inlined, kernel, text
 from tamis.core.kernel.bits import first, last, ones
 from tamis.core.kernel.record import int64s, uint8s
+from tamis.core.kernel.table import GOLDEN, prober
 from tamis.documents.tokenizer.kernels import layout as at
 from tamis.documents.tokenizer.kernels.layout import Words
 from tamis.documents.tokenizer.vectors import (
@@ -28,10 +30,22 @@ WINDOW = 1 << 13  # so many bytes are checked, and then read
 INDEX_SIZE = WINDOW + 2 * BLOCK
 BEYOND = 1 << 62  # more than any place
 ZEROS = np.zeros(BLOCK, np.uint8)
-GOLDEN = U(0x9E3779B97F4A7C15)
 # By the length of a name, up to 16: which of its first 8 bytes, and of the next 8, there are.
 HEAD_MASKS = np.array([(1 << 8 * min(n, 8)) - 1 for n in range(17)], np.uint64)
 NECK_MASKS = np.array([(1 << 8 * max(n - 8, 0)) - 1 for n in range(17)], np.uint64)
+
+
+@inlined
+def _is_name(known: Any, slot: np.uint64, name: Any) -> bool:
+    """Whether a slot is empty or has a name."""
+    (table, state), (key, head, neck, place, length) = known, name
+    row = slot * U(at.NAME_COLUMNS)
+    if table[row + U(at.KEY)] == key and table[row] == head and table[row + U(at.NECK)] == neck:
+        return length <= 16 or is_spelled(state, place, np.int64(slot), length)
+    return table[row + U(at.KEY)] == ZERO
+
+
+_find_name = prober(_is_name)
 
 
 @inlined
@@ -55,18 +69,10 @@ def find_name(
     mixed = head * multiplier ^ (neck + key) * (multiplier * GOLDEN)
     if length > 16:
         mixed ^= hash_of_rest(state, place + 16, length - 16)
-    last_slot = U((1 << at.SLOT_BITS) - 1)
-    slot = mixed >> U(64 - at.SLOT_BITS)  # which every bit of a name has a part in
-    while True:
-        row = slot * U(at.NAME_COLUMNS)
-        is_like = (
-            table[row + U(at.KEY)] == key and table[row] == head and table[row + U(at.NECK)] == neck
-        )
-        if is_like and (length <= 16 or is_spelled(state, place, np.int64(slot), length)):
-            return np.int64(slot)
-        if table[row + U(at.KEY)] == ZERO:
-            return ~np.int64(slot)
-        slot = (slot + ONE) & last_slot
+    hash = mixed >> U(64 - at.SLOT_BITS)  # which every bit of a name has a part in
+    slot = _find_name(1 << at.SLOT_BITS, hash, (table, state), (key, head, neck, place, length))
+    is_new = table[slot * U(at.NAME_COLUMNS) + U(at.KEY)] == ZERO
+    return ~np.int64(slot) if is_new else np.int64(slot)
 
 
 @called
@@ -105,6 +111,24 @@ def is_spelled(state: Int64, place: int, slot: int, length: int) -> bool:
     return same_bytes(state, place, state[at.NAMES.spelled] + start, length)
 
 
+@inlined
+def _is_scope(
+    known: tuple[Int64, Bytes], slot: np.uint64, searched: tuple[int, Bytes, int]
+) -> bool:
+    """Whether a slot is empty or has the scope of some declarations inside of another scope."""
+    (scopes, spelled), (parent, declarations, used) = known, searched
+    row = np.int64(slot) * at.SCOPE_COLUMNS
+    if scopes[row + at.SCOPE] == 0:
+        return True
+    start, end = scopes[row + at.SPELLED_FROM], scopes[row + at.SPELLED_TO]
+    return scopes[row + at.PARENT] == parent and text.same_bytes(
+        spelled, start, end, declarations, 0, used
+    )
+
+
+_find_scope = prober(_is_scope)
+
+
 @called
 def find_scope(state: Int64, used: int, scope: int) -> int:
     """The scope that declarations make inside of a scope, or the negative of ``NEW_SCOPE``."""
@@ -116,19 +140,10 @@ def find_scope(state: Int64, used: int, scope: int) -> int:
     for i in range(used):
         mixed = (mixed ^ mixed >> U(32) ^ U(declarations[i])) * multiplier
     size = len(scopes) // at.SCOPE_COLUMNS
-    slot = np.int64((mixed ^ mixed >> U(32)) & U(size - 1))
-    while True:
-        row = slot * at.SCOPE_COLUMNS
-        if scopes[row + at.SCOPE] == 0:
-            return ask(state, at.NEW_SCOPE, 0, used, 0, slot, scope)
-        start = scopes[row + at.SPELLED_FROM]
-        if scopes[row + at.PARENT] == scope and scopes[row + at.SPELLED_TO] - start == used:
-            same = 0
-            while same < used and spelled[start + same] == declarations[same]:
-                same += 1
-            if same == used:
-                return scopes[row + at.SCOPE]
-        slot = (slot + 1) & (size - 1)
+    searched = (scope, declarations, used)
+    slot = np.int64(_find_scope(size, mixed ^ mixed >> U(32), (scopes, spelled), searched))
+    found = scopes[slot * at.SCOPE_COLUMNS + at.SCOPE]
+    return found if found != 0 else ask(state, at.NEW_SCOPE, 0, used, 0, slot, scope)
 
 
 @inlined
