@@ -36,7 +36,7 @@ from benchmarks.programs.protocol import Phases, answer
 from tamis import __version__
 from tamis.core.index.matchset import MatchSet
 from tamis.events.encode import Encoder
-from tamis.events.engines import Searcher
+from tamis.events.planner import Searcher
 
 _READ_BYTES = 4096  # at a time: about as many events as the queue has room for
 _TICK_S = 0.0005  # the client sends what is due so often

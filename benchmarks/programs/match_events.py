@@ -27,8 +27,8 @@ from tamis import __version__
 from tamis.core.errors import EngineRefused
 from tamis.core.index.matchset import MatchSet
 from tamis.events.encode import encode
-from tamis.events.engines import ENGINES, Engine
 from tamis.events.model import By, EventBatch, FilterTable
+from tamis.events.planner import ENGINES, Engine
 
 PREFIXES: dict[By, str] = {"filter": "s", "subscription": "s", "interface": "i"}
 """What the numbers of owners have before them, from 1 on, in the files of a workload."""

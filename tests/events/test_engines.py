@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from tamis.events.engines import ENGINES
 from tamis.events.model import By, FilterTable
+from tamis.events.planner import ENGINES
 from tamis_papers.pcm import has_gpu
 from tests.support.drawn_events import EVENTS, answers, tables
 

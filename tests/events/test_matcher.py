@@ -37,10 +37,10 @@ from tamis.events import answers as answers_module
 from tamis.events import matcher as matcher_module
 from tamis.events.answers import EventAnswers, EventMatch
 from tamis.events.encode import encode
-from tamis.events.engines import ENGINES
 from tamis.events.explain import contradictions
 from tamis.events.matcher import EventMatcher, compile_events
 from tamis.events.model import By, FilterTable, TableBuilder
+from tamis.events.planner import ENGINES
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.constraints import Constraint

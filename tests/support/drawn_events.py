@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tamis.events.encode import encode
-from tamis.events.engines import Engine
 from tamis.events.model import By, FilterTable, TableBuilder
+from tamis.events.planner import Engine
 from tamis.language.constraints import Constraint
 
 NAMES = [f"n{number}" for number in range(6)]

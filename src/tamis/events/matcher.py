@@ -17,9 +17,9 @@ from tamis.core.threads import Flush, WorkerPool, check_threads
 from tamis.events.answers import EventAnswers, EventMatch, unread
 from tamis.events.arrow import read_rows
 from tamis.events.encode import EncodedLines, Encoder, Part
-from tamis.events.engines import Searcher, choose
 from tamis.events.model import By, EventBatch, FilterTable, Owners, check_batch
 from tamis.events.ndjson import Source, chunks
+from tamis.events.planner import Searcher, choose
 from tamis.events.subscriptions import EventSubscriptions
 from tamis.language.columns import Ids
 from tamis.language.entries import SubscriptionItems

@@ -7,8 +7,8 @@ from importlib.util import find_spec
 from typing import Any
 
 from tamis.core.errors import EngineRefused, MissingExtra
-from tamis.events.engines import Engine
 from tamis.events.model import FilterTable, Owners
+from tamis.events.planner import Engine
 from tamis_papers.pcm.compile import compile_filters
 from tamis_papers.pcm.execute import OcmSearcher
 from tamis_papers.pcm.program import PcmOptions, PcmProgram

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tamis.events.engines import Engine
+from tamis.events.planner import Engine
 from tamis_papers.sff.compile import compile_filters
 from tamis_papers.sff.execute import SffSearcher
 from tamis_papers.sff.program import SffProgram

@@ -87,7 +87,7 @@ def test_only_one_module_imports_cuda() -> None:
     loaded = printed(
         "-c",
         "import sys\n"
-        "from tamis.events.engines import ENGINES\n"
+        "from tamis.events.planner import ENGINES\n"
         "list(map(ENGINES.named, ENGINES.names()))\n"
         "print('tamis_papers.pcm.execute' in sys.modules, 'numba.cuda' in sys.modules)\n",
     )

@@ -11,8 +11,8 @@ import numpy as np
 from tamis.core.arrays import Bytes, Int64, distinct
 from tamis.core.index.matchset import MatchSet, match_set
 from tamis.events import model as at
-from tamis.events.engines import Engine
 from tamis.events.model import EventBatch, FilterTable, Owners
+from tamis.events.planner import Engine
 
 Value = bytes | int | float | bool
 

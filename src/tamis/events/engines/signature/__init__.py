@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tamis.events.engines import Engine
 from tamis.events.engines.signature.compile import compile_filters
 from tamis.events.engines.signature.execute import SignatureSearcher
+from tamis.events.planner import Engine
 
 ENGINE = Engine("signature", compile_filters, SignatureSearcher)

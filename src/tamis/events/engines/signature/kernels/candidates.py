@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, called, inlined, kernel
 from tamis.core.kernel.bits import big_endian, if_less
 from tamis.core.kernel.record import int32s, int64s, prefetch, uint8s, uint64s
-from tamis.core.kernel.table import mixed, slot_finder
+from tamis.core.kernel.table import mixed, prober, slot_finder
 from tamis.events import kernels as shared
 from tamis.events.engines.signature import program as at
 from tamis.events.engines.signature.program import UInt64
@@ -68,6 +70,15 @@ def intern_constants(
     return count
 
 
+@inlined
+def _is_free(table: tuple[Int32, int], slot: np.uint64, _searched: int) -> bool:
+    tables, start = table
+    return tables[start + np.int64(slot)] < 0
+
+
+_find_free = prober(_is_free)
+
+
 @kernel
 def fill_tables(ranks: at.Ranks, are_strings: Bytes) -> None:
     """Fill the tables of dense and hashed keys, which are -1 at first."""
@@ -90,10 +101,8 @@ def fill_tables(ranks: at.Ranks, are_strings: Bytes) -> None:
                     hash = string_hash(ranks.string_bytes, first, last)
                 else:
                     hash = value_hash(0, ranks.kinds[constant], value)
-                slot = np.int64(hash & U(size - 1))
-                while ranks.tables[table + slot] >= 0:
-                    slot = (slot + 1) & (size - 1)
-                ranks.tables[table + slot] = constant - start
+                slot = _find_free(size, hash, (ranks.tables, table), 0)
+                ranks.tables[table + np.int64(slot)] = constant - start
 
 
 # -- ranks of values ---------------------------------------------------------------------------
@@ -170,39 +179,57 @@ def searched_number(state: Int64, key: int, kind: int, value: int) -> int:
     return 2 * (low - starts[key])
 
 
+@inlined
+def hashed_rank(tables: Int32, index: int) -> int:
+    """The rank of the constant in a slot of a hashed key, 0 where there is none."""
+    return 2 * tables[index] + 1 if tables[index] >= 0 else 0
+
+
+@inlined
+def _is_number(table: Any, slot: np.uint64, searched: tuple[int, int]) -> bool:
+    (tables, start, first, state), (kind, value) = table, searched
+    constant = np.int64(tables[start + np.int64(slot)])
+    return constant < 0 or (
+        int64s(state, at.RANKS.values)[first + constant] == value
+        and uint8s(state, at.RANKS.kinds)[first + constant] == kind
+    )
+
+
+@inlined
+def _is_string(table: Any, slot: np.uint64, searched: tuple[Bytes, int, int]) -> bool:
+    (tables, start, first, state), (given, begin, end) = table, searched
+    constant = np.int64(tables[start + np.int64(slot)])
+    if constant < 0:
+        return True
+    string = int64s(state, at.RANKS.values)[first + constant]
+    strings, bounds = uint8s(state, at.RANKS.string_bytes), int64s(state, at.RANKS.string_starts)
+    return order_of_strings(given, begin, end, strings, bounds[string], bounds[string + 1]) == 0
+
+
+_find_number, _find_string = prober(_is_number), prober(_is_string)
+
+
 @called
 def hashed_number(state: Int64, key: int, kind: int, value: int) -> int:
     """The rank of a number that is a constant, or 0."""
     if kind == FLOAT and np.isnan(np.int64(value).view(np.float64)):
         return 0  # as others that are no constants: such a key is asked for equality alone
-    tables, starts = int32s(state, at.RANKS.tables), int64s(state, at.RANKS.starts)
-    kinds, values = uint8s(state, at.RANKS.kinds), int64s(state, at.RANKS.values)
-    table_starts = int64s(state, at.RANKS.table_starts)
-    table, mask = table_starts[key], table_starts[key + 1] - table_starts[key] - 1
-    slot = np.int64(value_hash(0, kind, value) & U(mask))
-    while tables[table + slot] >= 0:
-        constant = starts[key] + tables[table + slot]
-        if values[constant] == value and kinds[constant] == kind:
-            return 2 * tables[table + slot] + 1
-        slot = (slot + 1) & mask
-    return 0
+    tables, table_starts = int32s(state, at.RANKS.tables), int64s(state, at.RANKS.table_starts)
+    table, size = table_starts[key], table_starts[key + 1] - table_starts[key]
+    known = (tables, table, int64s(state, at.RANKS.starts)[key], state)
+    slot = _find_number(size, value_hash(0, kind, value), known, (kind, value))
+    return hashed_rank(tables, table + np.int64(slot))
 
 
 @called
 def hashed_string(state: Int64, key: int, start: int, end: int) -> int:
     """The rank of a string that is a constant, or 0."""
-    tables, starts = int32s(state, at.RANKS.tables), int64s(state, at.RANKS.starts)
-    values, bounds = int64s(state, at.RANKS.values), int64s(state, at.RANKS.string_starts)
-    strings, given = uint8s(state, at.RANKS.string_bytes), uint8s(state, at.EVENTS.string_bytes)
-    table_starts = int64s(state, at.RANKS.table_starts)
-    table, mask = table_starts[key], table_starts[key + 1] - table_starts[key] - 1
-    slot = np.int64(string_hash(given, start, end) & U(mask))
-    while tables[table + slot] >= 0:
-        string = values[starts[key] + tables[table + slot]]
-        if order_of_strings(given, start, end, strings, bounds[string], bounds[string + 1]) == 0:
-            return 2 * tables[table + slot] + 1
-        slot = (slot + 1) & mask
-    return 0
+    tables, table_starts = int32s(state, at.RANKS.tables), int64s(state, at.RANKS.table_starts)
+    table, size = table_starts[key], table_starts[key + 1] - table_starts[key]
+    known = (tables, table, int64s(state, at.RANKS.starts)[key], state)
+    given = uint8s(state, at.EVENTS.string_bytes)
+    slot = _find_string(size, string_hash(given, start, end), known, (given, start, end))
+    return hashed_rank(tables, table + np.int64(slot))
 
 
 @inlined
@@ -452,13 +479,16 @@ def look_up(state: Int64) -> None:
 
 
 @inlined
+def _is_entry(table: UInt64, slot: np.uint64, tag: np.uint64) -> bool:
+    return table[slot] == 0 or table[slot] >> U(32) == tag
+
+
+find_entry = prober(_is_entry)
+
+
+@inlined
 def cell_of(state: Int64, found: np.uint64) -> int:
     """The offset of the cell of a hash, or NO_CELL. The cell may have other keys."""
     table = uint64s(state, at.CELLS.table)
-    mask = U(len(table) - 1)
-    slot = found >> U(state[at.TABLE_SHIFT])
-    while table[slot] != 0:
-        if (table[slot] >> U(32)) == (found & U(0xFFFFFFFF)):
-            return np.int64(table[slot] & U(0xFFFFFFFF)) - 1
-        slot = (slot + U(1)) & mask
-    return at.NO_CELL
+    slot = find_entry(len(table), found >> U(state[at.TABLE_SHIFT]), table, found & U(0xFFFFFFFF))
+    return np.int64(table[slot] & U(0xFFFFFFFF)) - 1  # NO_CELL in an empty slot

@@ -11,6 +11,7 @@ from tamis.core.arrays import Bytes, Int32, Int64
 from tamis.core.kernel import U, inlined, kernel
 from tamis.core.kernel.table import mixed, slot_finder
 from tamis.events.engines.signature import program as at
+from tamis.events.engines.signature.kernels.candidates import find_entry
 from tamis.events.engines.signature.program import UInt64
 
 WORD = 0xFFFFFFFF
@@ -430,14 +431,11 @@ def enter_cells(
     Returns False if two cells could be taken for each other: once in thousands of sets. Shifting a
     hash by ``table_shift`` or ``bloom_shift`` makes its index.
     """
-    mask = U(len(table) - 1)
     for cell in range(len(hashes)):
         hash = hashes[cell]
-        slot = hash >> U(table_shift)
-        while table[slot] != 0:
-            if table[slot] >> U(32) == hash & U(0xFFFFFFFF):
-                return False
-            slot = (slot + U(1)) & mask
+        slot = find_entry(len(table), hash >> U(table_shift), table, hash & U(0xFFFFFFFF))
+        if table[slot] != 0:
+            return False
         table[slot] = (hash << U(32)) | U(starts[cell] + 1)
         bits = (U(1) << (hash & U(63))) | (U(1) << ((hash >> U(6)) & U(63)))
         bloom[hash >> U(bloom_shift)] |= bits
